@@ -1,0 +1,4 @@
+"""Speaks to Informix: transport, session, framing, records, transactions, decoding.
+
+No Spark, no files.
+"""

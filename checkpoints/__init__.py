@@ -1,0 +1,1 @@
+"""What the stream remembers: positions, spool and manifest. No network, no Spark."""

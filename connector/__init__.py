@@ -1,0 +1,1 @@
+"""What Spark users and the command line touch."""

@@ -1,0 +1,25 @@
+"""Informix change data capture for Spark Structured Streaming.
+
+This file is `informix_cdc/__init__.py`, the whole public surface. It loads Spark only when the
+source is asked for, so that the command line also starts on hosts without Java.
+"""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from informix_cdc.connector.datasource import InformixCdcDataSource
+
+__all__ = ["InformixCdcDataSource", "__version__"]
+
+__version__ = version("informix-cdc")
+
+
+def __getattr__(name: str) -> object:
+    if name == "InformixCdcDataSource":
+        from informix_cdc.connector.datasource import InformixCdcDataSource
+
+        return InformixCdcDataSource
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
