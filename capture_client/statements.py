@@ -1,0 +1,49 @@
+"""The text of every statement we send, in one place.
+
+Sources: the CDC guide, chapters 2 and 4, for `cdc_*` and `syscdc*`; the system catalog and sysmaster
+for the rest. What no public source proves of sysmaster is listed in docs/assumptions.md.
+"""
+
+from __future__ import annotations
+
+CDC_DATABASE = "syscdcv1"
+
+# chapter 2: functions; each answers with one integer, negative means an error code
+OPEN_SESSION = "EXECUTE FUNCTION informix.cdc_opensess(?, ?, ?, ?, ?, ?)"
+SET_FULL_ROW_LOGGING = "EXECUTE FUNCTION informix.cdc_set_fullrowlogging(?, ?)"
+START_CAPTURE = "EXECUTE FUNCTION informix.cdc_startcapture(?, ?, ?, ?, ?)"
+ACTIVATE_SESSION = "EXECUTE FUNCTION informix.cdc_activatesess(?, ?)"
+DEACTIVATE_SESSION = "EXECUTE FUNCTION informix.cdc_deactivatesess(?)"
+END_CAPTURE = "EXECUTE FUNCTION informix.cdc_endcapture(?, ?, ?)"
+CLOSE_SESSION = "EXECUTE FUNCTION informix.cdc_closesess(?)"
+RECORD_BOUNDARY = "EXECUTE FUNCTION informix.cdc_recboundary(?)"
+ERROR_TEXT = "SELECT informix.cdc_errortext(?, ?) FROM informix.syscdcvers"
+
+# chapter 4: the system database; names in these tables are cut at 16 characters
+API_VERSION = "SELECT majvers, minvers FROM informix.syscdcvers"
+RECORD_TYPES = "SELECT recnum, recname FROM informix.syscdcrectypes"
+ERROR_CODES = "SELECT errcode, errname, errdesc FROM informix.syscdcerrcodes"
+
+# the read function of ODBC: descriptor in, buffer out
+LO_READ = "{call ifx_lo_read(?, ?)}"
+
+# the server: name, clock, log
+SERVER_NAME = "SELECT DBSERVERNAME FROM informix.systables WHERE tabid = 1"
+SERVER_CLOCK = "SELECT dbinfo('utc_current') FROM informix.systables WHERE tabid = 1"
+CURRENT_LOG = "SELECT uniqid, used FROM sysmaster:informix.syslogs WHERE is_current = 1"
+OLDEST_LOG = "SELECT MIN(uniqid) FROM sysmaster:informix.syslogs"
+OPEN_TRANSACTIONS = "SELECT tx_id FROM sysmaster:informix.systrans WHERE tx_logbeg > 0"
+
+# one database and its tables
+DATABASE_LOGGING = "SELECT is_logging FROM sysmaster:informix.sysdatabases WHERE name = ?"
+DATABASE_LOCALE = "SELECT dbs_collate FROM sysmaster:informix.sysdbslocale WHERE dbs_dbsname = ?"
+TABLE = (
+    "SELECT tabid, partnum, created, tabtype, flags FROM informix.systables"
+    " WHERE tabname = ? AND owner = ?"
+)
+COLUMNS = (
+    "SELECT colname, coltype, collength, extended_id FROM informix.syscolumns"
+    " WHERE tabid = ? ORDER BY colno"
+)
+FRAGMENTS = "SELECT partn FROM informix.sysfragments WHERE tabid = ? AND fragtype = 'T'"
+PARTITION_FLAGS = "SELECT flags FROM sysmaster:informix.sysptnhdr WHERE partnum = ?"
