@@ -1,0 +1,65 @@
+"""Wrap NumPy values as Arrow arrays without copying them.
+
+Rule: an array carries a validity bitmap only where there are NULLs.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from informix_cdc.capture_client.framing import Integers
+from numpy.typing import NDArray
+
+Bits = NDArray[np.bool_]
+
+
+class BadValue(ValueError):
+    """One value of a column cannot be what the type demands; `row` is its place in the batch."""
+
+    def __init__(self, row: int, what: str) -> None:
+        super().__init__(row, what)
+        self.row = row
+        self.what = what
+
+
+def refuse(bad: Bits, what: str) -> None:
+    """Raise `BadValue` for the first set bit, if there is one."""
+    if bad.any():
+        raise BadValue(int(np.flatnonzero(bad)[0]), what)
+
+
+def _validity(nulls: Bits) -> tuple[pa.Buffer | None, int]:
+    count = int(np.count_nonzero(nulls))
+    return (pa.py_buffer(np.packbits(~nulls, bitorder="little")) if count else None), count
+
+
+def fixed_width(arrow_type: pa.DataType, values: NDArray[Any], nulls: Bits) -> pa.Array:
+    """Return native-endian values of one width as an array of `arrow_type`."""
+    validity, count = _validity(nulls)
+    buffers = [validity, pa.py_buffer(np.ascontiguousarray(values))]
+    return pa.Array.from_buffers(arrow_type, len(nulls), buffers, count)
+
+
+def booleans(values: Bits, nulls: Bits) -> pa.Array:
+    """Return bits as a boolean array."""
+    validity, count = _validity(nulls)
+    packed = pa.py_buffer(np.packbits(values, bitorder="little"))
+    return pa.Array.from_buffers(pa.bool_(), len(values), [validity, packed], count)
+
+
+def binaries(lengths: Integers, content: NDArray[np.uint8], nulls: Bits) -> pa.Array:
+    """Return byte strings that lie back to back in `content`."""
+    offsets = np.zeros(len(lengths) + 1, np.int32)
+    np.cumsum(lengths, out=offsets[1:])
+    validity, count = _validity(nulls)
+    buffers = [validity, pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(content))]
+    return pa.Array.from_buffers(pa.binary(), len(lengths), buffers, count)
+
+
+def ragged_places(starts: Integers, lengths: Integers) -> Integers:
+    """Return the indices start, start + 1, ... of every stretch, one stretch after the other."""
+    ends = np.cumsum(lengths)
+    total = int(ends[-1]) if len(ends) else 0
+    return np.arange(total) + np.repeat(starts - (ends - lengths), lengths)

@@ -1,0 +1,126 @@
+"""Cut the byte stream of a capture session into records.
+
+Rule: this module does no I/O and knows no record type but the common header. Bytes come in through
+`feed`, whole records come out as one block, and a cut record waits for its rest.
+
+    record := header size u32  payload size u32  scheme u32  record number u32  ...   (big endian)
+
+The header size counts these 16 bytes, the record's own header and the array of variable sizes
+(CDC guide, table 3-1). A record is skipped by the sizes it states, never by the size we expect.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from struct import Struct
+
+import numpy as np
+from informix_cdc.capture_client.errors import ProtocolViolation
+from numpy.typing import NDArray
+
+COMMON_HEADER_BYTES = 16
+PACKET_SCHEME = 66  # CDC_PKTSCHEME_LRECBINARY, the only one (CDC guide, table 4-2)
+
+# Larger means that we lost our place: a row has at most 32,767 bytes and as many columns, and a
+# column list of that many columns stays below the second limit.
+MAX_HEADER_BYTES = 36 + 4 * 32_767
+MAX_PAYLOAD_BYTES = 16 * 1024 * 1024
+
+_SIZES = Struct(">II")
+_COMMON_HEADER = np.dtype([("header", ">u4"), ("payload", ">u4"), ("scheme", ">u4"), ("kind", ">u4")])
+
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RawRecords:
+    """Whole records, back to back in `data`; one entry per record in each array.
+
+    `starts` are offsets into `data`; `origin` is the stream byte at which `data` begins.
+    """
+
+    data: bytes
+    origin: int
+    starts: Integers
+    header_sizes: Integers
+    payload_sizes: Integers
+    kinds: Integers
+
+
+class RecordCutter:
+    """Accumulates chunks of any size and returns the records that they complete."""
+
+    def __init__(self) -> None:
+        self._pending = bytearray()
+        self._needed = COMMON_HEADER_BYTES
+        self._origin = 0
+
+    def feed(self, chunk: bytes | memoryview) -> RawRecords | None:
+        """Take the next chunk; return the records that are now whole, or None.
+
+        Raises:
+            ProtocolViolation: a header states sizes or a packet scheme that cannot be.
+        """
+        self._pending += chunk
+        if len(self._pending) < self._needed:
+            return None
+        data = bytes(self._pending)
+        starts, end = self._cut(data)
+        self._pending = bytearray(data[end:])
+        origin, self._origin = self._origin, self._origin + end
+        return _with_headers(data[:end], origin, starts) if starts else None
+
+    def _cut(self, data: bytes) -> tuple[list[int], int]:
+        starts: list[int] = []
+        at, end, unpack = 0, len(data), _SIZES.unpack_from
+        needed = COMMON_HEADER_BYTES
+        while end - at >= COMMON_HEADER_BYTES:
+            header, payload = unpack(data, at)
+            if not (
+                COMMON_HEADER_BYTES <= header <= MAX_HEADER_BYTES and payload <= MAX_PAYLOAD_BYTES
+            ):
+                raise _impossible_sizes(header, payload, self._origin + at)
+            size = header + payload
+            if end - at < size:
+                needed = size
+                break
+            starts.append(at)
+            at += size
+        self._needed = needed
+        return starts, at
+
+
+def _impossible_sizes(header: int, payload: int, stream_byte: int) -> ProtocolViolation:
+    return ProtocolViolation(
+        f"a record at stream byte {stream_byte} states {header} header and {payload} payload bytes.",
+        "The stream is corrupt; the same bytes would come again.",
+        stream_byte=stream_byte,
+    )
+
+
+def gather(data: bytes, layout: np.dtype, starts: Integers) -> NDArray[np.void]:
+    """Return one structured value per start, read at that offset of `data`.
+
+    The caller has checked that each start plus the layout's size lies within `data`.
+    """
+    if len(starts) == 0:
+        return np.empty(0, layout)
+    places = len(data) - layout.itemsize + 1
+    everywhere = np.ndarray((places,), layout, data, 0, (1,))
+    return everywhere[starts]
+
+
+def _with_headers(data: bytes, origin: int, starts: list[int]) -> RawRecords:
+    places = np.array(starts, np.int64)
+    headers = gather(data, _COMMON_HEADER, places)
+    schemes = headers["scheme"]
+    if (foreign := schemes != PACKET_SCHEME).any():
+        first = int(np.flatnonzero(foreign)[0])
+        raise ProtocolViolation(
+            f"a record at stream byte {origin + starts[first]} has packet scheme"
+            f" {int(schemes[first])}, not {PACKET_SCHEME}.",
+            "The stream is corrupt, or the server speaks a newer protocol.",
+            stream_byte=origin + starts[first],
+        )
+    wide = {name: headers[name].astype(np.int64) for name in ("header", "payload", "kind")}
+    return RawRecords(data, origin, places, wide["header"], wide["payload"], wide["kind"])

@@ -1,0 +1,273 @@
+"""Give each record its meaning.
+
+Rule: row records stay columns of numbers (there are many); the others become small values. Bounds
+are checked before bytes are read: a record shorter than its kind demands is refused.
+
+Layouts after the 16 common bytes, big endian (CDC guide, chapter 3):
+
+    BEGINTX    sequence u64, transaction u32, start time i64, user id i32
+    COMMTX     sequence u64, transaction u32, commit time i64
+    RBTX       sequence u64, transaction u32
+    rows       sequence u64, transaction u32, table id u32, flags u32, one size u32 per variable column
+    DISCARD    sequence u64, transaction u32
+    TRUNCATE   sequence u64, transaction u32, table id u32
+    TABSCHEMA  table id u32, flags u32, fixed bytes u32, fixed columns u32, variable columns u32
+    TIMEOUT    sequence u64
+    ERROR      flags u32, error code i32
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from struct import Struct
+from typing import Any
+
+import numpy as np
+from informix_cdc.capture_client.errors import ProtocolViolation
+from informix_cdc.capture_client.framing import COMMON_HEADER_BYTES, Integers, RawRecords, gather
+from numpy.typing import NDArray
+
+
+class Kind(IntEnum):
+    """The twelve records, by the numbers of `syscdcrectypes` on every server seen."""
+
+    BEGINTX = 1
+    COMMTX = 2
+    RBTX = 3
+    INSERT = 40
+    DELETE = 41
+    UPDBEF = 42
+    UPDAFT = 43
+    DISCARD = 62
+    TRUNCATE = 119
+    TABSCHEMA = 200
+    TIMEOUT = 201
+    ERROR = 202
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """A transaction opened; times are seconds since 1970, UTC."""
+
+    sequence_number: int
+    transaction_id: int
+    begin_time: int
+    user_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """A transaction became true."""
+
+    sequence_number: int
+    transaction_id: int
+    commit_time: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rollback:
+    """A transaction never happened."""
+
+    sequence_number: int
+    transaction_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Discard:
+    """What this transaction did from `sequence_number` on, up to here, never happened."""
+
+    sequence_number: int
+    transaction_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class TableSchema:
+    """What the rows of one captured table look like; `columns` is a CREATE TABLE column list."""
+
+    table_id: int
+    fixed_bytes: int
+    fixed_columns: int
+    variable_columns: int
+    columns: str
+
+
+@dataclass(frozen=True, slots=True)
+class Timeout:
+    """The server had nothing for us; `sequence_number` is that of the last data retrieved."""
+
+    sequence_number: int
+
+
+@dataclass(frozen=True, slots=True)
+class ServerError:
+    """The server cannot go on; `session_is_dead` tells whether only closing is left."""
+
+    session_is_dead: bool
+    error_code: int
+
+
+Control = Begin | Commit | Rollback | Discard | TableSchema | Timeout | ServerError
+
+ROW_HEADER_BYTES = 36
+_ROW_KINDS = (Kind.INSERT, Kind.DELETE, Kind.UPDBEF, Kind.UPDAFT, Kind.TRUNCATE)
+
+_SMALLEST_HEADER: Mapping[int, int] = {
+    Kind.BEGINTX: 40,
+    Kind.COMMTX: 36,
+    Kind.RBTX: 28,
+    Kind.INSERT: ROW_HEADER_BYTES,
+    Kind.DELETE: ROW_HEADER_BYTES,
+    Kind.UPDBEF: ROW_HEADER_BYTES,
+    Kind.UPDAFT: ROW_HEADER_BYTES,
+    Kind.DISCARD: 28,
+    Kind.TRUNCATE: 32,
+    Kind.TABSCHEMA: 36,
+    Kind.TIMEOUT: 24,
+    Kind.ERROR: 24,
+}
+_KNOWN_KINDS = max(_SMALLEST_HEADER) + 1
+_SMALLEST = np.full(_KNOWN_KINDS, -1, np.int64)
+_IS_ROW = np.zeros(_KNOWN_KINDS, bool)
+for _kind, _size in _SMALLEST_HEADER.items():
+    _SMALLEST[_kind] = _size
+_IS_ROW[list(_ROW_KINDS)] = True
+
+# Rows and TRUNCATE share this much of their headers.
+_ROW_PREFIX = np.dtype([("sequence", ">i8"), ("transaction", ">i4"), ("table", ">i4")])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RecordBlock:
+    """The records of one or more reads, checked, with the rows' fields as arrays.
+
+    One entry per record; `sequence_numbers`, `transaction_ids` and `table_ids` hold meaning only
+    where `is_row` is set (TRUNCATE counts as a row: it has a place in its transaction).
+    """
+
+    raw: RawRecords
+    is_row: NDArray[np.bool_]
+    sequence_numbers: Integers
+    transaction_ids: Integers
+    table_ids: Integers
+
+    def part(self, first: int, end: int) -> RecordBlock:
+        """Return records `first` to `end` (exclusive) as a block with bytes of its own."""
+        raw, cut = self.raw, slice(first, end)
+        begin = int(raw.starts[first])
+        stop = int(raw.starts[end - 1] + raw.header_sizes[end - 1] + raw.payload_sizes[end - 1])
+        return RecordBlock(
+            RawRecords(
+                raw.data[begin:stop],
+                raw.origin + begin,
+                raw.starts[cut] - begin,
+                raw.header_sizes[cut].copy(),
+                raw.payload_sizes[cut].copy(),
+                raw.kinds[cut].copy(),
+            ),
+            self.is_row[cut].copy(),
+            self.sequence_numbers[cut].copy(),
+            self.transaction_ids[cut].copy(),
+            self.table_ids[cut].copy(),
+        )
+
+    def control(self, index: int) -> Control:
+        """Return the meaning of a record that is not a row."""
+        raw = self.raw
+        start = int(raw.starts[index])
+        payload = start + int(raw.header_sizes[index])
+        read = _READERS[int(raw.kinds[index])]
+        text = raw.data[payload : payload + int(raw.payload_sizes[index])]
+        try:
+            return _checked(read(raw.data, start + COMMON_HEADER_BYTES, text))
+        except ValueError as reason:
+            raise ProtocolViolation(
+                f"record {int(raw.kinds[index])} at stream byte {raw.origin + start}: {reason}.",
+                "The stream is corrupt; the same bytes would come again.",
+                stream_byte=raw.origin + start,
+            ) from None
+
+
+def parse_block(raw: RawRecords) -> RecordBlock:
+    """Check every record of `raw` against its kind and read the rows' headers.
+
+    Raises:
+        ProtocolViolation: a record number is unknown, or a header is too short for its kind.
+    """
+    kinds = raw.kinds
+    smallest = _SMALLEST[np.minimum(kinds, _KNOWN_KINDS - 1)]
+    _refuse(raw, (smallest < 0) | (kinds >= _KNOWN_KINDS), "is of a kind we do not know")
+    _refuse(raw, raw.header_sizes < smallest, "has a header too short for its kind")
+    is_row = _IS_ROW[kinds]
+    rows = np.flatnonzero(is_row)
+    prefix = gather(raw.data, _ROW_PREFIX, raw.starts[rows] + COMMON_HEADER_BYTES)
+    sequence, transaction, table = (
+        _spread(prefix[name], rows, len(kinds)) for name in ("sequence", "transaction", "table")
+    )
+    _refuse(raw, sequence < 0, "has a sequence number beyond 63 bits")
+    return RecordBlock(raw, is_row, sequence, transaction, table)
+
+
+def _spread(values: NDArray[Any], places: Integers, length: int) -> Integers:
+    if len(places) == length:
+        return values.astype(np.int64)
+    spread = np.zeros(length, np.int64)
+    spread[places] = values
+    return spread
+
+
+def _refuse(raw: RawRecords, bad: NDArray[np.bool_], what: str) -> None:
+    if not bad.any():
+        return
+    first = int(np.flatnonzero(bad)[0])
+    kind, header = int(raw.kinds[first]), int(raw.header_sizes[first])
+    place = raw.origin + int(raw.starts[first])
+    raise ProtocolViolation(
+        f"record {kind} at stream byte {place} {what} ({header} header bytes).",
+        "The stream is corrupt, or the server speaks a newer protocol.",
+        stream_byte=place,
+        record_number=kind,
+    )
+
+
+_BEGIN = Struct(">qiqi")
+_COMMIT = Struct(">qiq")
+_END = Struct(">qi")
+_SCHEMA = Struct(">iIIII")
+_TIMEOUT = Struct(">q")
+_ERROR = Struct(">Ii")
+
+_YEAR_10000 = 253_402_300_800  # seconds since 1970; no time after it fits a Spark timestamp
+
+
+def _checked(record: Control) -> Control:
+    """Refuse numbers that no server can mean, so that nothing overflows later."""
+    if getattr(record, "sequence_number", 0) < 0:
+        raise ValueError("its sequence number is beyond 63 bits")
+    for name in ("begin_time", "commit_time"):
+        if not 0 <= getattr(record, name, 0) < _YEAR_10000:
+            raise ValueError(f"its {name.replace('_', ' ')} is not a time before the year 10000")
+    return record
+
+
+def _table_schema(data: bytes, at: int, payload: bytes) -> TableSchema:
+    table, _flags, size, fixed, variable = _SCHEMA.unpack_from(data, at)
+    # The trailing NUL is counted in the payload size: the guide's sample prints 37 for 36 characters.
+    return TableSchema(table, size, fixed, variable, payload.rstrip(b"\0").decode("utf-8"))
+
+
+def _server_error(data: bytes, at: int, _payload: bytes) -> ServerError:
+    flags, code = _ERROR.unpack_from(data, at)
+    return ServerError(bool(flags & 0x1), code)
+
+
+_READERS: dict[int, Callable[[bytes, int, bytes], Control]] = {
+    Kind.BEGINTX: lambda data, at, _: Begin(*_BEGIN.unpack_from(data, at)),
+    Kind.COMMTX: lambda data, at, _: Commit(*_COMMIT.unpack_from(data, at)),
+    Kind.RBTX: lambda data, at, _: Rollback(*_END.unpack_from(data, at)),
+    Kind.DISCARD: lambda data, at, _: Discard(*_END.unpack_from(data, at)),
+    Kind.TABSCHEMA: _table_schema,
+    Kind.TIMEOUT: lambda data, at, _: Timeout(*_TIMEOUT.unpack_from(data, at)),
+    Kind.ERROR: _server_error,
+}

@@ -1,0 +1,161 @@
+"""Decode the rows of one table: compile its columns once, then read whole batches.
+
+Rule: nothing here looks at a type twice or at a row alone. All fixed columns are one NumPy view of
+the rows; each variable column is one walk over the sizes in the records' headers.
+
+    payload := fixed columns back to back, then variable columns back to back   (TABSCHEMA order)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from informix_cdc.capture_client.arrow_arrays import BadValue
+from informix_cdc.capture_client.column_types import FixedType, TextRules, VariableType, compile_type
+from informix_cdc.capture_client.columns import parse_columns
+from informix_cdc.capture_client.errors import ProtocolViolation
+from informix_cdc.capture_client.framing import Integers, gather
+from informix_cdc.capture_client.packed_decimal import Bytes
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Payloads:
+    """Where the rows of a batch lie: one entry per row; `sizes` has one column per variable column."""
+
+    data: bytes
+    starts: Integers
+    lengths: Integers
+    sizes: Integers
+
+
+class TableDecoder:
+    """Reads the rows of one table.
+
+    Args:
+        columns: the column list text of a TABSCHEMA record.
+        table: the table's name, for error texts.
+        text: how character data is read.
+
+    Raises:
+        UnsupportedColumn: a column's type cannot be carried.
+    """
+
+    def __init__(self, columns: str, table: str = "?", text: TextRules = TextRules()) -> None:  # noqa: B008 - frozen
+        self.table = table
+        named = [(column.name, compile_type(column, table, text)) for column in parse_columns(columns)]
+        self._fixed = [(name, kind) for name, kind in named if isinstance(kind, FixedType)]
+        self._variable = [(name, kind) for name, kind in named if isinstance(kind, VariableType)]
+        fixed_first = [name for name, _ in (*self._fixed, *self._variable)]
+        if fixed_first != [name for name, _ in named]:
+            raise ProtocolViolation(
+                f"the column list of table {table} has a fixed column after a variable one."
+            )
+        self.schema = pa.schema([pa.field(name, kind.arrow_type) for name, kind in named])
+        self._layout = np.dtype([(f"f{n}", kind.layout) for n, (_, kind) in enumerate(self._fixed)])
+
+    @property
+    def fixed_bytes(self) -> int:
+        """How many bytes of a row the fixed columns take."""
+        return int(self._layout.itemsize)
+
+    @property
+    def variable_count(self) -> int:
+        """How many variable columns there are."""
+        return len(self._variable)
+
+    def decode(self, rows: Payloads, where: Callable[[int], str] = "row {}".format) -> pa.RecordBatch:
+        """Decode rows into one batch, columns in TABSCHEMA order.
+
+        Raises:
+            ProtocolViolation: a row is not what the schema says; names table, column and `where(row)`.
+        """
+        ends = self._check_bounds(rows, where)
+        columns = [
+            *self._decode_fixed(rows, where),
+            *self._decode_variable(rows, ends, where),
+        ]
+        return pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+    def _check_bounds(self, rows: Payloads, where: Callable[[int], str]) -> Integers:
+        """Return where each variable value ends, counted from the row's start."""
+        ends = self.fixed_bytes + np.cumsum(rows.sizes, axis=1)
+        used = ends[:, -1] if self._variable else np.full(len(rows.starts), self.fixed_bytes)
+        wrong = used != rows.lengths
+        if rows.sizes.shape[1] != self.variable_count or wrong.any():
+            row = int(np.flatnonzero(wrong)[0]) if wrong.any() else 0
+            raise ProtocolViolation(
+                f"a row of {self.table} at {where(row)} has {int(rows.lengths[row])} bytes,"
+                f" but its columns take {int(used[row])}.",
+                "The table's layout is not the one announced; was the table altered?",
+                table=self.table,
+            )
+        return ends
+
+    def _decode_fixed(self, rows: Payloads, where: Callable[[int], str]) -> list[pa.Array]:
+        if not self._fixed:
+            return []
+        values = gather(rows.data, self._layout, rows.starts)
+        return [
+            self._named(name, where, kind.decode, values[f"f{number}"])
+            for number, (name, kind) in enumerate(self._fixed)
+        ]
+
+    def _decode_variable(
+        self, rows: Payloads, ends: Integers, where: Callable[[int], str]
+    ) -> list[pa.Array]:
+        data: Bytes = np.frombuffer(rows.data, np.uint8)
+        return [
+            self._named(
+                name,
+                where,
+                kind.decode,
+                data,
+                rows.starts + ends[:, number] - rows.sizes[:, number],
+                rows.sizes[:, number],
+            )
+            for number, (name, kind) in enumerate(self._variable)
+        ]
+
+    def _named(
+        self,
+        column: str,
+        where: Callable[[int], str],
+        decode: Callable[..., pa.Array],
+        *values: object,
+    ) -> pa.Array:
+        try:
+            return decode(*values)
+        except BadValue as bad:
+            raise ProtocolViolation(
+                f"a value of {self.table}.{column} at {where(bad.row)} {bad.what}.",
+                "It cannot be delivered exactly; report it with the table's definition.",
+                table=self.table,
+                column=column,
+            ) from None
+
+
+def decode_payloads(tabschema: str, rows: Sequence[tuple[Sequence[int], bytes]]) -> pa.RecordBatch:
+    """Decode row payloads as they stand in CDC records.
+
+    Args:
+        tabschema: the column list text of a TABSCHEMA record.
+        rows: for each row the sizes of its variable columns (from the record's header) and its bytes.
+
+    Returns:
+        One batch, columns in TABSCHEMA order.
+
+    Raises:
+        UnsupportedColumn: a column's type cannot be carried.
+        ProtocolViolation: a row is not what the column list says.
+    """
+    decoder = TableDecoder(tabschema)
+    lengths = np.array([len(payload) for _, payload in rows], np.int64)
+    starts = np.cumsum(lengths) - lengths
+    if any(len(sizes) != decoder.variable_count for sizes, _ in rows):
+        raise ProtocolViolation(f"a row does not have {decoder.variable_count} variable sizes.")
+    sizes = np.array([list(sizes) for sizes, _ in rows], np.int64).reshape(len(rows), -1)
+    return decoder.decode(Payloads(b"".join(payload for _, payload in rows), starts, lengths, sizes))
