@@ -1,0 +1,21 @@
+"""An Informix server with change data capture, for people who have none and for tests.
+
+Rule: nothing else of this project is imported here. The server speaks the protocol of
+docs/emulator-protocol.md and answers as the CDC guide says a real one does.
+"""
+
+from __future__ import annotations
+
+from .listening import ListeningServer, serve
+from .logical_log import LongTransactionError
+from .server import EmulatedServer
+from .transactions import Savepoint, Transaction
+
+__all__ = [
+    "EmulatedServer",
+    "ListeningServer",
+    "LongTransactionError",
+    "Savepoint",
+    "Transaction",
+    "serve",
+]

@@ -1,0 +1,178 @@
+"""The system tables that clients ask: in syscdcv1, in sysmaster and in every database.
+
+Rule: each table is a function from the server (and the database) to its rows, made when asked.
+Sources: chapter 4 of the CDC guide and the system catalog manual; of sysmaster only what clients
+are known to read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from . import codes
+from .server import CDC_DATABASE, SYSTEM_DATABASE, EmulatedServer
+from .tables import Database, Table
+
+Value = str | int | None
+Row = dict[str, Value]
+_NOT_NULL = 0x100
+_ROW_LOGGING_FLAG = 0x04000000  # sysptnhdr.flags: the partition is logged with whole rows
+_RAW_FLAG = 0x10  # systables.flags of a raw table
+
+
+def find_rows(server: EmulatedServer, database: str, table: str) -> Callable[[], list[Row]] | None:
+    """Return what makes the rows of a system table, or None if the database has no such table."""
+    make = _TABLES.get((database, table)) or _TABLES.get(("", table))
+    if make is None or database not in server.databases:
+        return None
+    return lambda: list(make(server, server.databases[database]))
+
+
+def _versions(_server: EmulatedServer, _database: Database) -> Iterator[Row]:
+    yield {"majvers": 1, "minvers": 1}
+
+
+def _record_types(_server: EmulatedServer, _database: Database) -> Iterator[Row]:
+    for number, (name, text) in codes.RECORD_TYPES.items():
+        yield {"recnum": number, "recname": name[: codes.NAME_LENGTH], "recdesc": text}
+
+
+def _error_codes(_server: EmulatedServer, _database: Database) -> Iterator[Row]:
+    for name, (number, text) in codes.ERRORS.items():
+        yield {"errcode": number, "errname": name[: codes.NAME_LENGTH], "errdesc": text}
+
+
+def _packet_schemes(_server: EmulatedServer, _database: Database) -> Iterator[Row]:
+    yield {
+        "schemenum": codes.PACKET_SCHEME,
+        "schemename": "CDC_PKTSCHEME_LRECBINARY"[: codes.NAME_LENGTH],
+        "schemedesc": "binary log records",
+    }
+
+
+def _cdc_sessions(server: EmulatedServer, _database: Database) -> Iterator[Row]:
+    for session in server.sessions().values():
+        yield {"sessid": session.id, "majvers": 1, "minvers": 1, "timeout": session.timeout}
+
+
+def _cdc_tables(server: EmulatedServer, _database: Database) -> Iterator[Row]:
+    for session in server.sessions().values():
+        for capture in session.captures.values():
+            name = capture.table.name
+            yield {
+                "sessid": session.id,
+                "dbname": name.database,
+                "tablename": name.table,
+                "owner": name.owner,
+                "userdata": capture.user_data,
+            }
+
+
+def _logs(server: EmulatedServer, _database: Database) -> Iterator[Row]:
+    """Yield the log files. Asking turns the page.
+
+    So uniqid << 32 | used << 12 lies after every record so far and before the next one, as it does
+    on a server that counts a page as used once it is written.
+    """
+    log = server.log
+    with log.changed:
+        log.current.used_pages = log.flush_page()
+        for place, file in enumerate(log.files):
+            yield {
+                "number": place + 1,
+                "uniqid": file.number,
+                "size": log.pages,
+                "used": file.used_pages,
+                "is_used": 1,
+                "is_current": int(file is log.current),
+            }
+
+
+def _transactions(server: EmulatedServer, _database: Database) -> Iterator[Row]:
+    with server.log.changed:
+        for transaction in server.open_transactions.values():
+            yield {"tx_id": transaction.id, "tx_logbeg": transaction.begin_sequence >> 32}
+
+
+def _databases(server: EmulatedServer, _database: Database) -> Iterator[Row]:
+    for database in server.databases.values():
+        yield {"name": database.name, "is_logging": int(database.is_logged), "is_ansi": 0}
+
+
+def _locales(server: EmulatedServer, _database: Database) -> Iterator[Row]:
+    for database in server.databases.values():
+        yield {"dbs_dbsname": database.name, "dbs_collate": database.locale}
+
+
+def _partitions(server: EmulatedServer, _database: Database) -> Iterator[Row]:
+    for database in server.databases.values():
+        for table in database.tables.values():
+            flags = _ROW_LOGGING_FLAG if table.full_row_logging else 0
+            yield {"partnum": table.partnum, "flags": 0x2 | flags}
+
+
+def _tables(_server: EmulatedServer, database: Database) -> Iterator[Row]:
+    yield {**_table_row("systables", "informix", 1), "partnum": 0x00100002}
+    for table in database.tables.values():
+        yield {
+            **_table_row(table.name.table, table.name.owner, table.tabid),
+            "partnum": table.partnum,
+            "created": table.created,
+            "tabtype": "V" if table.kind == "view" else "T",
+            "flags": _RAW_FLAG if table.kind == "raw" else 0,
+            "ncols": len(table.columns),
+        }
+
+
+def _table_row(name: str, owner: str, tabid: int) -> Row:
+    return {
+        "tabname": name,
+        "owner": owner,
+        "partnum": 0,
+        "tabid": tabid,
+        "ncols": 0,
+        "created": "01/01/2024",
+        "tabtype": "T",
+        "flags": 0,
+    }
+
+
+def _columns(_server: EmulatedServer, database: Database) -> Iterator[Row]:
+    for table in database.tables.values():
+        yield from _columns_of(table)
+
+
+def _columns_of(table: Table) -> Iterator[Row]:
+    for number, column in enumerate(table.columns, 1):
+        kind = column.type
+        yield {
+            "colname": column.name,
+            "tabid": table.tabid,
+            "colno": number,
+            "coltype": kind.coltype | (_NOT_NULL if column.not_null else 0),
+            "collength": kind.collength,
+            "extended_id": kind.extended_id,
+        }
+
+
+def _fragments(_server: EmulatedServer, _database: Database) -> Iterator[Row]:
+    yield from ()  # the emulator's tables are not fragmented
+
+
+_TABLES: dict[tuple[str, str], Callable[[EmulatedServer, Database], Iterator[Row]]] = {
+    (CDC_DATABASE, "syscdcvers"): _versions,
+    (CDC_DATABASE, "syscdcrectypes"): _record_types,
+    (CDC_DATABASE, "syscdcerrcodes"): _error_codes,
+    (CDC_DATABASE, "syscdcpacketschemes"): _packet_schemes,
+    (CDC_DATABASE, "syscdcsess"): _cdc_sessions,
+    (CDC_DATABASE, "syscdctabs"): _cdc_tables,
+    (SYSTEM_DATABASE, "syslogs"): _logs,
+    (SYSTEM_DATABASE, "systrans"): _transactions,
+    (SYSTEM_DATABASE, "sysdatabases"): _databases,
+    (SYSTEM_DATABASE, "sysdbslocale"): _locales,
+    (SYSTEM_DATABASE, "sysptnhdr"): _partitions,
+    ("", "systables"): _tables,
+    ("", "syscolumns"): _columns,
+    ("", "sysfragments"): _fragments,
+}
+COLUMNS_OF_EMPTY_TABLES = {"sysfragments": ("tabid", "partn", "fragtype")}

@@ -1,0 +1,123 @@
+"""One client's connection: who it is, where it is connected, its capture session.
+
+Rule: statements come in as text and parameters, answers go out as values; how they travel is the
+business of `wire.py`.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from . import cdc_functions
+from .column_list import split_at_commas
+from .queries import Parameters, ResultSet, literal, select
+from .server import CDC_DATABASE, EmulatedServer
+from .sessions import CaptureSession
+from .sql_errors import sql_error
+
+MIN_READ_BYTES = 128  # CDC guide, read buffer size
+_EXECUTE = re.compile(
+    r"(?:execute function|\{ ?\? ?= ?call|\{ ?call) (?P<cdc>syscdcv1 ?: ?)?(?:informix\.)?"
+    r"(?P<name>cdc_\w+) ?\((?P<arguments>.*)\)(?: ?\})?",
+    re.IGNORECASE,
+)
+_LO_READ = re.compile(r"\{ ?call ifx_lo_read ?\( ?\? ?, ?\? ?\) ?\}", re.IGNORECASE)
+_ATTRIBUTE = re.compile(r"\s*([^=;]+?)\s*=\s*(\{(?:[^}]|\}\})*\}|[^;]*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter of a statement: a value, or room for what comes out."""
+
+    value: str | None = None
+    room: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a statement returns."""
+
+    result: ResultSet = field(default_factory=lambda: ResultSet((), []))
+    row_count: int = -1
+    out: bytes = b""
+
+
+class Connection:
+    """A connection that has been admitted."""
+
+    def __init__(self, server: EmulatedServer, attributes: Mapping[str, str]) -> None:
+        self.server = server
+        self.user = attributes.get("UID", "")
+        self.database = attributes.get("DATABASE", "").lower()
+        self.db_locale = attributes.get("DB_LOCALE", "")
+        self.session: CaptureSession | None = None
+        self._admit(attributes)
+
+    def execute(
+        self, statement: str, parameters: Sequence[Parameter], check: Callable[[], None]
+    ) -> Answer:
+        """Run a statement. `check` is called while it waits and may raise to end it."""
+        text = " ".join(statement.split()).rstrip("; ")
+        if _LO_READ.fullmatch(text):
+            return self._lo_read(parameters, check)
+        values = [parameter.value for parameter in parameters]
+        if match := _EXECUTE.fullmatch(text):
+            number = self._call(match, iter(values))
+            return Answer(ResultSet(("(expression)",), [(number,)]))
+        if "cdc_errortext" in text.lower():
+            self._must_be_granted("cdc_errortext", "syscdcv1:" in text.lower())
+        return Answer(select(self.server, self.database, text, values))
+
+    def close(self) -> None:
+        """Free the session, as a server does when a connection ends."""
+        if self.session is not None:
+            self.server.close_session(self.session.id)
+            self.session = None
+
+    def _call(self, match: re.Match[str], parameters: Parameters) -> int:
+        name = match["name"].lower()
+        self._must_be_granted(name, match["cdc"] is not None)
+        items = [item.strip() for item in split_at_commas(match["arguments"])]
+        arguments = [literal(item, parameters) for item in items if item]
+        with self.server.log.changed:
+            return cdc_functions.call(self, name, arguments)
+
+    def _must_be_granted(self, routine: str, is_qualified: bool) -> None:
+        in_reach = is_qualified or self.database == CDC_DATABASE
+        if not in_reach or self.user not in self.server.cdc_users:
+            raise sql_error(-674, routine)
+
+    def _lo_read(self, parameters: Sequence[Parameter], check: Callable[[], None]) -> Answer:
+        if len(parameters) != 2 or parameters[1].room is None:
+            raise sql_error(-11013)
+        session, wanted, room = self.session, parameters[0].value, parameters[1].room
+        if session is None or str(session.id) != wanted or session.is_over:
+            raise sql_error(-12008, wanted)
+        if room < MIN_READ_BYTES:
+            raise sql_error(-11071)
+        if self.server.latency_seconds:
+            time.sleep(self.server.latency_seconds)
+        return Answer(row_count=0, out=session.read(room, check))
+
+    def _admit(self, attributes: Mapping[str, str]) -> None:
+        server, user = self.server, self.user
+        if attributes.get("SERVER") != server.name:
+            raise sql_error(-25596, attributes.get("SERVER"))
+        if user not in server.users or server.users[user] != attributes.get("PWD"):
+            raise sql_error(-951, user)
+        if self.database and self.database not in server.databases:
+            raise sql_error(-329)
+        if self.database == CDC_DATABASE and user not in server.cdc_users:
+            raise sql_error(-387)
+
+
+def parse_attributes(text: str) -> dict[str, str]:
+    """Read a connection string; keys in upper case, braces around a value are taken off."""
+    attributes = {}
+    for key, value in _ATTRIBUTE.findall(text):
+        is_braced = value.startswith("{") and value.endswith("}")
+        attributes[key.upper()] = value[1:-1].replace("}}", "}") if is_braced else value.strip()
+    return attributes

@@ -1,0 +1,181 @@
+"""A socket that clients reach the emulated server through.
+
+Rule: one thread per connection, and one that accepts them. A statement that waits looks at its
+socket from time to time: for a cancel, or for a client that has gone.
+"""
+
+from __future__ import annotations
+
+import select
+import socket
+import struct
+from collections.abc import Callable
+from contextlib import suppress
+from threading import Event, Lock, Thread
+from types import TracebackType
+
+from . import wire
+from .connection import Answer, Connection, parse_attributes
+from .server import EmulatedServer
+from .sql_errors import SqlError, sql_error
+
+_MAX_REQUEST_BYTES = 1 << 24
+
+
+class ListeningServer:
+    """An emulated server that listens on a port; 0 lets the system choose one."""
+
+    def __init__(self, server: EmulatedServer, host: str = "127.0.0.1", port: int = 0) -> None:
+        self.server = server
+        self.host = host
+        self.port = port
+        self._listener: socket.socket | None = None
+        self._clients: set[socket.socket] = set()
+        self._lock = Lock()
+        self._stopped = Event()
+
+    def __enter__(self) -> ListeningServer:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Listen, and accept connections in a thread."""
+        self._listener = socket.create_server((self.host, self.port), backlog=64)
+        self.port = self._listener.getsockname()[1]
+        self._stopped.clear()
+        Thread(target=self._accept, args=(self._listener,), daemon=True).start()
+
+    def stop(self) -> None:
+        """Close the port and all connections."""
+        self._stopped.set()
+        if self._listener is not None:
+            _hang_up(self._listener)
+            self._listener = None
+        self.disconnect_all()
+
+    def serve_forever(self) -> None:
+        """Return when `stop` is called or the user interrupts."""
+        with suppress(KeyboardInterrupt):
+            self._stopped.wait()
+
+    def disconnect_all(self) -> None:
+        """Break every connection, as a failing network does."""
+        with self._lock:
+            clients = list(self._clients)
+        for client in clients:
+            with suppress(OSError):
+                client.shutdown(socket.SHUT_RDWR)
+
+    def _accept(self, listener: socket.socket) -> None:
+        while not self._stopped.is_set():
+            try:
+                client, _address = listener.accept()
+            except OSError:
+                return
+            with self._lock:
+                self._clients.add(client)
+            Thread(target=self._serve, args=(client,), daemon=True).start()
+
+    def _serve(self, client: socket.socket) -> None:
+        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        conversation = _Conversation(self.server, client)
+        try:
+            conversation.run()
+        except (OSError, EOFError, wire.MalformedRequest):
+            pass  # the client has gone, or speaks something else: there is no one to tell
+        finally:
+            conversation.end()
+            with self._lock:
+                self._clients.discard(client)
+            client.close()
+
+
+def serve(
+    server: EmulatedServer,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    on_ready: Callable[[ListeningServer], None] = lambda _listening: None,
+) -> None:
+    """Listen until interrupted; `on_ready` is told host and port."""
+    with ListeningServer(server, host, port) as listening:
+        on_ready(listening)
+        listening.serve_forever()
+
+
+class _Conversation:
+    """Requests and responses of one client."""
+
+    def __init__(self, server: EmulatedServer, client: socket.socket) -> None:
+        self._server = server
+        self._client = client
+        self._connection: Connection | None = None
+
+    def run(self) -> None:
+        """Answer requests until the client hangs up."""
+        while True:
+            message = self._receive()
+            if message[:1] != wire.CANCEL:  # one that comes too late cancels nothing
+                self._client.sendall(self._respond(message))
+
+    def end(self) -> None:
+        """Release what the client held."""
+        if self._connection is not None:
+            self._connection.close()
+
+    def _respond(self, message: bytes) -> bytes:
+        handle = {wire.CONNECT: self._connect, wire.EXECUTE: self._execute}.get(message[:1])
+        if handle is None:
+            raise wire.MalformedRequest(f"unknown request {message[:1]!r}")
+        try:
+            return handle(message)
+        except SqlError as error:
+            return wire.failure(error)
+
+    def _connect(self, message: bytes) -> bytes:
+        self.end()
+        self._connection = None
+        attributes = parse_attributes(message[1:].decode(errors="replace"))
+        self._connection = Connection(self._server, attributes)
+        return wire.connected()
+
+    def _execute(self, message: bytes) -> bytes:
+        statement, parameters = wire.parse_execute(message)
+        if self._connection is None:
+            raise sql_error(-11060)
+        answer: Answer = self._connection.execute(statement, parameters, self._check)
+        return wire.success(answer)
+
+    def _check(self) -> None:
+        """Raise if the client has cancelled or gone while its statement waits."""
+        while select.select([self._client], [], [], 0)[0]:
+            if self._receive()[:1] == wire.CANCEL:
+                raise sql_error(-11010)
+
+    def _receive(self) -> bytes:
+        (length,) = struct.unpack("<I", self._exactly(wire.LENGTH_BYTES))
+        if length > _MAX_REQUEST_BYTES:
+            raise wire.MalformedRequest(f"a request of {length} bytes")
+        return self._exactly(length)
+
+    def _exactly(self, size: int) -> bytes:
+        data = bytearray()
+        while len(data) < size:
+            chunk = self._client.recv(size - len(data))
+            if not chunk:
+                raise EOFError
+            data += chunk
+        return bytes(data)
+
+
+def _hang_up(listener: socket.socket) -> None:
+    with suppress(OSError):
+        listener.shutdown(socket.SHUT_RDWR)  # wakes the thread that accepts
+    listener.close()

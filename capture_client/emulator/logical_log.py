@@ -1,0 +1,167 @@
+"""The logical log: numbered log files of pages, and the records in them.
+
+    sequence number = log number << 32 | page << 12 | byte in the page
+
+Rule: records are only added at the end. When a file is full the next one begins, and when there
+are too many the oldest goes. Whoever calls a method that changes or searches the log holds
+`changed`; readers wait on it. A page begins with a header, so no record lies at byte 0 of one.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable
+from threading import Condition
+from typing import NamedTuple
+
+PAGE_HEADER_BYTES = 0x18  # the guide's sample: the first record of its page lies at 0x5e018
+MAX_PAGES = 1 << 20
+
+
+class LongTransactionError(RuntimeError):
+    """The log has come round to a file that an open transaction began in.
+
+    A real server rolls such a transaction back before it comes to that.
+    """
+
+
+class LogRecord(NamedTuple):
+    """A record of the log. `table` is the partition number of a row's table, else 0.
+
+    `payload` is the row as encoded, or for records that are no rows the finished CDC record.
+    """
+
+    place: int
+    kind: int
+    transaction_id: int
+    table: int
+    sizes: bytes
+    payload: bytes
+
+
+class LogFile:
+    """One log file. A reader that holds it can follow `next` when it has read all."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.records: list[LogRecord] = []
+        self.used_pages = 0
+        self.is_gone = False
+        self.next: LogFile | None = None
+
+    @property
+    def start(self) -> int:
+        """The lowest sequence number that belongs to this file."""
+        return self.number << 32
+
+
+class LogicalLog:
+    """All log files that are still there, oldest first."""
+
+    def __init__(self, first: int, pages: int, page_bytes: int, count: int) -> None:
+        if not 0 < page_bytes <= 4096 or not 1 < pages <= MAX_PAGES or count < 1 or first < 1:
+            raise ValueError("pages hold up to 4096 bytes, logs 2 to 0x100000 pages, from log 1 on")
+        self.changed = Condition()
+        self.pages = pages
+        self.page_bytes = page_bytes
+        self.count = count
+        self.files = [LogFile(first)]
+        self.may_drop: Callable[[LogFile], bool] = lambda _file: True
+        self._page = 0
+        self._byte = PAGE_HEADER_BYTES
+
+    @property
+    def current(self) -> LogFile:
+        """The file that records are added to."""
+        return self.files[-1]
+
+    def end(self) -> int:
+        """Return the position where the log ends: after every record, not after the next."""
+        return self.current.start | self._page << 12 | self._byte
+
+    def reserve(self, length: int) -> int:
+        """Return the sequence number of a record of so many bytes and move the end behind it."""
+        if self._byte + length > self.page_bytes:
+            self._make_room(length)
+        sequence = self.current.number << 32 | self._page << 12 | self._byte
+        self._byte += length
+        if self._byte > self.page_bytes:
+            self._run_over_pages()
+        return sequence
+
+    def add(self, record: LogRecord) -> None:
+        """Add a record at the place reserved for it and wake the readers."""
+        self.files[-1].records.append(record)
+        self.changed.notify_all()
+
+    def flush_page(self) -> int:
+        """Let the next record begin a page; return how many pages are used before it."""
+        if self._byte > PAGE_HEADER_BYTES:
+            self._next_page()
+        return self._page
+
+    def switch(self, number: int | None = None) -> LogFile:
+        """Begin the next log file; ValueError if its number is not above the current one."""
+        current = self.current
+        number = current.number + 1 if number is None else number
+        if number <= current.number:
+            raise ValueError(f"log {number} does not come after log {current.number}")
+        self._drop_oldest(keep=self.count - 1)
+        current.used_pages = self._page + 1
+        current.next = LogFile(number)
+        self.files.append(current.next)
+        self._page, self._byte = 0, PAGE_HEADER_BYTES
+        return current.next
+
+    def move_to(self, position: int) -> None:
+        """Let the next record lie at a position, which must not be before the end."""
+        if position < self.end():
+            raise ValueError(f"{position:#x} lies before the end of the log, {self.end():#x}")
+        if position >> 32 > self.current.number:
+            self._switch_to(position >> 32)
+        self._page, self._byte = position >> 12 & 0xFFFFF, position & 0xFFF
+
+    def find(self, position: int) -> tuple[LogFile, int]:
+        """Return file and index of the first record at a position or after it."""
+        for file in self.files:
+            if position < (file.number + 1) << 32:
+                return file, bisect_left(file.records, position, key=lambda record: record.place)
+        return self.current, len(self.current.records)
+
+    def _switch_to(self, number: int) -> None:
+        untouched = len(self.files) == 1 and not self.current.records
+        self.switch(number)
+        if untouched:
+            del self.files[0]
+
+    def _make_room(self, length: int) -> None:
+        """Turn the page, or the file if the rest of it is too short for the record."""
+        room = self.page_bytes - PAGE_HEADER_BYTES
+        needed = -(-length // room)
+        if needed > self.pages:
+            raise ValueError(f"a record of {length} bytes is longer than a log file")
+        if self._byte > PAGE_HEADER_BYTES:
+            self._next_page()
+        if self._page + needed > self.pages:
+            self.switch()
+
+    def _next_page(self) -> None:
+        if self._page + 1 >= self.pages:
+            self.switch()
+        else:
+            self._page, self._byte = self._page + 1, PAGE_HEADER_BYTES
+
+    def _run_over_pages(self) -> None:
+        room = self.page_bytes - PAGE_HEADER_BYTES
+        more, rest = divmod(self._byte - PAGE_HEADER_BYTES - 1, room)
+        self._page, self._byte = self._page + more, PAGE_HEADER_BYTES + rest + 1
+
+    def _drop_oldest(self, keep: int) -> None:
+        while len(self.files) > max(keep, 1):
+            oldest = self.files[0]
+            if not self.may_drop(oldest):
+                raise LongTransactionError(
+                    f"log {oldest.number} is needed by an open transaction and cannot be reused"
+                )
+            oldest.is_gone = True
+            del self.files[0]

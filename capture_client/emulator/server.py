@@ -1,0 +1,219 @@
+"""The emulated server: databases, tables, users, one logical log, transactions, sessions.
+
+Rule: what a test or a workload generator calls is here; what a client sends over the network comes
+through `connection.py`. The log's condition guards everything that changes.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from itertools import count
+
+from . import codes
+from .locales import canonical_locale
+from .logical_log import LogFile, LogicalLog
+from .sessions import CaptureSession, ReadingManner
+from .tables import Database, Table, TableName, make_table
+from .transactions import Transaction
+
+CDC_DATABASE = "syscdcv1"
+SYSTEM_DATABASE = "sysmaster"
+_FIRST_TRANSACTION_ID = 20
+_FIRST_PARTNUM = 0x00100200
+
+
+class EmulatedServer:
+    """An Informix server with change data capture, in this process.
+
+    Args:
+        name: DBSERVERNAME.
+        users: passwords by user name.
+        clock: the seconds since 1970 that transactions are stamped with.
+        wait_to_fill: False: a read answers with what is there; True: it waits for `max_recs`.
+        foreign_transactions: whether sessions see the begin and end of transactions that changed
+            none of their tables.
+        log_pages: pages of a log file.
+        page_bytes: bytes of a page.
+        log_count: log files that are kept; then the oldest is overwritten.
+        first_log: number of the first log file.
+        latency_seconds: how long every read of a session takes on top.
+        next_session_id: number of the first capture session.
+        cdc_users: who may use the CDC database.
+    """
+
+    def __init__(
+        self,
+        name: str = "informix",
+        users: Mapping[str, str] | None = None,
+        clock: Callable[[], float] = time.time,
+        *,
+        wait_to_fill: bool = False,
+        foreign_transactions: bool = True,
+        log_pages: int = 0x10000,
+        page_bytes: int = 2048,
+        log_count: int = 16,
+        first_log: int = 1,
+        latency_seconds: float = 0.0,
+        next_session_id: int = 1,
+        cdc_users: frozenset[str] = frozenset({"informix"}),
+    ) -> None:
+        self.name = name
+        self.users = dict(users or {"informix": "in4mix"})
+        self.clock = clock
+        self.latency_seconds = latency_seconds
+        self.cdc_users = cdc_users
+        self.databases: dict[str, Database] = {}
+        self.log = LogicalLog(first_log, log_pages, page_bytes, log_count)
+        self.log.may_drop = self._is_unneeded
+        self.open_transactions: dict[int, Transaction] = {}
+        self._manner = ReadingManner(wait_to_fill, foreign_transactions, lambda: self._is_silent)
+        self._is_silent = False
+        self._sessions: dict[int, CaptureSession] = {}
+        self._session_ids = count(next_session_id)
+        self._partnums = count(_FIRST_PARTNUM)
+        self._tables: dict[str, Table] = {}
+        for system_database in (CDC_DATABASE, SYSTEM_DATABASE):
+            self.create_database(system_database, logged=True, locale="en_US.utf8")
+
+    def create_database(self, name: str, logged: bool = True, locale: str = "en_US.utf8") -> None:
+        """Create a database."""
+        with self.log.changed:
+            if name.lower() in self.databases:
+                raise ValueError(f"there is a database {name} already")
+            self.databases[name.lower()] = Database(name.lower(), logged, canonical_locale(locale))
+
+    def create_table(
+        self, name: str, columns: str, full_row_logging: bool = False, kind: str = "table"
+    ) -> None:
+        """Create `database:owner.table` from a column list; kind: table, view or raw."""
+        if kind not in ("table", "view", "raw"):
+            raise ValueError(f"{kind!r} is not a kind of table")
+        with self.log.changed:
+            database = self._database_of(name)
+            table = make_table(name, columns, database.locale, database.next_tabid, kind)
+            if self._tables.setdefault(str(table.name), table) is not table:
+                raise ValueError(f"there is a table {name} already")
+            database.next_tabid += 1
+            database.tables[table.name.owner, table.name.table] = table
+            table.partnum = next(self._partnums)
+            table.created = time.strftime("%m/%d/%Y", time.gmtime(self.clock()))
+            table.full_row_logging = full_row_logging
+
+    def drop_table(self, name: str) -> None:
+        """Drop a table; its records stay in the log."""
+        with self.log.changed:
+            table = self._tables.pop(str(TableName.parse(name)))
+            del self.databases[table.name.database].tables[table.name.owner, table.name.table]
+
+    def table(self, name: str) -> Table:
+        """Return the table `database:owner.table`; ValueError if there is none."""
+        table = self._tables.get(name) or self._tables.get(str(TableName.parse(name)))
+        if table is None:
+            raise ValueError(f"there is no table {name}")
+        return table
+
+    def set_full_row_logging(self, table: str, on: bool) -> None:
+        """Switch full row logging, whatever sessions there are."""
+        with self.log.changed:
+            self.table(table).full_row_logging = on
+
+    def begin(self, user_id: int = 0, transaction_id: int | None = None) -> Transaction:
+        """Open a transaction, in the lowest free slot unless its number is given."""
+        with self.log.changed:
+            taken = self.open_transactions
+            free = (n for n in count(_FIRST_TRANSACTION_ID) if n not in taken)
+            number = next(free) if transaction_id is None else transaction_id
+            if number in taken:
+                raise ValueError(f"transaction {number} is open already")
+            taken[number] = Transaction(
+                self.log, self._logged_table, self.clock, self._forget, number, user_id
+            )
+            return taken[number]
+
+    @contextmanager
+    def transaction(
+        self, user_id: int = 0, transaction_id: int | None = None
+    ) -> Iterator[Transaction]:
+        """Open a transaction that is committed at the end of the block, or rolled back."""
+        transaction = self.begin(user_id, transaction_id)
+        try:
+            yield transaction
+        except BaseException:
+            transaction.rollback()
+            raise
+        transaction.commit()
+
+    def position(self) -> int:
+        """Return the end of the log as a sequence number."""
+        with self.log.changed:
+            return self.log.end()
+
+    def move_to(self, position: int) -> None:
+        """Let the next record of the log lie at a position."""
+        with self.log.changed:
+            self.log.move_to(position)
+
+    def switch_log(self) -> int:
+        """Begin the next log file; returns its number."""
+        with self.log.changed:
+            return self.log.switch().number
+
+    def oldest_log(self) -> int:
+        """Return the number of the oldest log file that is still there."""
+        with self.log.changed:
+            return self.log.files[0].number
+
+    def sessions(self) -> dict[int, CaptureSession]:
+        """Return the open capture sessions by number."""
+        with self.log.changed:
+            return dict(self._sessions)
+
+    def open_session(self, timeout: int, max_recs: int) -> CaptureSession:
+        """Open a capture session."""
+        with self.log.changed:
+            number = next(self._session_ids)
+            session = CaptureSession(number, self.log, self._manner, timeout, max_recs)
+            self._sessions[number] = session
+            return session
+
+    def close_session(self, session_id: int) -> None:
+        """Forget a capture session."""
+        with self.log.changed:
+            self._sessions.pop(session_id, None)
+
+    def kill_session(self, session_id: int) -> None:
+        """End a session from outside: its reads return an ERROR record, and it must be closed."""
+        self.inject_error_record(session_id, codes.SESSION_IS_DEAD, "CDC_E_INTERRUPT")
+
+    def inject_error_record(self, session_id: int | None, flags: int, code_name: str) -> None:
+        """Let a session, or all with None, return an ERROR record."""
+        sessions = self.sessions()
+        chosen = sessions.values() if session_id is None else [sessions[session_id]]
+        for session in chosen:
+            session.fail(flags, codes.error_code(code_name))
+
+    def silence(self, on: bool) -> None:
+        """Let reads only time out, whatever there is to read."""
+        with self.log.changed:
+            self._is_silent = on
+            self.log.changed.notify_all()
+
+    def _database_of(self, name: str) -> Database:
+        database = self.databases.get(TableName.parse(name).database)
+        if database is None:
+            raise ValueError(f"there is no database for {name}")
+        return database
+
+    def _logged_table(self, name: str) -> Table:
+        table = self.table(name)
+        if not self.databases[table.name.database].is_logged:
+            raise ValueError(f"the database of {table.name} is not logged")
+        return table
+
+    def _forget(self, transaction: Transaction) -> None:
+        del self.open_transactions[transaction.id]
+
+    def _is_unneeded(self, file: LogFile) -> bool:
+        return all(tx.first_file is not file for tx in self.open_transactions.values())

@@ -1,0 +1,257 @@
+"""A capture session: which tables, from where, and the bytes that a read returns.
+
+Rule: the session holds a place in the log, not a copy of it. What a read returns is, in this order,
+the rest of a record that was cut, records of the session itself (TABSCHEMA, ERROR), then the log.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from . import codes, records
+from .logical_log import LogFile, LogicalLog, LogRecord
+from .tables import Capture
+
+_CHECK_SECONDS = 0.1  # how often a waiting read looks for a cancel or a lost connection
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingManner:
+    """How all sessions of a server read."""
+
+    wait_to_fill: bool
+    foreign_transactions: bool
+    is_silent: Callable[[], bool]
+
+
+@dataclass(slots=True)
+class _Answer:
+    """What one read has gathered."""
+
+    room: int
+    records: int
+    data: list[bytes] = field(default_factory=list)
+
+    @property
+    def is_full(self) -> bool:
+        return self.room <= 0 or self.records <= 0
+
+
+class CaptureSession:
+    """An open session. Its methods that touch the log lock it."""
+
+    def __init__(
+        self, session_id: int, log: LogicalLog, manner: ReadingManner, timeout: int, max_recs: int
+    ) -> None:
+        self.id = session_id
+        self.timeout = timeout
+        self.max_recs = max_recs
+        self.captures: dict[int, Capture] = {}
+        self.is_active = False
+        self.is_dead = False
+        self._log = log
+        self._manner = manner
+        self._own_records: deque[bytes] = deque()
+        self._cut_record = b""
+        self._cut_at = 0
+        self._file: LogFile | None = None
+        self._index = 0
+        self._last_sequence = log.end()
+        self._withheld: dict[int, bytes] = {}  # BEGINTX of transactions without captured rows yet
+        self._shown: set[int] = set()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the session is dead and its ERROR record was read."""
+        return self.is_dead and not self._own_records and not self._cut_record
+
+    def capture(self, capture: Capture) -> None:
+        """Add a table; an active session announces it at once."""
+        with self._log.changed:
+            self.captures[capture.table.partnum] = capture
+            if self.is_active:
+                self._announce(capture)
+
+    def end_capture(self, partnum: int) -> None:
+        """Take a table away."""
+        with self._log.changed:
+            del self.captures[partnum]
+
+    def activate(self, position: int) -> None:
+        """Start at a position, 0 for the end of the log.
+
+        A position beyond the end is taken and never met: seen on real servers as reads that only
+        time out, also when the log has come to that position later.
+        """
+        with self._log.changed:
+            position = position or self._log.end()
+            is_met = position <= self._log.end()
+            self._file, self._index = self._log.find(position) if is_met else (None, 0)
+            self._last_sequence = position
+            self.is_active = True
+            for capture in self.captures.values():
+                self._announce(capture)
+
+    def deactivate(self) -> None:
+        """Stop; what was not read is dropped."""
+        with self._log.changed:
+            self.is_active = False
+            self._file = None
+            self._cut_record, self._cut_at = b"", 0
+            self._own_records.clear()
+            self._withheld.clear()
+            self._shown.clear()
+
+    def fail(self, flags: int, code: int) -> None:
+        """Let the next read return an ERROR record."""
+        with self._log.changed:
+            self._own_records.append(records.error(flags, code))
+            self.is_dead = self.is_dead or bool(flags & codes.SESSION_IS_DEAD)
+            self._log.changed.notify_all()
+
+    def restart_record(self) -> int:
+        """Let the next read begin with the first byte of a record that was cut.
+
+        The guide: capture restarts from the beginning of the record being returned, and the
+        records skipped, complete or partial, are counted. Our reading: what is skipped is the
+        partial record that a read has returned, so the count is 1, or 0 if none was cut.
+        """
+        with self._log.changed:
+            skipped = 1 if self._cut_at else 0
+            self._cut_at = 0
+            return skipped
+
+    def read(self, room: int, check: Callable[[], None]) -> bytes:
+        """Return the next bytes: at most `room`, of at most `max_recs` records.
+
+        Args:
+            room: the bytes that the caller has room for.
+            check: called while waiting; raises to give up.
+        """
+        deadline = time.monotonic() + self.timeout if self.timeout >= 0 else float("inf")
+        answer = _Answer(room, self.max_recs)
+        with self._log.changed:
+            while not self._is_enough(answer):
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    break
+                self._log.changed.wait(min(left, _CHECK_SECONDS))
+                check()
+            return b"".join(answer.data) or records.timeout(self._last_sequence)
+
+    def _is_enough(self, answer: _Answer) -> bool:
+        if not self._manner.is_silent():
+            self._gather(answer)
+        return bool(answer.data) and (answer.is_full or self.is_dead or not self._waits())
+
+    def _waits(self) -> bool:
+        return self._manner.wait_to_fill
+
+    def _gather(self, answer: _Answer) -> None:
+        while not answer.is_full:
+            record = self._cut_record or self._next_record()
+            if record is None:
+                return
+            piece = record[self._cut_at : self._cut_at + answer.room]
+            answer.data.append(piece)
+            answer.room -= len(piece)
+            answer.records -= 1
+            self._cut_at += len(piece)
+            is_whole = self._cut_at == len(record)
+            self._cut_record, self._cut_at = (b"", 0) if is_whole else (record, self._cut_at)
+
+    def _next_record(self) -> bytes | None:
+        if self._own_records:
+            return self._own_records.popleft()
+        if self.is_dead:
+            return None
+        while (record := self._next_of_log()) is not None:
+            self._last_sequence = record.place
+            if shown := _SHOW[record.kind](self, record):
+                return shown
+        return self._own_records.popleft() if self._own_records else None
+
+    def _next_of_log(self) -> LogRecord | None:
+        while (file := self._file) is not None:
+            if self._index < len(file.records):
+                return self._take(file)
+            if file.next is None:
+                return None
+            self._file, self._index = file.next, 0
+        return None
+
+    def _take(self, file: LogFile) -> LogRecord | None:
+        if file.is_gone:
+            # no source says what a session is told whose log is overwritten: the code is our choice
+            self._own_records.append(
+                records.error(codes.SESSION_IS_DEAD, codes.error_code("CDC_E_LSN"))
+            )
+            self.is_dead, self._file = True, None
+            return None
+        self._index += 1
+        return file.records[self._index - 1]
+
+    def _announce(self, capture: Capture) -> None:
+        self._own_records.append(
+            records.table_schema(capture.user_data, capture.counts, capture.schema_text)
+        )
+
+    def _show_row(self, record: LogRecord) -> bytes | None:
+        place, kind, transaction_id, table, sizes, payload = record
+        capture = self.captures.get(table)
+        if capture is None:
+            return None
+        if not capture.is_whole:
+            sizes, payload = capture.cut(sizes, payload)
+        shown = records.row(kind, place, transaction_id, capture.user_data, sizes, payload)
+        return self._after_begin(transaction_id, shown)
+
+    def _show_truncate(self, record: LogRecord) -> bytes | None:
+        capture = self.captures.get(record.table)
+        if capture is None:
+            return None
+        number = record.transaction_id
+        return self._after_begin(number, records.truncate(record.place, number, capture.user_data))
+
+    def _after_begin(self, transaction_id: int, record: bytes) -> bytes:
+        """Return a record, or first the BEGINTX that was held back."""
+        if self._manner.foreign_transactions:
+            return record
+        self._shown.add(transaction_id)
+        begin = self._withheld.pop(transaction_id, None)
+        if begin is None:
+            return record
+        self._own_records.append(record)
+        return begin
+
+    def _show_begin(self, record: LogRecord) -> bytes | None:
+        if self._manner.foreign_transactions:
+            return record.payload
+        self._withheld[record.transaction_id] = record.payload
+        return None
+
+    def _show_middle(self, record: LogRecord) -> bytes | None:
+        is_shown = record.transaction_id in self._shown
+        return record.payload if self._manner.foreign_transactions or is_shown else None
+
+    def _show_end(self, record: LogRecord) -> bytes | None:
+        shown = self._show_middle(record)
+        self._withheld.pop(record.transaction_id, None)
+        self._shown.discard(record.transaction_id)
+        return shown
+
+
+_SHOW: dict[int, Callable[[CaptureSession, LogRecord], bytes | None]] = {
+    codes.BEGINTX: CaptureSession._show_begin,
+    codes.COMMTX: CaptureSession._show_end,
+    codes.RBTX: CaptureSession._show_end,
+    codes.DISCARD: CaptureSession._show_middle,
+    codes.INSERT: CaptureSession._show_row,
+    codes.DELETE: CaptureSession._show_row,
+    codes.UPDBEF: CaptureSession._show_row,
+    codes.UPDAFT: CaptureSession._show_row,
+    codes.TRUNCATE: CaptureSession._show_truncate,
+}
