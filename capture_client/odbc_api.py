@@ -227,8 +227,8 @@ def load_library(
     if installation and not environment.get("INFORMIXDIR"):
         # the driver looks there for its messages and locales, and reads the variable when it loads
         environment["INFORMIXDIR"] = str(installation)
-    root = Path(environment["INFORMIXDIR"]) if environment.get("INFORMIXDIR") else installation
-    return _Preloader(driver, _library_folders(driver, root), dlopen).open()
+    folders = _library_folders(driver, installation, environment.get("INFORMIXDIR", ""))
+    return _Preloader(driver, folders, dlopen).open()
 
 
 def _open_plainly(driver: str, dlopen: Callable[..., ctypes.CDLL]) -> ctypes.CDLL:
@@ -246,10 +246,15 @@ def _not_loadable(driver: str, reason: str) -> BadOption:
     )
 
 
-def _library_folders(driver: str, root: Path | None) -> list[Path]:
-    """The client kit's folders, in the order its manual gives for LD_LIBRARY_PATH."""
-    own = Path(driver).absolute().parent
-    return [own, *((root / "lib", root / "lib/esql", root / "lib/cli") if root else ())]
+def _library_folders(driver: str, installation: Path | None, informix_dir: str) -> list[Path]:
+    """The client kit's folders, in the order its manual gives for LD_LIBRARY_PATH.
+
+    The driver's own kit goes before INFORMIXDIR: libraries of two releases do not mix.
+    """
+    roots = [installation] if installation else []
+    roots += [Path(informix_dir)] if informix_dir else []
+    below = [root / "lib" / name for root in roots for name in ("", "esql", "cli")]
+    return [Path(driver).absolute().parent, *below]
 
 
 # glibc's words, the only C library the driver is built for

@@ -323,7 +323,7 @@ def check_integer(value: int, bits: int = 64) -> int:
     """Return the value if it fits; ctypes would cut it off without a word."""
     if not -(1 << bits - 1) <= value < 1 << bits - 1:
         raise BadOption(f"The number {value} does not fit into {bits} bits.")
-    return value
+    return int(value)  # a bool becomes 0 or 1
 
 
 def check_read(session_id: int, max_bytes: int) -> None:
