@@ -52,13 +52,14 @@ class EmulatorTransport:
     def __init__(
         self, settings: ConnectionSettings, receive_timeout_seconds: float | None = None
     ) -> None:
+        introduction = b"C" + connection_string(settings).encode()
         self._door = Door(settings)
         self._lengths = memoryview(bytearray(_LENGTHS.size))
         self._buffers: list[bytearray] = [bytearray(), bytearray()]
         self._socket: socket.socket | None = None
         with self._door:
             self._socket = _reach(settings)
-            self._introduce(settings)
+            self._introduce(introduction)
             self._socket.settimeout(receive_timeout_seconds)
         self._door.connected = True
 
@@ -94,9 +95,9 @@ class EmulatorTransport:
                 self._door.closed = True
                 self._hang_up()
 
-    def _introduce(self, settings: ConnectionSettings) -> None:
+    def _introduce(self, introduction: bytes) -> None:
         try:
-            self._send(b"C" + connection_string(settings).encode())
+            self._send(introduction)
             self._refuse_bytes(self._receive_header()[1])
         except OdbcFailure:
             self._hang_up()

@@ -132,7 +132,9 @@ _BY_NATIVE_CONNECTING: dict[int, Verdict] = {
     -11015: _UNREACHABLE,  # the driver's own: unable to connect to data source
     -11094: _UNREACHABLE,  # the driver's own: time-out expired
 }
-_BY_NATIVE_CONNECTED: dict[int, Verdict] = dict.fromkeys(_BY_NATIVE_CONNECTING, _LOST)
+_BY_NATIVE_CONNECTED: dict[int, Verdict] = dict.fromkeys(_BY_NATIVE_CONNECTING, _LOST) | {
+    -11094: _SILENT,
+}
 
 # five characters: a state; two: a whole class
 _BY_STATE: dict[str, Verdict] = {"28": _WRONG_USER}
