@@ -1,0 +1,186 @@
+"""Ask the server what its databases, tables and log look like.
+
+Rule: plain SQL over a connection of its own, nothing that changes anything. The capture session has
+another connection, because a read of it may wait for seconds.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass
+
+from informix_cdc.capture_client import statements
+from informix_cdc.capture_client.catalog_types import type_text
+from informix_cdc.capture_client.columns import Column
+from informix_cdc.capture_client.errors import BadOption, ServerRefused
+from informix_cdc.capture_client.positions import log_page
+from informix_cdc.capture_client.transport import Row, Transport
+
+_FULL_ROW_LOGGING = 0x04000000  # sysptnhdr.flags, "flagged for Log Snooping": docs/assumptions.md
+_RAW_TABLE = 0x10  # systables.flags
+_NAME = re.compile(r"(?:(\w+):)?(\w+)\.(\w+)")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class TableName:
+    """`database:owner.table`, the form in which every CDC function wants it."""
+
+    database: str
+    owner: str
+    table: str
+
+    def __str__(self) -> str:
+        return f"{self.database}:{self.owner}.{self.table}"
+
+    @classmethod
+    def parse(cls, text: str, database: str) -> TableName:
+        """Read `owner.table`, optionally with the database in front.
+
+        Raises:
+            BadOption: the owner is missing, or the table lies in another database.
+        """
+        found = _NAME.fullmatch(text.strip())
+        if not found:
+            raise BadOption(f"table {text.strip()!r} is not owner.table.", "Write informix.orders.")
+        if found[1] not in (None, database):
+            raise BadOption(
+                f"table {text.strip()!r} is not in database {database!r}.",
+                "One stream captures one database.",
+            )
+        return cls(database, found[2], found[3])
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One captured table, as the catalog describes it now."""
+
+    name: TableName
+    table_id: int
+    partition_number: int
+    created: str
+    columns: tuple[Column, ...]
+
+
+class Catalog:
+    """Answers questions about one server and one of its databases."""
+
+    def __init__(self, transport: Transport, database: str) -> None:
+        self._transport = transport
+        self._database = database
+
+    def server_name(self) -> str:
+        """Return DBSERVERNAME."""
+        return self._one(statements.SERVER_NAME)
+
+    def clock(self) -> int:
+        """Return the server's time in seconds since 1970, UTC."""
+        return int(self._one(statements.SERVER_CLOCK))
+
+    def current_position(self) -> int:
+        """Return a position that lies at or before every record yet to be written."""
+        log, pages = self._first(statements.CURRENT_LOG)
+        return log_page(int(log or 0), int(pages or 0))
+
+    def oldest_position(self) -> int:
+        """Return the first position of the oldest log that the server still has."""
+        return log_page(int(self._one(statements.OLDEST_LOG)), 0)
+
+    def open_transactions(self) -> frozenset[int]:
+        """Return the ids of the transactions that are open now."""
+        rows = self._transport.rows(statements.OPEN_TRANSACTIONS)
+        return frozenset(int(row[0]) for row in rows if row[0] is not None)
+
+    def require_logged_database(self) -> None:
+        """Refuse a database without logging, whose changes no capture can see.
+
+        Raises:
+            BadOption: the database is unknown or not logged.
+        """
+        rows = self._transport.rows(statements.DATABASE_LOGGING, self._database)
+        if not rows:
+            raise BadOption(
+                f"database {self._database!r} does not exist on this server.",
+                "Set option database to one that `database` lists in dbaccess.",
+            )
+        if rows[0][0] != "1":
+            raise BadOption(
+                f"database {self._database!r} is not logged, so its changes cannot be captured.",
+                f"Switch logging on: ontape -s -U {self._database} (or ondblog unbuf), then a backup.",
+                database=self._database,
+            )
+
+    def database_locale(self) -> str:
+        """Return the locale that the database was created in, such as `en_US.57372`."""
+        return self._one(statements.DATABASE_LOCALE, self._database).strip()
+
+    def table(self, name: TableName) -> Table:
+        """Return a table's identity and columns.
+
+        Raises:
+            BadOption: there is no such table, or it is not of a kind that is logged.
+        """
+        rows = self._transport.rows(statements.TABLE, name.table, name.owner)
+        if not rows:
+            raise BadOption(
+                f"table {name} does not exist.",
+                "Check owner and spelling; names in the catalog are lower case unless quoted.",
+                table=str(name),
+            )
+        table_id, partition, created, kind, flags = rows[0]
+        if (kind or "").strip() != "T" or int(flags or 0) & _RAW_TABLE:
+            raise BadOption(
+                f"{name} cannot be captured: it is a view, a synonym, or a RAW table.",
+                "Only logged base tables are captured.",
+                table=str(name),
+            )
+        return Table(name, _int(table_id), _int(partition), created or "", self._columns(table_id))
+
+    def _columns(self, table_id: str | None) -> tuple[Column, ...]:
+        rows = self._transport.rows(statements.COLUMNS, _int(table_id))
+        return tuple(
+            Column((name or "").strip(), type_text(_int(kind), _int(length), _int(extended)))
+            for name, kind, length, extended in rows
+        )
+
+    def logs_full_rows(self, table: Table) -> bool:
+        """Tell whether full row logging is on for every partition of a table."""
+        partitions = [table.partition_number]
+        if not table.partition_number:  # a fragmented table: each fragment has its own
+            rows = self._transport.rows(statements.FRAGMENTS, table.table_id)
+            partitions = [_int(row[0]) for row in rows]
+        return all(self._logs_full_rows(partition) for partition in partitions)
+
+    def _logs_full_rows(self, partition: int) -> bool:
+        rows = self._transport.rows(statements.PARTITION_FLAGS, partition)
+        return bool(rows and _int(rows[0][0]) & _FULL_ROW_LOGGING)
+
+    def _first(self, statement: str, *arguments: int | str) -> Row:
+        rows = self._transport.rows(statement, *arguments)
+        if not rows or rows[0][0] is None:
+            raise ServerRefused(f"the server has no answer to {statement!r}.")
+        return rows[0]
+
+    def _one(self, statement: str, *arguments: int | str) -> str:
+        return str(self._first(statement, *arguments)[0])
+
+
+def _int(value: str | None) -> int:
+    return int(value or 0)
+
+
+def source_digest(server_name: str, tables: tuple[Table, ...]) -> str:
+    """Return what positions belong to, as a short digest: server, tables and captured columns."""
+    facts = [
+        [
+            str(t.name),
+            t.table_id,
+            t.partition_number,
+            t.created,
+            [(c.name, c.type_text) for c in t.columns],
+        ]
+        for t in tables
+    ]
+    text = json.dumps([server_name.strip(), facts], separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -1,0 +1,92 @@
+"""From bytes to events: read ahead, cut, parse, assemble.
+
+Rule: the upper half of a byte's way in one place; what comes out are events in stream order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from informix_cdc.capture_client.errors import ProtocolViolation
+from informix_cdc.capture_client.framing import RawRecords, RecordCutter
+from informix_cdc.capture_client.read_ahead import ReadAhead
+from informix_cdc.capture_client.records import Kind, ServerError, parse_block
+from informix_cdc.capture_client.session import CaptureSession
+from informix_cdc.capture_client.transactions import Event, TransactionAssembler
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """An active session, and the assembler that knows where it was activated."""
+
+    session: CaptureSession
+    assembler: TransactionAssembler
+
+
+class ChangeStream:
+    """Yields the events of one session.
+
+    Args:
+        begin: connects, opens and activates a session; runs in the reading thread.
+        close_connection: closes what `begin` connected; runs last in that thread.
+    """
+
+    def __init__(self, begin: Callable[[], Begun], close_connection: Callable[[], None]) -> None:
+        self._begun: Begun | None = None
+        self._begin = begin
+        self._cutter = RecordCutter()
+        self._reader = ReadAhead(self._open, close_connection)
+
+    @property
+    def assembler(self) -> TransactionAssembler | None:
+        """What is open and counted; None until the session is active."""
+        return self._begun.assembler if self._begun else None
+
+    def next_events(self, timeout_seconds: float) -> list[Event] | None:
+        """Return the events of the next bytes; None when no bytes came in time.
+
+        Raises:
+            InformixCdcError: the session ended, or its bytes make no sense.
+        """
+        chunk = self._reader.take(timeout_seconds)
+        if chunk is None:
+            return None
+        begun = self._begun
+        assert begun is not None  # bytes come from the session that `_open` has returned
+        raw = self._cutter.feed(chunk)
+        if raw is None:
+            return []
+        events = list(begun.assembler.feed(parse_block(in_our_numbers(raw, begun.session.record_kinds))))
+        for event in events:
+            if isinstance(event, ServerError):
+                raise begun.session.codes.error("capture", event.error_code)
+        return events
+
+    def stop(self, timeout_seconds: float) -> bool:
+        """Close the session; tell whether the server was told in time."""
+        return self._reader.stop(timeout_seconds)
+
+    def _open(self) -> CaptureSession:
+        self._begun = self._begin()
+        return self._begun.session
+
+
+def in_our_numbers(raw: RawRecords, kinds: Mapping[int, Kind]) -> RawRecords:
+    """Return records with the server's record numbers replaced by ours: names decide, not numbers.
+
+    Raises:
+        ProtocolViolation: the stream has a number that `syscdcrectypes` does not have.
+    """
+    if all(number == kind for number, kind in kinds.items()):
+        return raw
+    table = np.full(max(kinds) + 2, -1, np.int64)
+    for number, kind in kinds.items():
+        table[number] = kind
+    ours = table[np.minimum(raw.kinds, len(table) - 1)]
+    if (ours < 0).any():
+        unknown = int(raw.kinds[int(np.flatnonzero(ours < 0)[0])])
+        raise ProtocolViolation(f"record number {unknown} is not in the server's syscdcrectypes.")
+    return replace(raw, kinds=ours)

@@ -1,0 +1,204 @@
+"""The folder of a stream seen as a log: append at the end, read between positions, trim at the front.
+
+Rule: one writer, the capture thread; readers of the same process wait on it, executors read the
+files. `append` returns after the commit point, so whoever sees the new end finds its rows.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import BinaryIO
+
+import pyarrow as pa
+
+from informix_cdc.capture_client.errors import AccessRefused, DataLoss
+from informix_cdc.capture_client.positions import Position, show
+from informix_cdc.checkpoints import manifest as manifests
+from informix_cdc.checkpoints.failpoints import failpoint
+from informix_cdc.checkpoints.manifest import Manifest
+from informix_cdc.checkpoints.segments import (
+    SegmentRange,
+    is_intact,
+    rows_between,
+    write_segment,
+)
+
+_LOCK_POLL_SECONDS = 0.1
+
+
+class Spool:
+    """A stream's rows between two positions, as segment files in one folder.
+
+    Args:
+        folder: created if missing; nothing else may live in it.
+        stream, source: what the rows belong to; a folder of another stream is refused.
+        start: everything that commits above it will be appended.
+        durable: whether the folder shall survive a crash of the machine (fsync).
+        lock_wait_seconds: how long to wait for a former writer to end.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        stream: str,
+        source: str,
+        start: Position,
+        *,
+        durable: bool,
+        lock_wait_seconds: float = 10.0,
+    ) -> None:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._folder = folder
+        self._durable = durable
+        self._changed = threading.Condition()
+        self._lock = _lock_folder(folder, lock_wait_seconds)
+        self._manifest = self._recovered(Manifest(stream, source, start, mark=start))
+        self._remove_strangers()
+
+    @property
+    def stream(self) -> str:
+        """The stream's id."""
+        return self._manifest.stream
+
+    @property
+    def source(self) -> str:
+        """The digest of what the stream's positions belong to."""
+        return self._manifest.source
+
+    @property
+    def start(self) -> Position:
+        """The position above which everything is held."""
+        return self._manifest.start
+
+    @property
+    def end(self) -> Position:
+        """The position of the last transaction held."""
+        return self._manifest.end
+
+    @property
+    def mark(self) -> Position:
+        """The newest pair that is valid once everything held is delivered."""
+        return self._manifest.mark
+
+    @property
+    def rows(self) -> int:
+        """How many rows are held."""
+        return sum(segment.rows for segment in self._manifest.segments)
+
+    @property
+    def size_bytes(self) -> int:
+        """How many bytes the segments take."""
+        return sum(segment.size_bytes for segment in self._manifest.segments)
+
+    def append(
+        self, schema: pa.Schema, batches: Iterable[pa.RecordBatch], position: Position
+    ) -> None:
+        """Add the rows of whole transactions; they exist once the manifest names them."""
+        name = f"{self._manifest.next_number:012d}.arrow"
+        segment = write_segment(
+            self._folder / name, schema, batches, position, durable=self._durable
+        )
+        failpoint("spool.before_manifest")
+        with self._changed:
+            if segment.rows:
+                self._replace(self._manifest.appended(segment))
+            else:  # nothing but truncates that the policy ignores
+                (self._folder / name).unlink()
+                self._manifest = replace(self._manifest, mark=position)
+            self._changed.notify_all()
+
+    def note(self, position: Position) -> None:
+        """Remember a newer valid pair; it reaches the disk with the next segment."""
+        with self._changed:
+            self._manifest = replace(self._manifest, mark=position)
+            self._changed.notify_all()
+
+    def notify(self) -> None:
+        """Wake whoever waits, because something else than the spool has changed."""
+        with self._changed:
+            self._changed.notify_all()
+
+    def wait_for(self, is_true: Callable[[], bool], timeout_seconds: float) -> bool:
+        """Wait until something appended, noted or notified makes a condition true."""
+        with self._changed:
+            return self._changed.wait_for(is_true, timeout_seconds)
+
+    def between(self, after: int, upto: int) -> list[SegmentRange]:
+        """Return where the rows with `after` < commit <= `upto` lie.
+
+        Raises:
+            DataLoss: the spool does not hold the whole range.
+        """
+        held = self._manifest
+        if after < held.start.commit or upto > held.end.commit:
+            raise DataLoss(
+                f"the spool holds commits above {show(held.start.commit)} up to"
+                f" {show(held.end.commit)}, not {show(after)} to {show(upto)}.",
+                "Restart the query: the range is captured again.",
+            )
+        touched = [s for s in held.segments if s.last_commit > after and s.first_commit <= upto]
+        ranges = [rows_between(self._folder, segment, after, upto) for segment in touched]
+        return [wanted for wanted in ranges if wanted.first < wanted.end]
+
+    def trim(self, commit: int) -> None:
+        """Let go of what Spark will not ask for again."""
+        with self._changed:
+            kept, gone = self._manifest.trimmed(commit)
+            if not gone:
+                return
+            self._replace(kept)
+        for segment in gone:
+            (self._folder / segment.file).unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """Let the next writer in."""
+        self._lock.close()
+
+    def _replace(self, manifest: Manifest) -> None:
+        manifests.save(manifest, self._folder, durable=self._durable)
+        self._manifest = manifest
+
+    def _recovered(self, fresh: Manifest) -> Manifest:
+        """Return what a former writer left, as far as it serves, or start afresh."""
+        former = manifests.load(self._folder)
+        if former is None:
+            return fresh
+        if (former.stream, former.source) != (fresh.stream, fresh.source):
+            raise DataLoss(
+                f"{self._folder} belongs to stream {former.stream} of source {former.source},"
+                f" not to {fresh.stream} of {fresh.source}.",
+                "Give this query a spoolPath of its own.",
+            )
+        serves = former.start.commit <= fresh.start.commit <= former.end.commit
+        intact = all(is_intact(self._folder, segment) for segment in former.segments)
+        return former if serves and intact else fresh
+
+    def _remove_strangers(self) -> None:
+        known = {segment.file for segment in self._manifest.segments}
+        for path in self._folder.glob("*.arrow"):
+            if path.name not in known:
+                path.unlink()
+
+
+def _lock_folder(folder: Path, wait_seconds: float) -> BinaryIO:
+    """Take the writer's lock, which the kernel frees when its holder dies."""
+    file = (folder / "writer.lock").open("wb")
+    deadline = time.monotonic() + wait_seconds
+    while True:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= deadline:
+                file.close()
+                raise AccessRefused(
+                    f"another query writes the spool {folder}.",
+                    "Stop it, or give this query a spoolPath of its own.",
+                ) from None
+            time.sleep(_LOCK_POLL_SECONDS)
+        else:
+            return file

@@ -1,0 +1,54 @@
+"""Open connections by the options: which transport, which database, which locale.
+
+Rule: the only place that knows all transports; they are imported when they are opened.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+
+from informix_cdc.capture_client.catalog import Catalog
+from informix_cdc.capture_client.statements import CDC_DATABASE
+from informix_cdc.capture_client.transport import ConnectionSettings, Transport
+from informix_cdc.connector.options import SourceOptions
+
+# A server that does not even send TIMEOUT records for this many timeouts is taken for dead.
+_SILENT_TIMEOUTS = 3
+_SILENT_SECONDS = 5.0
+
+
+def _odbc(settings: ConnectionSettings, receive_timeout_seconds: float) -> Transport:
+    from informix_cdc.capture_client.odbc_transport import OdbcTransport
+
+    return OdbcTransport(settings, receive_timeout_seconds)
+
+
+def _emulator(settings: ConnectionSettings, receive_timeout_seconds: float) -> Transport:
+    from informix_cdc.capture_client.emulator_transport import EmulatorTransport
+
+    return EmulatorTransport(settings, receive_timeout_seconds)
+
+
+_TRANSPORTS: dict[str, Callable[[ConnectionSettings, float], Transport]] = {
+    "odbc": _odbc,
+    "emulator": _emulator,
+}
+
+
+def _open(options: SourceOptions, settings: ConnectionSettings) -> Transport:
+    silence = options.read_timeout_seconds * _SILENT_TIMEOUTS + _SILENT_SECONDS
+    return _TRANSPORTS[options.transport](settings, silence)
+
+
+@contextlib.contextmanager
+def open_catalog(options: SourceOptions) -> Iterator[Catalog]:
+    """Connect to the captured database for questions about it."""
+    transport = _open(options, options.connection(options.database))
+    with contextlib.closing(transport):
+        yield Catalog(transport, options.database)
+
+
+def open_capture_connection(options: SourceOptions, db_locale: str) -> Transport:
+    """Connect to the CDC database; the locale must be the captured database's (guide, chapter 1)."""
+    return _open(options, options.connection(CDC_DATABASE, db_locale))

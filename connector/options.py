@@ -1,0 +1,258 @@
+"""Every option of the source, declared once: name, type, default, meaning and secrecy.
+
+Rule: parsing, validation, the README's table and `--help` derive from this declaration. Spark hands
+option names over in lower case; an unknown one is refused with the nearest name that exists.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import MISSING, Field, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+from informix_cdc.capture_client.catalog import TableName
+from informix_cdc.capture_client.errors import BadOption
+from informix_cdc.capture_client.positions import parse
+from informix_cdc.capture_client.transport import ConnectionSettings
+
+PASSWORD_VARIABLE = "INFORMIX_CDC_PASSWORD"  # noqa: S105 - a name, not a password
+
+_CONNECTION_KEYS = {
+    "host": "host",
+    "service": "port",
+    "server": "server",
+    "database": "database",
+    "uid": "user",
+    "db_locale": "dbLocale",
+    "client_locale": "clientLocale",
+}
+_PASSWORD_KEYS = ("pwd", "password")
+
+
+def _integer(lowest: int, highest: int) -> Callable[[str], int]:
+    def read(text: str) -> int:
+        if not text.strip().isdigit() or not lowest <= int(text) <= highest:
+            raise ValueError(f"must be a whole number from {lowest} to {highest}")
+        return int(text)
+
+    return read
+
+
+def _one_of(*choices: str) -> Callable[[str], str]:
+    def read(text: str) -> str:
+        if text not in choices:
+            raise ValueError(f"must be {', '.join(choices[:-1])} or {choices[-1]}")
+        return text
+
+    return read
+
+
+def _names(text: str) -> tuple[str, ...]:
+    names = tuple(part.strip() for part in text.split(",") if part.strip())
+    if not names or len(set(names)) != len(names):
+        raise ValueError("must be owner.table, or several of them with commas, each once")
+    return names
+
+
+def _starting_position(text: str) -> str:
+    if text not in ("latest", "earliest"):
+        parse(text)
+    return text
+
+
+def _option(
+    doc: str,
+    read: Callable[[str], Any] = str,
+    *,
+    default: Any = MISSING,  # noqa: ANN401 - a default is of its option's own type
+    name: str = "",
+    secret: bool = False,
+) -> Any:  # noqa: ANN401 - dataclasses.field is typed the same way
+    metadata = {"doc": doc, "read": read, "name": name}
+    return field(default=default, metadata=metadata, repr=not secret)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceOptions:
+    """What a user may set; each field is an option of the same name in camel case."""
+
+    host: str = _option("Host name or address of the server.")
+    port: int = _option("Port of its SQLI listener.", _integer(1, 65535), default=9088)
+    server: str = _option("The server's name (DBSERVERNAME).")
+    database: str = _option("The database to capture; it must be logged.")
+    tables: tuple[str, ...] = _option("owner.table, or several with commas.", _names, name="table")
+    user: str = _option("Who connects; the guide demands informix.", default="informix")
+    password: str = _option(
+        f"Its password; also from passwordFile or the environment variable {PASSWORD_VARIABLE}.",
+        default="",
+        secret=True,
+    )
+    password_file: str = _option("A file on the driver that holds the password.", default="")
+    transport: str = _option(
+        "odbc, or emulator for the embedded one.", _one_of("odbc", "emulator"), default="odbc"
+    )
+    driver: str = _option(
+        "Path of the ODBC driver library; else libthcli.so or iclit09b.so under INFORMIXDIR.",
+        default="",
+    )
+    starting_position: str = _option(
+        "Where a new stream begins: latest, earliest (oldest log), or a sequence number (`log:0xpos`).",
+        _starting_position,
+        default="latest",
+    )
+    read_timeout_seconds: int = _option(
+        "How long the server waits for data before it says that there is none.",
+        _integer(1, 3600),
+        default=1,
+    )
+    max_records_per_read: int = _option(
+        "Upper limit of records in one read; servers take 1 to 256.", _integer(1, 256), default=256
+    )
+    read_buffer_bytes: int = _option(
+        "Size of the read buffer.", _integer(128, 1 << 30), default=256 * 1024
+    )
+    spool_path: str = _option(
+        "Folder that keeps captured rows until Spark has committed them; else a private one.",
+        default="",
+    )
+    db_locale: str = _option("Locale of the database; else asked of the server.", default="")
+    client_locale: str = _option("Locale of the connection.", default="en_us.utf8")
+    connection_string: str = _option(
+        "More keywords for the driver, KEY=value;KEY=value; never a password.", default=""
+    )
+    truncate: str = _option(
+        "What TRUNCATE does: fail the query, emit a row, or ignore (counted).",
+        _one_of("fail", "emit", "ignore"),
+        default="fail",
+    )
+
+    @classmethod
+    def parse(
+        cls, given: Mapping[str, str], environment: Mapping[str, str] = os.environ
+    ) -> SourceOptions:
+        """Build the options from Spark's map of strings.
+
+        Raises:
+            BadOption: an option is unknown, missing or malformed; the message names it.
+        """
+        lowered = {key.lower(): value for key, value in given.items()}
+        _refuse_unknown(lowered)
+        merged = _with_connection_string(lowered)
+        options = cls(**{f.name: _read(f, merged) for f in fields(cls)})
+        return _with_password(options, environment)
+
+    def without_secrets(self) -> SourceOptions:
+        """Return the same options without the password, for a journey to the executors."""
+        return replace(self, password="")
+
+    def table_names(self) -> tuple[TableName, ...]:
+        """Return the captured tables."""
+        return tuple(TableName.parse(text, self.database) for text in self.tables)
+
+    def connection(self, database: str, db_locale: str = "") -> ConnectionSettings:
+        """Return where to connect for one of the server's databases."""
+        return ConnectionSettings(
+            host=self.host,
+            port=self.port,
+            server=self.server,
+            database=database,
+            user=self.user,
+            password=self.password,
+            driver=self.driver,
+            db_locale=db_locale,
+            client_locale=self.client_locale,
+            extra=_extra(self.connection_string),
+        )
+
+
+def option_name(declared: Field[Any]) -> str:
+    """Return the name under which users set a field."""
+    first, *rest = declared.name.split("_")
+    return str(declared.metadata["name"]) or first + "".join(part.capitalize() for part in rest)
+
+
+def option_rows() -> Iterator[tuple[str, str, str]]:
+    """Yield (name, default, meaning) of every option, for the README and for help texts."""
+    for declared in fields(SourceOptions):
+        default = "required" if declared.default is MISSING else str(declared.default)
+        yield option_name(declared), default, str(declared.metadata["doc"])
+
+
+def _refuse_unknown(given: Mapping[str, str]) -> None:
+    names = {option_name(declared).lower(): option_name(declared) for declared in fields(SourceOptions)}
+    for key in given:
+        if key not in names:
+            near = difflib.get_close_matches(key, names, n=1, cutoff=0.0)
+            raise BadOption(
+                f"option {key!r} is not known.", f"Did you mean {names[near[0]]!r}?", option=key
+            )
+
+
+def _read(declared: Field[Any], given: Mapping[str, str]) -> object:
+    name = option_name(declared)
+    text = given.get(name.lower())
+    if text is None or (text == "" and declared.default is not MISSING):
+        if declared.default is MISSING:
+            raise BadOption(f"option {name!r} is missing.", declared.metadata["doc"], option=name)
+        return declared.default
+    try:
+        return declared.metadata["read"](text)
+    except ValueError as reason:
+        raise BadOption(f"option {name!r} {reason}, not {text!r}.", option=name) from None
+
+
+def _pieces(connection_string: str) -> list[tuple[str, str]]:
+    pieces = [piece for piece in connection_string.split(";") if piece.strip()]
+    return [(key.strip(), value) for key, _, value in (piece.partition("=") for piece in pieces)]
+
+
+def _with_connection_string(given: dict[str, str]) -> dict[str, str]:
+    """Let a connection string stand in for the options that it names."""
+    merged = dict(given)
+    for key, value in _pieces(given.get("connectionstring", "")):
+        if key.lower() in _PASSWORD_KEYS:
+            raise BadOption(
+                "option 'connectionString' holds a password, which would show in query plans.",
+                "Take it out; use option passwordFile or the environment variable"
+                f" {PASSWORD_VARIABLE}.",
+                option="connectionString",
+            )
+        name = _CONNECTION_KEYS.get(key.lower())
+        if name and merged.setdefault(name.lower(), value) != value:
+            raise BadOption(
+                f"option 'connectionString' says {key}={value}, but option {name!r} says otherwise.",
+                "Keep one of them.",
+                option="connectionString",
+            )
+    return merged
+
+
+def _extra(connection_string: str) -> str:
+    return ";".join(
+        f"{key}={value}"
+        for key, value in _pieces(connection_string)
+        if key.lower() not in _CONNECTION_KEYS
+    )
+
+
+def _with_password(options: SourceOptions, environment: Mapping[str, str]) -> SourceOptions:
+    if options.password:
+        return options
+    if options.password_file:
+        try:
+            return replace(options, password=Path(options.password_file).read_text().strip())
+        except OSError as reason:
+            raise BadOption(
+                f"option 'passwordFile': {options.password_file} cannot be read: {reason.strerror}.",
+                option="passwordFile",
+            ) from None
+    if password := environment.get(PASSWORD_VARIABLE, ""):
+        return replace(options, password=password)
+    raise BadOption(
+        "no password is given.",
+        f"Set option passwordFile, or password, or the environment variable {PASSWORD_VARIABLE}.",
+        option="password",
+    )

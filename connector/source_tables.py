@@ -1,0 +1,59 @@
+"""What the catalog says of the captured tables, checked: the facts every part of a query starts from.
+
+Rule: whatever can be wrong with the set-up is found here, before a capture session is opened.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from informix_cdc.capture_client.catalog import Catalog, Table, source_digest
+from informix_cdc.capture_client.column_types import TextRules
+from informix_cdc.capture_client.locales import codec_of
+from informix_cdc.capture_client.row_shape import row_schema
+from informix_cdc.connector.connections import open_catalog
+from informix_cdc.connector.options import SourceOptions
+
+
+@dataclass(frozen=True, slots=True)
+class SourceTables:
+    """The captured tables, how their text reads, and the digest their positions belong to."""
+
+    tables: tuple[Table, ...]
+    db_locale: str
+    source: str
+
+    @property
+    def text(self) -> TextRules:
+        """How character columns are decoded."""
+        return TextRules(codec_of(self.db_locale))
+
+    def schema(self) -> pa.Schema:
+        """Return the schema of delivered rows."""
+        return row_schema(self.tables, self.text)
+
+
+def describe_tables(options: SourceOptions, catalog: Catalog) -> SourceTables:
+    """Look the tables up and check that each can be captured.
+
+    Raises:
+        BadOption: the database is not logged, or a table does not exist.
+        UnsupportedColumn: a column's type cannot be carried.
+    """
+    catalog.require_logged_database()
+    tables = tuple(catalog.table(name) for name in options.table_names())
+    found = SourceTables(
+        tables,
+        options.db_locale or catalog.database_locale(),
+        source_digest(catalog.server_name(), tables),
+    )
+    found.schema()
+    return found
+
+
+def look_up_tables(options: SourceOptions) -> SourceTables:
+    """Connect, describe the tables, and disconnect."""
+    with open_catalog(options) as catalog:
+        return describe_tables(options, catalog)
