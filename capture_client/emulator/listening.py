@@ -85,9 +85,9 @@ class ListeningServer:
             Thread(target=self._serve, args=(client,), daemon=True).start()
 
     def _serve(self, client: socket.socket) -> None:
-        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         conversation = _Conversation(self.server, client)
         try:
+            client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             conversation.run()
         except (OSError, EOFError, wire.MalformedRequest):
             pass  # the client has gone, or speaks something else: there is no one to tell

@@ -77,7 +77,7 @@ class LogicalLog:
 
     def end(self) -> int:
         """Return the position where the log ends: after every record, not after the next."""
-        return self.current.start | self._page << 12 | self._byte
+        return self.current.start + (self._page << 12) + self._byte  # byte may be 4096
 
     def reserve(self, length: int) -> int:
         """Return the sequence number of a record of so many bytes and move the end behind it."""

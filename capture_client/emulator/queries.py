@@ -23,7 +23,9 @@ _SELECT = re.compile(
     r"(?P<table>\w+)(?: where (?P<where>.+?))?(?: order by (?P<order>\w+)( asc)?)?",
     re.IGNORECASE,
 )
-_CONDITION = re.compile(r"(\w+) ?(=|<=|>=|<>|!=|<|>) ?(\?|'[^']*'|\"[^\"]*\"|-?\d+)")
+_CONDITION = re.compile(
+    r"(\w+) ?(=|<=|>=|<>|!=|<|>| like ) ?(\?|'[^']*'|\"[^\"]*\"|-?\d+)", re.IGNORECASE
+)
 _AGGREGATE = re.compile(r"(min|max|count) ?\( ?(\w+|\*) ?\)", re.IGNORECASE)
 _ERROR_TEXT = re.compile(r"(?:syscdcv1 ?: ?)?(?:informix\.)?cdc_errortext ?\((.*)\)", re.IGNORECASE)
 _Key = tuple[int, str]  # a number or a text, in a form that has an order
@@ -35,6 +37,7 @@ _OPERATORS: dict[str, Callable[[_Key, _Key], bool]] = {
     ">": operator.gt,
     "<=": operator.le,
     ">=": operator.ge,
+    "like": lambda value, wanted: _is_like(value[1], wanted[1]),
 }
 
 Parameters = Iterator[str | None]
@@ -159,7 +162,7 @@ def _condition(text: str, parameters: Parameters) -> Callable[[Row], bool]:
     match = _CONDITION.fullmatch(text.strip())
     if match is None:
         raise sql_error(-201)
-    name, compare = match[1].lower(), _OPERATORS[match[2]]
+    name, compare = match[1].lower(), _OPERATORS[match[2].strip().lower()]
     wanted = literal(match[3], parameters)
 
     def holds(row: Row) -> bool:
@@ -169,6 +172,12 @@ def _condition(text: str, parameters: Parameters) -> Callable[[Row], bool]:
         return compare(_key(value, value), _key(wanted, value))
 
     return holds
+
+
+def _is_like(value: str, pattern: str) -> bool:
+    parts = re.split("([%_])", pattern)
+    wild = {"%": ".*", "_": "."}
+    return re.fullmatch("".join(wild.get(p) or re.escape(p) for p in parts), value) is not None
 
 
 def literal(text: str, parameters: Parameters) -> str | None:

@@ -133,22 +133,34 @@ class CaptureSession:
         """
         deadline = time.monotonic() + self.timeout if self.timeout >= 0 else float("inf")
         answer = _Answer(room, self.max_recs)
-        with self._log.changed:
-            while not self._is_enough(answer):
-                left = deadline - time.monotonic()
-                if left <= 0:
-                    break
-                self._log.changed.wait(min(left, _CHECK_SECONDS))
+        while not self._gather_or_wait(answer, deadline):
+            try:
                 check()
-            return b"".join(answer.data) or records.timeout(self._last_sequence)
+            except BaseException:
+                self._give_back(answer)
+                raise
+        return b"".join(answer.data) or records.timeout(self._last_sequence)
+
+    def _gather_or_wait(self, answer: _Answer, deadline: float) -> bool:
+        """Return whether the answer can go, else wait a little for more."""
+        with self._log.changed:
+            left = deadline - time.monotonic()
+            if self._is_enough(answer) or left <= 0:
+                return True
+            self._log.changed.wait(min(left, _CHECK_SECONDS))
+            return False
 
     def _is_enough(self, answer: _Answer) -> bool:
         if not self._manner.is_silent():
             self._gather(answer)
-        return bool(answer.data) and (answer.is_full or self.is_dead or not self._waits())
+        fills = self._manner.wait_to_fill and not self.is_dead
+        return bool(answer.data) and (answer.is_full or not fills)
 
-    def _waits(self) -> bool:
-        return self._manner.wait_to_fill
+    def _give_back(self, answer: _Answer) -> None:
+        """Let the next read return what a read that is given up had gathered."""
+        with self._log.changed:
+            self._cut_record = b"".join(answer.data) + self._cut_record[self._cut_at :]
+            self._cut_at = 0
 
     def _gather(self, answer: _Answer) -> None:
         while not answer.is_full:

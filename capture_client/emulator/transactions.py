@@ -106,12 +106,19 @@ class Transaction:
         """Commit; returns the sequence number of the COMMTX record."""
         with self._log.changed:
             seconds = int(self._clock())
-            return self._end(self._control(codes.COMMTX, _END_BYTES, records.commit, seconds))
+            sequence = self._control(codes.COMMTX, _END_BYTES, records.commit, seconds)
+            self._end()
+            return sequence
 
     def rollback(self) -> int:
         """Roll back; returns the sequence number of the RBTX record."""
         with self._log.changed:
-            return self._end(self._control(codes.RBTX, _END_BYTES, records.rollback))
+            self._must_be_open()
+            self._end()  # first: the log must have room for this, however long the transaction
+            sequence = self._log.reserve(_END_BYTES)
+            record = records.rollback(sequence, self.id)
+            self._log.add(LogRecord(sequence, codes.RBTX, self.id, 0, b"", record))
+            return sequence
 
     def _write(self, kind: int, name: str, row: Mapping[str, object]) -> int:
         table = self._target(name)
@@ -135,10 +142,9 @@ class Transaction:
         self._log.add(LogRecord(sequence, kind, self.id, 0, b"", record))
         return sequence
 
-    def _end(self, sequence: int) -> int:
+    def _end(self) -> None:
         self._is_open = False
         self._on_end(self)
-        return sequence
 
     def _target(self, name: str) -> Table:
         table = self._find_table(name)
