@@ -146,6 +146,7 @@ _BY_STATE_CONNECTING: dict[str, Verdict] = {
     "S1T00": _UNREACHABLE,  # ODBC 2 spelling, which the manual's tables still use
     "08": _LOST,
     "IM": _NO_DRIVER,
+    "01000": _NO_DRIVER,  # unixODBC: "Can't open lib", and no other record
 }
 _BY_STATE_CONNECTED: dict[str, Verdict] = {
     "HYT00": _SILENT,
@@ -159,9 +160,10 @@ def judge(diagnostics: Sequence[Diagnostic], *, connected: bool) -> Verdict:
     """Say what a failure means; `connected` tells whether the connection had been established."""
     by_native = _BY_NATIVE | (_BY_NATIVE_CONNECTED if connected else _BY_NATIVE_CONNECTING)
     by_state = _BY_STATE | (_BY_STATE_CONNECTED if connected else _BY_STATE_CONNECTING)
+    warnings_last = sorted(diagnostics, key=lambda each: each.sqlstate.startswith("01"))
     candidates = [by_native.get(each.native) for each in diagnostics]
     candidates += [
-        by_state.get(each.sqlstate) or by_state.get(each.sqlstate[:2]) for each in diagnostics
+        by_state.get(each.sqlstate) or by_state.get(each.sqlstate[:2]) for each in warnings_last
     ]
     return next((verdict for verdict in candidates if verdict is not None), _REFUSED)
 

@@ -9,12 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from contract.scripted_server import PASSWORD, ScriptedServer, scripted_server
-from odbc_driver.build import Drivers, build_drivers
-
 from informix_cdc.capture_client.emulator_transport import EmulatorTransport
 from informix_cdc.capture_client.odbc_transport import OdbcTransport
 from informix_cdc.capture_client.transport import ConnectionSettings, Transport
+from odbc_driver.build import Drivers, build_drivers
+
+from contract.scripted_server import PASSWORD, ScriptedServer, scripted_server
 
 Connect = Callable[..., Transport]
 

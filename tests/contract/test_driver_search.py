@@ -1,0 +1,222 @@
+"""Finding and loading the driver: the search, and the libraries that it needs."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from informix_cdc.capture_client.errors import AccessRefused, BadOption
+from informix_cdc.capture_client.odbc_api import (
+    OdbcApi,
+    find_driver,
+    installation_of,
+    is_driver_manager,
+    load_library,
+)
+from odbc_driver.build import Drivers
+
+
+@pytest.fixture
+def kit(tmp_path: Path) -> Path:
+    """A client kit's folders, with a driver that is an empty file."""
+    for folder in ("lib/cli", "lib/esql"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "lib/cli/libthcli.so").touch()
+    return tmp_path
+
+
+# ---- the search ----
+
+
+def test_the_driver_of_informixdir_is_found(kit: Path) -> None:
+    assert find_driver("", {"INFORMIXDIR": str(kit)}) == str(kit / "lib/cli/libthcli.so")
+
+
+def test_the_driver_is_found_under_its_other_name(kit: Path) -> None:
+    other = (kit / "lib/cli/libthcli.so").rename(kit / "lib/cli/iclit09b.so")
+    assert find_driver("", {"INFORMIXDIR": str(kit)}) == str(other)
+
+
+def test_a_named_driver_goes_before_informixdir(kit: Path, tmp_path: Path) -> None:
+    named = tmp_path / "mine.so"
+    named.touch()
+    assert find_driver(str(named), {"INFORMIXDIR": str(kit)}) == str(named)
+
+
+def test_a_name_without_a_folder_is_left_to_the_loader() -> None:
+    assert find_driver("libodbc.so.2", {}) == "libodbc.so.2"
+
+
+def test_a_missing_driver_names_the_places_searched(tmp_path: Path) -> None:
+    with pytest.raises(AccessRefused) as caught:
+        find_driver("", {"INFORMIXDIR": str(tmp_path)})
+    assert str(tmp_path / "lib/cli/libthcli.so") in str(caught.value)
+    assert str(tmp_path / "lib/cli/iclit09b.so") in str(caught.value)
+
+
+def test_without_informixdir_the_error_says_so() -> None:
+    with pytest.raises(AccessRefused, match="INFORMIXDIR is not set"):
+        find_driver("", {})
+
+
+def test_a_named_driver_that_does_not_exist_is_a_bad_option(tmp_path: Path) -> None:
+    with pytest.raises(BadOption, match="option driver"):
+        find_driver(str(tmp_path / "none.so"), {})
+
+
+def test_informixdir_is_derived_from_the_driver_s_path(kit: Path, tmp_path: Path) -> None:
+    link = tmp_path / "driver.so"
+    link.symlink_to(kit / "lib/cli/libthcli.so")
+    assert installation_of(str(kit / "lib/cli/libthcli.so")) == kit
+    assert installation_of(str(link)) == kit.resolve()
+    assert installation_of("/usr/lib/libthcli.so") is None
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("libodbc.so.2", True),
+        ("/usr/lib/libodbc.so.2", True),
+        ("libiodbc.so", True),
+        ("/x/lib/cli/libthcli.so", False),
+        ("libodbcinst.so.2", False),
+    ],
+)
+def test_a_driver_manager_is_known_by_its_file_name(path: str, expected: bool) -> None:
+    assert is_driver_manager(path) is expected
+
+
+# ---- preloading, with a loader that behaves as glibc's ----
+
+
+class Loader:
+    """Knows what each file needs; a file is found by name once it is open."""
+
+    def __init__(self, needs: dict[str, list[str]], *, has_soname: bool = True) -> None:
+        self.needs = needs
+        self.opened: list[str] = []
+        self._has_soname = has_soname
+
+    def __call__(self, path: str, mode: int = ctypes.RTLD_LOCAL) -> ctypes.CDLL:
+        name = Path(path).name
+        known = {Path(each).name for each in self.opened} if self._has_soname else set()
+        for needed in self.needs.get(name, []):
+            if needed not in known:
+                reason = "cannot open shared object file: No such file or directory"
+                raise OSError(f"{needed}: {reason}")
+        self.opened.append(path)
+        return ctypes.CDLL(None)
+
+
+def _driver(kit: Path) -> str:
+    return str(kit / "lib/cli/libthcli.so")
+
+
+def test_needed_libraries_are_opened_first_wherever_the_kit_has_them(kit: Path) -> None:
+    for name in ("lib/libgls.so", "lib/esql/libgen.so", "lib/cli/libos.so"):
+        (kit / name).touch()
+    loader = Loader({"libthcli.so": ["libgen.so", "libos.so"], "libgen.so": ["libgls.so"]})
+    load_library(_driver(kit), {}, loader)
+    names = [str(Path(each).relative_to(kit)) for each in loader.opened]
+    assert names == [
+        "lib/libgls.so",
+        "lib/esql/libgen.so",
+        "lib/cli/libos.so",
+        "lib/cli/libthcli.so",
+    ]
+
+
+def test_a_library_that_is_nowhere_is_named(kit: Path) -> None:
+    with pytest.raises(BadOption, match=r"libgen\.so") as caught:
+        load_library(_driver(kit), {}, Loader({"libthcli.so": ["libgen.so"]}))
+    assert "LD_LIBRARY_PATH" in caught.value.remedy
+
+
+def test_a_library_that_opening_does_not_help_is_tried_once(kit: Path) -> None:
+    (kit / "lib/libgls.so").touch()
+    loader = Loader({"libthcli.so": ["libgls.so"]}, has_soname=False)
+    with pytest.raises(BadOption, match=r"libgls\.so"):
+        load_library(_driver(kit), {}, loader)
+    assert len(loader.opened) == 1
+
+
+def test_a_circle_of_needs_ends(kit: Path) -> None:
+    for name in ("liba.so", "libb.so"):
+        (kit / "lib" / name).touch()
+    needs = {"libthcli.so": ["liba.so"], "liba.so": ["libb.so"], "libb.so": ["liba.so"]}
+    with pytest.raises(BadOption):
+        load_library(_driver(kit), {}, Loader(needs))
+
+
+def test_informixdir_is_set_before_the_driver_is_loaded(kit: Path) -> None:
+    environment: dict[str, str] = {}
+    seen: list[str] = []
+
+    def dlopen(path: str, mode: int = 0) -> ctypes.CDLL:
+        seen.append(environment["INFORMIXDIR"])
+        return ctypes.CDLL(None)
+
+    load_library(_driver(kit), environment, dlopen)
+    assert seen == [str(kit)]
+
+
+def test_an_informixdir_that_is_set_is_respected(kit: Path) -> None:
+    environment = {"INFORMIXDIR": "/opt/informix"}
+    load_library(_driver(kit), environment, Loader({}))
+    assert environment == {"INFORMIXDIR": "/opt/informix"}
+
+
+# ---- with the real loader ----
+
+
+def test_a_file_that_is_no_library_is_a_bad_option(kit: Path) -> None:
+    Path(_driver(kit)).write_text("not a library")
+    with pytest.raises(BadOption, match="cannot be loaded"):
+        load_library(_driver(kit), {})
+
+
+def test_a_library_that_is_no_driver_is_a_bad_option() -> None:
+    with pytest.raises(BadOption, match="no SQLAllocHandle"):
+        OdbcApi(ctypes.CDLL("libc.so.6"), bytes.decode)
+
+
+def test_a_name_that_the_loader_does_not_know_is_a_bad_option() -> None:
+    with pytest.raises(BadOption, match="cannot be loaded"):
+        load_library("libnosuchdriver.so", {})
+
+
+def _in_a_fresh_process(code: str, driver: Path) -> subprocess.CompletedProcess[str]:
+    """In this one another test may have opened the library that must be missing."""
+    environment = {
+        k: v for k, v in os.environ.items() if k not in ("LD_LIBRARY_PATH", "INFORMIXDIR")
+    }
+    command = [sys.executable, "-c", code, str(driver)]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_the_split_driver_cannot_be_opened_plainly(drivers: Drivers) -> None:
+    done = _in_a_fresh_process("import ctypes, sys; ctypes.CDLL(sys.argv[1])", drivers.split)
+    assert done.returncode == 1
+    assert "libifxsupport.so: cannot open shared object file" in done.stderr
+
+
+def test_the_split_driver_is_opened_after_what_it_needs(drivers: Drivers) -> None:
+    code = (
+        "import os, sys; from informix_cdc.capture_client.odbc_api import load_library;"
+        "load_library(sys.argv[1]).SQLAllocHandle; sys.stdout.write(os.environ['INFORMIXDIR'])"
+    )
+    done = _in_a_fresh_process(code, drivers.split)
+    assert done.returncode == 0, done.stderr
+    assert Path(done.stdout) == drivers.split.parents[2]
+
+
+def test_importing_the_transport_loads_no_driver() -> None:
+    code = (
+        "import sys; import informix_cdc.capture_client.odbc_transport;"
+        "maps = open('/proc/self/maps').read(); sys.exit('odbc.so' in maps or 'thcli' in maps)"
+    )
+    assert _in_a_fresh_process(code, Path()).returncode == 0

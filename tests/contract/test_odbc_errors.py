@@ -1,0 +1,126 @@
+"""The table that turns a driver's diagnostics into our exceptions; no driver, no compiler."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+from informix_cdc.capture_client.errors import (
+    AccessRefused,
+    BadOption,
+    ConnectionLost,
+    InformixCdcError,
+    ServerRefused,
+)
+from informix_cdc.capture_client.odbc_errors import Diagnostic, Door, OdbcFailure, Translator
+from informix_cdc.capture_client.transport import ConnectionSettings
+
+SETTINGS = ConnectionSettings(
+    host="db.example",
+    port=9088,
+    server="ids1",
+    database="stores",
+    user="cdc",
+    password="s3cr}et",
+    extra="SSLOPTION=1;Pwd={other secret}",
+)
+
+# sentence, connected, sqlstate, native, exception, whether no server answered
+CASES = [
+    ("a refused connection is an address to mend", False, "08001", -908, AccessRefused, True),
+    ("another release's state for the same", False, "08004", -908, AccessRefused, True),
+    ("a service without a port", False, "HY000", -931, AccessRefused, True),
+    ("the driver's own number for no connection", False, "HY000", -11015, AccessRefused, True),
+    ("a state alone, while connecting", False, "08001", 0, AccessRefused, True),
+    ("a time-out while connecting", False, "HYT00", 0, AccessRefused, True),
+    ("the same in ODBC 2 spelling", False, "S1T00", 0, AccessRefused, True),
+    ("-908 once connected is a lost connection", True, "08001", -908, ConnectionLost, True),
+    ("a link that breaks while connecting", False, "08S01", -25582, ConnectionLost, True),
+    ("a link that breaks later", True, "08S01", -25582, ConnectionLost, True),
+    ("a broken link under a general state", True, "HY000", -25580, ConnectionLost, True),
+    ("a state alone, later", True, "08S01", 0, ConnectionLost, True),
+    ("a connection that is not open", True, "08003", 0, ConnectionLost, True),
+    ("a time-out later", True, "HYT00", -11094, ConnectionLost, True),
+    ("the wrong password", False, "28000", -951, AccessRefused, False),
+    ("the wrong password under the state of a bad address", False, "08004", -952, AccessRefused, 0),
+    ("the wrong password, by its state alone", False, "28000", 0, AccessRefused, False),
+    ("the wrong server name", False, "08004", -761, AccessRefused, False),
+    ("a server name missing from sqlhosts", False, "08001", -25596, AccessRefused, False),
+    ("an unknown database", False, "HY000", -329, AccessRefused, False),
+    ("a database without the CONNECT privilege", False, "HY000", -387, AccessRefused, False),
+    ("a routine that is not there or not allowed", True, "42000", -674, AccessRefused, False),
+    ("a table without the SELECT privilege", True, "42000", -272, AccessRefused, False),
+    ("a locale that does not fit", False, "HY000", -23197, BadOption, False),
+    ("a driver manager without the driver", False, "IM002", 0, BadOption, False),
+    ("a driver that the manager cannot open", False, "01000", 0, BadOption, False),
+    ("a syntax error", True, "42000", -201, ServerRefused, False),
+    ("a number nobody knows", True, "HY000", -99999, ServerRefused, False),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case[0] for case in CASES])
+def test_a_diagnostic_becomes_the_error_that_says_what_to_do(
+    case: tuple[str, bool, str, int, type[InformixCdcError], bool],
+) -> None:
+    _, connected, sqlstate, native, kind, unreachable = case
+    record = Diagnostic(sqlstate, native, "[Informix][Informix ODBC Driver]Why it failed.")
+    error = Translator(SETTINGS).error([record], connected=connected)
+    assert type(error) is kind
+    assert error.facts["unreachable"] == unreachable
+    assert str(error).count("\n") == 0
+    assert f"Why it failed [{sqlstate}] ({native})." in error.message
+    assert error.remedy or kind is ServerRefused
+
+
+def test_the_native_code_of_any_record_outweighs_the_state_of_the_first() -> None:
+    records = [Diagnostic("08004", 0, "no"), Diagnostic("HY000", -951, "Incorrect password.")]
+    error = Translator(SETTINGS).error(records, connected=False)
+    assert "refused user cdc" in error.message
+    assert error.facts["diagnostics"] == [
+        ("08004", 0, "no"),
+        ("HY000", -951, "Incorrect password."),
+    ]
+
+
+def test_a_warning_does_not_hide_the_error_behind_it() -> None:
+    records = [Diagnostic("01000", 0, "General warning."), Diagnostic("28000", 0, "No.")]
+    assert "refused user cdc" in Translator(SETTINGS).error(records, connected=False).message
+
+
+def test_a_failure_without_a_reason_says_so() -> None:
+    error = Translator(SETTINGS).error([], connected=True)
+    assert isinstance(error, ServerRefused)
+    assert "no reason" in error.message
+
+
+@pytest.mark.parametrize(
+    "leak",
+    [
+        "login s3cr}et failed",
+        "UID=cdc;PWD=s3cr}et;DB=x",
+        "pwd = {s3cr}}et};DB=x",
+        "PASSWORD=something else;DB=x",
+        "PWD={cut of",
+        "as in other secret",
+    ],
+)
+def test_no_spelling_of_a_password_passes(leak: str) -> None:
+    error = Translator(SETTINGS).error([Diagnostic("HY000", -1, leak)], connected=True)
+    said = str(error) + repr(pickle.loads(pickle.dumps(error)).facts)
+    assert "***" in said
+    for secret in ("s3cr", "other secret", "something else", "cut of"):
+        assert secret not in said
+    assert ("DB=x" in said) == ("DB=x" in leak)
+
+
+def test_the_door_translates_and_lets_the_next_one_in() -> None:
+    door = Door(SETTINGS)
+    for _ in range(2):
+        with pytest.raises(AccessRefused) as caught, door:
+            raise OdbcFailure([Diagnostic("28000", -951, "no")])
+        assert caught.value.__suppress_context__
+
+
+def test_the_door_leaves_other_errors_alone() -> None:
+    with pytest.raises(KeyboardInterrupt), Door(SETTINGS):
+        raise KeyboardInterrupt
