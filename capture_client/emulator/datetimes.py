@@ -151,9 +151,7 @@ def _check_ranges(numbers: list[str], first: int) -> None:
 
 def _pattern(fields: Qualifier, widths: list[int]) -> str:
     """Return a regular expression with a group per field and one for the fraction."""
-    parts = [
-        rf"(\d{{{width}}})" if width else rf"(\d{{1,{fields.lead_digits}}})" for width in widths
-    ]
+    parts = [rf"(\d{{{width}}})" if width else rf"(\d{{1,{fields.lead_digits}}})" for width in widths]
     if fields.first == _FRACTION:
         return r"0?\.?(\d*)"
     separators = _SEPARATORS[fields.first : fields.last_whole]

@@ -16,6 +16,7 @@ from types import TracebackType
 
 from . import wire
 from .connection import Answer, Connection, parse_attributes
+from .logical_log import LongTransactionError
 from .server import EmulatedServer
 from .sql_errors import SqlError, sql_error
 
@@ -138,6 +139,8 @@ class _Conversation:
             return handle(message)
         except SqlError as error:
             return wire.failure(error)
+        except LongTransactionError:
+            return wire.failure(sql_error(-458))
 
     def _connect(self, message: bytes) -> bytes:
         self.end()

@@ -59,8 +59,8 @@ class LogicalLog:
     """All log files that are still there, oldest first."""
 
     def __init__(self, first: int, pages: int, page_bytes: int, count: int) -> None:
-        if not 0 < page_bytes <= 4096 or not 1 < pages <= MAX_PAGES or count < 1 or first < 1:
-            raise ValueError("pages hold up to 4096 bytes, logs 2 to 0x100000 pages, from log 1 on")
+        if not 0 < page_bytes <= 4096 or not 1 < pages <= MAX_PAGES or count < 2 or first < 1:
+            raise ValueError("at least 2 logs, from 1 on, of 2 to 0x100000 pages of up to 4096 bytes")
         self.changed = Condition()
         self.pages = pages
         self.page_bytes = page_bytes
@@ -69,6 +69,7 @@ class LogicalLog:
         self.may_drop: Callable[[LogFile], bool] = lambda _file: True
         self._page = 0
         self._byte = PAGE_HEADER_BYTES
+        self._is_placed = False  # the next record lies exactly here, whether it fits or not
 
     @property
     def current(self) -> LogFile:
@@ -81,8 +82,9 @@ class LogicalLog:
 
     def reserve(self, length: int) -> int:
         """Return the sequence number of a record of so many bytes and move the end behind it."""
-        if self._byte + length > self.page_bytes:
+        if self._byte + length > self.page_bytes and not self._is_placed:
             self._make_room(length)
+        self._is_placed = False
         sequence = self.current.number << 32 | self._page << 12 | self._byte
         self._byte += length
         if self._byte > self.page_bytes:
@@ -115,11 +117,13 @@ class LogicalLog:
 
     def move_to(self, position: int) -> None:
         """Let the next record lie at a position, which must not be before the end."""
-        if position < self.end():
-            raise ValueError(f"{position:#x} lies before the end of the log, {self.end():#x}")
+        page, byte = position >> 12 & 0xFFFFF, position & 0xFFF
+        if position < self.end() or page >= self.pages:
+            end = self.end()
+            raise ValueError(f"{position:#x} is not from the end, {end:#x}, to the end of its log")
         if position >> 32 > self.current.number:
             self._switch_to(position >> 32)
-        self._page, self._byte = position >> 12 & 0xFFFFF, position & 0xFFF
+        self._page, self._byte, self._is_placed = page, byte or PAGE_HEADER_BYTES, True
 
     def find(self, position: int) -> tuple[LogFile, int]:
         """Return file and index of the first record at a position or after it."""
@@ -157,7 +161,7 @@ class LogicalLog:
         self._page, self._byte = self._page + more, PAGE_HEADER_BYTES + rest + 1
 
     def _drop_oldest(self, keep: int) -> None:
-        while len(self.files) > max(keep, 1):
+        while len(self.files) > keep:
             oldest = self.files[0]
             if not self.may_drop(oldest):
                 raise LongTransactionError(

@@ -133,9 +133,7 @@ class EmulatedServer:
             return taken[number]
 
     @contextmanager
-    def transaction(
-        self, user_id: int = 0, transaction_id: int | None = None
-    ) -> Iterator[Transaction]:
+    def transaction(self, user_id: int = 0, transaction_id: int | None = None) -> Iterator[Transaction]:
         """Open a transaction that is committed at the end of the block, or rolled back."""
         transaction = self.begin(user_id, transaction_id)
         try:

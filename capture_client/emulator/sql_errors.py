@@ -24,6 +24,7 @@ _ERRORS = {
     -201: ("42000", "A syntax error has occurred."),
     -206: ("42S02", "The specified table ({0}) is not in the database."),
     -217: ("42S22", "Column ({0}) not found in any table in the query."),
+    -458: ("IX000", "Long transaction: the logical log is full."),
     -674: ("42000", "Routine ({0}) can not be resolved."),
     -1213: ("22018", "A character to numeric conversion process failed."),
     -12008: ("IX000", "Invalid smart-large-object file descriptor ({0})."),

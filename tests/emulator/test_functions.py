@@ -175,9 +175,7 @@ def test_functions_are_found_only_in_the_cdc_database_or_by_its_name(
     with pytest.raises(Refused) as refused:
         client.open()
     assert refused.value.native == -674
-    rows = client.rows(
-        "execute function syscdcv1:informix.cdc_opensess('informix', 0, 5, 64, 1, 1);"
-    )
+    rows = client.rows("execute function syscdcv1:informix.cdc_opensess('informix', 0, 5, 64, 1, 1);")
     assert rows == [("1",)]
 
 
@@ -229,9 +227,7 @@ def test_a_password_in_braces_may_hold_a_semicolon(
     connect(server, user="guest", password="{a;b}}c}", database="stores")
 
 
-def test_a_connection_that_ends_frees_its_session(
-    server: EmulatedServer, client: RawClient
-) -> None:
+def test_a_connection_that_ends_frees_its_session(server: EmulatedServer, client: RawClient) -> None:
     client.open(timeout=-1)
     client.activate()
     assert len(server.sessions()) == 1
@@ -257,9 +253,7 @@ def test_disconnecting_all_breaks_waiting_reads(server: EmulatedServer) -> None:
         again.close()
 
 
-def test_bytes_that_are_no_request_end_the_connection(
-    server: EmulatedServer, connect: Connect
-) -> None:
+def test_bytes_that_are_no_request_end_the_connection(server: EmulatedServer, connect: Connect) -> None:
     client = connect(server)
     client.send(b"?")
     with pytest.raises((EOFError, ConnectionError)):

@@ -119,9 +119,7 @@ def test_the_catalog_describes_a_table(server: EmulatedServer, stores: RawClient
     assert stores.rows(flag, partnum) == []
 
 
-def test_databases_tell_their_logging_and_their_locale(
-    server: EmulatedServer, cdc: RawClient
-) -> None:
+def test_databases_tell_their_logging_and_their_locale(server: EmulatedServer, cdc: RawClient) -> None:
     server.create_database("old", logged=False, locale="de_de.8859-1")
     logging = "SELECT is_logging FROM sysmaster:informix.sysdatabases WHERE name = ?"
     assert [cdc.rows(logging, name) for name in ("stores", "old", "no")] == [[("1",)], [("0",)], []]

@@ -137,9 +137,7 @@ def test_records_cut_at_any_byte_join_up_again(
     assert pieces == whole
 
 
-def test_a_read_returns_no_more_records_than_agreed(
-    server: EmulatedServer, connect: Connect
-) -> None:
+def test_a_read_returns_no_more_records_than_agreed(server: EmulatedServer, connect: Connect) -> None:
     fill(server)
     client = capturing(connect, server, 1 << 32, max_recs=3)
     lengths = [len(client.records()) for _ in range(4)]
@@ -265,9 +263,7 @@ def test_rows_written_without_full_row_logging_are_not_returned(
 
 
 @pytest.mark.parametrize("foreign", [True, False])
-def test_foreign_transactions_show_their_bounds_only_if_wanted(
-    connect: Connect, foreign: bool
-) -> None:
+def test_foreign_transactions_show_their_bounds_only_if_wanted(connect: Connect, foreign: bool) -> None:
     server = make_server(foreign_transactions=foreign)
     server.create_table("stores:informix.other", "a integer", full_row_logging=True)
     client = capturing(connect, server)
