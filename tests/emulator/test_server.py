@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+import ast
+import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+from informix_cdc.capture_client import emulator as emulator_package
 from informix_cdc.capture_client.emulator import EmulatedServer, ListeningServer
 
 from emulator.conftest import ORDERS, make_server
@@ -120,3 +124,19 @@ def test_a_server_listens_on_the_same_port_again(server: EmulatedServer) -> None
     with listening:
         assert listening.port == port
         RawClient(port).close()
+
+
+def test_the_emulator_knows_nothing_of_the_client_it_is_to_test() -> None:
+    folder = Path(emulator_package.__file__ or "").parent
+    imports = [
+        node
+        for file in folder.glob("*.py")
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+    ]
+    froms = [node for node in imports if isinstance(node, ast.ImportFrom)]
+    assert len(froms) > 50
+    roots = {str(node.module).partition(".")[0] for node in froms if node.level == 0}
+    roots |= {name.name for node in imports if isinstance(node, ast.Import) for name in node.names}
+    assert roots <= sys.stdlib_module_names
+    assert {node.level for node in froms} == {0, 1}
