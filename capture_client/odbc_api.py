@@ -266,14 +266,15 @@ class _Preloader:
 
     LD_LIBRARY_PATH is read when the process starts, so setting it here would do nothing. Instead we
     let the load fail, take the missing library's name from the loader's message, open that one by
-    its full path with RTLD_GLOBAL, and try again: a library that is already open is found by its
-    SONAME. Unlike reading DT_NEEDED this needs no ELF parser, follows dependencies of dependencies
-    and opens nothing that is found without help. Each name is tried once, so it ends.
+    its full path, and try again: a library that is already open is found by its SONAME. Unlike
+    reading DT_NEEDED this needs no ELF parser, follows dependencies of dependencies and opens
+    nothing that is found without help. Each name is tried once, so it ends.
+
+    What is needed is opened with RTLD_GLOBAL, for libraries that use another one's symbols without
+    naming it; the driver itself is not, or its functions could stand in for a driver manager's.
     """
 
-    def __init__(
-        self, driver: str, folders: list[Path], dlopen: Callable[..., ctypes.CDLL]
-    ) -> None:
+    def __init__(self, driver: str, folders: list[Path], dlopen: Callable[..., ctypes.CDLL]) -> None:
         self._driver = driver
         self._folders = folders
         self._dlopen = dlopen

@@ -58,9 +58,7 @@ class Verdict:
     unreachable: bool = False
 
 
-_LOST = Verdict(
-    ConnectionLost, "The connection to {server} at {address} broke", "Connect again.", True
-)
+_LOST = Verdict(ConnectionLost, "The connection to {server} at {address} broke", "Connect again.", True)
 _SILENT = Verdict(
     ConnectionLost, "{server} at {address} did not answer in time", "Connect again.", True
 )
@@ -168,9 +166,7 @@ def judge(diagnostics: Sequence[Diagnostic], *, connected: bool) -> Verdict:
     return next((verdict for verdict in candidates if verdict is not None), _REFUSED)
 
 
-_PASSWORD_PAIR = re.compile(
-    r"\b((?:pwd|password)\s*=\s*)(\{(?:[^}]|\}\})*\}?|[^;]*)", re.IGNORECASE
-)
+_PASSWORD_PAIR = re.compile(r"\b((?:pwd|password)\s*=\s*)(\{(?:[^}]|\}\})*\}?|[^;]*)", re.IGNORECASE)
 _HIDDEN = "***"
 
 

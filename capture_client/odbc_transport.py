@@ -32,8 +32,7 @@ _ATTR_RECEIVE_TIMEOUT = 2282
 _IS_INTEGER = -6
 
 _PIECE_BYTES = 65_536
-# A driver that ends its data with a NUL although asked for binary must not hurt.
-_SLACK_BYTES = 8
+_SLACK_BYTES = 8  # a driver that ends binary data with a NUL must not hurt
 
 
 class OdbcTransport:
@@ -118,9 +117,7 @@ class OdbcTransport:
         """
         self._attempt_attribute(_ATTR_LO_AUTOMATIC, 0)
         if receive_timeout_seconds is not None:
-            self._attempt_attribute(
-                _ATTR_RECEIVE_TIMEOUT, max(1, math.ceil(receive_timeout_seconds))
-            )
+            self._attempt_attribute(_ATTR_RECEIVE_TIMEOUT, max(1, math.ceil(receive_timeout_seconds)))
 
     def _bind_reads(self, session_id: int, max_bytes: int) -> _AlternatingReads:
         check_read(session_id, max_bytes)
@@ -160,7 +157,8 @@ class _Query:
         self._statement.call("SQLPrepare", encoded, len(encoded))
         for number, argument in enumerate(arguments, 1):
             if isinstance(argument, int):
-                self._bind_integer(number, check_integer(argument))
+                value = ctypes.c_int64(check_integer(argument))
+                self._bind(number, odbc.C_SBIGINT, odbc.SQL_BIGINT, 0, value, 8)
             else:
                 self._bind_text(number, _encode(argument, self._codec))
         self._statement.call("SQLExecute")
@@ -170,9 +168,6 @@ class _Query:
         """Free the statement, then what was bound to it."""
         self._statement.free()
         self._bound.clear()
-
-    def _bind_integer(self, number: int, value: int) -> None:
-        self._bind(number, odbc.C_SBIGINT, odbc.SQL_BIGINT, 0, ctypes.c_int64(value), 8)
 
     def _bind_text(self, number: int, value: bytes) -> None:
         # a column size of 0 is an error in ODBC, even for an empty text

@@ -99,6 +99,7 @@ class Loader:
     def __init__(self, needs: dict[str, list[str]], *, has_soname: bool = True) -> None:
         self.needs = needs
         self.opened: list[str] = []
+        self.modes: list[int] = []
         self._has_soname = has_soname
 
     def __call__(self, path: str, mode: int = ctypes.RTLD_LOCAL) -> ctypes.CDLL:
@@ -109,6 +110,7 @@ class Loader:
                 reason = "cannot open shared object file: No such file or directory"
                 raise OSError(f"{needed}: {reason}")
         self.opened.append(path)
+        self.modes.append(mode)
         return ctypes.CDLL(None)
 
 
@@ -128,6 +130,13 @@ def test_needed_libraries_are_opened_first_wherever_the_kit_has_them(kit: Path) 
         "lib/cli/libos.so",
         "lib/cli/libthcli.so",
     ]
+
+
+def test_needed_libraries_are_shared_and_the_driver_s_own_names_are_not(kit: Path) -> None:
+    (kit / "lib/libgls.so").touch()
+    loader = Loader({"libthcli.so": ["libgls.so"]})
+    load_library(_driver(kit), {}, loader)
+    assert loader.modes == [ctypes.RTLD_GLOBAL, ctypes.RTLD_LOCAL]
 
 
 def test_a_library_that_is_nowhere_is_named(kit: Path) -> None:
@@ -191,9 +200,7 @@ def test_a_name_that_the_loader_does_not_know_is_a_bad_option() -> None:
 
 def _in_a_fresh_process(code: str, driver: Path) -> subprocess.CompletedProcess[str]:
     """In this one another test may have opened the library that must be missing."""
-    environment = {
-        k: v for k, v in os.environ.items() if k not in ("LD_LIBRARY_PATH", "INFORMIXDIR")
-    }
+    environment = {k: v for k, v in os.environ.items() if k not in ("LD_LIBRARY_PATH", "INFORMIXDIR")}
     command = [sys.executable, "-c", code, str(driver)]
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 

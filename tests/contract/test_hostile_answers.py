@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from informix_cdc.capture_client.emulator_transport import EmulatorTransport
-from informix_cdc.capture_client.errors import InformixCdcError, ProtocolViolation
+from informix_cdc.capture_client.errors import InformixCdcError, ProtocolViolation, ServerRefused
 from informix_cdc.capture_client.odbc_transport import OdbcTransport
 from informix_cdc.capture_client.transport import ConnectionSettings
 
@@ -113,17 +113,23 @@ def one_answer() -> Iterator[OneAnswer]:
         _header(b"\x07"),
         struct.pack("<II", 2**31, 0),
         _header(struct.pack("<bqHI", 0, -1, 0, 5)),
+        _header(struct.pack("<bqHBchIIi", 0, -1, 1, 1, b"a", 4, 10, 1, 100) + b"short"),
     ],
-    ids=["more bytes than asked for", "an unknown kind", "an endless header", "rows of nothing"],
+    ids=[
+        "more bytes than asked for",
+        "an unknown kind",
+        "an endless header",
+        "rows of nothing",
+        "a value that ends too early",
+    ],
 )
 def test_the_emulator_s_breach_of_protocol_closes_the_connection(
     settings: ConnectionSettings, one_answer: OneAnswer, answer: bytes
 ) -> None:
     one_answer.answer = answer
     with closing(EmulatorTransport(replace(settings, port=one_answer.port))) as transport:
-        use = transport.rows if answer.endswith(struct.pack("<I", 5)) else None
         with pytest.raises(ProtocolViolation):
-            use("SELECT nulls") if use else transport.lo_read(1, 128)
+            transport.lo_read(1, 128) if answer.endswith(b"x") else transport.rows("SELECT nulls")
         with pytest.raises(InformixCdcError, match="broke"):
             transport.rows("SELECT nulls")
 
@@ -142,3 +148,25 @@ def test_a_server_that_hangs_up_instead_of_admitting_is_named(
         with pytest.raises(InformixCdcError, match=f"127.0.0.1:{port}"):
             connect(port=port)
         thread.join()
+
+
+@pytest.mark.parametrize("kind", ["narrow"], indirect=True)
+def test_a_driver_that_announces_more_than_it_was_given_room_for_is_cut(
+    settings: ConnectionSettings, one_answer: OneAnswer
+) -> None:
+    # with SQL_SUCCESS_WITH_INFO the indicator tells what is available, not what was read
+    one_answer.answer = _header(struct.pack("<bqHI", 0, -1, 0, 0), b"x" * 200)
+    with closing(OdbcTransport(replace(settings, port=one_answer.port))) as transport:
+        assert bytes(transport.lo_read(1, 128)) == b"x" * 128
+
+
+@pytest.mark.parametrize("kind", ["narrow"], indirect=True)
+def test_a_malformed_answer_is_an_error_of_the_driver(
+    settings: ConnectionSettings, one_answer: OneAnswer
+) -> None:
+    one_answer.answer = _header(struct.pack("<bqHI", 0, -1, 0, 5))
+    with (
+        closing(OdbcTransport(replace(settings, port=one_answer.port))) as transport,
+        pytest.raises(ServerRefused, match="malformed"),
+    ):
+        transport.rows("SELECT nulls")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from typing import Any
 
 import pytest
@@ -45,6 +46,24 @@ def test_a_session_is_bound_once_for_all_its_reads(
     assert _names(calls).count("SQLExecDirect") == 10
 
 
+def test_the_length_is_zero_before_each_read(
+    transport: Transport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # a driver that stores 4 bytes of it leaves the other four as they were
+    real, indicators, before = OdbcApi.call, {}, []
+
+    def watched(api: OdbcApi, name: str, *arguments: Any) -> int:  # noqa: ANN401
+        if name == "SQLBindParameter" and arguments[1] == 2:
+            indicators[arguments[0].value] = ctypes.c_ssize_t.from_address(arguments[-1])
+        if name == "SQLExecDirect":
+            before.append(indicators[arguments[0].value].value)
+        return real(api, name, *arguments)
+
+    monkeypatch.setattr(OdbcApi, "call", watched)
+    lengths = [len(transport.lo_read(1, 128)) for _ in range(4)]
+    assert (lengths, before) == ([128] * 4, [0] * 4)
+
+
 def test_another_size_is_bound_anew_and_frees_the_old_statements(
     transport: Transport, calls: list[tuple[Any, ...]]
 ) -> None:
@@ -73,9 +92,7 @@ def test_every_statement_is_freed_even_when_it_fails(
     assert _names(calls).count("SQLAllocHandle") == _names(calls).count("SQLFreeHandle") == 2
 
 
-def test_a_refused_connection_leaves_no_handle(
-    connect: Connect, calls: list[tuple[Any, ...]]
-) -> None:
+def test_a_refused_connection_leaves_no_handle(connect: Connect, calls: list[tuple[Any, ...]]) -> None:
     with pytest.raises(Exception, match="refused user"):
         connect(password="wrong")
     assert _names(calls).count("SQLAllocHandle") == _names(calls).count("SQLFreeHandle") == 2

@@ -99,6 +99,7 @@ def test_a_failure_without_a_reason_says_so() -> None:
         "login s3cr}et failed",
         "UID=cdc;PWD=s3cr}et;DB=x",
         "pwd = {s3cr}}et};DB=x",
+        "value s3cr}}et is wrong",
         "PASSWORD=something else;DB=x",
         "PWD={cut of",
         "as in other secret",

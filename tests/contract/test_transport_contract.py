@@ -84,9 +84,7 @@ def test_rows_joins_the_pieces_of_a_long_value(transport: Transport) -> None:
 
 
 @pytest.mark.parametrize("size", [65_534, 65_535, 65_536, 131_070])
-def test_rows_returns_a_value_whole_that_just_fills_a_piece(
-    transport: Transport, size: int
-) -> None:
+def test_rows_returns_a_value_whole_that_just_fills_a_piece(transport: Transport, size: int) -> None:
     assert transport.rows("EXECUTE FUNCTION echo(?)", "x" * size) == [("x" * size,)]
 
 
@@ -137,9 +135,7 @@ def test_a_read_stays_valid_until_the_call_after_the_next(transport: Transport) 
 
 def test_two_buffers_are_used_in_turn_and_no_third(transport: Transport) -> None:
     views = [transport.lo_read(1, 128) for _ in range(4)]
-    assert (
-        both(views[0], views[1]) == both(views[2], views[3]) == (STREAM[256:384], STREAM[384:512])
-    )
+    assert both(views[0], views[1]) == both(views[2], views[3]) == (STREAM[256:384], STREAM[384:512])
 
 
 def test_a_read_of_another_size_leaves_the_last_one_valid(transport: Transport) -> None:
@@ -345,6 +341,7 @@ def test_a_forked_child_may_not_use_its_parent_s_connection(transport: Transport
     child.start()
     refusals = [answers.get() for _ in USES]
     child.join()
+    assert child.exitcode == 0, "closing in the child is harmless"
     assert all(isinstance(each, ConnectionLost) and "fork" in str(each) for each in refusals)
     # the child closed its copy: the parent's connection must not have noticed
     assert transport.lo_read(1, 128) == STREAM[128:256]
