@@ -44,10 +44,9 @@ def sync_folder(folder: Path) -> None:
 class ChecksummedFile:
     """A file that keeps the CRC-32 and the size of what is written to it."""
 
-    closed = False
-
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
+        self.closed = False
         self.checksum = 0
         self.size_bytes = 0
 
@@ -64,3 +63,8 @@ class ChecksummedFile:
     def tell(self) -> int:
         """Return where the next byte goes."""
         return self.size_bytes
+
+    def close(self) -> None:
+        """Take no more; the file itself stays open, so that its owner can sync it."""
+        self._file.flush()
+        self.closed = True

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import BinaryIO
 
 import pyarrow as pa
-
 from informix_cdc.capture_client.errors import AccessRefused, DataLoss
 from informix_cdc.capture_client.positions import Position, show
 from informix_cdc.checkpoints import manifest as manifests
@@ -95,14 +94,10 @@ class Spool:
         """How many bytes the segments take."""
         return sum(segment.size_bytes for segment in self._manifest.segments)
 
-    def append(
-        self, schema: pa.Schema, batches: Iterable[pa.RecordBatch], position: Position
-    ) -> None:
+    def append(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch], position: Position) -> None:
         """Add the rows of whole transactions; they exist once the manifest names them."""
         name = f"{self._manifest.next_number:012d}.arrow"
-        segment = write_segment(
-            self._folder / name, schema, batches, position, durable=self._durable
-        )
+        segment = write_segment(self._folder / name, schema, batches, position, durable=self._durable)
         failpoint("spool.before_manifest")
         with self._changed:
             if segment.rows:

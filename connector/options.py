@@ -18,7 +18,7 @@ from informix_cdc.capture_client.errors import BadOption
 from informix_cdc.capture_client.positions import parse
 from informix_cdc.capture_client.transport import ConnectionSettings
 
-PASSWORD_VARIABLE = "INFORMIX_CDC_PASSWORD"  # noqa: S105 - a name, not a password
+PASSWORD_VARIABLE = "INFORMIX_CDC_PASSWORD"
 
 _CONNECTION_KEYS = {
     "host": "host",
@@ -141,7 +141,9 @@ class SourceOptions:
         lowered = {key.lower(): value for key, value in given.items()}
         _refuse_unknown(lowered)
         merged = _with_connection_string(lowered)
-        options = cls(**{f.name: _read(f, merged) for f in fields(cls)})
+        values: dict[str, Any] = {f.name: _read(f, merged) for f in fields(cls)}
+        options = cls(**values)
+        options.table_names()
         return _with_password(options, environment)
 
     def without_secrets(self) -> SourceOptions:

@@ -1,0 +1,50 @@
+# One word per intent. `make help` lists them.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+# The package is installed file by file (see CONTRIBUTING), so a new file means a new install.
+FOLDERS := connector connector/facade connector/autoload capture_client capture_client/emulator checkpoints
+
+export PYSPARK_PYTHON := $(abspath $(BIN)/python)
+export PYSPARK_DRIVER_PYTHON := $(abspath $(BIN)/python)
+
+.PHONY: help install demo check fmt test bench build clean
+.DEFAULT_GOAL := help
+
+help: ## list these words
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+
+$(BIN)/python:
+	$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or later is needed, this is " + sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: $(BIN)/python pyproject.toml $(FOLDERS)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
+	@touch $@
+
+install: $(VENV)/.installed ## make .venv and install everything into it
+
+demo: $(VENV)/.installed ## stream an order-entry workload from the embedded emulator through Spark
+	@$(BIN)/informix-cdc demo
+
+check: $(VENV)/.installed ## format, lint, types, architecture
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy -p informix_cdc -p pyspark_informix_cdc
+	$(BIN)/pytest -q tests/test_architecture.py
+
+fmt: $(VENV)/.installed ## put the code into its format
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+test: $(VENV)/.installed ## the whole test suite
+	$(BIN)/pytest
+
+bench: $(VENV)/.installed ## measure; prints the table that stands in the README
+	$(BIN)/python -m pytest tests/benchmarks --run-benchmarks -q -s
+
+build: $(VENV)/.installed ## a wheel in dist/
+	$(BIN)/python -m build --wheel
+
+clean: ## remove what the other words made
+	rm -rf $(VENV) build dist *.egg-info

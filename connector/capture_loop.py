@@ -1,0 +1,110 @@
+"""The capture loop: from the server's log into the spool. Read this first.
+
+Rule: data flows down through this one loop; stages never call each other. It knows no Spark and can
+run in any process.
+
+    stream.next_events  ->  transactions, in commit order        (capture_client)
+    encoder.encode      ->  Arrow batches in the delivered shape (capture_client)
+    spool.append        ->  a segment and its place in the manifest (checkpoints)
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from threading import Event as StopFlag
+
+from informix_cdc.capture_client.change_batches import ChangeEncoder
+from informix_cdc.capture_client.change_stream import ChangeStream
+from informix_cdc.capture_client.positions import Position
+from informix_cdc.capture_client.records import TableSchema
+from informix_cdc.capture_client.transactions import Event, Passed, Transaction
+from informix_cdc.checkpoints.spool import Spool
+from informix_cdc.connector.capture_state import CaptureState
+
+# A flush costs about a millisecond; rows wait at most this long for company.
+FLUSH_SECONDS = 0.02
+# Enough rows to make a segment worth a file; a single larger transaction goes whole.
+FLUSH_ROWS = 65_536
+_STOP_POLL_SECONDS = 0.1
+# How long a first start waits for transactions that were open before it.
+UNSEEN_WAIT_SECONDS = 5.0
+
+
+def capture(
+    stream: ChangeStream,
+    encoder: ChangeEncoder,
+    pending: Pending,
+    state: CaptureState,
+    stop: StopFlag,
+) -> None:
+    """Move committed transactions from the server into the spool until told to stop."""
+    while not stop.is_set():
+        events = stream.next_events(pending.patience_seconds())
+        for event in events or ():
+            if isinstance(event, TableSchema):
+                encoder.announce(event)
+            else:
+                pending.add(event)
+        if pending.is_due(is_idle=events is None):
+            pending.flush(encoder)
+        if pending.is_anchor_overdue() and stream.assembler is not None:
+            stream.assembler.stop_waiting_for_unseen()
+        state.observe(events, stream.assembler)
+
+
+class Pending:
+    """What has been committed but is not yet in the spool.
+
+    Args:
+        open_spool: called with the first position, when there is no spool yet (a first start).
+    """
+
+    def __init__(self, spool: Spool | None, open_spool: Callable[[Position], Spool]) -> None:
+        self._spool = spool
+        self._open_spool = open_spool
+        self._transactions: list[Transaction] = []
+        self._position: Position | None = None
+        self._rows = 0
+        self._flushed_at = 0.0
+        self._begun_at = time.monotonic()
+
+    def add(self, event: Event) -> None:
+        """Take the next event in stream order."""
+        if isinstance(event, Transaction):
+            self._transactions.append(event)
+            self._rows += event.row_count
+            self._position = event.position
+        elif isinstance(event, Passed):
+            if self._spool is None:
+                self._spool = self._open_spool(event.position)
+            self._position = event.position
+
+    def is_anchor_overdue(self) -> bool:
+        """Tell whether a first start has waited long enough for older transactions to end."""
+        return self._spool is None and time.monotonic() - self._begun_at > UNSEEN_WAIT_SECONDS
+
+    def patience_seconds(self) -> float:
+        """Return how long the next bytes may take before what is here should go on."""
+        if not self._transactions:
+            return _STOP_POLL_SECONDS
+        return self._flushed_at + FLUSH_SECONDS - time.monotonic()
+
+    def is_due(self, is_idle: bool) -> bool:
+        """Tell whether to flush: nothing more is coming, enough is here, or it has waited enough."""
+        if not self._transactions:
+            return self._position is not None
+        return is_idle or self._rows >= FLUSH_ROWS or self.patience_seconds() <= 0
+
+    def flush(self, encoder: ChangeEncoder) -> None:
+        """Append what is here to the spool, in one segment, with the newest valid position."""
+        spool, position = self._spool, self._position
+        assert spool is not None  # a transaction is only delivered after a first position
+        assert position is not None
+        if self._transactions:
+            last = self._transactions[-1].position
+            spool.append(encoder.schema, encoder.encode(self._transactions), last)
+        if position != spool.mark:
+            spool.note(position)
+        self._transactions, self._position, self._rows = [], None, 0
+        self._flushed_at = time.monotonic()

@@ -1,0 +1,126 @@
+"""Open a capture session where a stream begins, or where it goes on.
+
+Rule: everything the server must be asked or told before the first byte happens here, in the order
+that loses nothing (docs/design.md, section 5).
+
+    first start   full row logging on -> position S -> transactions open now -> capture from S
+    resume        same source? full row logging still on? -> capture from the restart position
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from informix_cdc.capture_client.catalog import Catalog
+from informix_cdc.capture_client.change_stream import Begun
+from informix_cdc.capture_client.errors import BadOption, DataLoss, ServerRefused
+from informix_cdc.capture_client.positions import Position, parse, show
+from informix_cdc.capture_client.session import CapturedTable, CaptureSession, SessionSettings
+from informix_cdc.capture_client.transactions import TransactionAssembler
+from informix_cdc.capture_client.transport import Transport
+from informix_cdc.connector.connections import open_capture_connection, open_catalog
+from informix_cdc.connector.options import SourceOptions
+from informix_cdc.connector.source_tables import SourceTables
+
+
+@dataclass(slots=True)
+class CaptureStart:
+    """Begins sessions of one stream; `position` None means that the stream has not started.
+
+    Use `begin` and `close` in one thread: it owns the connection.
+    """
+
+    options: SourceOptions
+    source: SourceTables
+    position: Position | None
+    expected_commit: int | None = None
+    _connection: Transport | None = None
+
+    def begin(self) -> Begun:
+        """Connect, open, capture and activate.
+
+        Raises:
+            DataLoss: row logging is off, or the log does not reach back to the position.
+            AccessRefused, BadOption, ServerRefused: the server turned something down.
+        """
+        self._connection = open_capture_connection(self.options, self.source.db_locale)
+        session = CaptureSession(self._connection, self._session_settings())
+        with open_catalog(self.options) as catalog:
+            if self.position is None:
+                assembler, place = self._first_start(session, catalog)
+            else:
+                assembler, place = self._resume(self.position, catalog)
+        for number, table in enumerate(self.source.tables):
+            names = tuple(column.name for column in table.columns)
+            session.start_capture(CapturedTable(str(table.name), names, number))
+        self._activate(session, place)
+        return Begun(session, assembler)
+
+    def close(self) -> None:
+        """Release the connection."""
+        if self._connection is not None:
+            self._connection.close()
+
+    def _session_settings(self) -> SessionSettings:
+        return SessionSettings(
+            server=self.options.server,
+            timeout_seconds=self.options.read_timeout_seconds,
+            max_records=self.options.max_records_per_read,
+            buffer_bytes=self.options.read_buffer_bytes,
+        )
+
+    def _first_start(
+        self, session: CaptureSession, catalog: Catalog
+    ) -> tuple[TransactionAssembler, int]:
+        for table in self.source.tables:
+            session.log_full_rows(str(table.name))
+        if self.options.starting_position != "latest":
+            return self._start_at(_chosen_position(self.options.starting_position, catalog), catalog)
+        place = catalog.current_position()
+        assembler = TransactionAssembler(
+            None, unseen=catalog.open_transactions(), server_clock=catalog.clock()
+        )
+        return assembler, place
+
+    def _start_at(self, place: int, catalog: Catalog) -> tuple[TransactionAssembler, int]:
+        start = Position(place, place, tuple(sorted(catalog.open_transactions())))
+        return TransactionAssembler(start, tolerates_headless=True), place
+
+    def _resume(self, position: Position, catalog: Catalog) -> tuple[TransactionAssembler, int]:
+        for table in self.source.tables:
+            if not catalog.logs_full_rows(table):
+                raise DataLoss(
+                    f"full row logging of {table.name} was switched off after"
+                    f" {show(position.commit)}; what changed since is not in the log.",
+                    "Reload the table and start a new stream with a new checkpoint.",
+                    table=str(table.name),
+                    position=position.commit,
+                )
+        assembler = TransactionAssembler(position, expected_commit=self.expected_commit)
+        return assembler, position.restart
+
+    def _activate(self, session: CaptureSession, place: int) -> None:
+        try:
+            session.activate(place)
+        except (DataLoss, ServerRefused):
+            if self.position is not None or self.options.starting_position != "latest":
+                raise
+            # The guide knows only 0 and positions that a session has returned.
+            session.activate(0)
+
+
+def _chosen_position(text: str, catalog: Catalog) -> int:
+    """Return the position that option startingPosition names, if the server has it.
+
+    The server itself is silent about a position beyond its end, so that is refused here.
+    """
+    oldest = catalog.oldest_position()
+    place = oldest if text == "earliest" else parse(text)
+    current = catalog.current_position()
+    if not oldest <= place <= current:
+        raise BadOption(
+            f"option 'startingPosition' is {show(place)}, but the server's log goes from"
+            f" {show(oldest)} to {show(current)}.",
+            option="startingPosition",
+        )
+    return place

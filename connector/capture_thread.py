@@ -1,0 +1,164 @@
+"""Run the capture loop in a thread: start it, keep it going over lost connections, stop it.
+
+Rule: one thread, one stream. A lost connection is retried from the spool's own position; any other
+error ends the thread and is raised wherever somebody asks for rows.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import threading
+import time
+from pathlib import Path
+
+from informix_cdc.capture_client.change_batches import ChangeEncoder, TruncatePolicy
+from informix_cdc.capture_client.change_stream import ChangeStream
+from informix_cdc.capture_client.errors import AccessRefused, ConnectionLost, DataLoss
+from informix_cdc.capture_client.positions import Position, show
+from informix_cdc.checkpoints.spool import Spool
+from informix_cdc.connector.capture_loop import Pending, capture
+from informix_cdc.connector.capture_start import CaptureStart
+from informix_cdc.connector.capture_state import CaptureState
+from informix_cdc.connector.connections import open_catalog
+from informix_cdc.connector.offsets import StreamOffset
+from informix_cdc.connector.options import SourceOptions
+from informix_cdc.connector.private_folders import make_private_folder, remove_private_folder
+from informix_cdc.connector.source_tables import SourceTables, describe_tables
+from tenacity import RetryCallState, Retrying, retry_if_exception, wait_exponential_jitter
+
+logger = logging.getLogger(__name__)
+
+# How long a server may stay away before the query fails.
+RECONNECT_SECONDS = 60.0
+_STOP_MARGIN_SECONDS = 2.0
+
+
+class CaptureThread:
+    """Captures one stream into its spool from `offset` on.
+
+    Args:
+        options: with the password; this object never leaves its process.
+        offset: where the stream stands; one that is not started makes a first start.
+        expected_commit: the end of a batch that Spark has planned and asks for again.
+    """
+
+    def __init__(
+        self, options: SourceOptions, offset: StreamOffset, expected_commit: int | None = None
+    ) -> None:
+        self.state = CaptureState()
+        self._options = options
+        self._offset = offset
+        self._expected_commit = expected_commit
+        self._stop = threading.Event()
+        self._private_folder: Path | None = None
+        self._thread = threading.Thread(target=self._run, name="informix-cdc capture", daemon=True)
+
+    def start(self) -> None:
+        """Begin to capture; errors show in `state`."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Close the session and let go of the spool; safe to call twice."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join(self._options.read_timeout_seconds + 2 * _STOP_MARGIN_SECONDS)
+        if self.state.spool is not None:
+            self.state.spool.close()
+        if self._private_folder is not None:
+            remove_private_folder(self._private_folder)
+
+    def _run(self) -> None:
+        retrying = Retrying(
+            retry=retry_if_exception(self._is_worth_retrying),
+            wait=wait_exponential_jitter(initial=0.2, max=5.0),
+            stop=self._is_given_up,
+            sleep=self._pause,
+            before_sleep=self._note_reconnect,
+            reraise=True,
+        )
+        try:
+            retrying(self._capture_once)
+        except BaseException as reason:
+            self.state.error = reason
+            self.state.notify()
+            if not isinstance(reason, Exception):
+                raise
+
+    def _is_worth_retrying(self, reason: BaseException) -> bool:
+        """Retry what was once a working connection; a first mistake is reported at once."""
+        is_back_later = isinstance(reason, AccessRefused) and str(
+            reason.facts.get("sqlstate", "")
+        ).startswith("08")
+        was_connected = self.state.spool is not None
+        return isinstance(reason, ConnectionLost) or (is_back_later and was_connected)
+
+    def _is_given_up(self, _: RetryCallState) -> bool:
+        away = time.monotonic() - self.state.last_contact
+        return self._stop.is_set() or away > RECONNECT_SECONDS
+
+    def _pause(self, seconds: float) -> None:
+        self._stop.wait(seconds)
+
+    def _note_reconnect(self, attempt: RetryCallState) -> None:
+        self.state.reconnects += 1
+        reason = attempt.outcome.exception() if attempt.outcome else None
+        logger.warning("connection lost, trying again: %s", reason)
+
+    def _capture_once(self) -> None:
+        with open_catalog(self._options) as catalog:
+            source = describe_tables(self._options, catalog)
+            self.state.server_clock = catalog.clock()
+            self.state.target_position = catalog.current_position()
+        self._require_same_source(source)
+        if self._offset.is_started and self.state.spool is None:
+            self._open_spool(source, self._offset.stream, self._offset.position)
+        spool = self.state.spool
+        start = CaptureStart(self._options, source, spool.mark if spool else None, self._expected())
+        stream = ChangeStream(start.begin, start.close)
+        encoder = ChangeEncoder(source.tables, source.text, self._truncate_policy())
+        pending = Pending(spool, lambda anchor: self._open_spool(source, "", anchor))
+        try:
+            capture(stream, encoder, pending, self.state, self._stop)
+        finally:
+            if not stream.stop(self._options.read_timeout_seconds + _STOP_MARGIN_SECONDS):
+                logger.warning("the server did not answer in time; the session is left to it")
+
+    def _truncate_policy(self) -> TruncatePolicy:
+        policies: dict[str, TruncatePolicy] = {"fail": "fail", "emit": "emit", "ignore": "ignore"}
+        return policies[self._options.truncate]
+
+    def _expected(self) -> int | None:
+        """Return the commit a replay must pass, unless the spool already holds it."""
+        spool, expected = self.state.spool, self._expected_commit
+        return None if spool is None or expected is None or spool.end.commit >= expected else expected
+
+    def _require_same_source(self, source: SourceTables) -> None:
+        if self._offset.is_started and self._offset.source != source.source:
+            raise DataLoss(
+                f"the checkpoint was written for source {self._offset.source}, but server, database"
+                f" and tables now make source {source.source}.",
+                "A table was dropped, re-created or altered, or the options changed: start a new stream"
+                " with a new checkpoint.",
+                expected=self._offset.source,
+                found=source.source,
+            )
+
+    def _open_spool(self, source: SourceTables, stream: str, start: Position) -> Spool:
+        stream = stream or secrets.token_hex(8)
+        if self._options.spool_path:
+            folder = Path(self._options.spool_path) / stream
+        else:
+            folder = self._private_folder = make_private_folder()
+        spool = Spool(
+            folder,
+            stream,
+            source.source,
+            start,
+            durable=bool(self._options.spool_path),
+            lock_wait_seconds=self._options.read_timeout_seconds + 5 * _STOP_MARGIN_SECONDS,
+        )
+        logger.info("stream %s begins at %s", stream, show(spool.mark.restart))
+        self.state.spool = spool
+        self.state.notify()
+        return spool

@@ -1,0 +1,113 @@
+"""Who may import whom, and which module owns which heavy dependency."""
+
+from __future__ import annotations
+
+import ast
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+MAY_IMPORT = {
+    "capture_client": {"capture_client"},
+    "checkpoints": {"capture_client", "checkpoints"},
+    "connector": {"capture_client", "checkpoints", "connector", "__version__"},
+}
+# checkpoints knows positions and errors from below, nothing else.
+CHECKPOINTS_MAY_IMPORT = {"positions", "errors"}
+OWNER = {
+    "pyspark": "connector/",
+    "ctypes": "capture_client/odbc_",
+    "tenacity": "connector/",
+    "click": "connector/",
+    "rich": "connector/",
+    "fcntl": "checkpoints/",
+}
+# Pure: bytes and values in, values out.
+PURE = {
+    "framing", "records", "transactions", "columns", "column_types", "catalog_types", "arrow_arrays",
+    "packed_decimal", "datetimes", "text", "locales", "table_decoder", "change_batches", "row_shape",
+    "positions", "statements", "errors",
+}  # fmt: skip
+IMPURE = {"os", "socket", "time", "logging", "pathlib", "threading", "subprocess"}
+
+MODULES = sorted(path for folder in MAY_IMPORT for path in (ROOT / folder).rglob("*.py"))
+
+
+def name_of(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def imported_names(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def own_imports(path: Path) -> Iterator[list[str]]:
+    for name in imported_names(path):
+        if name.startswith("informix_cdc."):
+            yield name.split(".")[1:]
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_imports_point_one_way(path: Path) -> None:
+    folder = path.relative_to(ROOT).parts[0]
+    for parts in own_imports(path):
+        if parts[0] in MAY_IMPORT:
+            assert parts[0] in MAY_IMPORT[folder], f"{name_of(path)} imports {'.'.join(parts)}"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_each_heavy_dependency_has_one_owner(path: Path) -> None:
+    for name in imported_names(path):
+        owner = OWNER.get(name.partition(".")[0], "")
+        assert name_of(path).startswith(owner), f"{name_of(path)} imports {name}"
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "checkpoints").glob("*.py")), ids=name_of)
+def test_checkpoints_know_only_positions_and_errors_of_the_client(path: Path) -> None:
+    below = {parts[1] for parts in own_imports(path) if parts[0] == "capture_client" and len(parts) > 1}
+    assert below <= CHECKPOINTS_MAY_IMPORT
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "capture_client/emulator").glob("*.py")), ids=name_of)
+def test_the_emulator_imports_nothing_else_of_ours(path: Path) -> None:
+    for parts in own_imports(path):
+        assert parts[:2] == ["capture_client", "emulator"], f"{name_of(path)} imports {'.'.join(parts)}"
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "capture_client").glob("*.py")), ids=name_of)
+def test_the_client_does_not_know_the_emulators_inside(path: Path) -> None:
+    assert all(parts[:2] != ["capture_client", "emulator"] for parts in own_imports(path))
+
+
+@pytest.mark.parametrize("name", sorted(PURE))
+def test_the_core_is_pure(name: str) -> None:
+    path = ROOT / "capture_client" / f"{name}.py"
+    assert not {imported.partition(".")[0] for imported in imported_names(path)} & IMPURE
+
+
+def test_every_package_folder_is_declared() -> None:
+    setuptools = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+    shipped = {init.parent for folder in MAY_IMPORT for init in (ROOT / folder).rglob("__init__.py")}
+    roots = setuptools["package-dir"]
+    mapped = {
+        ROOT / roots.get(name, name.removeprefix("informix_cdc.").replace(".", "/"))
+        for name in setuptools["packages"]
+    }
+    assert mapped == shipped
+
+
+def test_every_package_says_that_it_is_typed() -> None:
+    assert all((init.parent / "py.typed").exists() for init in ROOT.glob("c*/**/__init__.py"))
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_every_module_opens_with_its_purpose(path: Path) -> None:
+    assert ast.get_docstring(ast.parse(path.read_text()))
