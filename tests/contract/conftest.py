@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from informix_cdc.capture_client.emulator_transport import EmulatorTransport
@@ -83,8 +82,3 @@ def connect(settings: ConnectionSettings) -> Iterator[Connect]:
 @pytest.fixture
 def transport(connect: Connect) -> Transport:
     return connect()
-
-
-@pytest.fixture
-def empty_folder(tmp_path: Path) -> Path:
-    return tmp_path

@@ -100,7 +100,6 @@ def test_a_query_without_rows_is_an_empty_list(transport: Transport) -> None:
 
 
 def both(first: memoryview, second: memoryview) -> tuple[bytes, bytes]:
-    """What two views show now."""
     return bytes(first), bytes(second)
 
 
@@ -369,13 +368,11 @@ def test_the_password_is_in_no_error_of_a_statement(transport: Transport) -> Non
         transport.rows("SELECT secret")
     said = _everything_said(caught.value)
     assert "PWD=***" in said
-    assert PASSWORD not in said
-    assert "s3cr" not in said
+    assert "s3cr" not in said  # how the password begins
 
 
 def test_the_password_is_in_no_repr(transport: Transport, settings: ConnectionSettings) -> None:
-    assert PASSWORD not in repr(transport)
-    assert PASSWORD not in repr(settings)
+    assert PASSWORD not in repr(transport) + repr(settings)
     assert "s3cr" not in repr(replace(settings, user="other"))
 
 
