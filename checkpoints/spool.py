@@ -130,10 +130,10 @@ class Spool:
             DataLoss: the spool does not hold the whole range.
         """
         held = self._manifest
-        if after < held.start.commit or upto > held.end.commit:
+        if after < held.start.commit or upto > held.mark.commit:
             raise DataLoss(
                 f"the spool holds commits above {show(held.start.commit)} up to"
-                f" {show(held.end.commit)}, not {show(after)} to {show(upto)}.",
+                f" {show(held.mark.commit)}, not {show(after)} to {show(upto)}.",
                 "Restart the query: the range is captured again.",
             )
         touched = [s for s in held.segments if s.last_commit > after and s.first_commit <= upto]

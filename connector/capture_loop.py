@@ -48,6 +48,7 @@ def capture(
                 pending.add(event)
         if pending.is_due(is_idle=events is None):
             pending.flush(encoder)
+            state.notify()
         if pending.is_anchor_overdue() and stream.assembler is not None:
             stream.assembler.stop_waiting_for_unseen()
         state.observe(events, stream.assembler)

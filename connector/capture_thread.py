@@ -14,7 +14,7 @@ from pathlib import Path
 
 from informix_cdc.capture_client.change_batches import ChangeEncoder, TruncatePolicy
 from informix_cdc.capture_client.change_stream import ChangeStream
-from informix_cdc.capture_client.errors import AccessRefused, ConnectionLost, DataLoss
+from informix_cdc.capture_client.errors import ConnectionLost, DataLoss
 from informix_cdc.capture_client.positions import Position, show
 from informix_cdc.checkpoints.spool import Spool
 from informix_cdc.connector.capture_loop import Pending, capture
@@ -25,7 +25,7 @@ from informix_cdc.connector.offsets import StreamOffset
 from informix_cdc.connector.options import SourceOptions
 from informix_cdc.connector.private_folders import make_private_folder, remove_private_folder
 from informix_cdc.connector.source_tables import SourceTables, describe_tables
-from tenacity import RetryCallState, Retrying, retry_if_exception, wait_exponential_jitter
+from tenacity import RetryCallState, Retrying, retry_if_exception, wait_exponential, wait_random
 
 logger = logging.getLogger(__name__)
 
@@ -69,29 +69,29 @@ class CaptureThread:
             remove_private_folder(self._private_folder)
 
     def _run(self) -> None:
-        retrying = Retrying(
-            retry=retry_if_exception(self._is_worth_retrying),
-            wait=wait_exponential_jitter(initial=0.2, max=5.0),
-            stop=self._is_given_up,
-            sleep=self._pause,
-            before_sleep=self._note_reconnect,
-            reraise=True,
-        )
         try:
-            retrying(self._capture_once)
+            self._retrying()(self._capture_once)
         except BaseException as reason:
             self.state.error = reason
             self.state.notify()
             if not isinstance(reason, Exception):
                 raise
 
+    def _retrying(self) -> Retrying:
+        return Retrying(
+            retry=retry_if_exception(self._is_worth_retrying),
+            wait=wait_exponential(multiplier=0.2, max=5.0) + wait_random(0, 0.2),
+            stop=self._is_given_up,
+            sleep=self._pause,
+            before_sleep=self._note_reconnect,
+            reraise=True,
+        )
+
     def _is_worth_retrying(self, reason: BaseException) -> bool:
         """Retry what was once a working connection; a first mistake is reported at once."""
-        is_back_later = isinstance(reason, AccessRefused) and str(
-            reason.facts.get("sqlstate", "")
-        ).startswith("08")
         was_connected = self.state.spool is not None
-        return isinstance(reason, ConnectionLost) or (is_back_later and was_connected)
+        is_away = bool(getattr(reason, "facts", {}).get("unreachable"))
+        return isinstance(reason, ConnectionLost) or (is_away and was_connected)
 
     def _is_given_up(self, _: RetryCallState) -> bool:
         away = time.monotonic() - self.state.last_contact

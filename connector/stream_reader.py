@@ -171,7 +171,7 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 def _holds(spool: Spool | None, commit: int) -> bool:
-    return spool is not None and spool.end.commit >= commit
+    return spool is not None and spool.mark.commit >= commit
 
 
 def _stop_on_sigterm() -> None:
