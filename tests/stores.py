@@ -167,5 +167,5 @@ class Workload:
 
     def _order(self, number: int) -> Order:
         note = self._random.choice([None, "", "naïve", "x" * 60, f"order {number}"])
-        amount = None if self._chance(0.1) else Decimal(self._random.randint(-10**9, 10**9)) / 100
+        amount = None if self._chance(0.1) else Decimal(self._random.randint(-(10**9), 10**9)) / 100
         return number, self._random.choice([None, 7, -7]), note, amount

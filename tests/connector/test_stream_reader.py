@@ -60,7 +60,9 @@ def rows_of(made: InformixStreamReader, start: Offset, end: Offset) -> list[dict
     return pa.Table.from_batches(batches).to_pylist() if batches else []
 
 
-def drained(made: InformixStreamReader, start: Offset, upto: int) -> tuple[list[dict[str, Any]], Offset]:
+def drained(
+    made: InformixStreamReader, start: Offset, upto: int
+) -> tuple[list[dict[str, Any]], Offset]:
     rows: list[dict[str, Any]] = []
     while start["commit"] < upto:
         end = next_offset(made, start)
@@ -284,7 +286,9 @@ def test_row_logging_switched_off_between_two_runs_is_data_loss_not_a_silent_swi
     with reader(listening.port) as second:
         error = failure_of(lambda: next_offset(second, anchor))
     assert isinstance(error, DataLoss)
-    assert str(error).startswith("IFXCDC-0006: full row logging of stores:informix.orders was switched off")
+    assert str(error).startswith(
+        "IFXCDC-0006: full row logging of stores:informix.orders was switched off"
+    )
 
 
 def test_a_position_whose_log_has_been_overwritten_is_data_loss() -> None:
@@ -316,7 +320,14 @@ def test_a_table_dropped_and_created_again_is_another_source(
 
 @pytest.mark.parametrize(
     "change",
-    [{"version": 2}, {"commit": "x"}, {"commit": -1}, {"restart": 1.5}, {"unseen": 3}, {"stream": None}],
+    [
+        {"version": 2},
+        {"commit": "x"},
+        {"commit": -1},
+        {"restart": 1.5},
+        {"unseen": 3},
+        {"stream": None},
+    ],
     ids=str,
 )
 def test_an_offset_that_is_not_ours_is_refused_by_name(change: dict[str, object]) -> None:

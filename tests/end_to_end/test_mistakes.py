@@ -1,0 +1,189 @@
+"""What a user sees who got something wrong: one sentence with cause and remedy, soon, and no password."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from informix_cdc.capture_client.emulator import EmulatedServer, ListeningServer
+from odbc_driver.build import Drivers
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from stores import DATABASE, ORDERS, PASSWORD, listening_stores, order_row, source_options
+
+pytestmark = pytest.mark.spark
+
+SECONDS_TO_SAY_SO = 10
+# Spark wraps our error in its own; ours is the line with the code.
+OUR_LINE = re.compile(r"^\S*\.(\w+): (IFXCDC-\d{4}: .+)$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Mistake:
+    changes: dict[str, str]
+    error: str
+    says: str
+
+
+MISTAKES = {
+    "wrong password": Mistake({"password": "not-it-8d1f"}, "AccessRefused", "password"),
+    "wrong server name": Mistake({"server": "elsewhere"}, "AccessRefused", "server"),
+    "wrong database": Mistake({"database": "shops"}, "AccessRefused", "database"),
+    "wrong table": Mistake(
+        {"table": "informix.ordres"}, "BadOption", "stores:informix.ordres does not exist"
+    ),
+    "table without owner": Mistake({"table": "orders"}, "BadOption", "owner.table"),
+    "unlogged database": Mistake({"database": "scratch"}, "BadOption", "not logged"),
+    "column that cannot be captured": Mistake(
+        {"table": "informix.notes"},
+        "UnsupportedColumn",
+        "column body of table stores:informix.notes has type TEXT",
+    ),
+    "misspelt option": Mistake({"databse": "stores"}, "BadOption", "Did you mean 'database'?"),
+    "option out of range": Mistake({"maxRecordsPerRead": "1000"}, "BadOption", "from 1 to 256"),
+    "password in the connection string": Mistake(
+        {"connectionString": "PWD=hunter2-77aa"}, "BadOption", "passwordFile"
+    ),
+    "two tables of which one is missing": Mistake(
+        {"table": "informix.orders,informix.gone"}, "BadOption", "informix.gone does not exist"
+    ),
+    "code set unknown": Mistake({"dbLocale": "xx_xx.99999"}, "BadOption", "dbLocale"),
+    "transport unknown": Mistake({"transport": "jdbc"}, "BadOption", "odbc or emulator"),
+}
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[tuple[EmulatedServer, ListeningServer]]:
+    with listening_stores() as (server, listening):
+        server.create_database("scratch", logged=False, locale="en_US.utf8")
+        server.create_table("scratch:informix.orders", "order_num integer")
+        server.create_table("stores:informix.notes", "id integer, body text")
+        yield server, listening
+
+
+def refusal(spark: SparkSession, options: dict[str, str]) -> tuple[str, str]:
+    """Return the class and the text of our error at load(), and check that it came soon."""
+    begun = time.monotonic()
+    with pytest.raises(PySparkException) as caught:
+        spark.readStream.format("informix-cdc").options(**options).load()
+    assert time.monotonic() - begun < SECONDS_TO_SAY_SO
+    text = str(caught.value)
+    found = OUR_LINE.findall(text)
+    assert found, text[-2000:]
+    for key in ("password", "connectionString"):
+        secret = options.get(key, "").partition("=")[2] or options.get(key, "")
+        assert not secret or secret not in text
+    return found[-1]
+
+
+@pytest.mark.parametrize("transport", ["emulator", "odbc"])
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_mistake_is_named_at_load(
+    name: str,
+    transport: str,
+    served: tuple[EmulatedServer, ListeningServer],
+    drivers: Drivers,
+    spark: SparkSession,
+) -> None:
+    mistake = MISTAKES[name]
+    driver = {"driver": str(drivers.narrow)} if transport == "odbc" else {}
+    options = source_options(served[1].port, **{"transport": transport, **driver, **mistake.changes})
+    error, text = refusal(spark, options)
+    assert error == mistake.error
+    assert mistake.says in text
+
+
+def test_a_dead_port_is_named_at_load(drivers: Drivers, spark: SparkSession) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    for more in ({}, {"transport": "odbc", "driver": str(drivers.narrow)}):
+        error, text = refusal(spark, source_options(port, **more))
+        assert error == "AccessRefused"
+        assert f"127.0.0.1:{port}" in text or "127.0.0.1" in text
+
+
+def test_a_driver_that_is_not_there_is_named_at_load(
+    served: tuple[EmulatedServer, ListeningServer], spark: SparkSession
+) -> None:
+    options = source_options(served[1].port, transport="odbc", driver="/opt/nowhere/libthcli.so")
+    error, text = refusal(spark, options)
+    assert error == "BadOption"
+    assert "/opt/nowhere/libthcli.so" in text
+
+
+def test_an_error_of_the_capture_ends_the_query_with_our_line_last_and_no_stack_of_sockets(
+    served: tuple[EmulatedServer, ListeningServer], collect: Callable[..., object]
+) -> None:
+    server, listening = served
+    stream = collect(source_options(listening.port)).start()  # type: ignore[attr-defined]
+    stream.wait_for_start()
+    server.inject_error_record(None, 0x1, "CDC_E_INTERNAL")
+    with pytest.raises(PySparkException) as caught:
+        stream.wait_until(lambda: False)
+    text = str(caught.value)
+    assert "CDC_E_INTERNAL" in OUR_LINE.findall(text)[-1][1]
+    assert "socket" not in text
+
+
+PROGRAM = """
+import json, os, sys
+from pyspark.sql import SparkSession
+options, checkpoint = json.loads(sys.argv[1]), sys.argv[2]
+spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+spark.sparkContext.setLogLevel("DEBUG")
+frame = spark.readStream.format("informix-cdc").options(**options).load()
+print(frame._jdf.queryExecution().toString())
+frame.explain(extended=True)
+def show(batch, number):
+    batch.explain(extended=True); print(batch.collect())
+query = frame.writeStream.foreachBatch(show).option("checkpointLocation", checkpoint)
+query = query.trigger(availableNow=True).start()
+query.awaitTermination(60)
+print(query.lastProgress)
+print(query.explain(True))
+try:
+    spark.readStream.format("informix-cdc").options(**{**options, "table": "informix.gone"}).load()
+except Exception as reason:
+    print(reason)
+"""
+
+
+@pytest.mark.parametrize("how", ["option", "file", "environment"])
+def test_the_password_is_in_no_log_plan_error_progress_checkpoint_or_spool(
+    how: str, served: tuple[EmulatedServer, ListeningServer], tmp_path: Path
+) -> None:
+    server, listening = served
+    options = source_options(listening.port, spoolPath=str(tmp_path / "spool"))
+    environment = {**os.environ, "PYSPARK_PYTHON": sys.executable}
+    if how != "option":
+        del options["password"]
+    if how == "file":
+        (tmp_path / "secret").write_text(PASSWORD + "\n")
+        options["passwordFile"] = str(tmp_path / "secret")
+    if how == "environment":
+        environment["INFORMIX_CDC_PASSWORD"] = PASSWORD
+    command = [sys.executable, "-c", PROGRAM, json.dumps(options), str(tmp_path / "checkpoint")]
+    for _ in range(2):  # the first run anchors the stream, the second delivers a row
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=150)
+        with server.transaction() as transaction:
+            transaction.insert(ORDERS, order_row((4711, None, "a row", None)))
+    assert " DEBUG " in done.stderr
+    assert "order_num=4711" in done.stdout, done.stderr[-3000:]
+    assert f"{DATABASE}:informix.gone does not exist" in done.stdout
+    # With the log at DEBUG Spark prints the command line that it was started with: ours is in the
+    # program's argument, so that line is the test's own doing.
+    told = [line for line in (done.stdout + done.stderr).splitlines() if PASSWORD in line]
+    assert told == []
+    written = [path for path in tmp_path.rglob("*") if path.is_file() and path.name != "secret"]
+    assert len(written) > 5
+    assert [path for path in written if PASSWORD.encode() in path.read_bytes()] == []

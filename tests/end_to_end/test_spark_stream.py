@@ -1,0 +1,220 @@
+"""A stream through Spark: order, restart, crash, several tables, progress."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from informix_cdc.capture_client.emulator import EmulatedServer, ListeningServer
+from odbc_driver.build import Drivers
+from pyspark.sql import Row, SparkSession
+
+from end_to_end.conftest import Collected
+from stores import (
+    CUSTOMERS,
+    ORDERS,
+    Change,
+    Workload,
+    listening_stores,
+    order_row,
+    source_options,
+)
+
+pytestmark = pytest.mark.spark
+
+CRASH_PROGRAM = Path(__file__).parent / "stream_to_files.py"
+
+
+@pytest.fixture
+def served() -> Iterator[tuple[EmulatedServer, ListeningServer]]:
+    with listening_stores() as (server, listening):
+        yield server, listening
+
+
+def changes_in(rows: list[Row]) -> list[Change]:
+    return [
+        (r["_change_type"], (r["order_num"], r["customer_num"], r["note"], r["amount"])) for r in rows
+    ]
+
+
+def odbc_options(port: int, drivers: Drivers, **more: str) -> dict[str, str]:
+    return source_options(port, transport="odbc", driver=str(drivers.narrow), **more)
+
+
+def assert_positions_are_a_total_order(rows: list[Row]) -> None:
+    keys = [(row["_commit_version"], row["_change_ordinal"]) for row in rows]
+    assert keys == sorted(set(keys))
+
+
+def test_two_thousand_interleaved_transactions_arrive_as_the_account_lists_them(
+    served: tuple[EmulatedServer, ListeningServer],
+    drivers: Drivers,
+    collect: Callable[..., Collected],
+) -> None:
+    server, listening = served
+    stream = collect(odbc_options(listening.port, drivers)).start()
+    stream.wait_for_start()
+    work = Workload(server, seed=2026)
+    work.run(2000)
+    assert work.rolled_back > 50
+    assert work.savepoints_undone > 50
+    stream.wait_for_commit(work.committed[-1].commit)
+    assert changes_in(stream.rows) == work.changes()
+    assert_positions_are_a_total_order(stream.rows)
+
+
+def test_a_query_stopped_and_started_again_loses_and_repeats_nothing(
+    served: tuple[EmulatedServer, ListeningServer],
+    drivers: Drivers,
+    collect: Callable[..., Collected],
+) -> None:
+    server, listening = served
+    work = Workload(server, seed=7)
+    over_the_start = server.begin()
+    over_the_start.insert(ORDERS, order_row((-1, None, "older than the stream", None)))
+    stream = collect(odbc_options(listening.port, drivers)).start()
+    stream.wait_for_start()
+    for _ in range(3):
+        over_the_stop = server.begin()
+        over_the_stop.insert(ORDERS, order_row((-2, None, "before the stop", None)))
+        work.run(40)
+        stream.wait_for_commit(work.committed[-1].commit)
+        stream.stop()
+        work.run(40)
+        over_the_stop.insert(ORDERS, order_row((-3, None, "after the stop", None)))
+        over_the_stop.commit()
+        stream.start()
+    over_the_start.commit()
+    work.run(20)
+    stream.wait_for_commit(work.committed[-1].commit)
+    mine = [change for change in changes_in(stream.rows) if change[1][0] > 0]
+    assert mine == work.changes()
+    held_open = [row["order_num"] for row in stream.rows if row["order_num"] < 0]
+    assert held_open == [-2, -3] * 3
+    assert_positions_are_a_total_order(stream.rows)
+
+
+def test_a_driver_process_killed_in_mid_stream_goes_on_where_it_was(
+    served: tuple[EmulatedServer, ListeningServer], drivers: Drivers, tmp_path: Path
+) -> None:
+    server, listening = served
+    work = Workload(server, seed=99)
+    options = json.dumps(odbc_options(listening.port, drivers))
+    arguments = [sys.executable, str(CRASH_PROGRAM), options, str(tmp_path)]
+    for round_number in range(3):
+        process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        _wait_for(lambda: (tmp_path / "checkpoint" / "commits" / "0").exists())
+        written = len(_rows_on_disk(tmp_path))
+        work.run(150)
+        _wait_for(lambda seen=written: len(_rows_on_disk(tmp_path)) > seen)  # type: ignore[misc]
+        work.run(50 * round_number)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    work.run(30)
+    process = subprocess.Popen([*arguments, "once"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 0, errors[-3000:]
+    assert [tuple(row) for row in _rows_on_disk(tmp_path)] == [
+        (kind, order[0], order[1], order[2], None if order[3] is None else f"{order[3]:.2f}")
+        for kind, order in work.changes()
+    ]
+
+
+def _rows_on_disk(folder: Path) -> list[list[Any]]:
+    files = sorted((folder / "batches").glob("*.json"), key=lambda path: int(path.stem))
+    return [row for file in files for row in json.loads(file.read_text())]
+
+
+def _wait_for(is_true: Callable[[], bool], seconds: float = 90) -> None:
+    deadline = time.monotonic() + seconds
+    while not is_true():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_several_tables_arrive_as_one_struct_each_in_commit_order(
+    served: tuple[EmulatedServer, ListeningServer], collect: Callable[..., Collected]
+) -> None:
+    server, listening = served
+    stream = collect(source_options(listening.port, table="informix.orders,informix.customers")).start()
+    stream.wait_for_start()
+    with server.transaction() as transaction:
+        transaction.insert(CUSTOMERS, {"customer_num": 7, "name": "Ada", "city": "Łódź"})
+        transaction.insert(ORDERS, order_row((1, 7, "first", None)))
+        transaction.delete(CUSTOMERS, {"customer_num": 7, "name": "Ada", "city": "Łódź"})
+    stream.wait_until(lambda: len(stream.rows) == 3)
+    assert [row["customers"] and row["customers"]["city"] for row in stream.rows] == [
+        "Łódź",
+        None,
+        "Łódź",
+    ]
+    assert [row["orders"] and row["orders"]["order_num"] for row in stream.rows] == [None, 1, None]
+    assert [row["_change_type"] for row in stream.rows] == ["insert", "insert", "delete"]
+
+
+def test_available_now_takes_what_is_there_and_ends(
+    served: tuple[EmulatedServer, ListeningServer], collect: Callable[..., Collected]
+) -> None:
+    server, listening = served
+    stream = collect(source_options(listening.port))
+    for round_number in range(3):
+        work = Workload(server, seed=round_number)
+        work.run(10 * round_number)
+        before = len(stream.rows)
+        stream.start(availableNow=True)
+        assert stream.query is not None
+        assert stream.query.awaitTermination(60)
+        assert changes_in(stream.rows[before:]) == work.changes()
+
+
+def test_a_stopped_query_leaves_no_session_on_the_server(
+    served: tuple[EmulatedServer, ListeningServer], collect: Callable[..., Collected]
+) -> None:
+    server, listening = served
+    stream = collect(source_options(listening.port)).start()
+    stream.wait_for_start()
+    assert len(server.sessions()) == 1
+    stream.stop()  # Spark sends SIGTERM to the process that holds the session
+    _wait_for(lambda: not server.sessions(), 10)
+
+
+def test_a_batch_read_twice_holds_the_same_rows(
+    served: tuple[EmulatedServer, ListeningServer], spark: SparkSession, tmp_path: Path
+) -> None:
+    server, listening = served
+    twice: list[tuple[list[Row], list[Row]]] = []
+    frame = spark.readStream.format("informix-cdc").options(**source_options(listening.port)).load()
+    writer = frame.writeStream.foreachBatch(lambda b, _: twice.append((b.collect(), b.collect())))
+    query = writer.option("checkpointLocation", str(tmp_path)).start()
+    try:
+        _wait_for(lambda: bool(twice))
+        work = Workload(server, seed=3)
+        work.run(30)
+        _wait_for(lambda: sum(len(first) for first, _ in twice) == len(work.changes()))
+    finally:
+        query.stop()
+    assert all(first == second for first, second in twice)
+
+
+def test_progress_shows_the_offset_and_how_the_capture_stands(
+    served: tuple[EmulatedServer, ListeningServer], collect: Callable[..., Collected]
+) -> None:
+    server, listening = served
+    stream = collect(source_options(listening.port)).start()
+    stream.wait_for_start()
+    work = Workload(server, seed=5)
+    work.run(20)
+    stream.wait_for_commit(work.committed[-1].commit)
+    assert stream.query is not None
+    stream.wait_until(lambda: stream.query.lastProgress["numInputRows"] > 0)  # type: ignore[union-attr,index]
+    source = json.loads(stream.query.lastProgress.json)["sources"][0]  # type: ignore[union-attr]
+    assert source["endOffset"]["commit"] <= work.committed[-1].commit
+    assert source["latestOffset"]["transactions"] > 0
+    assert source["latestOffset"]["rolledBackTransactions"] == work.rolled_back
