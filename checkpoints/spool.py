@@ -6,6 +6,7 @@ files. `append` returns after the commit point, so whoever sees the new end find
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import threading
 import time
@@ -56,8 +57,11 @@ class Spool:
         self._durable = durable
         self._changed = threading.Condition()
         self._lock = _lock_folder(folder, lock_wait_seconds)
-        self._manifest = self._recovered(Manifest(stream, source, start, mark=start))
-        self._remove_strangers()
+        with contextlib.ExitStack() as on_error:
+            on_error.callback(self.close)
+            self._manifest = self._recovered(Manifest(stream, source, start, mark=start))
+            self._remove_strangers()
+            on_error.pop_all()
 
     @property
     def stream(self) -> str:

@@ -11,14 +11,14 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark.sql.streaming.datasource import ReadAllAvailable
+from pyspark.sql.types import StructType
+
 from informix_cdc.capture_client.emulator import EmulatedServer, ListeningServer
 from informix_cdc.capture_client.errors import BadOption, DataLoss, InformixCdcError
 from informix_cdc.connector import stream_reader
 from informix_cdc.connector.options import SourceOptions
 from informix_cdc.connector.stream_reader import InformixStreamReader
-from pyspark.sql.streaming.datasource import ReadAllAvailable
-from pyspark.sql.types import StructType
-
 from stores import ORDERS, PASSWORD, Workload, listening_stores, order_row, source_options
 
 Offset = Mapping[str, Any]

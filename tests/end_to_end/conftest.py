@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from odbc_driver.build import Drivers, build_drivers
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.streaming import StreamingQuery
+
+from odbc_driver.build import Drivers, build_drivers
 
 # Spark starts its Python workers with this one, not with the first python3 on the PATH.
 os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable

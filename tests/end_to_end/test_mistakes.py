@@ -1,4 +1,4 @@
-"""What a user sees who got something wrong: one sentence with cause and remedy, soon, and no password."""
+"""What a user sees who got something wrong: one sentence, soon, with cause and remedy; no password."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from informix_cdc.capture_client.emulator import EmulatedServer, ListeningServer
-from odbc_driver.build import Drivers
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from informix_cdc.capture_client.emulator import EmulatedServer, ListeningServer
+from odbc_driver.build import Drivers
 from stores import DATABASE, ORDERS, PASSWORD, listening_stores, order_row, source_options
 
 pytestmark = pytest.mark.spark

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from informix_cdc.capture_client.emulator import EmulatedServer, ListeningServer
-from odbc_driver.build import Drivers
 from pyspark.sql import Row, SparkSession
 
 from end_to_end.conftest import Collected
+from informix_cdc.capture_client.emulator import EmulatedServer, ListeningServer
+from odbc_driver.build import Drivers
 from stores import (
     CUSTOMERS,
     ORDERS,

@@ -1,0 +1,102 @@
+"""Options: declared once, refused by name, and never showing the password."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import pytest
+
+from informix_cdc.capture_client.errors import BadOption
+from informix_cdc.connector.options import SourceOptions, option_rows
+
+GIVEN = {
+    "host": "db.example",
+    "server": "ol_stores",
+    "database": "stores",
+    "table": "informix.orders",
+    "password": "s3cret",
+}
+
+
+def parse(environment: dict[str, str] | None = None, **changes: str) -> SourceOptions:
+    return SourceOptions.parse({**GIVEN, **changes}, environment or {})
+
+
+def test_defaults_are_those_of_the_table_in_the_readme() -> None:
+    options = parse()
+    assert (options.port, options.user, options.transport) == (9088, "informix", "odbc")
+    assert (options.read_timeout_seconds, options.max_records_per_read) == (1, 256)
+    assert options.starting_position == "latest"
+
+
+def test_names_are_read_in_any_case_as_spark_hands_them_over() -> None:
+    assert parse(MAXRECORDSPERREAD="7").max_records_per_read == 7
+
+
+REFUSED = [
+    ("an unknown option", {"hots": "x"}, "option 'hots' is not known. Did you mean 'host'?"),
+    ("a far-off name", {"zzz": "x"}, "option 'zzz' is not known."),
+    ("a number out of range", {"port": "0"}, "from 1 to 65535"),
+    ("a word for a number", {"port": "nine"}, "not 'nine'"),
+    ("a negative number", {"readTimeoutSeconds": "-1"}, "not '-1'"),
+    ("a buffer below the guide's minimum", {"readBufferBytes": "127"}, "from 128"),
+    ("an unknown choice", {"truncate": "maybe"}, "fail, emit or ignore"),
+    ("a table without owner", {"table": "orders"}, "owner.table"),
+    ("a table twice", {"table": "a.b,a.b"}, "each once"),
+    ("no table", {"table": " , "}, "owner.table"),
+    ("a table of another database", {"table": "shops:informix.orders"}, "not in database 'stores'"),
+    ("a position that is none", {"startingPosition": "yesterday"}, "not a position"),
+    ("a password in the connection string", {"connectionString": "Pwd=abc"}, "passwordFile"),
+    ("a contradiction", {"connectionString": "HOST=other"}, "says otherwise"),
+    (
+        "a password file that is not there",
+        {"password": "", "passwordFile": "/no/file"},
+        "cannot be read",
+    ),
+    ("no password at all", {"password": ""}, "INFORMIX_CDC_PASSWORD"),
+]
+
+
+@pytest.mark.parametrize(("changes", "says"), [r[1:] for r in REFUSED], ids=[r[0] for r in REFUSED])
+def test_what_cannot_be_meant_is_refused(changes: dict[str, str], says: str) -> None:
+    with pytest.raises(BadOption) as caught:
+        parse(**changes)
+    assert says in str(caught.value)
+    assert str(caught.value).startswith("IFXCDC-0003: ")
+
+
+@pytest.mark.parametrize("name", ["host", "server", "database", "table"])
+def test_a_missing_option_is_named(name: str) -> None:
+    with pytest.raises(BadOption, match=f"option '{name}' is missing"):
+        SourceOptions.parse({k: v for k, v in GIVEN.items() if k != name}, {})
+
+
+def test_a_connection_string_stands_in_for_options_and_hands_the_rest_to_the_driver() -> None:
+    given = {"table": "informix.orders", "password": "s3cret"}
+    text = "HOST=h;SERVICE=9090;SERVER=s;DATABASE=d;UID=joe;PROTOCOL=onsocssl"
+    options = SourceOptions.parse({**given, "connectionString": text}, {})
+    settings = options.connection("syscdcv1", "en_us.utf8")
+    assert (settings.host, settings.port, settings.server) == ("h", 9090, "s")
+    assert (options.database, settings.database, settings.user) == ("d", "syscdcv1", "joe")
+    assert settings.extra == "PROTOCOL=onsocssl"
+
+
+def test_a_password_comes_from_a_file_or_the_environment(tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("from-file\n")
+    assert parse(password="", passwordFile=str(secret)).password == "from-file"
+    assert parse({"INFORMIX_CDC_PASSWORD": "from-env"}, password="").password == "from-env"
+    assert parse({"INFORMIX_CDC_PASSWORD": "from-env"}).password == "s3cret"
+
+
+def test_the_password_is_in_no_repr_and_in_no_pickle_for_executors() -> None:
+    options = parse()
+    assert "s3cret" not in repr(options) + repr(options.connection("stores"))
+    assert b"s3cret" not in pickle.dumps(options.without_secrets())
+
+
+def test_every_option_has_a_meaning_and_the_readme_lists_it() -> None:
+    readme = (Path(__file__).parents[2] / "README.md").read_text()
+    for name, default, meaning in option_rows():
+        assert f"| `{name}` | {default or '-'} | {meaning} |" in readme

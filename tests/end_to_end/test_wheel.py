@@ -1,0 +1,115 @@
+"""What users install: the built wheel, in a fresh virtual environment, found without any register call."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import sysconfig
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from stores import ORDERS, Workload, listening_stores, source_options
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+ROOT = Path(__file__).parents[2]
+
+PROGRAM = """
+import json, sys
+import informix_cdc
+from pyspark.sql import SparkSession
+assert informix_cdc.__file__.startswith(sys.prefix), informix_cdc.__file__
+spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+frame = spark.readStream.format("informix-cdc").options(**json.loads(sys.argv[1])).load()
+seen = []
+for _ in range(2):
+    writer = frame.writeStream.foreachBatch(lambda batch, _: seen.extend(batch.collect()))
+    query = writer.option("checkpointLocation", sys.argv[2]).trigger(availableNow=True).start()
+    assert query.awaitTermination(60)
+    if not seen:
+        print("anchored", flush=True)
+        sys.stdin.readline()
+print(len(seen))
+"""
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("dist")
+    source = folder / "source"
+    names = ["pyproject.toml", "README.md", "LICENSE", "connector", "capture_client", "checkpoints"]
+    archive = subprocess.run(
+        ["tar", "-cf", "-", "--exclude=__pycache__", *names], cwd=ROOT, capture_output=True, check=True
+    )
+    source.mkdir()
+    subprocess.run(["tar", "-xf", "-"], cwd=source, input=archive.stdout, check=True)
+    command = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", str(folder), str(source)]
+    subprocess.run(command, check=True)
+    return next(folder.glob("*.whl"))
+
+
+@pytest.fixture(scope="module")
+def fresh_python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A virtual environment with the wheel; its dependencies are those of this run, by path."""
+    folder = tmp_path_factory.mktemp("fresh") / "venv"
+    venv.create(folder, with_pip=False)
+    library = next(folder.glob("lib/python*/site-packages"))
+    # Only folders named in a .pth file are added, not the .pth files inside them: the editable
+    # install of this run stays invisible.
+    (library / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    command = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", str(library)]
+    subprocess.run([*command, str(wheel)], check=True)
+    return folder / "bin" / "python"
+
+
+def test_the_wheel_holds_every_package_its_licence_and_no_tests(wheel: Path) -> None:
+    names = zipfile.ZipFile(wheel).namelist()
+    for expected in (
+        "informix_cdc/__init__.py",
+        "informix_cdc/connector/stream_reader.py",
+        "informix_cdc/capture_client/emulator/server.py",
+        "informix_cdc/checkpoints/spool.py",
+        "informix_cdc/py.typed",
+        "pyspark_informix_cdc/__init__.py",
+    ):
+        assert expected in names
+    assert any(name.endswith("LICENSE") for name in names)
+    assert not [name for name in names if "test" in name.lower()]
+
+
+def test_the_format_is_found_without_a_register_call(fresh_python: Path, tmp_path: Path) -> None:
+    environment = {**os.environ, "PYSPARK_PYTHON": str(fresh_python)}
+    environment.pop("PYTHONPATH", None)
+    with listening_stores() as (server, listening):
+        options = json.dumps(source_options(listening.port))
+        process = subprocess.Popen(
+            [fresh_python, "-c", PROGRAM, options, str(tmp_path / "checkpoint")],
+            env=environment,
+            cwd=tmp_path,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert process.stdout is not None
+        assert process.stdin is not None
+        first = process.stdout.readline()
+        work = Workload(server, seed=1)
+        work.run(10)
+        assert server.table(ORDERS)
+        out, errors = process.communicate("go\n", timeout=120)
+    assert first == "anchored\n", errors[-3000:]
+    assert out.split()[-1] == str(len(work.changes())), errors[-3000:]
+
+
+def test_the_command_line_starts_without_loading_spark(fresh_python: Path) -> None:
+    program = (
+        "import sys; from informix_cdc.connector.cli import main;"
+        "assert not {'pyspark', 'pyarrow', 'numpy'} & set(sys.modules), 'heavy imports'"
+    )
+    subprocess.run([fresh_python, "-c", program], check=True, cwd="/")
