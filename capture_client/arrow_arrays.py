@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from informix_cdc.capture_client.framing import Integers
 from numpy.typing import NDArray
+
+from informix_cdc.capture_client.framing import Integers
 
 Bits = NDArray[np.bool_]
 

@@ -17,9 +17,7 @@ _FLOATING_SCALE = 255
 def _decimal(name: str) -> Callable[[int], str]:
     def spell(length: int) -> str:
         precision, scale = length >> 8, length & 0xFF
-        return (
-            f"{name}({precision})" if scale == _FLOATING_SCALE else f"{name}({precision},{scale})"
-        )
+        return f"{name}({precision})" if scale == _FLOATING_SCALE else f"{name}({precision},{scale})"
 
     return spell
 

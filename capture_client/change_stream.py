@@ -59,7 +59,9 @@ class ChangeStream:
         raw = self._cutter.feed(chunk)
         if raw is None:
             return []
-        events = list(begun.assembler.feed(parse_block(in_our_numbers(raw, begun.session.record_kinds))))
+        events = list(
+            begun.assembler.feed(parse_block(in_our_numbers(raw, begun.session.record_kinds)))
+        )
         for event in events:
             if isinstance(event, ServerError):
                 raise begun.session.codes.error("capture", event.error_code)

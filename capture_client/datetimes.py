@@ -15,10 +15,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
+
 from informix_cdc.capture_client.arrow_arrays import Bits, binaries, fixed_width, refuse
 from informix_cdc.capture_client.framing import Integers
 from informix_cdc.capture_client.packed_decimal import Bytes, Unpacked, align, join_pairs, unpack
-from numpy.typing import NDArray
 
 FIELDS = ("year", "month", "day", "hour", "minute", "second", "fraction")
 _PLACE = {"year": 5, "month": 4, "day": 3, "hour": 2, "minute": 1, "second": 0}

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from struct import Struct
 
 import numpy as np
-from informix_cdc.capture_client.errors import ProtocolViolation
 from numpy.typing import NDArray
+
+from informix_cdc.capture_client.errors import ProtocolViolation
 
 COMMON_HEADER_BYTES = 16
 PACKET_SCHEME = 66  # CDC_PKTSCHEME_LRECBINARY, the only one (CDC guide, table 4-2)
@@ -76,9 +77,7 @@ class RecordCutter:
         needed = COMMON_HEADER_BYTES
         while end - at >= COMMON_HEADER_BYTES:
             header, payload = unpack(data, at)
-            if not (
-                COMMON_HEADER_BYTES <= header <= MAX_HEADER_BYTES and payload <= MAX_PAYLOAD_BYTES
-            ):
+            if not (COMMON_HEADER_BYTES <= header <= MAX_HEADER_BYTES and payload <= MAX_PAYLOAD_BYTES):
                 raise _impossible_sizes(header, payload, self._origin + at)
             size = header + payload
             if end - at < size:

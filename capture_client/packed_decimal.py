@@ -19,9 +19,10 @@ from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
+
 from informix_cdc.capture_client.arrow_arrays import Bits, fixed_width, refuse
 from informix_cdc.capture_client.framing import Integers
-from numpy.typing import NDArray
 
 Bytes = NDArray[np.uint8]
 

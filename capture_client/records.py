@@ -25,9 +25,10 @@ from struct import Struct
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+
 from informix_cdc.capture_client.errors import ProtocolViolation
 from informix_cdc.capture_client.framing import COMMON_HEADER_BYTES, Integers, RawRecords, gather
-from numpy.typing import NDArray
 
 
 class Kind(IntEnum):

@@ -15,7 +15,12 @@ import numpy as np
 import pyarrow as pa
 
 from informix_cdc.capture_client.arrow_arrays import BadValue
-from informix_cdc.capture_client.column_types import FixedType, TextRules, VariableType, compile_type
+from informix_cdc.capture_client.column_types import (
+    FixedType,
+    TextRules,
+    VariableType,
+    compile_type,
+)
 from informix_cdc.capture_client.columns import parse_columns
 from informix_cdc.capture_client.errors import ProtocolViolation
 from informix_cdc.capture_client.framing import Integers, gather

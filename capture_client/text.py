@@ -60,9 +60,7 @@ def decode_lvarchar(data: Bytes, starts: Integers, sizes: Integers, codec: str) 
     return _to_text(lengths, data[ragged_places(starts + 3, lengths)], nulls, codec)
 
 
-def _to_text(
-    lengths: Integers, content: NDArray[np.uint8], nulls: Bits, codec: str
-) -> pa.Array:
+def _to_text(lengths: Integers, content: NDArray[np.uint8], nulls: Bits, codec: str) -> pa.Array:
     values = binaries(lengths, content, nulls)
     if codec == "utf-8" or not (content & 0x80).any():
         try:

@@ -15,9 +15,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from itertools import pairwise
+from typing import Any, ClassVar
 
 import numpy as np
+
 from informix_cdc.capture_client.errors import DataLoss, ProtocolViolation
 from informix_cdc.capture_client.positions import Position, show
 from informix_cdc.capture_client.records import (
@@ -99,6 +101,7 @@ class TransactionAssembler:
         unseen: transactions that were open when a first start chose its position.
         server_clock: the server's time at a first start, in seconds since 1970.
         expected_commit: a replay must pass exactly this COMMTX; anything beyond it first is loss.
+        tolerates_headless: a first start in the past: transactions that began before it are left out.
     """
 
     def __init__(
@@ -108,6 +111,7 @@ class TransactionAssembler:
         unseen: frozenset[int] = frozenset(),
         server_clock: int = 0,
         expected_commit: int | None = None,
+        tolerates_headless: bool = False,
     ) -> None:
         self.anchor = start
         self.counters = AssemblyCounters()
@@ -118,6 +122,7 @@ class TransactionAssembler:
         self._server_clock = server_clock
         self._expected_commit = expected_commit
         self._waits_for_unseen = True
+        self._tolerates_headless = tolerates_headless
 
     @property
     def open_transactions(self) -> dict[int, int]:
@@ -154,7 +159,7 @@ class TransactionAssembler:
             self._note_headless(transaction_id)
 
     def _note_headless(self, transaction_id: int) -> None:
-        if self.anchor is None:
+        if self.anchor is None or self._tolerates_headless:
             self._unseen.add(transaction_id)
         elif transaction_id not in self._unseen:
             self._headless.add(transaction_id)
@@ -206,7 +211,11 @@ class TransactionAssembler:
         if key in self._unseen:
             self._unseen.discard(key)
             self.counters.unseen_transactions += 1
-        elif self.anchor is not None and sequence_number > self._position.commit:
+        elif (
+            self.anchor is not None
+            and not self._tolerates_headless
+            and sequence_number > self._position.commit
+        ):
             raise DataLoss(
                 f"transaction {key} committed at {show(sequence_number)}, but its beginning lies before"
                 f" {show(self._position.restart)}, where this capture began.",
@@ -269,7 +278,7 @@ class TransactionAssembler:
                     break
                 open_.runs[place] = _detached(run)
 
-    _handlers: dict[type[Control], Callable[[TransactionAssembler, Any], Event | None]] = {
+    _handlers: ClassVar[dict[type[Control], Callable[[TransactionAssembler, Any], Event | None]]] = {
         Begin: _begin,
         Commit: _commit,
         Rollback: _rollback,
@@ -285,11 +294,11 @@ def _runs(block: RecordBlock) -> Iterator[tuple[int, int]]:
     rows, ids = block.is_row, block.transaction_ids
     same = rows[1:] & rows[:-1] & (ids[1:] == ids[:-1])
     cuts = [0, *(np.flatnonzero(~same) + 1).tolist(), len(rows)]
-    return zip(cuts[:-1], cuts[1:], strict=True)
+    return pairwise(cuts)
 
 
 def _before(run: RowRun, record: Discard) -> RowRun | None:
-    """Return the part of a run that a DISCARD leaves (guide, table 3-5: sequence >= its own goes)."""
+    """Return the part of a run that a DISCARD leaves (guide, table 3-5)."""
     numbers = run.block.sequence_numbers[run.first : run.end]
     gone = numbers >= record.sequence_number
     kept = len(run) - int(gone.sum())
