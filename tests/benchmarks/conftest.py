@@ -1,0 +1,52 @@
+"""Benchmarks run only with --run-benchmarks; they assert that rows are right, never how fast."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from benchmarks.measuring import Report
+
+HERE = Path(__file__).parent
+REPORT = pytest.StashKey[Report]()
+
+# Spark's Python workers run on this interpreter and find `benchmarks` as the tests do.
+os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+os.environ["PYTHONPATH"] = str(HERE.parent)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    mine = [item for item in items if HERE in item.path.parents]
+    for item in mine:
+        item.add_marker(pytest.mark.timeout(900))
+    if not config.getoption("--run-benchmarks"):
+        config.hook.pytest_deselected(items=mine)
+        items[:] = [item for item in items if item not in mine]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    if (report := config.stash.get(REPORT, None)) is not None:
+        terminalreporter.write_line("\n" + report.text() + "\n")
+
+
+@pytest.fixture(scope="session")
+def report(pytestconfig: pytest.Config) -> Report:
+    return pytestconfig.stash.setdefault(REPORT, Report())
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """Spark with its default settings, but for the web interface."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # PySpark's own start-up
+        builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+        session = builder.config("spark.driver.memory", "4g").getOrCreate()
+    session.sparkContext.setLogLevel("OFF")
+    yield session
+    session.stop()

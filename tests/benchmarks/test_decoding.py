@@ -1,0 +1,60 @@
+"""Rows to columns, beside the plain way that takes one row after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+from informix_cdc.capture_client.change_batches import BATCH_ROWS
+from informix_cdc.capture_client.records import ROW_HEADER_BYTES
+from informix_cdc.capture_client.table_decoder import Payloads, TableDecoder
+
+from benchmarks.measuring import Report, one_core, repeated
+from benchmarks.pipeline import prepared
+from benchmarks.row_by_row import decode_row
+from benchmarks.workload import captured
+
+ROWS = 200_000
+SIZES_BYTES = 8  # of two variable columns
+
+
+def raw_rows(reads: tuple[bytes, ...]) -> Iterator[tuple[bytes, bytes]]:
+    """Yield the size array and the payload of every inserted row."""
+    for read in reads:
+        at = 0
+        while at < len(read):
+            header, payload, kind = (int.from_bytes(read[at + n : at + n + 4]) for n in (0, 4, 12))
+            if kind == 40:
+                sizes = read[at + ROW_HEADER_BYTES : at + ROW_HEADER_BYTES + SIZES_BYTES]
+                yield sizes, read[at + header : at + header + payload]
+            at += header + payload
+
+
+def in_batches(rows: list[tuple[bytes, bytes]]) -> Iterator[Payloads]:
+    """Line rows up as the decoder takes them."""
+    for first in range(0, len(rows), BATCH_ROWS):
+        batch = rows[first : first + BATCH_ROWS]
+        lengths = np.array([len(payload) for _, payload in batch], np.int64)
+        sizes = np.frombuffer(b"".join(sizes for sizes, _ in batch), ">u4").astype(np.int64)
+        data = b"".join(payload for _, payload in batch)
+        yield Payloads(data, np.cumsum(lengths) - lengths, lengths, sizes.reshape(-1, 2))
+
+
+def test_rows_are_decoded(report: Report) -> None:
+    source = captured(ROWS, 10)
+    encoder, announced, transactions = prepared(source)
+    rows = list(raw_rows(source.reads))
+    batches = list(in_batches(rows))
+    decoder = TableDecoder(announced.columns)
+    decoded = pa.Table.from_batches([decoder.decode(batch) for batch in batches])
+    assert decoded.num_rows == len(rows) == ROWS
+    for place in range(0, ROWS, 997):
+        assert tuple(decoded.slice(place, 1).to_pylist()[0].values()) == decode_row(*rows[place])
+    with one_core():
+        by_column = repeated(lambda: [decoder.decode(batch) for batch in batches])
+        with_metadata = repeated(lambda: list(encoder.encode(transactions)))
+        by_row = repeated(lambda: [decode_row(*row) for row in rows], times=3)
+    beside = f"row by row {by_row.rate(ROWS)}: {by_column.times_faster_than(by_row)}"
+    report.add("decoding", "ten columns", by_column.rate(ROWS), beside)
+    report.add("decoding", "and the columns of the change", with_metadata.rate(ROWS))

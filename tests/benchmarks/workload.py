@@ -1,0 +1,110 @@
+"""The rows that every benchmark measures with, and the bytes a capture session returns for them.
+
+The emulator encodes them in this process, through no socket, before any clock starts.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from functools import cache
+
+from informix_cdc.capture_client.catalog import Table, TableName
+from informix_cdc.capture_client.columns import parse_columns
+from informix_cdc.capture_client.emulator import EmulatedServer
+from informix_cdc.capture_client.emulator.tables import Capture
+
+PASSWORD = "benchmark"
+TABLE = "bench:informix.lines"
+COLUMNS = (
+    "line_num integer, written_at bigint, amount decimal(16,2), due date, weight float,"
+    " is_open boolean, code char(10), changed datetime year to fraction(5),"
+    " label varchar(40,0), note lvarchar(100)"
+)
+RECORDS_PER_READ = 256
+BYTES_PER_READ = 256 * 1024
+TIMEOUT_RECORD_BYTES = 24
+
+Row = dict[str, object]
+
+
+def bench_server(**arguments: object) -> EmulatedServer:
+    """Return a server with the one table, full row logging on."""
+    server = EmulatedServer(name="informix", users={"informix": PASSWORD}, **arguments)  # type: ignore[arg-type]
+    server.create_database("bench", logged=True, locale="en_US.utf8")
+    server.create_table(TABLE, COLUMNS, full_row_logging=True)
+    return server
+
+
+def catalog_table() -> Table:
+    """Return the table as the client's catalog would describe it."""
+    return Table(TableName("bench", "informix", "lines"), 100, 0, "", parse_columns(COLUMNS))
+
+
+def rows_without_end(seed: int = 1) -> Iterator[Row]:
+    """Yield rows of mixed widths, one value in twenty NULL."""
+    draw = random.Random(seed)
+    number = 0
+    while True:
+        number += 1
+        row: Row = {
+            "line_num": number,
+            "written_at": draw.getrandbits(62),
+            "amount": Decimal(draw.randint(-(10**12), 10**12)).scaleb(-2),
+            "due": date(2000, 1, 1) + timedelta(days=draw.randrange(20_000)),
+            "weight": draw.random() * 1000,
+            "is_open": draw.random() < 0.5,
+            "code": f"C{draw.randrange(10**6)}",
+            "changed": datetime(2024, 1, 1) + timedelta(microseconds=10 * draw.randrange(10**12)),
+            "label": "label " * draw.randrange(7),
+            "note": "a note of some length " * draw.randrange(5),
+        }
+        if draw.random() < 0.5:
+            row[draw.choice([name for name in row if name != "line_num"])] = None
+        yield row
+
+
+def write(server: EmulatedServer, rows: int, rows_per_transaction: int) -> None:
+    """Insert rows in transactions of a size."""
+    source = rows_without_end()
+    for first in range(0, rows, rows_per_transaction):
+        with server.transaction(user_id=1000) as transaction:
+            for _ in range(min(rows_per_transaction, rows - first)):
+                transaction.insert(TABLE, next(source))
+
+
+@dataclass(frozen=True)
+class CapturedBytes:
+    """What the reads of one session returned, in order, and what is in them."""
+
+    reads: tuple[bytes, ...]
+    rows: int
+    transactions: int
+
+    @property
+    def records(self) -> int:
+        """Rows, and the begin and end of each transaction."""
+        return self.rows + 2 * self.transactions
+
+
+@cache
+def captured(rows: int, rows_per_transaction: int) -> CapturedBytes:
+    """Write rows into a log and return what a session of that log reads, 256 records at a time."""
+    server = bench_server()
+    start = server.position()
+    write(server, rows, rows_per_transaction)
+    session = server.open_session(timeout=0, max_recs=RECORDS_PER_READ)
+    table = server.table(TABLE)
+    session.capture(Capture(table, [column.name for column in table.columns], 0))
+    session.activate(start)
+    reads = []
+    while len(read := session.read(BYTES_PER_READ, _go_on)) != TIMEOUT_RECORD_BYTES:
+        reads.append(read)
+    return CapturedBytes(tuple(reads), rows, -(-rows // rows_per_transaction))
+
+
+def _go_on() -> None:
+    return None
