@@ -16,6 +16,7 @@ from types import FrameType
 from typing import Any
 
 import pyarrow as pa
+from informix_cdc.capture_client.errors import DataLoss
 from informix_cdc.capture_client.positions import Position
 from informix_cdc.checkpoints.segments import SegmentRange, read_range
 from informix_cdc.checkpoints.spool import Spool
@@ -100,6 +101,7 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         after, upto = begun.position.commit, wanted.position.commit
         if not begun.is_started or after == upto:
             return []
+        _require_same_stream(begun, wanted.stream, wanted.source)
         capture = self._running(begun, expected_commit=upto)
         capture.state.wait_for(lambda: _holds(capture.state.spool, upto), None)
         spool = capture.state.spool
@@ -128,6 +130,9 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._capture = CaptureThread(self._options, start, expected_commit)
             self._capture.start()
         self._capture.state.raise_error()
+        spool = self._capture.state.spool
+        if spool is not None and start.is_started:
+            _require_same_stream(start, spool.stream, spool.source)
         return self._capture
 
     def _wait_for_news(self, capture: CaptureThread, start: StreamOffset) -> Spool | None:
@@ -172,6 +177,15 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 def _holds(spool: Spool | None, commit: int) -> bool:
     return spool is not None and spool.mark.commit >= commit
+
+
+def _require_same_stream(start: StreamOffset, stream: str, source: str) -> None:
+    if (start.stream, start.source) != (stream, source):
+        raise DataLoss(
+            f"an offset of stream {start.stream} of source {start.source} meets one of stream {stream}"
+            f" of source {source}.",
+            "The checkpoint holds two streams: start a new one with a new checkpoint.",
+        )
 
 
 def _stop_on_sigterm() -> None:

@@ -336,6 +336,20 @@ def test_an_offset_that_is_not_ours_is_refused_by_name(change: dict[str, object]
     assert isinstance(error, BadOption)
 
 
+def test_an_offset_of_another_stream_is_refused_and_both_are_named(
+    served: tuple[EmulatedServer, ListeningServer],
+) -> None:
+    with reader(served[1].port) as made:
+        anchor = anchor_of(made)
+        other = {**anchor, "stream": "0123456789abcdef"}
+        asked = failure_of(lambda: made.latestOffset(other, LIMIT))
+        planned = failure_of(lambda: made.partitions(other, {**anchor, "commit": anchor["commit"] + 1}))
+    for error in (asked, planned):
+        assert isinstance(error, DataLoss)
+        assert anchor["stream"] in str(error)
+        assert "0123456789abcdef" in str(error)
+
+
 def test_a_lost_connection_is_opened_again_and_nothing_is_lost_or_repeated(
     served: tuple[EmulatedServer, ListeningServer],
 ) -> None:
