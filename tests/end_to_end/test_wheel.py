@@ -1,4 +1,4 @@
-"""What users install: the built wheel, in a fresh virtual environment, found without any register call."""
+"""What users install: the built wheel, in a fresh environment, found without any register call."""
 
 from __future__ import annotations
 

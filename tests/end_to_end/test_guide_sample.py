@@ -1,0 +1,117 @@
+"""The guide's sample session, reproduced by the emulator and read back through our own session.
+
+CDC guide, chapter 7, sample output: session 39, table `col1 serial, col2 char(1), col3 int8`,
+BEGINTX 47:0x5e018, INSERT 47:0x5e04c of (1, 'a', 1000), COMMTX 47:0x5e09c, transaction 24.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+
+import pytest
+
+from informix_cdc.capture_client import decode_payloads
+from informix_cdc.capture_client.emulator import EmulatedServer, ListeningServer
+from informix_cdc.capture_client.emulator_transport import EmulatorTransport
+from informix_cdc.capture_client.framing import RecordCutter
+from informix_cdc.capture_client.odbc_transport import OdbcTransport
+from informix_cdc.capture_client.positions import Position, parse, show
+from informix_cdc.capture_client.records import RecordBlock, TableSchema, Timeout, parse_block
+from informix_cdc.capture_client.session import CapturedTable, CaptureSession, SessionSettings
+from informix_cdc.capture_client.transactions import Transaction, TransactionAssembler
+from informix_cdc.capture_client.transport import ConnectionSettings, Transport
+from odbc_driver.build import Drivers
+from stores import PASSWORD
+
+BEGIN, INSERT, COMMIT = "47:0x5e018", "47:0x5e04c", "47:0x5e09c"
+COLUMNS = "col1 serial, col2 char(1), col3 int8"
+TABLE = "test:informix.t1"
+TIME = datetime(2008, 10, 23, 19, 1, 51, tzinfo=UTC).timestamp()
+
+
+@pytest.fixture
+def sample() -> Iterator[tuple[EmulatedServer, ListeningServer]]:
+    server = EmulatedServer(
+        name="new1",
+        users={"informix": PASSWORD},
+        clock=lambda: TIME,
+        first_log=47,
+        next_session_id=39,
+    )
+    server.create_database("test", logged=True, locale="en_US.utf8")
+    server.create_table(TABLE, COLUMNS)
+    with ListeningServer(server) as listening:
+        yield server, listening
+
+
+@contextmanager
+def session(port: int, driver: str, buffer_bytes: int = 65536) -> Iterator[CaptureSession]:
+    settings = ConnectionSettings(
+        host="127.0.0.1",
+        port=port,
+        server="new1",
+        database="syscdcv1",
+        user="informix",
+        password=PASSWORD,
+        driver=driver,
+    )
+    transport: Transport = OdbcTransport(settings) if driver else EmulatorTransport(settings)
+    with closing(transport):
+        options = SessionSettings(server="new1", max_records=1, buffer_bytes=buffer_bytes)
+        with closing(CaptureSession(transport, options)) as opened:
+            yield opened
+
+
+def blocks_until_timeout(opened: CaptureSession) -> list[RecordBlock]:
+    """Read records one by one until the server has nothing more."""
+    cutter = RecordCutter()
+    blocks: list[RecordBlock] = []
+    while True:
+        if (raw := cutter.feed(opened.read())) is None:
+            continue
+        block = parse_block(raw)
+        if not block.is_row[0] and isinstance(block.control(0), Timeout):
+            return blocks
+        blocks.append(block)
+
+
+@pytest.mark.parametrize("buffer_bytes", [128, 129, 4096, 1 << 20])
+@pytest.mark.parametrize("transport", ["emulator", "narrow", "wide"])
+def test_the_sample_of_the_guide_is_read_back_with_its_positions(
+    transport: str,
+    buffer_bytes: int,
+    sample: tuple[EmulatedServer, ListeningServer],
+    drivers: Drivers,
+) -> None:
+    server, listening = sample
+    driver = "" if transport == "emulator" else str(getattr(drivers, transport))
+    with session(listening.port, driver, buffer_bytes) as opened:
+        assert opened.session_id == 39
+        opened.log_full_rows(TABLE)
+        opened.start_capture(CapturedTable(TABLE, ("col1", "col2", "col3"), 0))
+        opened.activate(0)
+        server.move_to(parse(BEGIN))
+        with server.transaction(transaction_id=24) as one:
+            one.insert(TABLE, {"col1": 1, "col2": "a", "col3": 1000})
+        blocks = blocks_until_timeout(opened)
+
+    schema = blocks[0].control(0)
+    assert schema == TableSchema(0, 15, 3, 0, COLUMNS)
+    assert int(blocks[0].raw.payload_sizes[0]) == 37  # the trailing NUL is counted, as in the guide
+    assert show(int(blocks[2].sequence_numbers[0])) == INSERT
+    assembler = TransactionAssembler(Position(0, 0))
+    (transaction,) = [e for b in blocks for e in assembler.feed(b) if isinstance(e, Transaction)]
+    assert show(transaction.begin.sequence_number) == BEGIN
+    assert show(transaction.commit.sequence_number) == COMMIT
+    assert transaction.transaction_id == 24
+    assert transaction.commit.commit_time == TIME
+    (run,) = transaction.runs
+    raw = run.block.raw
+    start = int(raw.starts[run.first] + raw.header_sizes[run.first])
+    payload = raw.data[start : start + int(raw.payload_sizes[run.first])]
+    assert len(payload) == 15
+    assert decode_payloads(COLUMNS, [([], payload)]).to_pylist() == [
+        {"col1": 1, "col2": "a", "col3": 1000}
+    ]
