@@ -1,6 +1,6 @@
-"""A live Informix in a container, and the real ODBC driver; skipped with the reason where either is missing.
+"""A live Informix in a container, and the real ODBC driver; skipped where either is missing.
 
-The driver comes from INFORMIX_CDC_TEST_DRIVER or INFORMIXDIR: it is IBM's and cannot be downloaded by a test.
+The driver comes from INFORMIX_CDC_TEST_DRIVER or INFORMIXDIR: it is IBM's, no test may download it.
 Image, environment and log line: the image's own description and Debezium's test set-up for it.
 """
 
@@ -27,7 +27,10 @@ READY = r"SCHAPI: Started \d+ dbWorker threads"
 PASSWORD = "in4mix"  # the image's documented login of user informix
 SERVER = "informix"
 TABLE = "live:informix.t1"
-SET_UP = "create database live with log; create table t1 (a integer, b varchar(20)); create table t2 (a integer);"
+SET_UP = (
+    "create database live with log;"
+    " create table t1 (a integer, b varchar(20)); create table t2 (a integer);"
+)
 START_SECONDS = 600
 
 
@@ -41,7 +44,7 @@ class LiveServer:
     driver: str
 
     def sql(self, text: str, database: str = "live") -> None:
-        """Run statements with dbaccess; one call is one connection, and one transaction if it begins one."""
+        """Run statements with dbaccess, in a connection of their own."""
         command = f'echo "{text}" | dbaccess {database} -'
         code, output = self.container.exec(["bash", "-lc", command])
         assert code == 0, output
