@@ -15,6 +15,8 @@ from informix_cdc.capture_client.framing import Integers
 
 Bits = NDArray[np.bool_]
 
+_MAX_OFFSET = 2**31 - 1  # Spark's strings have 32-bit offsets
+
 
 class BadValue(ValueError):
     """One value of a column cannot be what the type demands; `row` is its place in the batch."""
@@ -25,7 +27,7 @@ class BadValue(ValueError):
         self.what = what
 
 
-def refuse(bad: Bits, what: str) -> None:
+def refuse(bad: Bits | np.bool_, what: str) -> None:
     """Raise `BadValue` for the first set bit, if there is one."""
     if bad.any():
         raise BadValue(int(np.flatnonzero(bad)[0]), what)
@@ -52,8 +54,10 @@ def booleans(values: Bits, nulls: Bits) -> pa.Array:
 
 def binaries(lengths: Integers, content: NDArray[np.uint8], nulls: Bits) -> pa.Array:
     """Return byte strings that lie back to back in `content`."""
+    ends = np.cumsum(lengths)
+    refuse(ends > _MAX_OFFSET, "ends beyond 2 GiB of one column: decode fewer rows at once")
     offsets = np.zeros(len(lengths) + 1, np.int32)
-    np.cumsum(lengths, out=offsets[1:])
+    offsets[1:] = ends
     validity, count = _validity(nulls)
     buffers = [validity, pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(content))]
     return pa.Array.from_buffers(pa.binary(), len(lengths), buffers, count)
@@ -63,4 +67,5 @@ def ragged_places(starts: Integers, lengths: Integers) -> Integers:
     """Return the indices start, start + 1, ... of every stretch, one stretch after the other."""
     ends = np.cumsum(lengths)
     total = int(ends[-1]) if len(ends) else 0
-    return np.arange(total) + np.repeat(starts - (ends - lengths), lengths)
+    places: Integers = np.arange(total) + np.repeat(starts - (ends - lengths), lengths)
+    return places

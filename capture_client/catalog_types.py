@@ -12,6 +12,9 @@ from collections.abc import Callable
 
 _FIELD = {0: "year", 2: "month", 4: "day", 6: "hour", 8: "minute", 10: "second"}
 _FLOATING_SCALE = 255
+# Flags of syscolumns.coltype: a DISTINCT type, also one made from LVARCHAR or BOOLEAN. Its low byte may
+# be that of the type it was made from, but the capture interface does not send such columns.
+_DISTINCT = 0x0800 | 0x2000 | 0x4000
 
 
 def _decimal(name: str) -> Callable[[int], str]:
@@ -87,6 +90,8 @@ def type_text(coltype: int, collength: int, extended_id: int) -> str:
     >>> type_text(0x105, 10 * 256 + 2, 0)
     'decimal(10,2)'
     """
+    if coltype & _DISTINCT:
+        return f"distinct type {extended_id}"
     number = coltype & 0xFF  # 0x100 says NOT NULL, higher bits are flags
     spell = _BY_EXTENDED_ID.get((number, extended_id)) or _BY_NUMBER.get(number)
     if spell is None:

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from informix_cdc.capture_client.arrow_arrays import booleans, fixed_width
+from informix_cdc.capture_client.arrow_arrays import booleans, fixed_width, ragged_places
 from informix_cdc.capture_client.catalog import Table
 from informix_cdc.capture_client.column_types import TextRules
 from informix_cdc.capture_client.errors import DataLoss, ProtocolViolation
@@ -116,11 +116,25 @@ class ChangeEncoder:
             DataLoss: half an update is missing, or a table was truncated and the policy is `fail`.
             ProtocolViolation: a row cannot be decoded.
         """
-        changes = self._apply_truncate_policy(_collect(transactions), transactions)
+        if not transactions:
+            return
+        changes = _collect(transactions)
+        self._require_known_tables(changes)
+        changes = self._apply_truncate_policy(changes, transactions)
         _require_pairs(changes)
         times = _TransactionColumns.of(transactions)
         for first in range(0, len(changes.starts), BATCH_ROWS):
             yield self._batch(changes.only(slice(first, first + BATCH_ROWS)), times)
+
+    def _require_known_tables(self, changes: _Changes) -> None:
+        foreign = (changes.table_ids < 0) | (changes.table_ids >= len(self._tables))
+        if foreign.any():
+            row = int(np.flatnonzero(foreign)[0])
+            raise ProtocolViolation(
+                f"the row at {show(int(changes.sequence_numbers[row]))} belongs to table number"
+                f" {int(changes.table_ids[row])}, which was not asked for.",
+                "The stream is corrupt; the same bytes would come again.",
+            )
 
     def _apply_truncate_policy(
         self, changes: _Changes, transactions: Sequence[Transaction]
@@ -210,7 +224,8 @@ def _same_columns(announced: pa.Schema, expected: pa.Schema) -> bool:
 
 
 def _has_row(changes: _Changes, table_id: int) -> NDArray[np.bool_]:
-    return (changes.table_ids == table_id) & (changes.kinds != Kind.TRUNCATE)
+    mine: NDArray[np.bool_] = (changes.table_ids == table_id) & (changes.kinds != Kind.TRUNCATE)
+    return mine
 
 
 def _payloads(changes: _Changes, decoder: TableDecoder) -> tuple[Payloads, Any]:
@@ -267,7 +282,7 @@ def _collect(transactions: Sequence[Transaction]) -> _Changes:
         bytes_before += len(block.raw.data)
     lengths = np.array([len(run) for run in runs], np.int64)
     firsts = np.array([places[id(run.block)][0] + run.first for run in runs], np.int64)
-    chosen = _stretches(firsts, lengths)
+    chosen = ragged_places(firsts, lengths)
     row_counts = np.array([t.row_count for t in transactions], np.int64)
     which = np.repeat(np.arange(len(transactions)), row_counts)
     return _Changes(
@@ -285,11 +300,6 @@ def _collect(transactions: Sequence[Transaction]) -> _Changes:
 
 def _joined(pieces: list[bytes]) -> bytes:
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
-
-
-def _stretches(firsts: Integers, lengths: Integers) -> Integers:
-    ends = np.cumsum(lengths)
-    return np.arange(int(ends[-1])) + np.repeat(firsts - (ends - lengths), lengths)
 
 
 def _ordinals(which: Integers) -> Integers:

@@ -67,6 +67,7 @@ _QUALIFIED = re.compile(
     r"(datetime|interval) (\w+)(?:\((\d)\))? to (\w+)(?:\((\d)\))?",
 )
 _DAYS_TO_1970 = 25_568  # Informix counts days from 1899-12-31, Arrow from 1970-01-01
+_FIRST_DAY, _LAST_DAY = -719_162, 2_932_896  # 0001-01-01 and 9999-12-31 from 1970-01-01
 
 
 def _integer(layout: str, arrow_type: pa.DataType) -> FixedType:
@@ -105,7 +106,8 @@ def _decode_int8(raw: Raw) -> pa.Array:
 def _decode_date(raw: Raw) -> pa.Array:
     nulls = raw == np.iinfo(np.int32).min
     days = np.where(nulls, 0, raw).astype(np.int64) - _DAYS_TO_1970
-    refuse(days < np.iinfo(np.int32).min, "has a DATE before what Arrow holds")
+    beyond = ((days < _FIRST_DAY) | (days > _LAST_DAY)) & ~nulls
+    refuse(beyond, "has a DATE outside 0001-01-01 to 9999-12-31")
     return fixed_width(pa.date32(), days.astype(np.int32), nulls)
 
 
@@ -232,7 +234,7 @@ def compile_type(column: Column, table: str, text: TextRules) -> ColumnType:
 
 def _unsupported(column: Column, table: str, why: str) -> UnsupportedColumn:
     return UnsupportedColumn(
-        f"column {column.name} of table {table} has type {column.type_text.upper()},"
+        f"column {column.name} of table {table} has type {column.type_text.upper()[:200]},"
         f" which cannot be captured{why}.",
         "Leave the table out, or give the column a type of the list in the README.",
         table=table,

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from informix_cdc.capture_client.errors import ProtocolViolation
 
 _TOKEN = re.compile(r"""("(?:[^"]|"")*"|'(?:[^']|'')*'|[(),]|[^"'(),]+)""")
-_NAMED = re.compile(r"""\s*(?:"((?:[^"]|"")*)"|([^\s"]+))\s+(\S.*?)\s*""", re.DOTALL)
-_CONSTRAINT = re.compile(r"\s+(not\s+null|null|default|primary|unique|references|check|constraint)\b.*")
+_NAME = re.compile(r""""((?:[^"]|"")+)"(?=\s)|([^\s"(),']+)(?=\s)""")
+_CONSTRAINT = re.compile(r" (not null|null|default|primary|unique|references|check|constraint)\b.*")
+_SHOWN = 200  # how much of a text that makes no sense an error quotes
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,31 +37,35 @@ def parse_columns(text: str) -> tuple[Column, ...]:
     >>> [c.type_text for c in parse_columns("id serial, d decimal(10,2) not null")]
     ['serial', 'decimal(10,2)']
     """
-    columns = tuple(_column(piece) for piece in _pieces(text.rstrip("\0")))
+    columns = tuple(_column(piece.strip()) for piece in _pieces(text.rstrip("\0")))
     names = [column.name for column in columns]
     if len(set(names)) != len(names):
-        raise ProtocolViolation(f"a column list names a column twice: {text[:200]!r}.")
+        raise ProtocolViolation(f"a column list names a column twice: {text[:_SHOWN]!r}.")
     return columns
 
 
 def _pieces(text: str) -> Iterator[str]:
     """Cut at commas that are in no parentheses and no quotes."""
-    piece, depth = "", 0
-    for token in _TOKEN.findall(text):
-        depth += {"(": 1, ")": -1}.get(token, 0)
-        if token == "," and depth == 0:
-            yield piece
-            piece = ""
-        else:
-            piece += token
-    yield piece
+    depth, begin, end = 0, 0, 0
+    for token in _TOKEN.finditer(text):
+        if token.start() != end or depth < 0:
+            break
+        end = token.end()
+        depth += {"(": 1, ")": -1}.get(token[0], 0)
+        if token[0] == "," and depth == 0:
+            yield text[begin : token.start()]
+            begin = end
+    if end != len(text) or depth != 0:
+        raise ProtocolViolation(f"quotes or parentheses do not match in {text[:_SHOWN]!r}.")
+    yield text[begin:]
 
 
 def _column(piece: str) -> Column:
-    found = _NAMED.fullmatch(piece)
+    found = _NAME.match(piece)
     if not found:
-        raise ProtocolViolation(f"{piece.strip()[:200]!r} in a column list is no column.")
-    quoted, plain, type_text = found.groups()
+        raise ProtocolViolation(f"{piece[:_SHOWN]!r} in a column list is no column.")
+    quoted, plain = found.groups()
     name = plain if quoted is None else quoted.replace('""', '"')
-    plain_type = " ".join(_CONSTRAINT.sub("", type_text.lower()).split())
-    return Column(name, re.sub(r"\s*([(),])\s*", r"\1", plain_type).replace(")to", ") to"))
+    # Blanks are counted first: patterns that look for runs of them would take quadratic time.
+    type_text = _CONSTRAINT.sub("", " ".join(piece[found.end() :].lower().split()))
+    return Column(name, re.sub(r" ?([(),]) ?", r"\1", type_text).replace(")to", ") to"))

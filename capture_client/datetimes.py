@@ -30,7 +30,9 @@ _UNIT_MICROSECONDS = {
     "second": 1_000_000,
     "fraction": 1,
 }
-_RANGE = {"month": (1, 12), "hour": (0, 23), "minute": (0, 59), "second": (0, 59)}
+_TIME_RANGE = {"hour": (0, 23), "minute": (0, 59), "second": (0, 59)}
+_DATETIME_RANGE = {"year": (1, 9999), "month": (1, 12), "day": (1, 31), **_TIME_RANGE}
+_INTERVAL_RANGE = {"month": (0, 11), **_TIME_RANGE}  # of fields that do not lead
 _SEPARATOR = {"month": "-", "day": "-", "hour": " ", "minute": ":", "second": ":", "fraction": "."}
 _MAX_INTERVAL_DAYS = 106_751_990  # one less than what 64-bit microseconds hold, so the rest fits
 
@@ -81,20 +83,40 @@ def _split(number: Unpacked, qualifier: Qualifier) -> dict[str, Integers]:
         if name == "fraction":
             padded = np.pad(pairs[:, whole:], ((0, 0), (0, 3 - qualifier.fraction_pairs)))
             values[name] = join_pairs(padded)
+            finest = 10 ** (6 - qualifier.fraction_digits)
+            refuse(values[name] % finest != 0, f"has more than {qualifier.fraction_digits} decimals")
             continue
         column = whole - 1 - _PLACE[name]
         first = 0 if name == qualifier.first else column
         values[name] = join_pairs(pairs[:, first : column + 1])
     stored = whole - (0 if qualifier.last == "fraction" else _PLACE[qualifier.last])
-    refuse(pairs[:, stored:whole].any(axis=1), f"has digits below its {qualifier.last.upper()}")
+    below = pairs[:, stored:whole].any(axis=1)
+    refuse(below, f"has digits below its {qualifier.last.upper()}")
     return values
 
 
-def _checked(values: dict[str, Integers], nulls: Bits) -> dict[str, Integers]:
-    for name, (lowest, highest) in _RANGE.items():
-        if name in values:
-            bad = (values[name] < lowest) | (values[name] > highest)
-            refuse(bad & ~nulls, f"has a {name.upper()} outside {lowest} to {highest}")
+def _require_range(values: Integers, name: str, bounds: tuple[int, int], nulls: Bits) -> None:
+    lowest, highest = bounds
+    bad = (values < lowest) | (values > highest)
+    refuse(bad & ~nulls, f"has a {name.upper()} outside {lowest} to {highest}")
+
+
+def _datetime_fields(number: Unpacked, qualifier: Qualifier) -> dict[str, Integers]:
+    values = _split(number, qualifier)
+    refuse(number.negative, "is a negative DATETIME")
+    for name in qualifier.fields:
+        if bounds := _DATETIME_RANGE.get(name):
+            _require_range(values[name], name, bounds, number.nulls)
+    return values
+
+
+def _interval_fields(number: Unpacked, qualifier: Qualifier) -> dict[str, Integers]:
+    values = _split(number, qualifier)
+    leading = (0, 10**qualifier.leading_digits - 1)
+    for name in qualifier.fields:
+        bounds = leading if name == qualifier.first else _INTERVAL_RANGE.get(name)
+        if bounds and name != "fraction":
+            _require_range(values[name], name, bounds, number.nulls)
     return values
 
 
@@ -104,22 +126,21 @@ def _days(values: dict[str, Integers], nulls: Bits) -> Integers:
     first = months.astype("M8[M]").astype("M8[D]").astype(np.int64)
     next_first = (months + 1).astype("M8[M]").astype("M8[D]").astype(np.int64)
     day = np.where(nulls, 1, values["day"])
-    refuse((day < 1) | (first + day > next_first), "has a DAY that its month does not have")
-    refuse(~nulls & (values["year"] < 1), "has the YEAR 0")
+    refuse(first + day > next_first, "has a DAY that its month does not have")
     return first + day - 1
 
 
 def decode_date_fields(raw: Bytes, qualifier: Qualifier) -> pa.Array:
     """Decode DATETIME YEAR TO DAY as a date."""
     number = unpack(raw)
-    values = _checked(_split(number, qualifier), number.nulls)
+    values = _datetime_fields(number, qualifier)
     return fixed_width(pa.date32(), _days(values, number.nulls).astype(np.int32), number.nulls)
 
 
 def decode_timestamp(raw: Bytes, qualifier: Qualifier) -> pa.Array:
     """Decode DATETIME YEAR TO HOUR ... FRACTION(5) as a timestamp without time zone."""
     number = unpack(raw)
-    values = _checked(_split(number, qualifier), number.nulls)
+    values = _datetime_fields(number, qualifier)
     microseconds = _days(values, number.nulls) * _UNIT_MICROSECONDS["day"]
     for name in qualifier.fields[3:]:
         microseconds += values[name] * _UNIT_MICROSECONDS[name]
@@ -129,7 +150,7 @@ def decode_timestamp(raw: Bytes, qualifier: Qualifier) -> pa.Array:
 def decode_field_text(raw: Bytes, qualifier: Qualifier) -> pa.Array:
     """Decode a DATETIME that is no date as the text that Informix prints, `07:05`."""
     number = unpack(raw)
-    values = _checked(_split(number, qualifier), number.nulls)
+    values = _datetime_fields(number, qualifier)
     columns: list[NDArray[np.uint8]] = []
     for name in qualifier.fields:
         if columns:
@@ -150,7 +171,7 @@ def _ascii_digits(values: Integers, name: str, qualifier: Qualifier) -> NDArray[
 def decode_months(raw: Bytes, qualifier: Qualifier) -> pa.Array:
     """Decode an INTERVAL of the YEAR TO MONTH family as a number of months."""
     number = unpack(raw)
-    values = _split(number, qualifier)
+    values = _interval_fields(number, qualifier)
     zero = np.zeros(len(raw), np.int64)
     months = values.get("year", zero) * 12 + values.get("month", zero)
     refuse(months > 0x7FFFFFFF, "has more months than an INT holds")
@@ -166,7 +187,7 @@ def decode_duration(raw: Bytes, qualifier: Qualifier) -> pa.Array:
     """
     number = unpack(raw)
     total = np.zeros(len(raw), np.int64)
-    for name, value in _split(number, qualifier).items():
+    for name, value in _interval_fields(number, qualifier).items():
         unit = _UNIT_MICROSECONDS[name]
         most = _MAX_INTERVAL_DAYS * _UNIT_MICROSECONDS["day"] // unit
         refuse(value > most, f"has more than {most} {name.upper()}S, Spark's limit")

@@ -28,6 +28,8 @@ MAX_HEADER_BYTES = 36 + 4 * 32_767
 MAX_PAYLOAD_BYTES = 16 * 1024 * 1024
 
 _SIZES = Struct(">II")
+_SCHEME = Struct(">I")
+_SCHEME_PLACE = 8
 _COMMON_HEADER = np.dtype([("header", ">u4"), ("payload", ">u4"), ("scheme", ">u4"), ("kind", ">u4")])
 
 Integers = NDArray[np.int64]
@@ -60,7 +62,8 @@ class RecordCutter:
         """Take the next chunk; return the records that are now whole, or None.
 
         Raises:
-            ProtocolViolation: a header states sizes or a packet scheme that cannot be.
+            ProtocolViolation: a header states sizes or a packet scheme that cannot be. A header that
+                makes no sense is refused at once, not when the bytes that it promises have come.
         """
         self._pending += chunk
         if len(self._pending) < self._needed:
@@ -81,6 +84,7 @@ class RecordCutter:
                 raise _impossible_sizes(header, payload, self._origin + at)
             size = header + payload
             if end - at < size:
+                _require_scheme(_SCHEME.unpack_from(data, at + _SCHEME_PLACE)[0], self._origin + at)
                 needed = size
                 break
             starts.append(at)
@@ -95,6 +99,15 @@ def _impossible_sizes(header: int, payload: int, stream_byte: int) -> ProtocolVi
         "The stream is corrupt; the same bytes would come again.",
         stream_byte=stream_byte,
     )
+
+
+def _require_scheme(scheme: int, stream_byte: int) -> None:
+    if scheme != PACKET_SCHEME:
+        raise ProtocolViolation(
+            f"a record at stream byte {stream_byte} has packet scheme {scheme}, not {PACKET_SCHEME}.",
+            "The stream is corrupt, or the server speaks a newer protocol.",
+            stream_byte=stream_byte,
+        )
 
 
 def gather(data: bytes, layout: np.dtype, starts: Integers) -> NDArray[np.void]:
@@ -112,14 +125,8 @@ def gather(data: bytes, layout: np.dtype, starts: Integers) -> NDArray[np.void]:
 def _with_headers(data: bytes, origin: int, starts: list[int]) -> RawRecords:
     places = np.array(starts, np.int64)
     headers = gather(data, _COMMON_HEADER, places)
-    schemes = headers["scheme"]
-    if (foreign := schemes != PACKET_SCHEME).any():
+    if (foreign := headers["scheme"] != PACKET_SCHEME).any():
         first = int(np.flatnonzero(foreign)[0])
-        raise ProtocolViolation(
-            f"a record at stream byte {origin + starts[first]} has packet scheme"
-            f" {int(schemes[first])}, not {PACKET_SCHEME}.",
-            "The stream is corrupt, or the server speaks a newer protocol.",
-            stream_byte=origin + starts[first],
-        )
+        _require_scheme(int(headers["scheme"][first]), origin + starts[first])
     wide = {name: headers[name].astype(np.int64) for name in ("header", "payload", "kind")}
     return RawRecords(data, origin, places, wide["header"], wide["payload"], wide["kind"])

@@ -17,8 +17,22 @@ _CODECS = {
     "8859-1": "iso8859-1",
     "912": "iso8859-2",
     "8859-2": "iso8859-2",
+    "8859-3": "iso8859-3",
+    "8859-4": "iso8859-4",
+    "8859-5": "iso8859-5",
+    "8859-6": "iso8859-6",
+    "8859-7": "iso8859-7",
+    "8859-8": "iso8859-8",
+    "8859-9": "iso8859-9",
+    "8859-13": "iso8859-13",
     "8859-15": "iso8859-15",
-    "858": "iso8859-15",
+    "858": "cp858",
+    "813": "iso8859-7",
+    "915": "iso8859-5",
+    "920": "iso8859-9",
+    "923": "iso8859-15",
+    "1250": "cp1250",
+    "1251": "cp1251",
     "1252": "cp1252",
     "cp1252": "cp1252",
     "ascii": "ascii",
@@ -38,6 +52,8 @@ _CODECS = {
     "big5": "big5",
 }
 
+_ASCII = bytes(range(128))
+
 
 def codec_of(locale: str) -> str:
     """Return the Python codec for a locale such as `en_US.57372` or `de_de.8859-1`.
@@ -49,14 +65,24 @@ def codec_of(locale: str) -> str:
     'iso8859-1'
     """
     code_set = locale.partition(".")[2].partition("@")[0].lower().strip()
-    for candidate in (_CODECS.get(code_set), code_set if not code_set.isdigit() else None):
-        if candidate:
-            try:
-                return codecs.lookup(candidate).name
-            except LookupError:
-                continue
+    candidate = _CODECS.get(code_set, "" if code_set.isdigit() else code_set)
+    if _is_code_set(candidate):
+        return codecs.lookup(candidate).name
     raise BadOption(
         f"the code set of locale {locale!r} is not known.",
         "Set option dbLocale to the database's locale with a code set name, such as en_us.8859-1.",
         locale=locale,
     )
+
+
+def _is_code_set(codec: str) -> bool:
+    """Tell whether Python knows it, and ASCII means itself in it: every Informix code set does so.
+
+    Python's registry also holds things that are no code sets (hex, utf-16, unicode_escape).
+    """
+    if codec.endswith("escape"):
+        return False
+    try:
+        return _ASCII.decode(codec) == _ASCII.decode("ascii")
+    except (LookupError, ValueError):
+        return False

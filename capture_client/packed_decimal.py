@@ -9,7 +9,8 @@ Rule: everything works on whole columns; a value is first unpacked, then aligned
     NULL            all bytes zero; zero is 80 00 00 ..
 
 Sources: captured rows (tests/golden), and J. Leffler's table of packed decimals. A first digit byte
-of 00 occurs in valid negative numbers, so NULL is told by byte 0.
+of 00 occurs in valid negative numbers, and so does a byte 0 of 00 (-1e124, the lowest exponent), but
+never both with nothing behind: NULL is told by all bytes.
 """
 
 from __future__ import annotations
@@ -47,9 +48,8 @@ def unpack(raw: Bytes) -> Unpacked:
     """
     head, digits = raw[:, 0], raw[:, 1:].copy()
     has_digits = digits.any(axis=1)
-    nulls = head == 0
+    nulls = (head == 0) & ~has_digits
     negative = (head < 0x80) & ~nulls
-    refuse(nulls & has_digits, "has digits but no sign")
     refuse(negative & ~has_digits, "is a negative number without digits")
     refuse((digits > 99).any(axis=1), "has a base-100 digit above 99")
     if negative.any():

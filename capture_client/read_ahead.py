@@ -32,8 +32,8 @@ class ReadAhead:
         self._open_session = open_session
         self._close_connection = close_connection
         self._chunks: queue.Queue[bytes | BaseException] = queue.Queue(_QUEUE_DEPTH)
+        self._failure: BaseException | None = None
         self._stop = threading.Event()
-        self._opened = threading.Event()
         self.session: CaptureSession | None = None
         self._thread = threading.Thread(target=self._run, name="informix-cdc reader", daemon=True)
         self._thread.start()
@@ -44,11 +44,14 @@ class ReadAhead:
         Raises:
             InformixCdcError: whatever ended the reading thread.
         """
+        if self._failure is not None:
+            raise self._failure  # whoever asks again must not wait for a thread that has ended
         try:
             chunk = self._chunks.get(timeout=max(timeout_seconds, 0.0001))
         except queue.Empty:
             return None
         if isinstance(chunk, BaseException):
+            self._failure = chunk
             raise chunk
         return chunk
 
@@ -63,7 +66,8 @@ class ReadAhead:
             try:
                 self._read_on()
             finally:
-                self._close_connection()
+                with contextlib.suppress(InformixCdcError):  # must not hide why it ends
+                    self._close_connection()
         except InformixCdcError as reason:
             self._hand_over(reason)
         except BaseException as reason:  # a bug here must end the stream, not hang it

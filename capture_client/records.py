@@ -18,7 +18,7 @@ Layouts after the 16 common bytes, big endian (CDC guide, chapter 3):
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from struct import Struct
@@ -153,25 +153,34 @@ class RecordBlock:
     transaction_ids: Integers
     table_ids: Integers
 
-    def part(self, first: int, end: int) -> RecordBlock:
-        """Return records `first` to `end` (exclusive) as a block with bytes of its own."""
-        raw, cut = self.raw, slice(first, end)
-        begin = int(raw.starts[first])
-        stop = int(raw.starts[end - 1] + raw.header_sizes[end - 1] + raw.payload_sizes[end - 1])
+    def bytes_of(self, first: int, end: int) -> int:
+        """Return how many bytes records `first` to `end` (exclusive) take."""
+        return self._end(end - 1) - int(self.raw.starts[first])
+
+    def only(self, stretches: Sequence[tuple[int, int]]) -> RecordBlock:
+        """Return some stretches of records, one after the other, as a block with bytes of its own."""
+        raw = self.raw
+        chosen = np.concatenate([np.arange(first, end) for first, end in stretches])
+        pieces = [raw.data[int(raw.starts[first]) : self._end(end - 1)] for first, end in stretches]
+        sizes = raw.header_sizes[chosen] + raw.payload_sizes[chosen]
         return RecordBlock(
             RawRecords(
-                raw.data[begin:stop],
-                raw.origin + begin,
-                raw.starts[cut] - begin,
-                raw.header_sizes[cut].copy(),
-                raw.payload_sizes[cut].copy(),
-                raw.kinds[cut].copy(),
+                b"".join(pieces),
+                raw.origin + int(raw.starts[stretches[0][0]]),
+                np.cumsum(sizes) - sizes,
+                raw.header_sizes[chosen],
+                raw.payload_sizes[chosen],
+                raw.kinds[chosen],
             ),
-            self.is_row[cut].copy(),
-            self.sequence_numbers[cut].copy(),
-            self.transaction_ids[cut].copy(),
-            self.table_ids[cut].copy(),
+            self.is_row[chosen],
+            self.sequence_numbers[chosen],
+            self.transaction_ids[chosen],
+            self.table_ids[chosen],
         )
+
+    def _end(self, index: int) -> int:
+        raw = self.raw
+        return int(raw.starts[index] + raw.header_sizes[index] + raw.payload_sizes[index])
 
     def control(self, index: int) -> Control:
         """Return the meaning of a record that is not a row."""

@@ -23,7 +23,7 @@ from informix_cdc.capture_client.column_types import (
 )
 from informix_cdc.capture_client.columns import parse_columns
 from informix_cdc.capture_client.errors import ProtocolViolation
-from informix_cdc.capture_client.framing import Integers, gather
+from informix_cdc.capture_client.framing import MAX_PAYLOAD_BYTES, Integers, gather
 from informix_cdc.capture_client.packed_decimal import Bytes
 
 
@@ -59,6 +59,8 @@ class TableDecoder:
             raise ProtocolViolation(
                 f"the column list of table {table} has a fixed column after a variable one."
             )
+        if sum(kind.layout.itemsize for _, kind in self._fixed) > MAX_PAYLOAD_BYTES:
+            raise ProtocolViolation(f"the fixed columns of table {table} are wider than any record.")
         self.schema = pa.schema([pa.field(name, kind.arrow_type) for name, kind in named])
         self._layout = np.dtype([(f"f{n}", kind.layout) for n, (_, kind) in enumerate(self._fixed)])
 
@@ -162,5 +164,7 @@ def decode_payloads(tabschema: str, rows: Sequence[tuple[Sequence[int], bytes]])
     starts = np.cumsum(lengths) - lengths
     if any(len(sizes) != decoder.variable_count for sizes, _ in rows):
         raise ProtocolViolation(f"a row does not have {decoder.variable_count} variable sizes.")
-    sizes = np.array([list(sizes) for sizes, _ in rows], np.int64).reshape(len(rows), -1)
+    sizes = np.array([list(sizes) for sizes, _ in rows], np.int64).reshape(
+        len(rows), decoder.variable_count
+    )
     return decoder.decode(Payloads(b"".join(payload for _, payload in rows), starts, lengths, sizes))

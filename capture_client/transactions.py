@@ -15,12 +15,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from heapq import heappop, heappush
 from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
 
 from informix_cdc.capture_client.errors import DataLoss, ProtocolViolation
+from informix_cdc.capture_client.framing import Integers
 from informix_cdc.capture_client.positions import Position, show
 from informix_cdc.capture_client.records import (
     Begin,
@@ -45,6 +47,11 @@ class RowRun:
 
     def __len__(self) -> int:
         return self.end - self.first
+
+    @property
+    def sequence_numbers(self) -> Integers:
+        """The place of each row."""
+        return self.block.sequence_numbers[self.first : self.end]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +95,52 @@ class AssemblyCounters:
 
 @dataclass(slots=True)
 class _Open:
+    """A transaction that has begun, and its rows so far."""
+
     begin: Begin
     runs: list[RowRun] = field(default_factory=list)
+    ordered_runs: int = 0  # so many of them are known to rise, one after the other
+
+    def cut(self, record: Discard) -> int:
+        """Drop the rows that a DISCARD undoes and return how many those were (guide, table 3-5).
+
+        Numbers rise, so that what goes is the end: many savepoints cost no more than their rows.
+        """
+        self._require_order()
+        dropped = 0
+        while self.runs:
+            run = self.runs.pop()
+            kept = int(np.searchsorted(run.sequence_numbers, record.sequence_number))
+            dropped += len(run) - kept
+            if kept:
+                left = RowRun(run.block, run.first, run.first + kept)
+                self.runs.append(_on_its_own(run.block, [left]))
+                break
+        self.ordered_runs = len(self.runs)
+        return dropped
+
+    def _require_order(self) -> None:
+        highest = self.runs[self.ordered_runs - 1].sequence_numbers[-1] if self.ordered_runs else -1
+        for run in self.runs[self.ordered_runs :]:
+            numbers = run.sequence_numbers
+            if numbers[0] < highest or (numbers[1:] < numbers[:-1]).any():
+                raise ProtocolViolation(
+                    f"sequence numbers of transaction {self.begin.transaction_id} fall"
+                    f" near {show(int(numbers[0]))}.",
+                    "Within a transaction they must rise; a savepoint cannot be undone exactly.",
+                    transaction_id=self.begin.transaction_id,
+                )
+            highest = numbers[-1]
+        self.ordered_runs = len(self.runs)
+
+    def let_go_of(self, block: RecordBlock) -> None:
+        """Copy this transaction's rows out of a block that is mostly other records."""
+        at = len(self.runs)
+        while at and self.runs[at - 1].block is block:
+            at -= 1
+        if mine := self.runs[at:]:
+            self.runs[at:] = [_on_its_own(block, mine)] if _is_small(block, mine) else mine
+            self.ordered_runs = min(self.ordered_runs, at)
 
 
 class TransactionAssembler:
@@ -119,6 +170,7 @@ class TransactionAssembler:
         self._unseen = set(start.unseen if start else unseen)
         self._headless: set[int] = set()
         self._open: dict[int, _Open] = {}
+        self._begins: list[tuple[int, int]] = []  # heap of sequence number and id; may hold closed ones
         self._server_clock = server_clock
         self._expected_commit = expected_commit
         self._waits_for_unseen = True
@@ -142,15 +194,18 @@ class TransactionAssembler:
         """
         transaction_ids = block.transaction_ids.tolist()
         is_row = block.is_row.tolist()
+        touched: set[int] = set()
         for first, end in _runs(block):
             if is_row[first]:
                 self._rows(transaction_ids[first], RowRun(block, first, end))
+                touched.add(transaction_ids[first])
                 continue
             record = block.control(first)
             event = self._handlers[type(record)](self, record)
             if event is not None:
                 yield event
-        self._let_go_of(block)
+        for transaction_id in self._open.keys() & touched:
+            self._open[transaction_id].let_go_of(block)
 
     def _rows(self, transaction_id: int, run: RowRun) -> None:
         if (open_ := self._open.get(transaction_id)) is not None:
@@ -171,15 +226,14 @@ class TransactionAssembler:
         self._headless.discard(key)
         self._unseen.discard(key)
         self._open[key] = _Open(record)
+        heappush(self._begins, (record.sequence_number, key))
 
     def _discard(self, record: Discard) -> None:
         open_ = self._open.get(record.transaction_id)
         if open_ is None:
             self._note_headless(record.transaction_id)
             return
-        before = sum(len(run) for run in open_.runs)
-        open_.runs = [kept for run in open_.runs if (kept := _before(run, record)) is not None]
-        self.counters.discarded_rows += before - sum(len(run) for run in open_.runs)
+        self.counters.discarded_rows += open_.cut(record)
 
     def _rollback(self, record: Rollback) -> Passed | None:
         if self._open.pop(record.transaction_id, None) is not None:
@@ -243,15 +297,21 @@ class TransactionAssembler:
         return Passed(self._position, is_timeout=False)
 
     def _form_pair(self, commit: int, passed: int) -> None:
-        lowest_open = min(
-            (open_.begin.sequence_number for open_ in self._open.values()), default=passed
-        )
-        former = self._position
+        former, lowest_open = self._position, self._lowest_open()
         self._position = Position(
             max(former.commit, commit),
-            max(former.restart, lowest_open),  # restart never moves back
+            max(former.restart, passed if lowest_open is None else lowest_open),  # never moves back
             tuple(sorted(self._unseen)),
         )
+
+    def _lowest_open(self) -> int | None:
+        while self._begins:
+            sequence_number, key = self._begins[0]
+            open_ = self._open.get(key)
+            if open_ is not None and open_.begin.sequence_number == sequence_number:
+                return sequence_number
+            heappop(self._begins)
+        return None
 
     def _check_replay(self, sequence_number: int) -> None:
         expected = self._expected_commit
@@ -268,15 +328,6 @@ class TransactionAssembler:
             "The log is not the one the checkpoint was written for: start a new stream.",
             expected_commit=expected,
         )
-
-    def _let_go_of(self, block: RecordBlock) -> None:
-        """Copy small leftovers out of a block, so that an open transaction does not keep it whole."""
-        for open_ in self._open.values():
-            for place in range(len(open_.runs) - 1, -1, -1):
-                run = open_.runs[place]
-                if run.block is not block:
-                    break
-                open_.runs[place] = _detached(run)
 
     _handlers: ClassVar[dict[type[Control], Callable[[TransactionAssembler, Any], Event | None]]] = {
         Begin: _begin,
@@ -297,23 +348,14 @@ def _runs(block: RecordBlock) -> Iterator[tuple[int, int]]:
     return pairwise(cuts)
 
 
-def _before(run: RowRun, record: Discard) -> RowRun | None:
-    """Return the part of a run that a DISCARD leaves (guide, table 3-5)."""
-    numbers = run.block.sequence_numbers[run.first : run.end]
-    gone = numbers >= record.sequence_number
-    kept = len(run) - int(gone.sum())
-    if gone[:kept].any():
-        raise ProtocolViolation(
-            f"sequence numbers of transaction {record.transaction_id} fall"
-            f" near {show(int(numbers[0]))}.",
-            "Within a transaction they must rise; a savepoint cannot be undone exactly.",
-            transaction_id=record.transaction_id,
-        )
-    return RowRun(run.block, run.first, run.first + kept) if kept else None
+def _is_small(block: RecordBlock, runs: list[RowRun]) -> bool:
+    """Tell whether keeping these rows would keep more than twice their bytes."""
+    return 2 * sum(block.bytes_of(run.first, run.end) for run in runs) < len(block.raw.data)
 
 
-def _detached(run: RowRun) -> RowRun:
-    block = run.block
-    if len(run) * 2 >= len(block.is_row):
-        return run  # most of the block is this run's: copying would free little
-    return RowRun(block.part(run.first, run.end), 0, len(run))
+def _on_its_own(block: RecordBlock, runs: list[RowRun]) -> RowRun:
+    """Return rows of one block as one run, copied out of it if that frees much."""
+    if len(runs) == 1 and not _is_small(block, runs):
+        return runs[0]
+    part = block.only([(run.first, run.end) for run in runs])
+    return RowRun(part, 0, len(part.is_row))
