@@ -52,6 +52,7 @@ def capture(
         if pending.is_anchor_overdue() and stream.assembler is not None:
             stream.assembler.stop_waiting_for_unseen()
         state.observe(events, stream.assembler)
+        state.ignored_truncates = encoder.ignored_truncates
 
 
 class Pending:

@@ -9,14 +9,15 @@ that loses nothing (docs/design.md, section 5).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import contextlib
+from dataclasses import dataclass, field
 
 from informix_cdc.capture_client.catalog import Catalog
 from informix_cdc.capture_client.change_stream import Begun
 from informix_cdc.capture_client.errors import BadOption, DataLoss, ServerRefused
 from informix_cdc.capture_client.positions import Position, parse, show
 from informix_cdc.capture_client.session import CapturedTable, CaptureSession, SessionSettings
-from informix_cdc.capture_client.transactions import TransactionAssembler
+from informix_cdc.capture_client.transactions import AssemblyCounters, TransactionAssembler
 from informix_cdc.capture_client.transport import Transport
 from informix_cdc.connector.connections import open_capture_connection, open_catalog
 from informix_cdc.connector.options import SourceOptions
@@ -34,6 +35,7 @@ class CaptureStart:
     source: SourceTables
     position: Position | None
     expected_commit: int | None = None
+    counters: AssemblyCounters = field(default_factory=AssemblyCounters)
     _connection: Transport | None = None
 
     def begin(self) -> Begun:
@@ -45,6 +47,13 @@ class CaptureStart:
         """
         self._connection = open_capture_connection(self.options, self.source.db_locale)
         session = CaptureSession(self._connection, self._session_settings())
+        with contextlib.ExitStack() as on_error:
+            on_error.callback(session.close)
+            begun = self._begin(session)
+            on_error.pop_all()
+        return begun
+
+    def _begin(self, session: CaptureSession) -> Begun:
         with open_catalog(self.options) as catalog:
             if self.position is None:
                 assembler, place = self._first_start(session, catalog)
@@ -54,6 +63,7 @@ class CaptureStart:
             names = tuple(column.name for column in table.columns)
             session.start_capture(CapturedTable(str(table.name), names, number))
         self._activate(session, place)
+        assembler.counters = self.counters
         return Begun(session, assembler)
 
     def close(self) -> None:

@@ -5,6 +5,7 @@ Rule: written by the capture thread, read by anyone; whoever reads can wait for 
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -20,6 +21,13 @@ from informix_cdc.capture_client.transactions import (
 )
 from informix_cdc.checkpoints.spool import Spool
 
+logger = logging.getLogger(__name__)
+
+_LEFT_OUT = {
+    "unseen_transactions": "they were open before the stream began",
+    "abandoned_transactions": "their id was taken by another before they ended",
+}
+
 
 @dataclass(slots=True)
 class CaptureState:
@@ -29,12 +37,14 @@ class CaptureState:
     target_position: int = 0
     is_caught_up: bool = False
     reconnects: int = 0
+    ignored_truncates: int = 0
     counters: AssemblyCounters = field(default_factory=AssemblyCounters)
     open_transactions: int = 0
     oldest_open_begin: int | None = None
     last_contact: float = field(default_factory=time.monotonic)
     spool: Spool | None = None
     error: BaseException | None = None
+    _logged: dict[str, int] = field(default_factory=dict)
     _changed: threading.Condition = field(default_factory=threading.Condition)
 
     def observe(self, events: Sequence[Event] | None, assembler: TransactionAssembler | None) -> None:
@@ -45,11 +55,18 @@ class CaptureState:
         begins = assembler.open_transactions.values()
         self.open_transactions = len(begins)
         self.oldest_open_begin = min(begins, default=None)
-        self.counters = assembler.counters
+        self._log_what_is_left_out()
         if not self.is_caught_up and any(self._is_past_start(event) for event in events):
             self.is_caught_up = True
         if events:
             self.notify()
+
+    def _log_what_is_left_out(self) -> None:
+        for name, why in _LEFT_OUT.items():
+            count = getattr(self.counters, name)
+            if count > self._logged.get(name, 0):
+                logger.warning("%d transactions left out so far: %s", count, why)
+                self._logged[name] = count
 
     def _is_past_start(self, event: Event) -> bool:
         if isinstance(event, Passed):
@@ -91,6 +108,7 @@ class CaptureState:
             "spoolRows": spool.rows if spool else 0,
             "spoolBytes": spool.size_bytes if spool else 0,
             "reconnects": self.reconnects,
+            "ignoredTruncates": self.ignored_truncates,
             "isCaughtUp": self.is_caught_up,
             **{_camel(name): count for name, count in asdict(self.counters).items()},
         }

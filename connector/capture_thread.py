@@ -12,6 +12,8 @@ import threading
 import time
 from pathlib import Path
 
+from tenacity import RetryCallState, Retrying, retry_if_exception, wait_exponential, wait_random
+
 from informix_cdc.capture_client.change_batches import ChangeEncoder, TruncatePolicy
 from informix_cdc.capture_client.change_stream import ChangeStream
 from informix_cdc.capture_client.errors import ConnectionLost, DataLoss
@@ -25,7 +27,6 @@ from informix_cdc.connector.offsets import StreamOffset
 from informix_cdc.connector.options import SourceOptions
 from informix_cdc.connector.private_folders import make_private_folder, remove_private_folder
 from informix_cdc.connector.source_tables import SourceTables, describe_tables
-from tenacity import RetryCallState, Retrying, retry_if_exception, wait_exponential, wait_random
 
 logger = logging.getLogger(__name__)
 
@@ -114,7 +115,13 @@ class CaptureThread:
         if self._offset.is_started and self.state.spool is None:
             self._open_spool(source, self._offset.stream, self._offset.position)
         spool = self.state.spool
-        start = CaptureStart(self._options, source, spool.mark if spool else None, self._expected())
+        start = CaptureStart(
+            self._options,
+            source,
+            spool.mark if spool else None,
+            self._expected(),
+            self.state.counters,
+        )
         stream = ChangeStream(start.begin, start.close)
         encoder = ChangeEncoder(source.tables, source.text, self._truncate_policy())
         pending = Pending(spool, lambda anchor: self._open_spool(source, "", anchor))
@@ -134,13 +141,15 @@ class CaptureThread:
         return None if spool is None or expected is None or spool.end.commit >= expected else expected
 
     def _require_same_source(self, source: SourceTables) -> None:
-        if self._offset.is_started and self._offset.source != source.source:
+        spool = self.state.spool
+        expected = spool.source if spool else self._offset.source
+        if expected and expected != source.source:
             raise DataLoss(
-                f"the checkpoint was written for source {self._offset.source}, but server, database"
+                f"the stream was begun on source {expected}, but server, database"
                 f" and tables now make source {source.source}.",
                 "A table was dropped, re-created or altered, or the options changed: start a new stream"
                 " with a new checkpoint.",
-                expected=self._offset.source,
+                expected=expected,
                 found=source.source,
             )
 

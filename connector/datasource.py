@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from informix_cdc.connector.options import SourceOptions
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader
+
+from informix_cdc.connector.options import SourceOptions
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType

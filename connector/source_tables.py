@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import pyarrow as pa
+
 from informix_cdc.capture_client.catalog import Catalog, Table, source_digest
 from informix_cdc.capture_client.column_types import TextRules
 from informix_cdc.capture_client.locales import codec_of

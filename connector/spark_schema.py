@@ -7,9 +7,10 @@ made from the Arrow schema and nothing else.
 from __future__ import annotations
 
 import pyarrow as pa
-from informix_cdc.capture_client.errors import BadOption
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
+
+from informix_cdc.capture_client.errors import BadOption
 
 
 def to_spark(schema: pa.Schema) -> StructType:

@@ -16,6 +16,14 @@ from types import FrameType
 from typing import Any
 
 import pyarrow as pa
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    SupportsTriggerAvailableNow,
+)
+from pyspark.sql.types import StructType
+
 from informix_cdc.capture_client.errors import DataLoss
 from informix_cdc.capture_client.positions import Position
 from informix_cdc.checkpoints.segments import SegmentRange, read_range
@@ -24,13 +32,6 @@ from informix_cdc.connector.capture_thread import CaptureThread
 from informix_cdc.connector.offsets import NOT_STARTED, StreamOffset
 from informix_cdc.connector.options import SourceOptions
 from informix_cdc.connector.partitions import share_out
-from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import (
-    ReadAllAvailable,
-    ReadLimit,
-    SupportsTriggerAvailableNow,
-)
-from pyspark.sql.types import StructType
 
 _ANCHOR_WAIT_SECONDS = 30.0  # Spark would run an empty batch if the first answer were "not started"
 _LONG_POLL_SECONDS = 0.2  # spares Spark its idle polling and answers at once when rows come
