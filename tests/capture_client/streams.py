@@ -1,0 +1,102 @@
+"""Streams of records, made by the emulator's builder, which shares no code with the reader."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+
+from informix_cdc.capture_client.emulator import records as build
+from informix_cdc.capture_client.framing import RawRecords, RecordCutter
+from informix_cdc.capture_client.records import Control, Kind, RecordBlock, parse_block
+from informix_cdc.capture_client.transactions import Event, Transaction, TransactionAssembler
+
+ReadRow = tuple[Kind, int, int, int, bytes]
+Read = ReadRow | Control
+
+begin, commit, rollback, discard = build.begin, build.commit, build.rollback, build.discard
+truncate, timeout, error, table_schema = (
+    build.truncate,
+    build.timeout,
+    build.error,
+    build.table_schema,
+)
+
+
+def row(
+    sequence: int,
+    transaction: int,
+    payload: bytes = b"",
+    kind: Kind = Kind.INSERT,
+    table: int = 0,
+    sizes: Iterable[int] = (),
+) -> bytes:
+    """Build a row record."""
+    packed = b"".join(size.to_bytes(4) for size in sizes)
+    return build.row(kind, sequence, transaction, table, packed, payload)
+
+
+def in_chunks(stream: bytes, size: int) -> Iterator[bytes]:
+    """Cut a stream into chunks of one size."""
+    return (stream[at : at + size] for at in range(0, len(stream), size))
+
+
+def cut_at(stream: bytes, places: Iterable[int]) -> list[bytes]:
+    """Cut a stream at the given places."""
+    bounds = sorted({0, *(place % (len(stream) + 1) for place in places), len(stream)})
+    return [stream[a:b] for a, b in pairwise(bounds)]
+
+
+def raw_blocks(chunks: Iterable[bytes]) -> Iterator[RawRecords]:
+    """Frame chunks."""
+    cutter = RecordCutter()
+    for chunk in chunks:
+        if (raw := cutter.feed(chunk)) is not None:
+            yield raw
+
+
+def blocks(chunks: Iterable[bytes]) -> Iterator[RecordBlock]:
+    """Frame and parse chunks."""
+    return map(parse_block, raw_blocks(chunks))
+
+
+def rows_in(block: RecordBlock, first: int, end: int) -> list[ReadRow]:
+    """Return row records as values."""
+    raw = block.raw
+    found = []
+    for index in range(first, end):
+        payload = int(raw.starts[index] + raw.header_sizes[index])
+        found.append(
+            (
+                Kind(int(raw.kinds[index])),
+                int(block.sequence_numbers[index]),
+                int(block.transaction_ids[index]),
+                int(block.table_ids[index]),
+                raw.data[payload : payload + int(raw.payload_sizes[index])],
+            )
+        )
+    return found
+
+
+def read_all(chunks: Iterable[bytes]) -> list[Read]:
+    """Return every record of a stream as a value."""
+    found: list[Read] = []
+    for block in blocks(chunks):
+        for index in range(len(block.is_row)):
+            is_row = bool(block.is_row[index])
+            found += rows_in(block, index, index + 1) if is_row else [block.control(index)]
+    return found
+
+
+def rows_of(transaction: Transaction) -> list[ReadRow]:
+    """Return the rows of a transaction in their order."""
+    return [row for run in transaction.runs for row in rows_in(run.block, run.first, run.end)]
+
+
+def feed(assembler: TransactionAssembler, *records: bytes) -> list[Event]:
+    """Feed records as one chunk and return the events."""
+    return feed_chunks(assembler, [b"".join(records)])
+
+
+def feed_chunks(assembler: TransactionAssembler, chunks: Iterable[bytes]) -> list[Event]:
+    """Feed chunks and return the events."""
+    return [event for block in blocks(chunks) for event in assembler.feed(block)]

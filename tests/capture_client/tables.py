@@ -1,0 +1,11 @@
+"""Tables as the catalog would describe them."""
+
+from __future__ import annotations
+
+from informix_cdc.capture_client.catalog import Table, TableName
+from informix_cdc.capture_client.columns import parse_columns
+
+
+def make_table(name: str, columns: str, owner: str = "informix") -> Table:
+    """Return a table of database `stores`."""
+    return Table(TableName("stores", owner, name), 100, 1, "2024-01-01", parse_columns(columns))
