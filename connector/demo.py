@@ -7,12 +7,14 @@ Rule: this file is the order of events; what each part does is in the `demo_*` f
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
@@ -29,7 +31,8 @@ from informix_cdc.connector.demo_workload import Workload
 from informix_cdc.connector.java_check import Java, JavaUnfit, find_java
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark import SparkContext
+    from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
 
 _FIRST_BATCH_SECONDS = 60.0
@@ -89,62 +92,92 @@ def run(settings: DemoSettings) -> int:
         "The server is an embedded emulator: no Informix is needed.\n",
         soft_wrap=True,
     )
-    with tempfile.TemporaryDirectory(prefix="informix-cdc-demo-") as folder:
-        try:
-            return _run_in(Path(folder), settings, console, java)
-        except KeyboardInterrupt:
-            console.print("Ended before the first row.")
-            return _INTERRUPTED
+    patience = _Patience()
+    patience.listen()
+    with tempfile.TemporaryDirectory(prefix="informix-cdc-demo-", ignore_cleanup_errors=True) as folder:
+        context = _start_spark(Path(folder), console, java, patience)
+        with _explained(Path(folder)), _stopping(context):
+            return _Demo(settings, console, Path(folder), context, patience).run()
 
 
-def _run_in(folder: Path, settings: DemoSettings, console: Console, java: Java) -> int:
+def _start_spark(folder: Path, console: Console, java: Java, patience: _Patience) -> SparkContext:
+    from informix_cdc.connector.demo_spark import start_context
+
+    began = time.monotonic()
+    with _explained(folder), console.status("Starting Spark …") as status:
+        future = ThreadPoolExecutor(1).submit(start_context, folder)
+        while not future.done():
+            time.sleep(_REFRESH_SECONDS)
+            if patience.over.is_set():
+                status.update("Ending, as soon as Spark is up …")
+        context = future.result()
+    seconds = time.monotonic() - began
+    console.print(f"Spark {context.version} on Java {java.version}, started in {seconds:.1f} s.")
+    return context
+
+
+@contextlib.contextmanager
+def _explained(folder: Path) -> Iterator[None]:
+    """Turn Spark's failures into one line."""
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]
     from pyspark.errors import PySparkException
 
-    from informix_cdc.connector.demo_spark import explain, start_spark
+    from informix_cdc.connector.demo_spark import explain
 
     try:
-        began = time.monotonic()
-        with console.status("Starting Spark …"):
-            spark = start_spark(folder)
-        seconds = time.monotonic() - began
-        console.print(f"Spark {spark.version} on Java {java.version}, started in {seconds:.1f} s.")
-        try:
-            return _Demo(settings, console, folder, spark).run()
-        finally:
-            spark.stop()
+        yield
     except (PySparkException, Py4JError) as error:
         raise OneLineError(explain(error, folder)) from None
+
+
+@contextlib.contextmanager
+def _stopping(context: SparkContext) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        context.stop()
 
 
 class _Demo:
     """Spark runs; now server, stream and workload."""
 
     def __init__(
-        self, settings: DemoSettings, console: Console, folder: Path, spark: SparkSession
+        self,
+        settings: DemoSettings,
+        console: Console,
+        folder: Path,
+        context: SparkContext,
+        patience: _Patience,
     ) -> None:
         self._settings = settings
         self._console = console
         self._folder = folder
-        self._spark = spark
+        self._context = context
+        self._patience = patience
         self._check = DemoCheck()
-        self._patience = _Patience()
         self._has_begun = threading.Event()
 
     def run(self) -> int:
         """Stream for so many seconds, wait for the last rows, sum up."""
         from informix_cdc.connector.demo_spark import start_query
 
-        self._patience.listen()
+        if self._patience.over.is_set():
+            return self._sum_up(None)
         with ListeningServer(database.demo_server()) as listening:
-            query = start_query(self._spark, _source_options(listening), self._take, self._folder)
+            query = start_query(self._context, _source_options(listening), self._take, self._folder)
             try:
-                self._wait_for_the_stream(query)
-                account = self._watch(listening, query)
+                account = self._watch(listening, query) if self._wait_for_the_stream(query) else None
             finally:
                 query.stop()
+        return self._sum_up(account)
+
+    def _sum_up(self, account: Account | None) -> int:
+        if account is None:
+            self._console.print("Ended before the first row.")
+            return _INTERRUPTED
         self._console.print()
         self._console.print(summary(self._check, account))
+        self._console.print(_NEXT, soft_wrap=True)
         return 0 if self._check.verdict()[0] else 1
 
     def _take(self, rows: DataFrame, _batch: int) -> None:
@@ -156,15 +189,16 @@ class _Demo:
         self._check.arrive(list(changes_in(delivered, _STRUCTS)), arrived_at)
         self._has_begun.set()
 
-    def _wait_for_the_stream(self, query: StreamingQuery) -> None:
+    def _wait_for_the_stream(self, query: StreamingQuery) -> bool:
+        def is_over() -> bool:
+            return self._has_begun.is_set() or not query.isActive or self._patience.over.is_set()
+
         with self._console.status("Opening the stream …"):
-            self._patience.wait_until(
-                lambda: self._has_begun.is_set() or not query.isActive or self._patience.over.is_set(),
-                _FIRST_BATCH_SECONDS,
-            )
+            self._patience.wait_until(is_over, _FIRST_BATCH_SECONDS)
         _raise_failure(query)
-        if not self._has_begun.is_set():
-            raise KeyboardInterrupt
+        if not is_over():
+            raise OneLineError(f"Spark has begun no micro-batch in {_FIRST_BATCH_SECONDS:.0f} seconds.")
+        return self._has_begun.is_set()
 
     def _watch(self, listening: ListeningServer, query: StreamingQuery) -> Account:
         settings, check = self._settings, self._check
@@ -220,6 +254,10 @@ class _Demo:
         return str(StreamOffset.from_json(offset).position) if offset else "none"
 
 
+_NEXT = (
+    "\n[dim]Next: `informix-cdc emulator --demo-workload 5` serves this shop on a port;"
+    " `informix-cdc tail` follows it, or a server of your own.[/]"
+)
 _HINT = "local[2], with the low-latency settings that the README recommends"
 
 

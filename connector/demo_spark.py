@@ -52,8 +52,12 @@ _SETTINGS = {
 }
 
 
-def start_spark(folder: Path) -> SparkSession:
-    """Start Spark in a process of its own that Ctrl-C does not reach."""
+def start_context(folder: Path) -> SparkContext:
+    """Start Spark in a process of its own that Ctrl-C does not reach.
+
+    Call it in another thread than the main one, and let it finish: a launch that is interrupted
+    leaves its JVM behind, and in the main thread Spark would take over SIGINT.
+    """
     for name in _FOREIGN:
         os.environ.pop(name, None)
     # Else Spark's workers take whatever `python3` is first on PATH, which does not have this package.
@@ -64,8 +68,7 @@ def start_spark(folder: Path) -> SparkSession:
         # PySpark shields the JVM from Ctrl-C, but not the Python workers below it; a session does.
         options = {"stdout": log, "stderr": log, "start_new_session": True}
         gateway = launch_gateway(conf, options)  # type: ignore[no-untyped-call]
-        context = SparkContext(conf=conf, gateway=gateway)
-    return SparkSession(context)
+        return SparkContext(conf=conf, gateway=gateway)
 
 
 def _configuration(folder: Path) -> SparkConf:
@@ -83,13 +86,13 @@ def _configuration(folder: Path) -> SparkConf:
 
 
 def start_query(
-    spark: SparkSession,
+    context: SparkContext,
     options: Mapping[str, str],
     take: Callable[[DataFrame, int], None],
     folder: Path,
 ) -> StreamingQuery:
     """Stream the tables that the options name into a function of (rows, batch number)."""
-    rows = spark.readStream.format("informix-cdc").options(**options).load()
+    rows = SparkSession(context).readStream.format("informix-cdc").options(**options).load()
     writer = rows.writeStream.foreachBatch(take)
     return writer.option("checkpointLocation", str(folder / "checkpoint")).start()
 

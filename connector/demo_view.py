@@ -136,19 +136,21 @@ class LiveView:
 def _figures(check: DemoCheck, elapsed: float) -> Text:
     _, rate = check.rates(max(elapsed, 1.0))
     kinds = check.kinds
-    parts = [
-        (f"{check.verified:,}", " transactions verified"),
-        (f"{check.rows:,}", " rows"),
-        (f"{kinds['insert']:,}", " inserts"),
-        (f"{kinds['update_postimage']:,}", " updates"),
-        (f"{kinds['delete']:,}", " deletes"),
-        (f"{rate:,.0f}", " rows/s"),
-        (f"{1000 * check.latency(50):.0f}", " ms from commit to row"),
-    ]
-    line = Text()
-    for number, (figure, meaning) in enumerate(parts):
-        line.append(" · " if number else "", "dim").append(figure, "bold").append(meaning)
-    return line
+    pieces = (
+        (f"{check.verified:,}", "bold"),
+        (" transactions · ", ""),
+        (f"{check.rows:,}", "bold"),
+        (" rows (", ""),
+        (f"+{kinds['insert']:,}", "green"),
+        (f" ~{kinds['update_postimage']:,}", "yellow"),
+        (f" -{kinds['delete']:,}", "red"),
+        (") · ", ""),
+        (f"{rate:,.0f}", "bold"),
+        (" rows/s · ", ""),
+        (f"{1000 * check.latency(50):.0f} ms", "bold"),
+        (" p50", ""),
+    )
+    return Text.assemble(*pieces)
 
 
 @dataclass(frozen=True, slots=True)

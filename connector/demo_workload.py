@@ -20,7 +20,7 @@ from informix_cdc.connector import demo_database as database
 from informix_cdc.connector.demo_database import CUSTOMERS, ITEMS, ORDERS, Row
 
 TICK_SECONDS = 0.01
-_ROLLED_BACK = 0.07  # of all transactions
+_ROLLED_BACK = 0.12  # of all transactions; short ones commit before it comes to that
 _SECOND_THOUGHTS = 0.2  # of all orders: an item is put in and taken out again by a savepoint
 # Older rows are forgotten, so that the workload can run for days.
 _MOST_CUSTOMERS, _MOST_ORDERS = 500, 400
@@ -144,7 +144,7 @@ class Workload:
     def _begin(self) -> None:
         transaction = self._server.begin(user_id=self._random.choice(database.CLERKS))
         gives_up = self._random.random() < _ROLLED_BACK
-        work = _Work(transaction, self._random.randint(1, 4) if gives_up else float("inf"))
+        work = _Work(transaction, self._random.randint(1, 3) if gives_up else float("inf"))
         kinds, weights = zip(*_KINDS, strict=True)
         (kind,) = self._random.choices(kinds, weights)
         work.steps = kind(self, work)
