@@ -42,10 +42,11 @@ def report(pytestconfig: pytest.Config) -> Report:
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    """Spark with its default settings, but for the web interface."""
+    """Spark with its default settings, but for what it shows on the way."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # PySpark's own start-up
         builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+        builder = builder.config("spark.ui.showConsoleProgress", "false")
         session = builder.config("spark.driver.memory", "4g").getOrCreate()
     session.sparkContext.setLogLevel("OFF")
     yield session

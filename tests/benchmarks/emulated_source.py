@@ -1,0 +1,58 @@
+"""An emulated server in a process of its own: python emulated_source.py '{"backlog_rows": 1000}'.
+
+Prints its port as soon as it listens; a line on its input starts the steady writing, and the end of
+its input ends it.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from dataclasses import dataclass
+
+from informix_cdc.capture_client.emulator import EmulatedServer, ListeningServer
+
+from benchmarks.workload import TABLE, bench_server, rows_without_end, write
+
+ROWS_PER_TRANSACTION = 10
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to write: before listening, and then at a steady pace."""
+
+    backlog_rows: int = 0
+    transactions: int = 0
+    per_second: int = 50
+    wait_to_fill: bool = False
+
+
+def write_steadily(server: EmulatedServer, plan: Plan) -> None:
+    """Commit transactions at equal distances; each row says when its transaction was begun."""
+    rows, begun = rows_without_end(), time.monotonic()
+    for number in range(plan.transactions):
+        time.sleep(max(0.0, begun + number / plan.per_second - time.monotonic()))
+        batch = [next(rows) for _ in range(ROWS_PER_TRANSACTION)]
+        now = time.time_ns()
+        with server.transaction() as transaction:
+            for row in batch:
+                transaction.insert(TABLE, {**row, "line_num": number, "written_at": now})
+
+
+def main() -> None:
+    plan = Plan(**json.loads(sys.argv[1]))
+    server = bench_server(wait_to_fill=plan.wait_to_fill)
+    with server.transaction():
+        pass  # WORKAROUND
+    write(server, plan.backlog_rows, ROWS_PER_TRANSACTION)
+    with ListeningServer(server) as listening:
+        sys.stdout.write(f"{listening.port}\n")
+        sys.stdout.flush()
+        if sys.stdin.readline():
+            write_steadily(server, plan)
+        sys.stdin.read()
+
+
+if __name__ == "__main__":
+    main()

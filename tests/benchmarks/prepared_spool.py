@@ -1,0 +1,55 @@
+"""A data source over a spool that is already full: all of the product's reader but the capture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from informix_cdc.capture_client.column_types import TextRules
+from informix_cdc.capture_client.row_shape import row_schema
+from informix_cdc.connector.capture_state import CaptureState
+from informix_cdc.connector.offsets import StreamOffset
+from informix_cdc.connector.options import SourceOptions
+from informix_cdc.connector.spark_schema import to_spark
+from informix_cdc.connector.stream_reader import InformixStreamReader
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader
+from pyspark.sql.types import StructType
+
+from benchmarks.pipeline import open_spool
+from benchmarks.workload import catalog_table
+
+_OPTIONS = {
+    "host": "nowhere",
+    "server": "none",
+    "database": "bench",
+    "table": "informix.lines",
+    "password": "never used",
+}
+
+
+class PreparedSpool(DataSource):
+    """`format("prepared-spool")`, option `path`."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "prepared-spool"
+
+    def schema(self) -> StructType:
+        return to_spark(row_schema([catalog_table()], TextRules()))
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        return _PreparedReader(Path(self.options["path"]), schema)
+
+
+class _PreparedReader(InformixStreamReader):
+    def __init__(self, folder: Path, schema: StructType) -> None:
+        super().__init__(SourceOptions.parse(_OPTIONS), schema)
+        self._folder = folder
+        self._finished: Any = None
+
+    def _running(self, start: StreamOffset, expected_commit: int | None = None) -> Any:
+        if self._finished is None:
+            state = CaptureState(is_caught_up=True, spool=open_spool(self._folder))
+            self._finished = SimpleNamespace(state=state)
+        return self._finished
