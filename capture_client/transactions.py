@@ -168,7 +168,6 @@ class TransactionAssembler:
         self.counters = AssemblyCounters()
         self._position = start or Position(0, 0)
         self._unseen = set(start.unseen if start else unseen)
-        self._headless: set[int] = set()
         self._open: dict[int, _Open] = {}
         self._begins: list[tuple[int, int]] = []  # heap of sequence number and id; may hold closed ones
         self._server_clock = server_clock
@@ -214,16 +213,14 @@ class TransactionAssembler:
             self._note_headless(transaction_id)
 
     def _note_headless(self, transaction_id: int) -> None:
+        # Its rows are not kept: what its COMMTX means is decided when that comes.
         if self.anchor is None or self._tolerates_headless:
             self._unseen.add(transaction_id)
-        elif transaction_id not in self._unseen:
-            self._headless.add(transaction_id)
 
     def _begin(self, record: Begin) -> None:
         key = record.transaction_id
         if key in self._open:  # ids are slots: the former owner is gone and cannot have committed
             self.counters.abandoned_transactions += 1
-        self._headless.discard(key)
         self._unseen.discard(key)
         self._open[key] = _Open(record)
         heappush(self._begins, (record.sequence_number, key))
@@ -238,7 +235,6 @@ class TransactionAssembler:
     def _rollback(self, record: Rollback) -> Passed | None:
         if self._open.pop(record.transaction_id, None) is not None:
             self.counters.rolled_back_transactions += 1
-        self._headless.discard(record.transaction_id)
         self._unseen.discard(record.transaction_id)
         return self._pass(record.sequence_number)
 
@@ -261,7 +257,6 @@ class TransactionAssembler:
 
     def _end_headless(self, record: Commit) -> None:
         key, sequence_number = record.transaction_id, record.sequence_number
-        self._headless.discard(key)
         if key in self._unseen:
             self._unseen.discard(key)
             self.counters.unseen_transactions += 1

@@ -24,7 +24,7 @@ truncate, timeout, error, table_schema = (
 
 def row(
     sequence: int,
-    transaction: int,
+    transaction: int = 1,
     payload: bytes = b"",
     kind: Kind = Kind.INSERT,
     table: int = 0,

@@ -51,6 +51,8 @@ def test_whoever_resumes_from_a_delivered_position_gets_exactly_the_rest(
     for position in positions_in(whole):
         rest = observe(TransactionAssembler(position), from_place(entries, position.restart), cuts)
         assert transactions_after(rest, Position(0, 0)) == transactions_after(whole, position)
+        assert all(later.commit >= position.commit for later in positions_in(rest))
+        assert all(later.restart >= position.restart for later in positions_in(rest))
 
 
 @THOROUGH
@@ -136,7 +138,10 @@ def test_positions_that_carry_unseen_transactions_can_be_resumed_from(
     unseen = frozenset(key for key, first in open_then.items() if first is not None)
     assembler = TransactionAssembler(None, unseen=unseen)
     assembler.stop_waiting_for_unseen()
+    model = Model(seen, is_started=False, unseen=unseen, waits_for_unseen=False)
     whole = observe(assembler, seen, cuts)
+    assert whole == model.observed()
+    assert assembler.counters == model.counters
     for position in positions_in(whole):
         rest = observe(TransactionAssembler(position), from_place(seen, position.restart), cuts)
         assert transactions_after(rest, Position(0, 0)) == transactions_after(whole, position)

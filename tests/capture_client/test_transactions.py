@@ -1,0 +1,369 @@
+from __future__ import annotations
+
+import gc
+import weakref
+
+import pytest
+
+from capture_client.streams import (
+    begin,
+    blocks,
+    commit,
+    discard,
+    error,
+    feed,
+    feed_chunks,
+    rollback,
+    row,
+    rows_of,
+    table_schema,
+    timeout,
+    truncate,
+)
+from informix_cdc.capture_client.errors import DataLoss, ProtocolViolation
+from informix_cdc.capture_client.positions import Position
+from informix_cdc.capture_client.records import Kind, ServerError, TableSchema
+from informix_cdc.capture_client.transactions import Event, Passed, Transaction, TransactionAssembler
+
+
+def resumed(commit: int = 0, restart: int = 0, *unseen: int) -> TransactionAssembler:
+    return TransactionAssembler(Position(commit, restart, unseen))
+
+
+def delivered(events: list[Event]) -> list[list[int]]:
+    """Return the sequence numbers of the rows of each delivered transaction."""
+    return [[r[1] for r in rows_of(e)] for e in events if isinstance(e, Transaction)]
+
+
+def positions(events: list[Event]) -> list[Position]:
+    return [e.position for e in events if isinstance(e, Transaction | Passed)]
+
+
+def b(sequence: int, transaction: int = 1) -> bytes:
+    return begin(sequence, transaction, 1000, 501)
+
+
+def c(sequence: int, transaction: int = 1, time: int = 2000) -> bytes:
+    return commit(sequence, transaction, time)
+
+
+# whole transactions, in commit order
+
+
+def test_interleaved_transactions_come_whole_and_in_commit_order() -> None:
+    events = feed(
+        resumed(), b(1, 1), row(2, 1), b(3, 2), row(4, 2), row(5, 1), row(6, 2), c(7, 2), c(8, 1)
+    )
+    assert delivered(events) == [[4, 6], [2, 5]]
+
+
+def test_a_transaction_without_its_commit_is_not_delivered() -> None:
+    assert feed(resumed(), b(1), row(2)) == []
+
+
+def test_a_rolled_back_transaction_is_not_delivered_and_is_counted() -> None:
+    assembler = resumed()
+    assert delivered(feed(assembler, b(1), row(2), rollback(3, 1), b(4), row(5), c(6))) == [[5]]
+    assert assembler.counters.rolled_back_transactions == 1
+
+
+def test_descriptions_and_errors_are_handed_on_in_their_place() -> None:
+    events = feed(
+        resumed(), table_schema(0, (4, 1, 0), b"a integer\0"), b(1), error(1, -5), row(2), c(3)
+    )
+    assert [type(event) for event in events] == [TableSchema, ServerError, Transaction]
+
+
+def test_a_truncate_has_its_place_among_the_rows() -> None:
+    (event,) = feed(resumed(), b(1), row(2), truncate(3, 1, 0), row(4), c(5))
+    assert isinstance(event, Transaction)
+    assert [r[:2] for r in rows_of(event)] == [
+        (Kind.INSERT, 2),
+        (Kind.TRUNCATE, 3),
+        (Kind.INSERT, 4),
+    ]
+
+
+def test_a_begin_on_an_id_with_buffered_rows_drops_and_counts_them() -> None:
+    assembler = resumed()
+    assert delivered(feed(assembler, b(1), row(2), b(3), row(4), c(5))) == [[4]]
+    assert assembler.counters.abandoned_transactions == 1
+
+
+# DISCARD
+
+SAVEPOINTS = [
+    ("the last row", [2, 3, 4], 4, [5], [2, 3, 5]),
+    ("the last two rows", [2, 3, 4], 3, [5], [2, 5]),
+    ("all rows", [2, 3, 4], 2, [], []),
+    ("all rows, by a number below the first", [2, 3, 4], 1, [5], [5]),
+    ("nothing, by a number above the last", [2, 3, 4], 5, [6], [2, 3, 4, 6]),
+    ("from between two rows", [2, 4, 8], 5, [9], [2, 4, 9]),
+    ("rows that share a number", [2, 3, 3, 4], 3, [5], [2, 5]),
+    ("never later rows, even with numbers used before", [2, 3, 4], 3, [3, 4], [2, 3, 4]),
+]
+
+
+@pytest.mark.parametrize("size", [1, 36, 100, 10_000], ids="chunks of {}".format)
+@pytest.mark.parametrize(
+    ("before", "number", "after", "left"), [s[1:] for s in SAVEPOINTS], ids=[s[0] for s in SAVEPOINTS]
+)
+def test_a_discard_undoes(
+    before: list[int], number: int, after: list[int], left: list[int], size: int
+) -> None:
+    stream = b"".join(
+        [b(1), *(row(n, 1) for n in before), discard(number, 1), *(row(n, 1) for n in after), c(99)]
+    )
+    assembler = resumed()
+    events = feed_chunks(assembler, (stream[at : at + size] for at in range(0, len(stream), size)))
+    assert delivered(events) == ([left] if left else [])
+    assert assembler.counters.discarded_rows == len(before) + len(after) - len(left)
+
+
+def test_a_discard_does_not_touch_another_transaction() -> None:
+    events = feed(resumed(), b(1, 1), b(2, 2), row(3, 1), row(4, 2), discard(3, 1), c(5, 1), c(6, 2))
+    assert delivered(events) == [[4]]
+
+
+@pytest.mark.parametrize("chunked", [False, True], ids=["in one run", "across blocks"])
+def test_a_discard_among_falling_numbers_is_refused(chunked: bool) -> None:
+    records = [b(1), row(3, 1), row(2, 1), discard(3, 1)]
+    with pytest.raises(ProtocolViolation, match=r"transaction 1 fall near 0:0x"):
+        feed_chunks(resumed(), records if chunked else [b"".join(records)])
+
+
+def test_falling_numbers_after_a_discard_are_refused_by_the_next() -> None:
+    records = [b(1), row(5, 1), row(6, 1), discard(6, 1), row(4, 1), discard(4, 1)]
+    with pytest.raises(ProtocolViolation, match="fall"):
+        feed_chunks(resumed(), records)
+
+
+def test_many_savepoints_in_a_long_transaction_take_linear_time() -> None:
+    body = b"".join(row(n, 1) + row(n, 2) + discard(n, 2) for n in range(10, 20_010))
+    assembler = resumed()
+    events = feed(assembler, b(1), b(2, 2), body, c(90_000), c(90_001, 2))
+    assert [len(rows) for rows in delivered(events)] == [20_000]
+    assert assembler.counters.discarded_rows == 20_000
+
+
+# positions
+
+
+def test_a_commit_with_nothing_open_restarts_at_itself() -> None:
+    assert positions(feed(resumed(), b(1), row(2), c(3))) == [Position(3, 3)]
+
+
+def test_a_commit_restarts_at_the_lowest_begin_then_open() -> None:
+    events = feed(resumed(), b(1, 1), b(2, 2), b(3, 3), row(4, 3), c(5, 3), rollback(6, 1), timeout(6))
+    assert positions(events) == [Position(5, 1), Position(5, 2), Position(5, 2)]
+
+
+def test_the_commit_moves_with_every_commit_passed_also_one_without_rows() -> None:
+    assert positions(feed(resumed(), b(1), c(2))) == [Position(2, 2)]
+
+
+def test_a_rollback_and_a_timeout_move_only_the_restart() -> None:
+    events = feed(resumed(5, 5), b(6), rollback(7, 1), timeout(9))
+    assert positions(events) == [Position(5, 7), Position(5, 9)]
+    assert [e.is_timeout for e in events if isinstance(e, Passed)] == [False, True]
+
+
+def test_a_restart_never_moves_back() -> None:
+    events = feed(resumed(10, 10), timeout(0), timeout(11), b(12), rollback(13, 1), timeout(4))
+    assert [p.restart for p in positions(events)] == [10, 11, 13, 13]
+
+
+def test_an_abandoned_transaction_does_not_hold_the_restart_back() -> None:
+    assert positions(feed(resumed(), b(1), row(2), b(3), timeout(4))) == [Position(0, 3)]
+
+
+# after a resume
+
+RESUMED = [
+    ("a row", row(11, 7)),
+    ("a DISCARD", discard(9, 7)),
+    ("a TRUNCATE", truncate(11, 7, 0)),
+    ("its COMMTX", b""),
+]
+
+
+@pytest.mark.parametrize("sign", [r[1] for r in RESUMED], ids=[r[0] for r in RESUMED])
+def test_a_headless_commit_at_or_below_the_last_delivered_is_silent(sign: bytes) -> None:
+    assert delivered(feed(resumed(20, 10), sign, c(19, 7), b(21), row(22), c(23))) == [[22]]
+    assert delivered(feed(resumed(20, 10), sign, c(20, 7))) == []
+
+
+@pytest.mark.parametrize("sign", [r[1] for r in RESUMED], ids=[r[0] for r in RESUMED])
+def test_a_headless_commit_above_the_last_delivered_is_loss(sign: bytes) -> None:
+    with pytest.raises(DataLoss, match=r"transaction 7 committed at 0:0x15.* before 0:0xa") as loss:
+        feed(resumed(20, 10), sign, c(21, 7))
+    assert loss.value.facts == {"transaction_id": 7, "sequence_number": 21}
+    assert "start a new stream" in loss.value.remedy
+
+
+@pytest.mark.parametrize("sign", [r[1] for r in RESUMED], ids=[r[0] for r in RESUMED])
+def test_a_headless_transaction_that_rolls_back_is_silent(sign: bytes) -> None:
+    assert delivered(feed(resumed(20, 10), sign, rollback(25, 7))) == []
+
+
+@pytest.mark.parametrize("sign", [r[1] for r in RESUMED], ids=[r[0] for r in RESUMED])
+def test_a_begin_on_the_id_of_a_headless_transaction_begins_anew(sign: bytes) -> None:
+    assert delivered(feed(resumed(20, 10), sign, b(22, 7), row(23, 7), c(24, 7))) == [[23]]
+
+
+def test_transactions_delivered_before_are_dropped() -> None:
+    assembler = resumed(20, 10)
+    events = feed(assembler, b(10), row(11), c(20), b(21, 2), row(22, 2), c(23, 2))
+    assert delivered(events) == [[22]]
+    assert positions(events) == [Position(20, 20), Position(23, 23)]
+    assert assembler.counters.transactions == 1
+    assert assembler.counters.empty_transactions == 0
+
+
+def test_a_start_in_the_past_leaves_out_what_began_before_it() -> None:
+    assembler = TransactionAssembler(Position(10, 10), tolerates_headless=True)
+    events = feed(assembler, row(11, 7), timeout(11), c(12, 7), c(13, 8), b(14), row(15), c(16))
+    assert delivered(events) == [[15]]
+    assert positions(events)[0].unseen == (7,)
+    assert positions(events)[1].unseen == ()
+    assert assembler.counters.unseen_transactions == 1
+
+
+# a first start
+
+
+def first_start(*unseen: int, clock: int = 0) -> TransactionAssembler:
+    return TransactionAssembler(None, unseen=frozenset(unseen), server_clock=clock)
+
+
+def test_the_anchor_is_the_first_timeout() -> None:
+    assembler = first_start(clock=5000)
+    assert feed(assembler, b(1), row(2), c(3), rollback(4, 9)) == []
+    assert assembler.anchor is None
+    assert feed(assembler, timeout(4)) == [Passed(Position(4, 4), is_timeout=False)]
+    assert assembler.anchor == Position(4, 4)
+
+
+def test_the_anchor_is_the_first_commit_after_the_servers_clock() -> None:
+    assembler = first_start(clock=2000)
+    assert feed(assembler, b(1), row(2), c(3, time=2000)) == []
+    assert feed(assembler, b(4), row(5), c(6, time=2001)) == [Passed(Position(6, 6), False)]
+
+
+def test_a_transaction_open_over_the_anchor_is_delivered_if_it_began_after_the_start() -> None:
+    events = feed(first_start(), b(1), row(2), timeout(2), row(3), c(4))
+    assert positions(events) == [Position(2, 1), Position(4, 4)]
+    assert delivered(events) == [[2, 3]]
+
+
+ENDINGS = [("its COMMTX", c(5, 7)), ("its RBTX", rollback(5, 7)), ("a BEGINTX on its id", b(5, 7))]
+
+
+@pytest.mark.parametrize("ending", [e[1] for e in ENDINGS], ids=[e[0] for e in ENDINGS])
+def test_the_anchor_waits_for_an_unseen_transaction_until(ending: bytes) -> None:
+    assembler = first_start(7, clock=3000)
+    assert feed(assembler, row(2, 7), timeout(2)) == []
+    found = feed(assembler, ending, timeout(6))
+    assert found == [Passed(Position(6, 5 if ending == b(5, 7) else 6), False)]
+
+
+@pytest.mark.parametrize("ending", [e[1] for e in ENDINGS], ids=[e[0] for e in ENDINGS])
+def test_an_unseen_transaction_is_carried_in_positions_until(ending: bytes) -> None:
+    assembler = first_start(7)
+    assembler.stop_waiting_for_unseen()
+    events = feed(assembler, timeout(2), row(3, 7), timeout(3), ending, timeout(6))
+    assert [p.unseen for p in positions(events)][:2] == [(7,), (7,)]
+    assert positions(events)[-1].unseen == ()
+    assert delivered(events) == []
+
+
+def test_an_unseen_commit_is_left_out_and_counted() -> None:
+    assembler = resumed(10, 10, 7)
+    assert delivered(feed(assembler, row(11, 7), discard(11, 7), c(12, 7))) == []
+    assert assembler.counters.unseen_transactions == 1
+
+
+def test_the_next_owner_of_an_unseen_id_is_delivered() -> None:
+    assert delivered(feed(resumed(10, 10, 7), row(11, 7), b(12, 7), row(13, 7), c(14, 7))) == [[13]]
+
+
+def test_an_id_that_shows_rows_before_the_anchor_is_unseen_too() -> None:
+    assembler = first_start(clock=5000)
+    assert feed(assembler, row(2, 7), timeout(2)) == []
+    assert feed(assembler, c(3, 7), timeout(3)) == [Passed(Position(3, 3), False)]
+    assert assembler.counters.unseen_transactions == 1
+
+
+# a replay
+
+
+def replay(expected: int) -> TransactionAssembler:
+    return TransactionAssembler(Position(10, 10), expected_commit=expected)
+
+
+def test_a_replay_passes_exactly_the_expected_commit_and_goes_on() -> None:
+    events = feed(replay(13), b(11), row(12), c(13), timeout(14), b(15), row(16), c(17))
+    assert delivered(events) == [[12], [16]]
+
+
+def test_a_replay_that_meets_a_later_commit_first_is_loss() -> None:
+    with pytest.raises(DataLoss, match="ends at commit 0:0xd, but the log continues with 0:0xe"):
+        feed(replay(13), b(11), row(12), c(14))
+
+
+def test_a_replay_that_meets_a_timeout_first_is_loss() -> None:
+    with pytest.raises(DataLoss, match="ends at commit 0:0xd, but the server has nothing beyond 0:0xc"):
+        feed(replay(13), b(11), row(12), timeout(12))
+
+
+# memory
+
+
+def test_a_small_leftover_does_not_keep_its_block() -> None:
+    assembler = resumed()
+    (block,) = blocks(
+        [b(1) + b(2, 2) + row(3, 2) + b"".join(row(n, 1, bytes(500)) for n in range(4, 90))]
+    )
+    list(assembler.feed(block))
+    list(assembler.feed(next(blocks([rollback(91, 1)]))))
+    watched = weakref.ref(block.sequence_numbers)
+    del block
+    gc.collect()
+    assert watched() is None
+    assert delivered(feed(assembler, c(92, 2))) == [[3]]
+
+
+def test_a_leftover_that_is_most_of_its_block_keeps_it_uncopied() -> None:
+    assembler = resumed()
+    (block,) = blocks([b(1) + b"".join(row(n, 1, bytes(500)) for n in range(4, 90))])
+    list(assembler.feed(block))
+    (event,) = feed(assembler, c(92))
+    assert isinstance(event, Transaction)
+    assert event.runs[0].block is block
+
+
+def test_rows_of_alternating_transactions_become_one_run_per_block_and_transaction() -> None:
+    assembler = resumed()
+    body = b"".join(row(n, 1 + n % 4, bytes(50)) for n in range(10, 410))
+    events = feed_chunks(
+        assembler, [b"".join(b(n, n) for n in range(1, 5)), body, *(c(500 + n, n) for n in range(1, 5))]
+    )
+    assert [len(e.runs) for e in events if isinstance(e, Transaction)] == [1, 1, 1, 1]
+    assert [len(rows) for rows in delivered(events)] == [100, 100, 100, 100]
+
+
+def test_what_a_discard_leaves_of_a_block_is_small() -> None:
+    assembler = resumed()
+    feed_chunks(assembler, [b(1), row(2) + b"".join(row(n, 1, bytes(500)) for n in range(3, 90))])
+    feed(assembler, discard(3, 1))
+    (event,) = feed(assembler, c(99))
+    assert isinstance(event, Transaction)
+    assert len(event.runs[0].block.raw.data) == len(row(2))
+
+
+def test_many_open_transactions_cost_little_per_commit() -> None:
+    assembler = resumed()
+    feed(assembler, *(b(n, n) for n in range(1, 20_000)))
+    others = b"".join(b(n, 30_000) + c(n + 1, 30_000) for n in range(20_000, 60_000, 2))
+    assert positions(feed(assembler, others))[-1].restart == 1
+    assert len(assembler.open_transactions) == 19_999
