@@ -127,3 +127,7 @@ def emulator(
     server = demo_server(server_name, latency_ms / 1000, wait_to_fill)
     with one_line_errors():
         serve_demo(server, host, port, demo_workload)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,45 @@
+"""A shop's server on a port, and the command line as a process of its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+
+import pytest
+
+from informix_cdc.capture_client.emulator import ListeningServer
+from informix_cdc.connector.demo_database import PASSWORD, demo_server
+from informix_cdc.connector.options import PASSWORD_VARIABLE
+
+
+@pytest.fixture
+def shop() -> Iterator[ListeningServer]:
+    with ListeningServer(demo_server()) as listening:
+        yield listening
+
+
+def connection_arguments(shop: ListeningServer) -> list[str]:
+    return [
+        "--host=127.0.0.1", f"--port={shop.port}", "--server=informix", "--database=stores",
+        "--transport=emulator",
+    ]  # fmt: skip
+
+
+def start(*arguments: str, environment: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
+    """Start the command in a process group of its own, as a shell does with a terminal."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "informix_cdc.connector.cli", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        env={**os.environ, PASSWORD_VARIABLE: PASSWORD, **(environment or {})},
+        preexec_fn=_take_interrupts,
+    )
+
+
+def _take_interrupts() -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a run in the background has none

@@ -1,0 +1,122 @@
+"""Help, options and mistakes: what a user sees before anything is connected."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+import informix_cdc
+from informix_cdc.capture_client.emulator import ListeningServer
+from informix_cdc.connector.cli import main
+from informix_cdc.connector.cli_options import flag_of
+from informix_cdc.connector.demo_database import ORDERS, PASSWORD
+from informix_cdc.connector.options import PASSWORD_VARIABLE, option_rows
+
+from .conftest import connection_arguments
+
+REQUIRED = ["--host=h", "--server=s", "--database=stores", "--table=informix.orders"]
+
+
+def run(*arguments: str, password: str | None = PASSWORD) -> Result:
+    return CliRunner().invoke(main, arguments, env={PASSWORD_VARIABLE: password})
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    assert run("--version").output == f"informix-cdc, version {informix_cdc.__version__}\n"
+
+
+@pytest.mark.parametrize("command", ["demo", "tail", "emulator", "release-logging"])
+def test_every_command_explains_itself(command: str) -> None:
+    result = run(command, "--help")
+    assert result.exit_code == 0
+    assert "Usage:" in result.output
+
+
+def test_tail_takes_its_options_and_their_meaning_from_the_declaration_of_the_source() -> None:
+    output = " ".join(run("tail", "--help").output.split())
+    for name, _, meaning in option_rows():
+        if name not in {"password", "spoolPath", "truncate", "startingPosition", *_SIZES}:
+            assert flag_of(name) in output
+            assert meaning[:40] in output
+
+
+_SIZES = {"maxRecordsPerRead", "readBufferBytes"}
+
+
+def test_no_command_takes_a_password_on_the_command_line() -> None:
+    for command in main.commands.values():
+        assert all("--password" not in option.opts for option in command.params)
+
+
+def test_a_missing_option_is_a_usage_error() -> None:
+    result = run("tail", "--host=h")
+    assert result.exit_code == 2
+    assert "--server" in result.output
+
+
+def test_a_malformed_option_is_one_line_and_exit_code_2() -> None:
+    result = run("tail", *REQUIRED, "--port=many")
+    assert result.exit_code == 2
+    assert result.stderr.count("\n") == 1
+    assert "IFXCDC-0003" in result.stderr
+    assert "'port'" in result.stderr
+
+
+def test_a_missing_password_is_one_line_that_says_where_to_put_it() -> None:
+    result = run("tail", *REQUIRED, password=None)
+    assert result.exit_code == 2
+    assert PASSWORD_VARIABLE in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_a_server_that_is_not_there_is_one_line_and_exit_code_1() -> None:
+    result = run("tail", *REQUIRED[1:], "--host=127.0.0.1", "--port=1", "--transport=emulator")
+    assert result.exit_code == 1
+    assert result.stderr.count("\n") == 1
+
+
+def test_a_wrong_password_is_one_line_that_does_not_show_it(
+    shop: ListeningServer, tmp_path: Path
+) -> None:
+    secret = tmp_path / "password"
+    secret.write_text("wr0ng-and-secret\n")
+    arguments = [*connection_arguments(shop), "--table=informix.orders", f"--password-file={secret}"]
+    result = run("tail", *arguments, password=None)
+    assert result.exit_code == 1
+    assert result.stderr.count("\n") == 1
+    assert "IFXCDC-0002" in result.stderr
+    assert "wr0ng" not in result.output
+
+
+def test_a_port_that_is_taken_is_one_line(shop: ListeningServer) -> None:
+    result = run("emulator", f"--port={shop.port}")
+    assert result.exit_code == 1
+    assert result.stderr.count("\n") == 1
+
+
+def test_the_command_line_starts_without_loading_spark_or_arrow() -> None:
+    program = (
+        "import sys, informix_cdc.connector.cli;"
+        "raise SystemExit({'pyspark', 'pyarrow', 'numpy', 'pandas'} & set(sys.modules) != set())"
+    )
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+def test_releasing_asks_first_and_leaves_everything_alone_without_a_yes(shop: ListeningServer) -> None:
+    shop.server.set_full_row_logging(ORDERS, on=True)
+    arguments = ["release-logging", *connection_arguments(shop), "informix.orders"]
+    result = CliRunner().invoke(main, arguments, env={PASSWORD_VARIABLE: PASSWORD}, input="n\n")
+    assert result.exit_code == 1
+    assert "loses what changes" in result.stderr
+    assert shop.server.table(ORDERS).full_row_logging
+
+
+def test_releasing_with_yes_switches_full_row_logging_off(shop: ListeningServer) -> None:
+    shop.server.set_full_row_logging(ORDERS, on=True)
+    result = run("release-logging", *connection_arguments(shop), "--yes", "informix.orders")
+    assert result.exit_code == 0
+    assert not shop.server.table(ORDERS).full_row_logging

@@ -1,0 +1,53 @@
+"""The demo and the quickstart as a new user runs them."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from .conftest import start
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+QUICKSTART = Path(__file__).parents[2] / "examples" / "quickstart.py"
+
+
+def test_the_demo_verifies_every_transaction_and_keeps_spark_quiet() -> None:
+    demo = start("demo", "--seconds=5", "--seed=4")
+    output, errors = demo.communicate(timeout=120)
+    assert demo.returncode == 0, output + errors
+    found = re.search(r"verified: (\d+) of (\d+) transactions, in order", output)
+    assert found
+    assert found[1] == found[2]
+    assert int(found[1]) > 100
+    for fact in ("Transactions", "Rows", "Rate", "Latency", "Last offset", "p95"):
+        assert fact in output
+    assert errors == ""
+    assert not re.search(r"Traceback| INFO | WARN |in4mix", output)
+
+
+def test_ctrl_c_ends_the_demo_with_the_summary() -> None:
+    demo = start("demo", "--seconds=60")
+    assert demo.stdout is not None
+    for line in demo.stdout:
+        if line.startswith("    2 s"):
+            break
+    os.killpg(demo.pid, signal.SIGINT)  # as a terminal does: to the whole process group
+    output, errors = demo.communicate(timeout=60)
+    assert demo.returncode == 0, output + errors
+    assert "verified: " in output
+    assert "Traceback" not in output + errors
+
+
+def test_the_quickstart_prints_changes() -> None:
+    answer = subprocess.run(
+        [sys.executable, QUICKSTART], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert answer.returncode == 0, answer.stderr
+    assert re.search(r"update_postimage\|\s+1\|Zürich\|24\.90", answer.stdout)
+    assert len(QUICKSTART.read_text().splitlines()) < 40

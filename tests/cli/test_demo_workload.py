@@ -1,0 +1,141 @@
+"""The demo's shop: what it says it has committed is what its server's log says."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from informix_cdc.capture_client.emulator import EmulatedServer, ListeningServer
+from informix_cdc.connector.cli_options import parse_options
+from informix_cdc.connector.delivered import DeliveredChange
+from informix_cdc.connector.demo_check import DemoCheck
+from informix_cdc.connector.demo_database import (
+    CUSTOMERS,
+    ITEMS,
+    ORDERS,
+    PASSWORD,
+    TABLE_NAMES,
+    demo_server,
+)
+from informix_cdc.connector.demo_workload import CommittedTransaction, Workload
+from informix_cdc.connector.tail import TailFigures, follow
+
+NOW = 1_700_000_000.0
+
+
+def work(server: EmulatedServer, seed: int, transactions: int) -> list[CommittedTransaction]:
+    account: list[CommittedTransaction] = []
+    workload = Workload(server, seed, 100, account.append, lambda: NOW)
+    workload.run_transactions(transactions)
+    return account
+
+
+def test_the_same_seed_makes_the_same_transactions() -> None:
+    assert work(demo_server(), 7, 300) == work(demo_server(), 7, 300)
+
+
+def test_another_seed_makes_other_transactions() -> None:
+    assert work(demo_server(), 7, 300) != work(demo_server(), 8, 300)
+
+
+def test_a_long_run_has_every_kind_of_change_and_of_ending() -> None:
+    workload = Workload(demo_server(), 3, 100, clock=lambda: NOW)
+    account: list[CommittedTransaction] = []
+    workload._on_commit = account.append
+    workload.run_transactions(1000)
+    changes = [change for one in account for change in one.changes]
+    assert {change.change_type for change in changes} == {
+        "insert", "delete", "update_preimage", "update_postimage",
+    }  # fmt: skip
+    assert {change.table for change in changes} == {CUSTOMERS, ORDERS, ITEMS}
+    assert any("ü" in str(change.row) for change in changes)
+    assert workload.rolled_back > 20
+    assert workload.savepoints_undone > 20
+
+
+def test_transactions_interleave() -> None:
+    workload = Workload(demo_server(), 3, 100)
+    workload._begin()
+    for _ in range(50):
+        workload._tick()
+    assert len(workload._open) > 1
+
+
+def test_no_row_is_changed_before_it_exists_or_after_it_is_gone() -> None:
+    rows: dict[tuple[str, tuple[object, ...]], dict[str, object]] = {}
+    for transaction in work(demo_server(), 11, 1500):
+        for change in transaction.changes:
+            key = (change.table, tuple(change.row[name] for name in _KEYS[change.table]))
+            if change.change_type in ("delete", "update_preimage"):
+                assert rows.pop(key) == change.row
+            else:
+                assert key not in rows
+                rows[key] = change.row
+
+
+_KEYS = {
+    CUSTOMERS: ("customer_num",),
+    ORDERS: ("order_num",),
+    ITEMS: ("order_num", "item_num"),
+}
+
+
+def test_the_account_is_what_a_capture_of_the_server_delivers(shop: ListeningServer) -> None:
+    check = DemoCheck()
+    workload = Workload(shop.server, 5, 200, check.expect)
+    options = parse_options(
+        {
+            "host": "127.0.0.1", "port": str(shop.port), "server": "informix", "database": "stores",
+            "table": ",".join(TABLE_NAMES), "password": PASSWORD, "transport": "emulator",
+        }
+    )  # fmt: skip
+    batches = follow(options, TailFigures(), lambda: workload.run_transactions(400))
+    for changes in batches:
+        check.arrive(changes, NOW)
+        if check.is_complete():
+            break
+    batches.close()
+    assert check.verdict() == (
+        True,
+        f"verified: {workload.committed} of {workload.committed} transactions, in order, every value",
+    )
+
+
+def delivered(transaction: CommittedTransaction) -> list[DeliveredChange]:
+    metadata = {"_commit_version": transaction.commit}
+    return [DeliveredChange(c.change_type, c.table, c.row, metadata) for c in transaction.changes]
+
+
+def checked(
+    account: list[CommittedTransaction], arrived: list[CommittedTransaction]
+) -> tuple[bool, str]:
+    check = DemoCheck()
+    for transaction in account:
+        check.expect(transaction)
+    for transaction in arrived:
+        check.arrive(delivered(transaction), NOW)
+    return check.verdict()
+
+
+def test_the_check_believes_only_the_same_transactions_in_the_same_order() -> None:
+    account = work(demo_server(), 2, 60)
+    one, other = account[10], account[11]
+    changed = replace(one, changes=(replace(one.changes[0], row={**one.changes[0].row, "x": 1}),))
+    assert checked(account, account)[0]
+    for wrong in (
+        account[:-1],
+        account[1:],
+        [*account, account[-1]],
+        [*account[:10], other, one, *account[12:]],
+        [*account[:10], changed, *account[11:]],
+    ):
+        is_right, words = checked(account, wrong)
+        assert not is_right
+        assert words.startswith("NOT verified")
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 100])
+def test_latency_percentiles_exist_from_the_first_row_on(count: int) -> None:
+    check = DemoCheck(latencies=[0.5] * count)
+    assert check.latency(95) == (0.5 if count else 0)
