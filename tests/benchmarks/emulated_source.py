@@ -11,9 +11,8 @@ import sys
 import time
 from dataclasses import dataclass
 
-from informix_cdc.capture_client.emulator import EmulatedServer, ListeningServer
-
 from benchmarks.workload import TABLE, bench_server, rows_without_end, write
+from informix_cdc.capture_client.emulator import EmulatedServer, ListeningServer
 
 ROWS_PER_TRANSACTION = 10
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from benchmarks.workload import CapturedBytes, catalog_table
 from informix_cdc.capture_client.change_batches import ChangeEncoder
 from informix_cdc.capture_client.change_stream import Begun, ChangeStream
 from informix_cdc.capture_client.column_types import TextRules
@@ -19,8 +20,6 @@ from informix_cdc.capture_client.transactions import Event, Transaction, Transac
 from informix_cdc.checkpoints.spool import Spool
 from informix_cdc.connector.capture_loop import Pending, capture
 from informix_cdc.connector.capture_state import CaptureState
-
-from benchmarks.workload import CapturedBytes, catalog_table
 
 START = Position(0, 0)
 

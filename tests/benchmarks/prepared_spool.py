@@ -6,6 +6,11 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader
+from pyspark.sql.types import StructType
+
+from benchmarks.pipeline import open_spool
+from benchmarks.workload import catalog_table
 from informix_cdc.capture_client.column_types import TextRules
 from informix_cdc.capture_client.row_shape import row_schema
 from informix_cdc.connector.capture_state import CaptureState
@@ -13,11 +18,6 @@ from informix_cdc.connector.offsets import StreamOffset
 from informix_cdc.connector.options import SourceOptions
 from informix_cdc.connector.spark_schema import to_spark
 from informix_cdc.connector.stream_reader import InformixStreamReader
-from pyspark.sql.datasource import DataSource, DataSourceStreamReader
-from pyspark.sql.types import StructType
-
-from benchmarks.pipeline import open_spool
-from benchmarks.workload import catalog_table
 
 _OPTIONS = {
     "host": "nowhere",

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from informix_cdc.capture_client.transactions import Transaction
 
 from benchmarks.measuring import Report, one_core, repeated
 from benchmarks.pipeline import events_of
 from benchmarks.workload import captured
+from informix_cdc.capture_client.transactions import Transaction
 
 
 @pytest.mark.parametrize(("rows", "together"), [(200_000, 10), (100_000, 1), (200_000, 100_000)])

@@ -9,9 +9,6 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
-from informix_cdc.capture_client.emulator_transport import EmulatorTransport
-from informix_cdc.capture_client.session import CapturedTable, CaptureSession, SessionSettings
-from informix_cdc.capture_client.transport import ConnectionSettings
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
@@ -19,6 +16,9 @@ from benchmarks.emulated_source import ROWS_PER_TRANSACTION, Plan
 from benchmarks.measuring import Report, Timing, timed
 from benchmarks.processes import EmulatedSource, emulated_source
 from benchmarks.workload import PASSWORD, TABLE, TIMEOUT_RECORD_BYTES, catalog_table
+from informix_cdc.capture_client.emulator_transport import EmulatorTransport
+from informix_cdc.capture_client.session import CapturedTable, CaptureSession, SessionSettings
+from informix_cdc.capture_client.transport import ConnectionSettings
 
 pytestmark = pytest.mark.spark
 
@@ -38,12 +38,14 @@ def session_of(source: EmulatedSource) -> Iterator[CaptureSession]:
         user="informix",
         password=PASSWORD,
     )
-    with closing(EmulatorTransport(settings)) as transport:
-        with closing(CaptureSession(transport, SessionSettings(server="informix"))) as session:
-            names = tuple(column.name for column in catalog_table().columns)
-            session.start_capture(CapturedTable(TABLE, names, 0))
-            session.activate(OLDEST)
-            yield session
+    names = tuple(column.name for column in catalog_table().columns)
+    with (
+        closing(EmulatorTransport(settings)) as transport,
+        closing(CaptureSession(transport, SessionSettings(server="informix"))) as session,
+    ):
+        session.start_capture(CapturedTable(TABLE, names, 0))
+        session.activate(OLDEST)
+        yield session
 
 
 def read_bytes_only(source: EmulatedSource) -> float:

@@ -7,18 +7,18 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from informix_cdc.checkpoints.segments import read_range
-from informix_cdc.connector.partitions import share_out
 from pyspark.sql import DataFrame, SparkSession
 
 from benchmarks.measuring import REPEATS, Report, Timing
 from benchmarks.pipeline import START, fill_spool, open_spool
 from benchmarks.prepared_spool import PreparedSpool
 from benchmarks.workload import captured
+from informix_cdc.checkpoints.segments import read_range
+from informix_cdc.connector.partitions import share_out
 
 pytestmark = pytest.mark.spark
 
-ROWS = 1_000_000
+ROWS = 2_000_000
 
 
 def write_parquet(spool_folder: Path, folder: Path) -> int:
