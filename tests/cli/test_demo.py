@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,8 +18,20 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 QUICKSTART = Path(__file__).parents[2] / "examples" / "quickstart.py"
 
 
-def test_the_demo_verifies_every_transaction_and_keeps_spark_quiet() -> None:
-    demo = start("demo", "--seconds=5", "--seed=4")
+Demos = tuple[subprocess.Popen[str], subprocess.Popen[str]]
+
+
+@pytest.fixture(scope="module")
+def demos() -> Iterator[Demos]:
+    """Two at a time, since most of a start is waiting: one ends by itself, one is interrupted."""
+    started = start("demo", "--seconds=5", "--seed=4"), start("demo", "--seconds=300")
+    yield started
+    for demo in started:
+        demo.kill()
+
+
+def test_the_demo_verifies_every_transaction_and_keeps_spark_quiet(demos: Demos) -> None:
+    demo = demos[0]
     output, errors = demo.communicate(timeout=120)
     assert demo.returncode == 0, output + errors
     found = re.search(r"verified: (\d+) of (\d+) transactions, in order", output)
@@ -31,8 +44,8 @@ def test_the_demo_verifies_every_transaction_and_keeps_spark_quiet() -> None:
     assert not re.search(r"Traceback| INFO | WARN |in4mix", output)
 
 
-def test_ctrl_c_ends_the_demo_with_the_summary() -> None:
-    demo = start("demo", "--seconds=60")
+def test_ctrl_c_ends_the_demo_with_the_summary(demos: Demos) -> None:
+    demo = demos[1]
     assert demo.stdout is not None
     for line in demo.stdout:
         if line.startswith("    2 s"):
