@@ -15,6 +15,7 @@ import pytest
 from informix_cdc.capture_client import decode_payloads
 from informix_cdc.capture_client.emulator import EmulatedServer, ListeningServer
 from informix_cdc.capture_client.emulator_transport import EmulatorTransport
+from informix_cdc.capture_client.errors import BadOption
 from informix_cdc.capture_client.framing import RecordCutter
 from informix_cdc.capture_client.odbc_transport import OdbcTransport
 from informix_cdc.capture_client.positions import Position, parse, show
@@ -115,3 +116,29 @@ def test_the_sample_of_the_guide_is_read_back_with_its_positions(
     assert decode_payloads(COLUMNS, [([], payload)]).to_pylist() == [
         {"col1": 1, "col2": "a", "col3": 1000}
     ]
+
+
+@pytest.mark.parametrize("transport", ["emulator", "narrow"])
+def test_a_wrong_column_is_refused_with_the_servers_own_words(
+    transport: str, sample: tuple[EmulatedServer, ListeningServer], drivers: Drivers
+) -> None:
+    driver = "" if transport == "emulator" else str(getattr(drivers, transport))
+    with session(sample[1].port, driver) as opened:
+        opened.log_full_rows(TABLE)
+        with pytest.raises(BadOption, match=r"cdc_startcapture of test:informix\.t1 .*CDC_E_NOCOL"):
+            opened.start_capture(CapturedTable(TABLE, ("col1", "col9"), 0))
+
+
+def test_a_session_is_deactivated_and_skips_to_a_record_boundary(
+    sample: tuple[EmulatedServer, ListeningServer],
+) -> None:
+    server, listening = sample
+    with session(listening.port, "", 128) as opened:
+        opened.log_full_rows(TABLE)
+        opened.start_capture(CapturedTable(TABLE, ("col1", "col2", "col3"), 0))
+        opened.activate(0)
+        with server.transaction() as one:
+            one.insert(TABLE, {"col1": 1, "col2": "a", "col3": 1000})
+        assert len(opened.read()) == 73  # the whole TABSCHEMA record: 36 header and 37 payload bytes
+        assert opened.skip_to_record_boundary() >= 0
+        opened.deactivate()

@@ -108,20 +108,29 @@ def test_a_driver_process_killed_in_mid_stream_goes_on_where_it_was(
     work = Workload(server, seed=99)
     options = json.dumps(odbc_options(listening.port, drivers))
     arguments = [sys.executable, str(CRASH_PROGRAM), options, str(tmp_path)]
+    over_the_start = server.begin()
+    over_the_start.insert(ORDERS, order_row((-1, None, "older than the stream", None)))
     for round_number in range(3):
         process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         _wait_for(lambda: (tmp_path / "checkpoint" / "commits" / "0").exists())
+        over_the_kill = server.begin()
+        over_the_kill.insert(ORDERS, order_row((-2, None, "before the kill", None)))
         written = len(_rows_on_disk(tmp_path))
         work.run(150)
         _wait_for(lambda seen=written: len(_rows_on_disk(tmp_path)) > seen)  # type: ignore[misc]
         work.run(50 * round_number)
         process.send_signal(signal.SIGKILL)
         process.wait()
+        over_the_kill.insert(ORDERS, order_row((-3, None, "after the kill", None)))
+        over_the_kill.commit()
+    over_the_start.commit()
     work.run(30)
     process = subprocess.Popen([*arguments, "once"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     _, errors = process.communicate(timeout=120)
     assert process.returncode == 0, errors[-3000:]
-    assert [tuple(row) for row in _rows_on_disk(tmp_path)] == [
+    arrived = _rows_on_disk(tmp_path)
+    assert [row[1] for row in arrived if row[1] < 0] == [-2, -3] * 3
+    assert [tuple(row) for row in arrived if row[1] > 0] == [
         (kind, order[0], order[1], order[2], None if order[3] is None else f"{order[3]:.2f}")
         for kind, order in work.changes()
     ]
