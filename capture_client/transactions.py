@@ -152,7 +152,6 @@ class TransactionAssembler:
         unseen: transactions that were open when a first start chose its position.
         server_clock: the server's time at a first start, in seconds since 1970.
         expected_commit: a replay must pass exactly this COMMTX; anything beyond it first is loss.
-        tolerates_headless: a first start in the past: transactions that began before it are left out.
     """
 
     def __init__(
@@ -162,7 +161,6 @@ class TransactionAssembler:
         unseen: frozenset[int] = frozenset(),
         server_clock: int = 0,
         expected_commit: int | None = None,
-        tolerates_headless: bool = False,
     ) -> None:
         self.anchor = start
         self.counters = AssemblyCounters()
@@ -173,7 +171,6 @@ class TransactionAssembler:
         self._server_clock = server_clock
         self._expected_commit = expected_commit
         self._waits_for_unseen = True
-        self._tolerates_headless = tolerates_headless
 
     @property
     def open_transactions(self) -> dict[int, int]:
@@ -214,7 +211,7 @@ class TransactionAssembler:
 
     def _note_headless(self, transaction_id: int) -> None:
         # Its rows are not kept: what its COMMTX means is decided when that comes.
-        if self.anchor is None or self._tolerates_headless:
+        if self.anchor is None:
             self._unseen.add(transaction_id)
 
     def _begin(self, record: Begin) -> None:
@@ -260,11 +257,7 @@ class TransactionAssembler:
         if key in self._unseen:
             self._unseen.discard(key)
             self.counters.unseen_transactions += 1
-        elif (
-            self.anchor is not None
-            and not self._tolerates_headless
-            and sequence_number > self._position.commit
-        ):
+        elif self.anchor is not None and sequence_number > self._position.commit:
             raise DataLoss(
                 f"transaction {key} committed at {show(sequence_number)}, but its beginning lies before"
                 f" {show(self._position.restart)}, where this capture began.",

@@ -41,6 +41,8 @@ def capture(
     """Move committed transactions from the server into the spool until told to stop."""
     while not stop.is_set():
         events = stream.next_events(pending.patience_seconds())
+        if events and stream.assembler is not None:
+            pending.begin_at(stream.assembler.anchor)
         for event in events or ():
             if isinstance(event, TableSchema):
                 encoder.announce(event)
@@ -59,7 +61,7 @@ class Pending:
     """What has been committed but is not yet in the spool.
 
     Args:
-        open_spool: called with the first position, when there is no spool yet (a first start).
+        open_spool: called with the anchor of a first start, when there is no spool yet.
     """
 
     def __init__(self, spool: Spool | None, open_spool: Callable[[Position], Spool]) -> None:
@@ -71,6 +73,11 @@ class Pending:
         self._flushed_at = 0.0
         self._begun_at = time.monotonic()
 
+    def begin_at(self, anchor: Position | None) -> None:
+        """Open the spool as soon as it is known where the stream begins."""
+        if self._spool is None and anchor is not None:
+            self._spool = self._open_spool(anchor)
+
     def add(self, event: Event) -> None:
         """Take the next event in stream order."""
         if isinstance(event, Transaction):
@@ -78,8 +85,6 @@ class Pending:
             self._rows += event.row_count
             self._position = event.position
         elif isinstance(event, Passed):
-            if self._spool is None:
-                self._spool = self._open_spool(event.position)
             self._position = event.position
 
     def is_anchor_overdue(self) -> bool:

@@ -4,6 +4,7 @@ Rule: everything the server must be asked or told before the first byte happens 
 that loses nothing (docs/design.md, section 5).
 
     first start   full row logging on -> position S -> transactions open now -> capture from S
+    in the past   full row logging on -> read on from S for transactions older than S -> again from S
     resume        same source? full row logging still on? -> capture from the restart position
 """
 
@@ -15,6 +16,7 @@ from dataclasses import dataclass, field
 from informix_cdc.capture_client.catalog import Catalog
 from informix_cdc.capture_client.change_stream import Begun
 from informix_cdc.capture_client.errors import BadOption, DataLoss, ServerRefused
+from informix_cdc.capture_client.older_transactions import transactions_older_than_start
 from informix_cdc.capture_client.positions import Position, parse, show
 from informix_cdc.capture_client.session import CapturedTable, CaptureSession, SessionSettings
 from informix_cdc.capture_client.transactions import AssemblyCounters, TransactionAssembler
@@ -59,9 +61,7 @@ class CaptureStart:
                 assembler, place = self._first_start(session, catalog)
             else:
                 assembler, place = self._resume(self.position, catalog)
-        for number, table in enumerate(self.source.tables):
-            names = tuple(column.name for column in table.columns)
-            session.start_capture(CapturedTable(str(table.name), names, number))
+        self._start_captures(session)
         self._activate(session, place)
         assembler.counters = self.counters
         return Begun(session, assembler)
@@ -70,6 +70,14 @@ class CaptureStart:
         """Release the connection."""
         if self._connection is not None:
             self._connection.close()
+
+    def _start_captures(self, session: CaptureSession) -> None:
+        for number, table in enumerate(self.source.tables):
+            names = tuple(column.name for column in table.columns)
+            session.start_capture(CapturedTable(str(table.name), names, number))
+
+    def _open_session(self, connection: Transport) -> contextlib.closing[CaptureSession]:
+        return contextlib.closing(CaptureSession(connection, self._session_settings()))
 
     def _session_settings(self) -> SessionSettings:
         return SessionSettings(
@@ -85,16 +93,23 @@ class CaptureStart:
         for table in self.source.tables:
             session.log_full_rows(str(table.name))
         if self.options.starting_position != "latest":
-            return self._start_at(_chosen_position(self.options.starting_position, catalog), catalog)
+            return self._start_in_the_past(catalog)
         place = catalog.current_position()
         assembler = TransactionAssembler(
             None, unseen=catalog.open_transactions(), server_clock=catalog.clock()
         )
         return assembler, place
 
-    def _start_at(self, place: int, catalog: Catalog) -> tuple[TransactionAssembler, int]:
-        start = Position(place, place, tuple(sorted(catalog.open_transactions())))
-        return TransactionAssembler(start, tolerates_headless=True), place
+    def _start_in_the_past(self, catalog: Catalog) -> tuple[TransactionAssembler, int]:
+        place = _chosen_position(self.options.starting_position, catalog)
+        upto, still_open = catalog.current_position(), catalog.open_transactions()
+        connection = open_capture_connection(self.options, self.source.db_locale)
+        with contextlib.closing(connection), self._open_session(connection) as scout:
+            self._start_captures(scout)
+            scout.activate(place)
+            older = transactions_older_than_start(scout, upto)
+        anchor = Position(place, place, tuple(sorted(older | still_open)))
+        return TransactionAssembler(anchor), place
 
     def _resume(self, position: Position, catalog: Catalog) -> tuple[TransactionAssembler, int]:
         for table in self.source.tables:

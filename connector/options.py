@@ -90,7 +90,9 @@ class SourceOptions:
         default="",
         secret=True,
     )
-    password_file: str = _option("A file on the driver that holds the password.", default="")
+    password_file: str = _option(
+        "A file that holds the password; with Spark, on the driver.", default=""
+    )
     transport: str = _option(
         "odbc, or emulator for the embedded one.", _one_of("odbc", "emulator"), default="odbc"
     )

@@ -220,13 +220,13 @@ def test_transactions_delivered_before_are_dropped() -> None:
     assert assembler.counters.empty_transactions == 0
 
 
-def test_a_start_in_the_past_leaves_out_what_began_before_it() -> None:
-    assembler = TransactionAssembler(Position(10, 10), tolerates_headless=True)
+def test_a_start_in_the_past_leaves_out_what_was_open_there() -> None:
+    assembler = TransactionAssembler(Position(10, 10, unseen=(7, 8)))
     events = feed(assembler, row(11, 7), timeout(11), c(12, 7), c(13, 8), b(14), row(15), c(16))
     assert delivered(events) == [[15]]
-    assert positions(events)[0].unseen == (7,)
-    assert positions(events)[1].unseen == ()
-    assert assembler.counters.unseen_transactions == 1
+    assert positions(events)[0].unseen == (7, 8)
+    assert positions(events)[-1].unseen == ()
+    assert assembler.counters.unseen_transactions == 2
 
 
 # a first start

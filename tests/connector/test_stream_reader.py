@@ -175,6 +175,36 @@ def test_a_transaction_open_over_the_start_is_left_out_and_one_open_over_a_stop_
     assert final["unseen"] == []
 
 
+@pytest.mark.parametrize("chosen", ["earliest", "a sequence number"])
+def test_a_stream_may_begin_in_the_past(
+    chosen: str, served: tuple[EmulatedServer, ListeningServer]
+) -> None:
+    server, listening = served
+    server.set_full_row_logging(ORDERS, True)
+    older = server.begin()
+    older.insert(ORDERS, order_row((0, None, None, None)))
+    place = server.position() if chosen != "earliest" else None
+    first, last = insert(server, 1), insert(server, 2)
+    older.commit()
+    with reader(listening.port, startingPosition=chosen if place is None else str(place)) as made:
+        anchor = anchor_of(made)
+        rows, end = drained(made, anchor, last)
+    assert anchor["commit"] < first
+    assert numbers(rows) == ([1, 2, 0] if place is None else [1, 2])
+    with reader(listening.port) as again:
+        assert numbers(rows_of(again, anchor, end)) == numbers(rows)
+
+
+@pytest.mark.parametrize("position", ["0:0x1", "4711:0x18"])
+def test_a_start_that_the_log_does_not_have_is_refused(
+    position: str, served: tuple[EmulatedServer, ListeningServer]
+) -> None:
+    with reader(served[1].port, startingPosition=position) as made:
+        error = failure_of(lambda: anchor_of(made))
+    assert isinstance(error, BadOption)
+    assert f"option 'startingPosition' is {position}" in str(error)
+
+
 def test_commit_lets_go_of_rows_below_it_and_keeps_the_next_batch(
     served: tuple[EmulatedServer, ListeningServer],
 ) -> None:
