@@ -63,6 +63,14 @@ def binaries(lengths: Integers, content: NDArray[np.uint8], nulls: Bits) -> pa.A
     return pa.Array.from_buffers(pa.binary(), len(lengths), buffers, count)
 
 
+def pick(values: pa.Array, places: NDArray[Any] | pa.Array) -> pa.Array:
+    """Return the values at the given places; Arrow's `take` alone leaves a bitmap without NULLs."""
+    taken = values.take(places if isinstance(places, pa.Array) else pa.array(places))
+    if taken.null_count:
+        return taken
+    return pa.Array.from_buffers(taken.type, len(taken), [None, *taken.buffers()[1:]], 0, taken.offset)
+
+
 def ragged_places(starts: Integers, lengths: Integers) -> Integers:
     """Return the indices start, start + 1, ... of every stretch, one stretch after the other."""
     ends = np.cumsum(lengths)

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from informix_cdc.capture_client.arrow_arrays import booleans, fixed_width, ragged_places
+from informix_cdc.capture_client.arrow_arrays import booleans, fixed_width, pick, ragged_places
 from informix_cdc.capture_client.catalog import Table
 from informix_cdc.capture_client.column_types import TextRules
 from informix_cdc.capture_client.errors import DataLoss, ProtocolViolation
@@ -204,7 +204,7 @@ class ChangeEncoder:
             return fixed_width(METADATA.field(name).type, values, nothing)
 
         return [
-            _CHANGE_TYPES.take(pa.array(_CODES[changes.kinds])),
+            pick(_CHANGE_TYPES, _CODES[changes.kinds]),
             column("_commit_version", times.commit_sequence_numbers[which]),
             column("_commit_timestamp", times.commit_times[which]),
             column("_change_ordinal", changes.ordinals.astype(np.int32)),
@@ -212,7 +212,7 @@ class ChangeEncoder:
             column("_transaction_id", times.transaction_ids[which]),
             column("_begin_timestamp", times.begin_times[which]),
             column("_user_id", times.user_ids[which]),
-            self._table_names.take(pa.array(changes.table_ids)),
+            pick(self._table_names, changes.table_ids),
             booleans(nothing, nothing),
         ]
 

@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from informix_cdc.capture_client.arrow_arrays import Bits, fixed_width, refuse
+from informix_cdc.capture_client.arrow_arrays import Bits, fixed_width, pick, refuse
 from informix_cdc.capture_client.framing import Integers
 
 Bytes = NDArray[np.uint8]
@@ -154,7 +154,7 @@ def decode_floating(raw: Bytes) -> pa.Array:
     )
     texts = pa.array([_text(number, int(row)) for row in first], pa.string())
     assert len(texts) == len(distinct)
-    return texts.take(pa.array(which))
+    return pick(texts, which)
 
 
 def _text(number: Unpacked, row: int) -> str | None:

@@ -17,6 +17,7 @@ from informix_cdc.capture_client.arrow_arrays import (
     BadValue,
     Bits,
     binaries,
+    pick,
     ragged_places,
     refuse,
 )
@@ -77,7 +78,7 @@ def _transcode(values: pa.Array, codec: str) -> pa.Array:
         texts = [value.as_py().decode(codec) for value in encoded.dictionary]
     except UnicodeDecodeError:
         raise _undecodable(values, codec) from None
-    return pa.array(texts, pa.string()).take(encoded.indices)
+    return pick(pa.array(texts, pa.string()), encoded.indices)
 
 
 def _undecodable(values: pa.Array, codec: str) -> BadValue:

@@ -1,0 +1,184 @@
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from capture_client.scripted_transport import ScriptedTransport
+from capture_client.streams import begin, commit, error, row, timeout
+from informix_cdc.capture_client.change_stream import Begun, ChangeStream
+from informix_cdc.capture_client.errors import ConnectionLost, InformixCdcError, ServerRefused
+from informix_cdc.capture_client.positions import Position
+from informix_cdc.capture_client.read_ahead import ReadAhead
+from informix_cdc.capture_client.session import CaptureSession, SessionSettings
+from informix_cdc.capture_client.transactions import Passed, Transaction, TransactionAssembler
+
+Start = Callable[[ScriptedTransport], ReadAhead]
+
+
+def session_on(transport: ScriptedTransport) -> CaptureSession:
+    return CaptureSession(transport, SessionSettings(server="informix"))
+
+
+@pytest.fixture
+def start() -> Iterator[Start]:
+    readers: list[ReadAhead] = []
+
+    def begin_reading(transport: ScriptedTransport) -> ReadAhead:
+        readers.append(ReadAhead(lambda: session_on(transport), transport.close))
+        return readers[-1]
+
+    yield begin_reading
+    for reader in readers:
+        assert reader.stop(5)
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 5
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.005)
+
+
+def test_bytes_come_in_their_order_and_are_copies(start: Start) -> None:
+    buffer = bytearray(b"abc")
+    lost = ConnectionLost("gone")
+    transport = ScriptedTransport(reads=[buffer, b"def", lost])
+    reader = start(transport)
+    assert [reader.take(5), reader.take(5)] == [b"abc", b"def"]
+    with pytest.raises(ConnectionLost):
+        reader.take(5)
+
+
+def test_nothing_in_time_is_none(start: Start) -> None:
+    gate = threading.Event()
+    reader = start(ScriptedTransport(reads=[b"late"], on_read=lambda: _wait(gate)))
+    assert reader.take(0.01) is None
+    assert reader.take(-1) is None
+    gate.set()
+    assert reader.take(5) == b"late"
+
+
+def _wait(gate: threading.Event) -> None:
+    assert gate.wait(5)
+
+
+def test_an_error_of_the_thread_is_raised_where_bytes_are_taken_and_again(start: Start) -> None:
+    reader = start(ScriptedTransport(reads=[b"abc", ConnectionLost("the line broke")]))
+    assert reader.take(5) == b"abc"
+    for _ in range(3):
+        with pytest.raises(ConnectionLost, match="the line broke"):
+            reader.take(5)
+
+
+def test_an_error_of_opening_is_raised_and_the_connection_closed(start: Start) -> None:
+    transport = ScriptedTransport(answers={"cdc_opensess": -83715})
+    reader = start(transport)
+    with pytest.raises(ServerRefused, match="CDC_E_DUPLSESS"):
+        reader.take(5)
+    assert transport.closed.is_set()
+
+
+def test_an_error_while_closing_does_not_hide_why_it_ended() -> None:
+    def refuse() -> None:
+        raise ServerRefused("cannot close")
+
+    transport = ScriptedTransport(reads=[ConnectionLost("the line broke")])
+    reader = ReadAhead(lambda: session_on(transport), refuse)
+    with pytest.raises(ConnectionLost, match="the line broke"):
+        reader.take(5)
+    assert reader.stop(5)
+
+
+def test_a_mistake_of_ours_ends_the_stream_instead_of_hanging_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen: list[object] = []
+    monkeypatch.setattr(threading, "excepthook", seen.append)
+    transport = ScriptedTransport(reads=[ZeroDivisionError("a bug")])
+    reader = ReadAhead(lambda: session_on(transport), transport.close)
+    with pytest.raises(ZeroDivisionError):
+        reader.take(5)
+    assert reader.stop(5)
+    assert transport.closed.is_set()
+    assert len(seen) == 1
+
+
+def test_a_slow_consumer_holds_reading_back(start: Start) -> None:
+    transport = ScriptedTransport(reads=[b"x"])
+    reader = start(transport)
+    wait_until(lambda: len(transport.calls) >= 9)
+    before = len(transport.calls)
+    time.sleep(0.25)
+    assert len(transport.calls) == before < 15
+    assert reader.take(5) == b"x"
+    wait_until(lambda: len(transport.calls) == before + 1)
+
+
+def test_stopping_with_a_full_queue_closes_the_session_and_the_connection(start: Start) -> None:
+    transport = ScriptedTransport(reads=[b"x"])
+    reader = start(transport)
+    wait_until(lambda: len(transport.calls) >= 9)
+    assert reader.stop(5)
+    assert transport.calls[-1] == ("cdc_closesess", 77)
+    assert transport.closed.is_set()
+    assert reader.stop(0)
+
+
+def test_stopping_while_the_server_is_silent_tells_that_it_was_not_in_time() -> None:
+    gate = threading.Event()
+    transport = ScriptedTransport(reads=[b"x"], on_read=lambda: _wait(gate))
+    reader = ReadAhead(lambda: session_on(transport), transport.close)
+    assert not reader.stop(0.02)
+    gate.set()
+    assert reader.stop(5)
+
+
+def test_only_one_thread_ever_uses_the_connection(start: Start) -> None:
+    threads: set[int] = set()
+    transport = ScriptedTransport(reads=[b"x"], on_read=lambda: threads.add(threading.get_ident()))
+    reader = start(transport)
+    for _ in range(20):
+        reader.take(5)
+    assert reader.stop(5)
+    assert len(threads) == 1
+    assert threading.get_ident() not in threads
+
+
+def stream_on(transport: ScriptedTransport) -> ChangeStream:
+    def open_stream() -> Begun:
+        return Begun(session_on(transport), TransactionAssembler(Position(0, 0)))
+
+    return ChangeStream(open_stream, transport.close)
+
+
+def test_a_stream_turns_chunks_into_events() -> None:
+    whole = begin(1, 1, 5, 6) + row(2, 1, b"abc") + commit(3, 1, 7) + timeout(3)
+    transport = ScriptedTransport(reads=[whole[:50], whole[50:], ConnectionLost("end")])
+    stream = stream_on(transport)
+    assert stream.next_events(5) == []
+    events = stream.next_events(5)
+    assert events is not None
+    assert [type(event) for event in events] == [Transaction, Passed]
+    assert stream.assembler is not None
+    assert stream.assembler.counters.transactions == 1
+    with pytest.raises(ConnectionLost):
+        stream.next_events(5)
+    assert stream.stop(5)
+
+
+def test_an_error_record_ends_the_stream_with_its_symbolic_name() -> None:
+    stream = stream_on(ScriptedTransport(reads=[error(1, -83713)]))
+    with pytest.raises(InformixCdcError, match=r"capture failed: CDC_E_LSN \(-83713\): The log"):
+        stream.next_events(5)
+    assert stream.stop(5)
+
+
+def test_a_stream_without_bytes_in_time_says_so() -> None:
+    gate = threading.Event()
+    stream = stream_on(ScriptedTransport(reads=[timeout(1)], on_read=lambda: _wait(gate)))
+    assert stream.next_events(0.01) is None
+    gate.set()
+    assert stream.stop(5)
