@@ -42,8 +42,6 @@ def write_steadily(server: EmulatedServer, plan: Plan) -> None:
 def main() -> None:
     plan = Plan(**json.loads(sys.argv[1]))
     server = bench_server(wait_to_fill=plan.wait_to_fill)
-    with server.transaction():
-        pass  # WORKAROUND
     write(server, plan.backlog_rows, ROWS_PER_TRANSACTION)
     with ListeningServer(server) as listening:
         sys.stdout.write(f"{listening.port}\n")
