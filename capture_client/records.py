@@ -153,20 +153,22 @@ class RecordBlock:
     transaction_ids: Integers
     table_ids: Integers
 
-    def bytes_of(self, first: int, end: int) -> int:
-        """Return how many bytes records `first` to `end` (exclusive) take."""
-        return self._end(end - 1) - int(self.raw.starts[first])
+    def places(self, stretches: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+        """Return where stretches of records, first to end (exclusive), lie in the block's bytes."""
+        raw, bounds = self.raw, np.array(stretches, np.int64)
+        firsts, lasts = bounds[:, 0], bounds[:, 1] - 1
+        ends = raw.starts[lasts] + raw.header_sizes[lasts] + raw.payload_sizes[lasts]
+        return list(zip(raw.starts[firsts].tolist(), ends.tolist(), strict=True))
 
     def only(self, stretches: Sequence[tuple[int, int]]) -> RecordBlock:
         """Return some stretches of records, one after the other, as a block with bytes of its own."""
-        raw = self.raw
-        chosen = np.concatenate([np.arange(first, end) for first, end in stretches])
-        pieces = [raw.data[int(raw.starts[first]) : self._end(end - 1)] for first, end in stretches]
+        raw, places = self.raw, self.places(stretches)
+        chosen = np.array([n for first, end in stretches for n in range(first, end)], np.int64)
         sizes = raw.header_sizes[chosen] + raw.payload_sizes[chosen]
         return RecordBlock(
             RawRecords(
-                b"".join(pieces),
-                raw.origin + int(raw.starts[stretches[0][0]]),
+                b"".join([raw.data[start:end] for start, end in places]),
+                raw.origin + places[0][0],
                 np.cumsum(sizes) - sizes,
                 raw.header_sizes[chosen],
                 raw.payload_sizes[chosen],
@@ -177,10 +179,6 @@ class RecordBlock:
             self.transaction_ids[chosen],
             self.table_ids[chosen],
         )
-
-    def _end(self, index: int) -> int:
-        raw = self.raw
-        return int(raw.starts[index] + raw.header_sizes[index] + raw.payload_sizes[index])
 
     def control(self, index: int) -> Control:
         """Return the meaning of a record that is not a row."""

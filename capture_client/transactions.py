@@ -114,7 +114,7 @@ class _Open:
             dropped += len(run) - kept
             if kept:
                 left = RowRun(run.block, run.first, run.first + kept)
-                self.runs.append(_on_its_own(run.block, [left]))
+                self.runs += _on_their_own(run.block, [left])
                 break
         self.ordered_runs = len(self.runs)
         return dropped
@@ -138,8 +138,8 @@ class _Open:
         at = len(self.runs)
         while at and self.runs[at - 1].block is block:
             at -= 1
-        if mine := self.runs[at:]:
-            self.runs[at:] = [_on_its_own(block, mine)] if _is_small(block, mine) else mine
+        if at < len(self.runs):
+            self.runs[at:] = _on_their_own(block, self.runs[at:])
             self.ordered_runs = min(self.ordered_runs, at)
 
 
@@ -336,14 +336,11 @@ def _runs(block: RecordBlock) -> Iterator[tuple[int, int]]:
     return pairwise(cuts)
 
 
-def _is_small(block: RecordBlock, runs: list[RowRun]) -> bool:
-    """Tell whether keeping these rows would keep more than twice their bytes."""
-    return 2 * sum(block.bytes_of(run.first, run.end) for run in runs) < len(block.raw.data)
-
-
-def _on_its_own(block: RecordBlock, runs: list[RowRun]) -> RowRun:
-    """Return rows of one block as one run, copied out of it if that frees much."""
-    if len(runs) == 1 and not _is_small(block, runs):
-        return runs[0]
-    part = block.only([(run.first, run.end) for run in runs])
-    return RowRun(part, 0, len(part.is_row))
+def _on_their_own(block: RecordBlock, runs: list[RowRun]) -> list[RowRun]:
+    """Return rows of a block as they are, or copied out of it if they are less than half of it."""
+    stretches = [(run.first, run.end) for run in runs]
+    kept_bytes = sum(end - start for start, end in block.places(stretches))
+    if 2 * kept_bytes >= len(block.raw.data):
+        return runs
+    part = block.only(stretches)
+    return [RowRun(part, 0, len(part.is_row))]

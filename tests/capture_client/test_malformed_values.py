@@ -13,7 +13,7 @@ MALFORMED = [
     ("an INT8 without a sign", "int8", "0000 00000001 00000000", "without a sign"),
     ("an INT8 beyond 63 bits", "int8", "0001 00000000 80000000", "beyond 63 bits"),
     ("a DATE after the year 9999", "date", "002d2481", "DATE outside"),
-    ("a DATE before the year 1", "date", "fff56a9d", "DATE outside"),
+    ("a DATE before the year 1", "date", "fff56aa5", "DATE outside"),
     ("a BOOLEAN of 2", "boolean", "0002", "BOOLEAN"),
     ("a base-100 digit of 100", "decimal(4,2)", "c1 64 00", "digit above 99"),
     ("a negative number without digits", "decimal(4,2)", "3e 00 00", "without digits"),

@@ -117,6 +117,7 @@ GOLDEN = [
     ("varchar keeps trailing blanks", "varchar(20,0)", "03 682020", "h  "),
     ("varchar empty is not NULL", "varchar(20,0)", "00", ""),
     ("varchar NULL is one NUL byte", "varchar(20,0)", "0100", None),
+    ("varchar that only begins with a NUL byte", "varchar(20,0)", "02 0061", "\0a"),
     ("lvarchar", "lvarchar(200)", "000a 00 6c6f6e672074657874", "long text"),
     ("lvarchar empty is not NULL", "lvarchar(200)", "0001 00", ""),
     ("lvarchar NULL", "lvarchar(200)", "0001 01", None),

@@ -222,6 +222,7 @@ def test_every_floating_precision_is_exact(precision: int, data: st.DataObject) 
 
 EXTREMES: dict[str, list[object]] = {
     "int8": [INT64, -INT64, 0, 1, -1, 2**32, -(2**32), None],
+    "decimal(32,0)": [Decimal(sign * factor * 2**64) for sign in (1, -1) for factor in (1, 3, 10**12)],
     "bigint": [INT64, -INT64, 0, None],
     "integer": [INT32, -INT32, None],
     "smallint": [2**15 - 1, -(2**15) + 1, None],
