@@ -1,7 +1,7 @@
 """An emulated server in a process of its own: python emulated_source.py '{"backlog_rows": 1000}'.
 
-Prints its port as soon as it listens; a line on its input starts the steady writing, and the end of
-its input ends it.
+Prints its port as soon as it listens; a line on its input starts the writing, "written" tells its
+end, and the end of its input ends the process.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ ROWS_PER_TRANSACTION = 10
 
 @dataclass(frozen=True)
 class Plan:
-    """What to write: before listening, and then at a steady pace."""
+    """What to write: at first as fast as it goes, then at a steady pace."""
 
     backlog_rows: int = 0
     transactions: int = 0
@@ -39,15 +39,21 @@ def write_steadily(server: EmulatedServer, plan: Plan) -> None:
                 transaction.insert(TABLE, {**row, "line_num": number, "written_at": now})
 
 
+def say(line: str) -> None:
+    """Print a line for whoever started this process."""
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
 def main() -> None:
     plan = Plan(**json.loads(sys.argv[1]))
     server = bench_server(wait_to_fill=plan.wait_to_fill)
-    write(server, plan.backlog_rows, ROWS_PER_TRANSACTION)
     with ListeningServer(server) as listening:
-        sys.stdout.write(f"{listening.port}\n")
-        sys.stdout.flush()
+        say(str(listening.port))
         if sys.stdin.readline():
+            write(server, plan.backlog_rows, ROWS_PER_TRANSACTION)
             write_steadily(server, plan)
+            say("written")
         sys.stdin.read()
 
 

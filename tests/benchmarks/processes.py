@@ -20,10 +20,14 @@ class EmulatedSource:
 
     port: int
     input: IO[str]
+    output: IO[str]
 
     def start_writing(self) -> None:
         self.input.write("go\n")
         self.input.flush()
+
+    def wait_until_written(self) -> None:
+        assert self.output.readline() == "written\n"
 
     def options(self, **more: str) -> dict[str, str]:
         """Return the options of a stream of its table."""
@@ -46,5 +50,5 @@ def emulated_source(plan: Plan) -> Iterator[EmulatedSource]:
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdin is not None
         assert process.stdout is not None
-        yield EmulatedSource(int(process.stdout.readline()), process.stdin)
+        yield EmulatedSource(int(process.stdout.readline()), process.stdin, process.stdout)
         process.stdin.close()
