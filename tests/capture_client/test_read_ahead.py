@@ -43,10 +43,16 @@ def wait_until(condition: Callable[[], bool]) -> None:
 
 
 def test_bytes_come_in_their_order_and_are_copies(start: Start) -> None:
-    buffer = bytearray(b"abc")
-    lost = ConnectionLost("gone")
-    transport = ScriptedTransport(reads=[buffer, b"def", lost])
+    buffer, transport = bytearray(b"abc"), ScriptedTransport()
+    transport.reads = [buffer, b"def", ConnectionLost("gone")]
+
+    def use_the_buffer_again() -> None:
+        if ("lo_read", 77, 256 * 1024) in transport.calls:
+            buffer[:] = b"zzz"
+
+    transport.on_read = use_the_buffer_again
     reader = start(transport)
+    wait_until(transport.closed.is_set)
     assert [reader.take(5), reader.take(5)] == [b"abc", b"def"]
     with pytest.raises(ConnectionLost):
         reader.take(5)
