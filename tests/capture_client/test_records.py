@@ -103,7 +103,8 @@ GOLDEN: list[tuple[str, str, Read]] = [
 
 @pytest.mark.parametrize(("record", "value"), [g[1:] for g in GOLDEN], ids=[g[0] for g in GOLDEN])
 def test_a_record_means_what_the_guide_says(record: str, value: Read) -> None:
-    assert read_all([bytes.fromhex(record)]) == [value]
+    (found,) = read_all([bytes.fromhex(record)])
+    assert (type(found), found) == (type(value), value)
 
 
 def test_all_twelve_kinds_have_golden_bytes() -> None:
@@ -139,6 +140,10 @@ POSITIONS = [
 def test_positions_read_and_print_as_in_the_guide(text: str, number: int) -> None:
     assert (parse(text), show(number)) == (number, text)
     assert log_number(number) == int(text.partition(":")[0])
+
+
+def test_a_place_in_a_log_may_be_given_in_decimal() -> None:
+    assert parse("47:385048") == parse("47:0x5e018")
 
 
 def test_a_page_of_a_log_is_a_position() -> None:
