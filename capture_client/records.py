@@ -22,7 +22,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from struct import Struct
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,8 +48,7 @@ class Kind(IntEnum):
     ERROR = 202
 
 
-@dataclass(frozen=True, slots=True)
-class Begin:
+class Begin(NamedTuple):
     """A transaction opened; times are seconds since 1970, UTC."""
 
     sequence_number: int
@@ -58,8 +57,7 @@ class Begin:
     user_id: int
 
 
-@dataclass(frozen=True, slots=True)
-class Commit:
+class Commit(NamedTuple):
     """A transaction became true."""
 
     sequence_number: int
@@ -67,16 +65,14 @@ class Commit:
     commit_time: int
 
 
-@dataclass(frozen=True, slots=True)
-class Rollback:
+class Rollback(NamedTuple):
     """A transaction never happened."""
 
     sequence_number: int
     transaction_id: int
 
 
-@dataclass(frozen=True, slots=True)
-class Discard:
+class Discard(NamedTuple):
     """What this transaction did from `sequence_number` on, up to here, never happened."""
 
     sequence_number: int
@@ -180,21 +176,29 @@ class RecordBlock:
             self.table_ids[chosen],
         )
 
+    def control_reader(self) -> Callable[[int], Control]:
+        """Return a function from a record's place to its meaning; for records that are not rows."""
+        raw, data = self.raw, self.raw.data
+        starts, headers = raw.starts.tolist(), raw.header_sizes.tolist()
+        payloads, kinds = raw.payload_sizes.tolist(), raw.kinds.tolist()
+
+        def control(index: int) -> Control:
+            start = starts[index]
+            end = start + headers[index]
+            try:
+                return _READERS[kinds[index]](data, start + COMMON_HEADER_BYTES, end, payloads[index])
+            except ValueError as reason:
+                raise ProtocolViolation(
+                    f"record {kinds[index]} at stream byte {raw.origin + start}: {reason}.",
+                    "The stream is corrupt; the same bytes would come again.",
+                    stream_byte=raw.origin + start,
+                ) from None
+
+        return control
+
     def control(self, index: int) -> Control:
-        """Return the meaning of a record that is not a row."""
-        raw = self.raw
-        start = int(raw.starts[index])
-        payload = start + int(raw.header_sizes[index])
-        read = _READERS[int(raw.kinds[index])]
-        text = raw.data[payload : payload + int(raw.payload_sizes[index])]
-        try:
-            return _checked(read(raw.data, start + COMMON_HEADER_BYTES, text))
-        except ValueError as reason:
-            raise ProtocolViolation(
-                f"record {int(raw.kinds[index])} at stream byte {raw.origin + start}: {reason}.",
-                "The stream is corrupt; the same bytes would come again.",
-                stream_byte=raw.origin + start,
-            ) from None
+        """Return the meaning of one record that is not a row."""
+        return self.control_reader()(index)
 
 
 def parse_block(raw: RawRecords) -> RecordBlock:
@@ -241,7 +245,7 @@ def _refuse(raw: RawRecords, bad: NDArray[np.bool_], what: str) -> None:
 
 _BEGIN = Struct(">qiqi")
 _COMMIT = Struct(">qiq")
-_END = Struct(">qi")
+_ROLLBACK = Struct(">qi")
 _SCHEMA = Struct(">iIIII")
 _TIMEOUT = Struct(">q")
 _ERROR = Struct(">Ii")
@@ -249,33 +253,62 @@ _ERROR = Struct(">Ii")
 _YEAR_10000 = 253_402_300_800  # seconds since 1970; no time after it fits a Spark timestamp
 
 
-def _checked(record: Control) -> Control:
+def _sequence(number: int) -> int:
     """Refuse numbers that no server can mean, so that nothing overflows later."""
-    if getattr(record, "sequence_number", 0) < 0:
+    if number < 0:
         raise ValueError("its sequence number is beyond 63 bits")
-    for name in ("begin_time", "commit_time"):
-        if not 0 <= getattr(record, name, 0) < _YEAR_10000:
-            raise ValueError(f"its {name.replace('_', ' ')} is not a time before the year 10000")
-    return record
+    return number
 
 
-def _table_schema(data: bytes, at: int, payload: bytes) -> TableSchema:
-    table, _flags, size, fixed, variable = _SCHEMA.unpack_from(data, at)
+def _time(seconds: int) -> int:
+    if not 0 <= seconds < _YEAR_10000:
+        raise ValueError("its time is not one before the year 10000")
+    return seconds
+
+
+def _begin(data: bytes, at: int, _end: int, _size: int) -> Begin:
+    sequence, transaction, begun, user = _BEGIN.unpack_from(data, at)
+    return Begin(_sequence(sequence), transaction, _time(begun), user)
+
+
+def _commit(data: bytes, at: int, _end: int, _size: int) -> Commit:
+    sequence, transaction, committed = _COMMIT.unpack_from(data, at)
+    return Commit(_sequence(sequence), transaction, _time(committed))
+
+
+def _rollback(data: bytes, at: int, _end: int, _size: int) -> Rollback:
+    sequence, transaction = _ROLLBACK.unpack_from(data, at)
+    return Rollback(_sequence(sequence), transaction)
+
+
+def _discard(data: bytes, at: int, _end: int, _size: int) -> Discard:
+    sequence, transaction = _ROLLBACK.unpack_from(data, at)
+    return Discard(_sequence(sequence), transaction)
+
+
+def _table_schema(data: bytes, at: int, end: int, size: int) -> TableSchema:
+    table, _flags, width, fixed, variable = _SCHEMA.unpack_from(data, at)
     # The trailing NUL is counted in the payload size: the guide's sample prints 37 for 36 characters.
-    return TableSchema(table, size, fixed, variable, payload.rstrip(b"\0").decode("utf-8"))
+    text = data[end : end + size].rstrip(b"\0").decode("utf-8")
+    return TableSchema(table, width, fixed, variable, text)
 
 
-def _server_error(data: bytes, at: int, _payload: bytes) -> ServerError:
+def _timeout(data: bytes, at: int, _end: int, _size: int) -> Timeout:
+    return Timeout(_sequence(_TIMEOUT.unpack_from(data, at)[0]))
+
+
+def _server_error(data: bytes, at: int, _end: int, _size: int) -> ServerError:
     flags, code = _ERROR.unpack_from(data, at)
     return ServerError(bool(flags & 0x1), code)
 
 
-_READERS: dict[int, Callable[[bytes, int, bytes], Control]] = {
-    Kind.BEGINTX: lambda data, at, _: Begin(*_BEGIN.unpack_from(data, at)),
-    Kind.COMMTX: lambda data, at, _: Commit(*_COMMIT.unpack_from(data, at)),
-    Kind.RBTX: lambda data, at, _: Rollback(*_END.unpack_from(data, at)),
-    Kind.DISCARD: lambda data, at, _: Discard(*_END.unpack_from(data, at)),
+# Each takes the bytes, where the record's own header begins, where it ends, and the payload's size.
+_READERS: dict[int, Callable[[bytes, int, int, int], Control]] = {
+    Kind.BEGINTX: _begin,
+    Kind.COMMTX: _commit,
+    Kind.RBTX: _rollback,
+    Kind.DISCARD: _discard,
     Kind.TABSCHEMA: _table_schema,
-    Kind.TIMEOUT: lambda data, at, _: Timeout(*_TIMEOUT.unpack_from(data, at)),
+    Kind.TIMEOUT: _timeout,
     Kind.ERROR: _server_error,
 }

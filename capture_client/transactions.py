@@ -190,13 +190,14 @@ class TransactionAssembler:
         """
         transaction_ids = block.transaction_ids.tolist()
         is_row = block.is_row.tolist()
+        control = block.control_reader()
         touched: set[int] = set()
         for first, end in _runs(block):
             if is_row[first]:
                 self._rows(transaction_ids[first], RowRun(block, first, end))
                 touched.add(transaction_ids[first])
                 continue
-            record = block.control(first)
+            record = control(first)
             event = self._handlers[type(record)](self, record)
             if event is not None:
                 yield event
