@@ -11,14 +11,12 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from informix_cdc.capture_client.arrow_arrays import (
     BadValue,
     Bits,
-    binaries,
+    byte_strings,
     pick,
-    ragged_places,
     refuse,
 )
 from informix_cdc.capture_client.framing import Integers
@@ -35,8 +33,8 @@ def decode_char(raw: Bytes, codec: str, keep_blanks: bool = False) -> pa.Array:
     used = raw != _BLANK
     lengths = np.where(used.any(axis=1), width - used[:, ::-1].argmax(axis=1), 0)
     lengths = np.where(nulls, 0, width if keep_blanks else lengths)
-    content = raw[np.arange(width) < lengths[:, None]]
-    return _to_text(lengths, content, nulls, codec)
+    packed = np.ascontiguousarray(raw)
+    return _to_text(packed, np.arange(len(raw)) * width, lengths, nulls, codec)
 
 
 def decode_varchar(data: Bytes, starts: Integers, sizes: Integers, codec: str) -> pa.Array:
@@ -46,7 +44,7 @@ def decode_varchar(data: Bytes, starts: Integers, sizes: Integers, codec: str) -
     refuse(lengths != sizes - 1, "has a VARCHAR length that is not its size less one")
     nulls = (lengths == 1) & (data[np.minimum(starts + 1, len(data) - 1)] == 0)
     lengths[nulls] = 0
-    return _to_text(lengths, data[ragged_places(starts + 1, lengths)], nulls, codec)
+    return _to_text(data, starts + 1, lengths, nulls, codec)
 
 
 def decode_lvarchar(data: Bytes, starts: Integers, sizes: Integers, codec: str) -> pa.Array:
@@ -58,17 +56,22 @@ def decode_lvarchar(data: Bytes, starts: Integers, sizes: Integers, codec: str) 
     refuse(flags > 1, "has an unknown LVARCHAR flag")
     nulls = flags == 1
     lengths = np.where(nulls, 0, sizes - 3)
-    return _to_text(lengths, data[ragged_places(starts + 3, lengths)], nulls, codec)
+    return _to_text(data, starts + 3, lengths, nulls, codec)
 
 
-def _to_text(lengths: Integers, content: NDArray[np.uint8], nulls: Bits, codec: str) -> pa.Array:
-    values = binaries(lengths, content, nulls)
-    if codec == "utf-8" or not (content & 0x80).any():
+def _to_text(data: Bytes, starts: Integers, lengths: Integers, nulls: Bits, codec: str) -> pa.Array:
+    values = byte_strings(data, starts, lengths, nulls)
+    if codec == "utf-8" or _is_ascii(values):
         try:
             return values.cast(pa.string())
         except pa.ArrowInvalid:
             raise _undecodable(values, codec) from None
     return _transcode(values, codec)
+
+
+def _is_ascii(values: pa.Array) -> bool:
+    content = np.frombuffer(values.buffers()[2] or b"", np.uint8)
+    return not (content & 0x80).any()
 
 
 def _transcode(values: pa.Array, codec: str) -> pa.Array:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -37,7 +37,7 @@ from informix_cdc.capture_client.records import (
 )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)  # not frozen: there are many, and frozen costs three times as much
 class RowRun:
     """Consecutive row records `first` to `end` (exclusive) of one transaction in one block."""
 
@@ -54,8 +54,7 @@ class RowRun:
         return self.block.sequence_numbers[self.first : self.end]
 
 
-@dataclass(frozen=True, slots=True)
-class Transaction:
+class Transaction(NamedTuple):
     """Rows that became true together; `position` is valid once they are delivered."""
 
     transaction_id: int
@@ -67,11 +66,10 @@ class Transaction:
     @property
     def row_count(self) -> int:
         """How many row records there are, each image of an update counted."""
-        return sum(len(run) for run in self.runs)
+        return sum([run.end - run.first for run in self.runs])
 
 
-@dataclass(frozen=True, slots=True)
-class Passed:
+class Passed(NamedTuple):
     """A COMMTX, RBTX or TIMEOUT without rows to deliver went by; `position` is valid here."""
 
     position: Position
@@ -171,6 +169,16 @@ class TransactionAssembler:
         self._server_clock = server_clock
         self._expected_commit = expected_commit
         self._waits_for_unseen = True
+
+    @property
+    def open_count(self) -> int:
+        """How many transactions are open now."""
+        return len(self._open)
+
+    @property
+    def lowest_open(self) -> int | None:
+        """The lowest BEGINTX sequence number of the transactions now open."""
+        return self._lowest_open()
 
     @property
     def open_transactions(self) -> dict[int, int]:

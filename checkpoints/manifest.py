@@ -9,7 +9,8 @@ does not name was written by someone who died before the commit point.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -57,8 +58,25 @@ class Manifest:
 
 def save(manifest: Manifest, folder: Path, *, durable: bool) -> None:
     """Replace the manifest of a folder."""
-    content = json.dumps({"version": VERSION, **asdict(manifest)}).encode()
+    content = json.dumps({"version": VERSION, **_plain(manifest)}).encode()
     replace_file(folder / FILE_NAME, content, durable=durable)
+
+
+def _plain(value: Manifest | Segment | Position) -> dict[str, Any]:
+    """Return a value's fields; `asdict` copies deeply, which costs 6 ms at a thousand segments."""
+    return {name: _PLAIN.get(name, _same)(getattr(value, name)) for name in value.__slots__}
+
+
+def _same(value: object) -> object:
+    return value
+
+
+_PLAIN: dict[str, Callable[[Any], object]] = {
+    "start": _plain,
+    "mark": _plain,
+    "position": _plain,
+    "segments": lambda segments: [_plain(segment) for segment in segments],
+}
 
 
 def load(folder: Path) -> Manifest | None:

@@ -14,6 +14,7 @@ from typing import cast
 
 import numpy as np
 import pyarrow as pa
+
 from informix_cdc.capture_client.errors import DataLoss
 from informix_cdc.capture_client.positions import Position
 from informix_cdc.checkpoints.durable_files import ChecksummedFile, sync

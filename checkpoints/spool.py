@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 import pyarrow as pa
+
 from informix_cdc.capture_client.errors import AccessRefused, DataLoss
 from informix_cdc.capture_client.positions import Position, show
 from informix_cdc.checkpoints import manifest as manifests

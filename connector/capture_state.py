@@ -52,9 +52,8 @@ class CaptureState:
         if events is None or assembler is None:
             return
         self.last_contact = time.monotonic()
-        begins = assembler.open_transactions.values()
-        self.open_transactions = len(begins)
-        self.oldest_open_begin = min(begins, default=None)
+        self.open_transactions = assembler.open_count
+        self.oldest_open_begin = assembler.lowest_open
         self._log_what_is_left_out()
         if not self.is_caught_up and any(self._is_past_start(event) for event in events):
             self.is_caught_up = True

@@ -6,6 +6,7 @@ error ends the thread and is raised wherever somebody asks for rows.
 
 from __future__ import annotations
 
+import gc
 import logging
 import secrets
 import threading
@@ -70,6 +71,8 @@ class CaptureThread:
             remove_private_folder(self._private_folder)
 
     def _run(self) -> None:
+        # What lives as long as the process need not be searched again whenever rows come and go.
+        gc.freeze()
         try:
             self._retrying()(self._capture_once)
         except BaseException as reason:
