@@ -5,12 +5,12 @@ Rule: the upper half of a byte's way in one place; what comes out are events in 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from informix_cdc.capture_client.errors import ProtocolViolation
+from informix_cdc.capture_client.errors import InformixCdcError, ProtocolViolation
 from informix_cdc.capture_client.framing import RawRecords, RecordCutter
 from informix_cdc.capture_client.read_ahead import ReadAhead
 from informix_cdc.capture_client.records import Kind, ServerError, parse_block
@@ -38,6 +38,7 @@ class ChangeStream:
         self._begun: Begun | None = None
         self._begin = begin
         self._cutter = RecordCutter()
+        self._failure: InformixCdcError | None = None
         self._reader = ReadAhead(self._open, close_connection)
 
     @property
@@ -49,23 +50,33 @@ class ChangeStream:
         """Return the events of the next bytes; None when no bytes came in time.
 
         Raises:
-            InformixCdcError: the session ended, or its bytes make no sense.
+            InformixCdcError: the session ended, or its bytes make no sense. What came whole before
+                that is returned first.
         """
+        if self._failure is not None:
+            raise self._failure
         chunk = self._reader.take(timeout_seconds)
         if chunk is None:
             return None
+        events: list[Event] = []
+        try:
+            events.extend(self._understood(chunk))
+        except InformixCdcError as reason:
+            self._failure = reason
+            if not events:
+                raise
+        return events
+
+    def _understood(self, chunk: bytes) -> Iterator[Event]:
         begun = self._begun
         assert begun is not None  # bytes come from the session that `_open` has returned
-        raw = self._cutter.feed(chunk)
-        if raw is None:
-            return []
-        events = list(
-            begun.assembler.feed(parse_block(in_our_numbers(raw, begun.session.record_kinds)))
-        )
-        for event in events:
+        if (raw := self._cutter.feed(chunk)) is None:
+            return
+        block = parse_block(in_our_numbers(raw, begun.session.record_kinds))
+        for event in begun.assembler.feed(block):
             if isinstance(event, ServerError):
                 raise begun.session.codes.error("capture", event.error_code)
-        return events
+            yield event
 
     def stop(self, timeout_seconds: float) -> bool:
         """Close the session; tell whether the server was told in time."""

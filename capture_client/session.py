@@ -51,7 +51,6 @@ class CaptureSession:
         self._transport = transport
         self._settings = settings
         self._captured: list[CapturedTable] = []
-        self._is_active = False
         self.codes = ErrorCodes.read(transport)
         self.record_kinds = _record_kinds(transport)
         _require_api_version(transport)
@@ -95,12 +94,10 @@ class CaptureSession:
             position,
             position=position,
         )
-        self._is_active = True
 
     def deactivate(self) -> None:
         """Stop capturing; the session stays open."""
         self._call("cdc_deactivatesess", statements.DEACTIVATE_SESSION, self.session_id)
-        self._is_active = False
 
     def read(self) -> memoryview:
         """Return the next bytes; at the latest after the timeout there is a TIMEOUT record."""

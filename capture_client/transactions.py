@@ -149,6 +149,7 @@ class TransactionAssembler:
             `anchor` has been found.
         unseen: transactions that were open when a first start chose its position.
         server_clock: the server's time at a first start, in seconds since 1970.
+        floor: where a first start was activated; no pair lies below it, whatever a TIMEOUT says.
         expected_commit: a replay must pass exactly this COMMTX; anything beyond it first is loss.
     """
 
@@ -158,11 +159,12 @@ class TransactionAssembler:
         *,
         unseen: frozenset[int] = frozenset(),
         server_clock: int = 0,
+        floor: int = 0,
         expected_commit: int | None = None,
     ) -> None:
         self.anchor = start
         self.counters = AssemblyCounters()
-        self._position = start or Position(0, 0)
+        self._position = start or Position(floor, floor)
         self._unseen = set(start.unseen if start else unseen)
         self._open: dict[int, _Open] = {}
         self._begins: list[tuple[int, int]] = []  # heap of sequence number and id; may hold closed ones

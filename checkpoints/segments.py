@@ -88,11 +88,14 @@ def _write_all(writer: pa.RecordBatchWriter, batches: Iterable[pa.RecordBatch]) 
 
 def is_intact(folder: Path, segment: Segment) -> bool:
     """Tell whether a segment's file is there with the bytes that were written."""
+    checksum, size_bytes = 0, 0
     try:
-        content = (folder / segment.file).read_bytes()
+        with (folder / segment.file).open("rb") as file:
+            while piece := file.read(_BUFFER_BYTES):
+                checksum, size_bytes = zlib.crc32(piece, checksum), size_bytes + len(piece)
     except FileNotFoundError:
         return False
-    return len(content) == segment.size_bytes and zlib.crc32(content) == segment.checksum
+    return (size_bytes, checksum) == (segment.size_bytes, segment.checksum)
 
 
 def rows_between(folder: Path, segment: Segment, after: int, upto: int) -> SegmentRange:

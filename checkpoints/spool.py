@@ -1,7 +1,7 @@
 """The folder of a stream seen as a log: append at the end, read between positions, trim at the front.
 
-Rule: one writer, the capture thread; readers of the same process wait on it, executors read the
-files. `append` returns after the commit point, so whoever sees the new end finds its rows.
+Rule: one writer, the capture thread; readers of the same process ask it for ranges, executors read
+the files. `append` returns after the commit point, so whoever sees the new end finds its rows.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import contextlib
 import fcntl
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
@@ -29,6 +29,7 @@ from informix_cdc.checkpoints.segments import (
     write_segment,
 )
 
+_LOCK_FILE = "writer.lock"
 _LOCK_POLL_SECONDS = 0.1
 
 
@@ -53,12 +54,12 @@ class Spool:
         durable: bool,
         lock_wait_seconds: float = 10.0,
     ) -> None:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._folder = folder
         self._durable = durable
-        self._changed = threading.Condition()
-        self._lock = _lock_folder(folder, lock_wait_seconds)
-        with contextlib.ExitStack() as on_error:
+        self._changing = threading.Lock()
+        with contextlib.ExitStack() as on_error, _disk_errors(folder):
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._lock = _lock_folder(folder, lock_wait_seconds)
             on_error.callback(self.close)
             self._manifest = self._recovered(Manifest(stream, source, start, mark=start))
             self._remove_strangers()
@@ -90,6 +91,11 @@ class Spool:
         return self._manifest.mark
 
     @property
+    def segment_count(self) -> int:
+        """How many segments Spark has not yet let go of."""
+        return len(self._manifest.segments)
+
+    @property
     def rows(self) -> int:
         """How many rows are held."""
         return sum(segment.rows for segment in self._manifest.segments)
@@ -102,31 +108,22 @@ class Spool:
     def append(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch], position: Position) -> None:
         """Add the rows of whole transactions; they exist once the manifest names them."""
         name = f"{self._manifest.next_number:012d}.arrow"
-        segment = write_segment(self._folder / name, schema, batches, position, durable=self._durable)
-        failpoint("spool.before_manifest")
-        with self._changed:
-            if segment.rows:
-                self._replace(self._manifest.appended(segment))
-            else:  # nothing but truncates that the policy ignores
-                (self._folder / name).unlink()
-                self._manifest = replace(self._manifest, mark=position)
-            self._changed.notify_all()
+        with _disk_errors(self._folder):
+            segment = write_segment(
+                self._folder / name, schema, batches, position, durable=self._durable
+            )
+            failpoint("spool.before_manifest")
+            with self._changing:
+                if segment.rows:
+                    self._replace(self._manifest.appended(segment))
+                else:  # nothing but truncates that the policy ignores
+                    (self._folder / name).unlink()
+                    self._manifest = replace(self._manifest, mark=position)
 
     def note(self, position: Position) -> None:
         """Remember a newer valid pair; it reaches the disk with the next segment."""
-        with self._changed:
+        with self._changing:
             self._manifest = replace(self._manifest, mark=position)
-            self._changed.notify_all()
-
-    def notify(self) -> None:
-        """Wake whoever waits, because something else than the spool has changed."""
-        with self._changed:
-            self._changed.notify_all()
-
-    def wait_for(self, is_true: Callable[[], bool], timeout_seconds: float) -> bool:
-        """Wait until something appended, noted or notified makes a condition true."""
-        with self._changed:
-            return self._changed.wait_for(is_true, timeout_seconds)
 
     def between(self, after: int, upto: int) -> list[SegmentRange]:
         """Return where the rows with `after` < commit <= `upto` lie.
@@ -147,7 +144,7 @@ class Spool:
 
     def trim(self, commit: int) -> None:
         """Let go of what Spark will not ask for again."""
-        with self._changed:
+        with self._changing, _disk_errors(self._folder):
             kept, gone = self._manifest.trimmed(commit)
             if not gone:
                 return
@@ -185,9 +182,34 @@ class Spool:
                 path.unlink()
 
 
+@contextlib.contextmanager
+def _disk_errors(folder: Path) -> Iterator[None]:
+    """Name the folder and the remedy when the disk says no."""
+    try:
+        yield
+    except OSError as reason:
+        raise AccessRefused(
+            f"the spool {folder} cannot be written: {reason.strerror or reason}.",
+            "Make room or mend its rights, or set option spoolPath to another folder.",
+            folder=str(folder),
+        ) from None
+
+
+def is_locked(folder: Path) -> bool:
+    """Tell whether a living writer holds a folder, also one of another container."""
+    try:
+        with (folder / _LOCK_FILE).open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    return False
+
+
 def _lock_folder(folder: Path, wait_seconds: float) -> BinaryIO:
     """Take the writer's lock, which the kernel frees when its holder dies."""
-    file = (folder / "writer.lock").open("wb")
+    file = (folder / _LOCK_FILE).open("wb")
     deadline = time.monotonic() + wait_seconds
     while True:
         try:

@@ -16,6 +16,7 @@ from threading import Event as StopFlag
 
 from informix_cdc.capture_client.change_batches import ChangeEncoder
 from informix_cdc.capture_client.change_stream import ChangeStream
+from informix_cdc.capture_client.errors import InformixCdcError
 from informix_cdc.capture_client.positions import Position
 from informix_cdc.capture_client.records import TableSchema
 from informix_cdc.capture_client.transactions import Event, Passed, Transaction
@@ -24,6 +25,8 @@ from informix_cdc.connector.capture_state import CaptureState
 
 # A flush costs about a millisecond; rows wait at most this long for company.
 FLUSH_SECONDS = 0.02
+# Each segment makes the manifest longer; this many double the time between two of them.
+SEGMENTS_PER_INTERVAL = 32
 # Enough rows to make a segment worth a file; a single larger transaction goes whole.
 FLUSH_ROWS = 65_536
 _STOP_POLL_SECONDS = 0.1
@@ -40,7 +43,11 @@ def capture(
 ) -> None:
     """Move committed transactions from the server into the spool until told to stop."""
     while not stop.is_set():
-        events = stream.next_events(pending.patience_seconds())
+        try:
+            events = stream.next_events(pending.patience_seconds())
+        except InformixCdcError:
+            pending.flush(encoder)  # what is whole does not wait for what is broken
+            raise
         if events and stream.assembler is not None:
             pending.begin_at(stream.assembler.anchor)
         for event in events or ():
@@ -48,12 +55,13 @@ def capture(
                 encoder.announce(event)
             else:
                 pending.add(event)
-        if pending.is_due(is_idle=events is None):
+        catches_up = state.catches_up(events)
+        if catches_up or pending.is_due(is_idle=events is None):
             pending.flush(encoder)
             state.notify()
         if pending.is_anchor_overdue() and stream.assembler is not None:
             stream.assembler.stop_waiting_for_unseen()
-        state.observe(events, stream.assembler)
+        state.observe(events, stream.assembler, catches_up)
         state.ignored_truncates = encoder.ignored_truncates
 
 
@@ -95,7 +103,12 @@ class Pending:
         """Return how long the next bytes may take before what is here should go on."""
         if not self._transactions:
             return _STOP_POLL_SECONDS
-        return self._flushed_at + FLUSH_SECONDS - time.monotonic()
+        return self._flushed_at + self._interval_seconds() - time.monotonic()
+
+    def _interval_seconds(self) -> float:
+        """Return the time between two flushes: longer the more segments Spark has left lying."""
+        segments = self._spool.segment_count if self._spool else 0
+        return FLUSH_SECONDS * (1 + segments / SEGMENTS_PER_INTERVAL)
 
     def is_due(self, is_idle: bool) -> bool:
         """Tell whether to flush: nothing more is coming, enough is here, or it has waited enough."""
@@ -105,13 +118,22 @@ class Pending:
 
     def flush(self, encoder: ChangeEncoder) -> None:
         """Append what is here to the spool, in one segment, with the newest valid position."""
-        spool, position = self._spool, self._position
-        assert spool is not None  # a transaction is only delivered after a first position
-        assert position is not None
-        if self._transactions:
-            last = self._transactions[-1].position
-            spool.append(encoder.schema, encoder.encode(self._transactions), last)
-        if position != spool.mark:
-            spool.note(position)
+        transactions, position = self._transactions, self._position
         self._transactions, self._position, self._rows = [], None, 0
+        if position is None:
+            return
+        try:
+            self._append(transactions, encoder)
+        except InformixCdcError:
+            for transaction in transactions:  # up to the one that cannot be delivered
+                self._append([transaction], encoder)
+            raise
+        if self._spool is not None and position != self._spool.mark:
+            self._spool.note(position)
         self._flushed_at = time.monotonic()
+
+    def _append(self, transactions: list[Transaction], encoder: ChangeEncoder) -> None:
+        if transactions:
+            assert self._spool is not None  # a transaction is delivered only after an anchor
+            last = transactions[-1].position
+            self._spool.append(encoder.schema, encoder.encode(transactions), last)

@@ -25,6 +25,9 @@ from informix_cdc.connector.connections import open_capture_connection, open_cat
 from informix_cdc.connector.options import SourceOptions
 from informix_cdc.connector.source_tables import SourceTables
 
+# syslogs counts pages that are on the disk; the log buffer may be ahead by less than this.
+_UNFLUSHED_LOG = 4096 << 12
+
 
 @dataclass(slots=True)
 class CaptureStart:
@@ -96,7 +99,10 @@ class CaptureStart:
             return self._start_in_the_past(catalog)
         place = catalog.current_position()
         assembler = TransactionAssembler(
-            None, unseen=catalog.open_transactions(), server_clock=catalog.clock()
+            None,
+            unseen=catalog.open_transactions(),
+            server_clock=catalog.clock(),
+            floor=place,
         )
         return assembler, place
 
@@ -121,6 +127,7 @@ class CaptureStart:
                     table=str(table.name),
                     position=position.commit,
                 )
+        _require_in_log(position, catalog.current_position())
         assembler = TransactionAssembler(position, expected_commit=self.expected_commit)
         return assembler, position.restart
 
@@ -132,6 +139,17 @@ class CaptureStart:
                 raise
             # The guide knows only 0 and positions that a session has returned.
             session.activate(0)
+
+
+def _require_in_log(position: Position, current: int) -> None:
+    """Refuse a restart position beyond the end of the log: the server would be silent for ever."""
+    if not 0 < position.restart <= current + _UNFLUSHED_LOG:
+        raise DataLoss(
+            f"the stream goes on at {show(position.restart)}, but the server's log ends at"
+            f" {show(current)}.",
+            "The server was restored or set up anew: start a new stream with a new checkpoint.",
+            position=position.restart,
+        )
 
 
 def _chosen_position(text: str, catalog: Catalog) -> int:

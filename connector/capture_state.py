@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 
-from informix_cdc.capture_client.errors import InformixCdcError
+from informix_cdc.capture_client.errors import ConnectionLost, InformixCdcError
 from informix_cdc.capture_client.transactions import (
     AssemblyCounters,
     Event,
@@ -44,19 +44,31 @@ class CaptureState:
     last_contact: float = field(default_factory=time.monotonic)
     spool: Spool | None = None
     error: BaseException | None = None
+    is_stopped: bool = False
     _logged: dict[str, int] = field(default_factory=dict)
     _changed: threading.Condition = field(default_factory=threading.Condition)
 
-    def observe(self, events: Sequence[Event] | None, assembler: TransactionAssembler | None) -> None:
-        """Note what the latest bytes said; `events` None means that there were none."""
+    def catches_up(self, events: Sequence[Event] | None) -> bool:
+        """Tell whether these events are the first that lie beyond the capture's start."""
+        return not self.is_caught_up and any(self._is_past_start(event) for event in events or ())
+
+    def observe(
+        self, events: Sequence[Event] | None, assembler: TransactionAssembler | None, catches_up: bool
+    ) -> None:
+        """Note what the latest bytes said, once what they complete is in the spool.
+
+        Args:
+            events: None means that there were no bytes.
+            assembler: None as long as no session is active.
+            catches_up: what `catches_up` said of these events.
+        """
         if events is None or assembler is None:
             return
         self.last_contact = time.monotonic()
         self.open_transactions = assembler.open_count
         self.oldest_open_begin = assembler.lowest_open
+        self.is_caught_up |= catches_up
         self._log_what_is_left_out()
-        if not self.is_caught_up and any(self._is_past_start(event) for event in events):
-            self.is_caught_up = True
         if events:
             self.notify()
 
@@ -69,7 +81,9 @@ class CaptureState:
 
     def _is_past_start(self, event: Event) -> bool:
         if isinstance(event, Passed):
-            return event.is_timeout or event.position.restart >= self.target_position
+            # `restart` stays behind while a transaction is open; `commit` moves with every COMMTX
+            newest = max(event.position.commit, event.position.restart)
+            return event.is_timeout or newest >= self.target_position
         return isinstance(event, Transaction) and (
             event.commit.commit_time > self.server_clock
             or event.commit.sequence_number >= self.target_position
@@ -80,23 +94,33 @@ class CaptureState:
         with self._changed:
             self._changed.notify_all()
 
-    def wait_for(self, is_true: Callable[[], bool], timeout_seconds: float | None) -> bool:
-        """Wait until a condition holds, or the capture has failed; tell whether the condition holds.
+    def stop(self) -> None:
+        """Let nobody wait any longer."""
+        self.is_stopped = True
+        self.notify()
+
+    def wait_for(self, is_true: Callable[[], bool], timeout_seconds: float | None) -> None:
+        """Wait until a condition holds; what is there already is not held back by a later error.
 
         Raises:
-            InformixCdcError: what ended the capture.
+            InformixCdcError: the condition does not hold, and the capture has ended.
         """
         with self._changed:
-            held = self._changed.wait_for(lambda: self.error is not None or is_true(), timeout_seconds)
-        self.raise_error()
-        return held
+            self._changed.wait_for(lambda: self._has_ended or is_true(), timeout_seconds)
+            if not is_true():
+                self._raise_end()
 
-    def raise_error(self) -> None:
-        """Raise what ended the capture, if it has ended so."""
+    @property
+    def _has_ended(self) -> bool:
+        return self.error is not None or self.is_stopped
+
+    def _raise_end(self) -> None:
         if isinstance(self.error, InformixCdcError):
             raise self.error.with_traceback(None) from None  # Spark shows nothing but this text
         if self.error is not None:
-            raise RuntimeError("the capture thread failed; this is a bug") from self.error
+            raise RuntimeError(f"the capture failed; this is a bug: {self.error!r}") from self.error
+        if self.is_stopped:
+            raise ConnectionLost("the capture was stopped while its rows were waited for.")
 
     def figures(self) -> dict[str, object]:
         """Return what a user may want to see in Spark's progress; no row values, no secrets."""

@@ -6,13 +6,14 @@ error ends the thread and is raised wherever somebody asks for rows.
 
 from __future__ import annotations
 
-import gc
 import logging
 import secrets
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
 from tenacity import RetryCallState, Retrying, retry_if_exception, wait_exponential, wait_random
 
 from informix_cdc.capture_client.change_batches import ChangeEncoder, TruncatePolicy
@@ -46,12 +47,18 @@ class CaptureThread:
     """
 
     def __init__(
-        self, options: SourceOptions, offset: StreamOffset, expected_commit: int | None = None
+        self,
+        options: SourceOptions,
+        offset: StreamOffset,
+        expected_commit: int | None = None,
+        check_schema: Callable[[pa.Schema], None] = lambda _: None,
     ) -> None:
         self.state = CaptureState()
         self._options = options
         self._offset = offset
         self._expected_commit = expected_commit
+        self._check_schema = check_schema
+        self._lost_at: float | None = None
         self._stop = threading.Event()
         self._private_folder: Path | None = None
         self._thread = threading.Thread(target=self._run, name="informix-cdc capture", daemon=True)
@@ -63,23 +70,33 @@ class CaptureThread:
     def stop(self) -> None:
         """Close the session and let go of the spool; safe to call twice."""
         self._stop.set()
+        self.state.stop()
         if self._thread.is_alive():
             self._thread.join(self._options.read_timeout_seconds + 2 * _STOP_MARGIN_SECONDS)
+        if not self._thread.is_alive():
+            self._let_go()
+
+    def _run(self) -> None:
+        try:
+            self._retrying()(self._capture_once)
+        except BaseException as reason:
+            self._fail(reason)
+            if not isinstance(reason, Exception):
+                raise
+        finally:
+            if self._stop.is_set():  # else the rows in the spool may still be asked for
+                self._let_go()
+
+    def _fail(self, reason: BaseException) -> None:
+        self.state.error = reason
+        self.state.notify()
+
+    def _let_go(self) -> None:
+        """Let the next writer in, and leave no private folder behind."""
         if self.state.spool is not None:
             self.state.spool.close()
         if self._private_folder is not None:
             remove_private_folder(self._private_folder)
-
-    def _run(self) -> None:
-        # What lives as long as the process need not be searched again whenever rows come and go.
-        gc.freeze()
-        try:
-            self._retrying()(self._capture_once)
-        except BaseException as reason:
-            self.state.error = reason
-            self.state.notify()
-            if not isinstance(reason, Exception):
-                raise
 
     def _retrying(self) -> Retrying:
         return Retrying(
@@ -98,8 +115,11 @@ class CaptureThread:
         return isinstance(reason, ConnectionLost) or (is_away and was_connected)
 
     def _is_given_up(self, _: RetryCallState) -> bool:
-        away = time.monotonic() - self.state.last_contact
-        return self._stop.is_set() or away > RECONNECT_SECONDS
+        """Count from the first failure after the last contact: silence before it is no failure."""
+        now = time.monotonic()
+        if self._lost_at is None or self.state.last_contact > self._lost_at:
+            self._lost_at = now
+        return self._stop.is_set() or now - self._lost_at > RECONNECT_SECONDS
 
     def _pause(self, seconds: float) -> None:
         self._stop.wait(seconds)
@@ -112,9 +132,13 @@ class CaptureThread:
     def _capture_once(self) -> None:
         with open_catalog(self._options) as catalog:
             source = describe_tables(self._options, catalog)
-            self.state.server_clock = catalog.clock()
-            self.state.target_position = catalog.current_position()
+            if not self.state.target_position:  # the first time, not when a connection was lost
+                self.state.server_clock = catalog.clock()
+                self.state.target_position = catalog.current_position()
         self._require_same_source(source)
+        self._check_schema(source.schema())
+        if self._stop.is_set():
+            return
         if self._offset.is_started and self.state.spool is None:
             self._open_spool(source, self._offset.stream, self._offset.position)
         spool = self.state.spool
@@ -130,6 +154,10 @@ class CaptureThread:
         pending = Pending(spool, lambda anchor: self._open_spool(source, "", anchor))
         try:
             capture(stream, encoder, pending, self.state, self._stop)
+        except BaseException as reason:
+            if not self._is_worth_retrying(reason):
+                self._fail(reason)  # at once: closing the session waits for the read in flight
+            raise
         finally:
             if not stream.stop(self._options.read_timeout_seconds + _STOP_MARGIN_SECONDS):
                 logger.warning("the server did not answer in time; the session is left to it")
@@ -141,7 +169,7 @@ class CaptureThread:
     def _expected(self) -> int | None:
         """Return the commit a replay must pass, unless the spool already holds it."""
         spool, expected = self.state.spool, self._expected_commit
-        return None if spool is None or expected is None or spool.end.commit >= expected else expected
+        return None if spool is None or expected is None or spool.mark.commit >= expected else expected
 
     def _require_same_source(self, source: SourceTables) -> None:
         spool = self.state.spool

@@ -34,7 +34,7 @@ _PASSWORD_KEYS = ("pwd", "password")
 
 def _integer(lowest: int, highest: int) -> Callable[[str], int]:
     def read(text: str) -> int:
-        if not text.strip().isdigit() or not lowest <= int(text) <= highest:
+        if not (text.isascii() and text.strip().isdigit()) or not lowest <= int(text) <= highest:
             raise ValueError(f"must be a whole number from {lowest} to {highest}")
         return int(text)
 
@@ -58,8 +58,11 @@ def _names(text: str) -> tuple[str, ...]:
 
 
 def _starting_position(text: str) -> str:
-    if text not in ("latest", "earliest"):
-        parse(text)
+    try:
+        if text not in ("latest", "earliest"):
+            parse(text)
+    except BadOption:
+        raise ValueError("must be latest, earliest, log:0xposition or one integer") from None
     return text
 
 
@@ -106,8 +109,8 @@ class SourceOptions:
         default="latest",
     )
     read_timeout_seconds: int = _option(
-        "How long the server waits for data before it says that there is none.",
-        _integer(1, 3600),
+        "How long the server waits for data before it says that there is none; a stop waits as long.",
+        _integer(1, 60),
         default=1,
     )
     max_records_per_read: int = _option(
@@ -154,7 +157,10 @@ class SourceOptions:
 
     def table_names(self) -> tuple[TableName, ...]:
         """Return the captured tables."""
-        return tuple(TableName.parse(text, self.database) for text in self.tables)
+        names = tuple(TableName.parse(text, self.database) for text in self.tables)
+        if len(set(names)) != len(names):
+            raise BadOption("option 'table' names a table twice.", option="table")
+        return names
 
     def connection(self, database: str, db_locale: str = "") -> ConnectionSettings:
         """Return where to connect for one of the server's databases."""
@@ -198,7 +204,7 @@ def _refuse_unknown(given: Mapping[str, str]) -> None:
 def _read(declared: Field[Any], given: Mapping[str, str]) -> object:
     name = option_name(declared)
     text = given.get(name.lower())
-    if text is None or (text == "" and declared.default is not MISSING):
+    if not text:
         if declared.default is MISSING:
             raise BadOption(f"option {name!r} is missing.", declared.metadata["doc"], option=name)
         return declared.default
@@ -246,13 +252,7 @@ def _with_password(options: SourceOptions, environment: Mapping[str, str]) -> So
     if options.password:
         return options
     if options.password_file:
-        try:
-            return replace(options, password=Path(options.password_file).read_text().strip())
-        except OSError as reason:
-            raise BadOption(
-                f"option 'passwordFile': {options.password_file} cannot be read: {reason.strerror}.",
-                option="passwordFile",
-            ) from None
+        return replace(options, password=_password_in(Path(options.password_file)))
     if password := environment.get(PASSWORD_VARIABLE, ""):
         return replace(options, password=password)
     raise BadOption(
@@ -260,3 +260,16 @@ def _with_password(options: SourceOptions, environment: Mapping[str, str]) -> So
         f"Set option passwordFile, or password, or the environment variable {PASSWORD_VARIABLE}.",
         option="password",
     )
+
+
+def _password_in(path: Path) -> str:
+    what = ""
+    try:
+        if password := path.read_text(encoding="utf-8").strip():
+            return password
+        what = "is empty"
+    except OSError as reason:
+        what = f"cannot be read: {reason.strerror}"
+    except UnicodeDecodeError:  # it would carry the file's content
+        what = "is not UTF-8 text"
+    raise BadOption(f"option 'passwordFile': {path} {what}.", option="passwordFile")

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from informix_cdc.checkpoints.segments import SegmentRange
 
-PARTITION_ROWS = 250_000
+PARTITION_ROWS = 500_000
 
 
 def share_out(ranges: Sequence[SegmentRange]) -> list[list[SegmentRange]]:

@@ -5,13 +5,18 @@ Rule: a folder whose process is gone is a left-over of a crash, and the next one
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
 import tempfile
+import time
 from pathlib import Path
 
+from informix_cdc.checkpoints.spool import is_locked
+
 _PREFIX = "informix-cdc-spool-"
+_SETTLING_SECONDS = 60.0  # a folder is made before its lock is taken
 _NAME = re.compile(rf"{_PREFIX}(\d+)-.*")
 
 
@@ -29,9 +34,18 @@ def remove_private_folder(folder: Path) -> None:
 def remove_left_overs(parent: Path) -> None:
     """Remove the private folders of dead processes."""
     for folder in parent.glob(f"{_PREFIX}*"):
-        found = _NAME.fullmatch(folder.name)
-        if found and folder.stat().st_uid == os.getuid() and not _is_alive(int(found[1])):
-            shutil.rmtree(folder, ignore_errors=True)
+        with contextlib.suppress(FileNotFoundError):  # somebody else cleans up as well
+            if _is_left_over(folder):
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_left_over(folder: Path) -> bool:
+    """Judge by process and lock: a process of another container has no number here, but a lock."""
+    found, facts = _NAME.fullmatch(folder.name), folder.stat()
+    if found is None or facts.st_uid != os.getuid():
+        return False
+    is_settled = time.time() - facts.st_mtime > _SETTLING_SECONDS
+    return is_settled and not _is_alive(int(found[1])) and not is_locked(folder)
 
 
 def _is_alive(process: int) -> bool:

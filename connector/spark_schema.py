@@ -25,6 +25,11 @@ def require_same(declared: StructType, schema: pa.Schema) -> None:
         BadOption: names the first column that differs.
     """
     wanted = to_arrow_schema(declared, timezone="UTC")
+    if len(wanted) > len(schema):
+        raise BadOption(
+            f"column {wanted.names[len(schema)]!r} of the declared schema is not in the table.",
+            "Leave .schema(...) away: the source takes it from the server's catalog.",
+        )
     for number, field in enumerate(schema):
         if number >= len(wanted) or not wanted.field(number).equals(field):
             given = str(wanted.field(number)) if number < len(wanted) else "missing"

@@ -7,11 +7,13 @@ process pickles a copy without the password; executors call only `read`.
 
 from __future__ import annotations
 
+import gc
 import signal
 import threading
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from types import FrameType
 from typing import Any
 
@@ -32,6 +34,7 @@ from informix_cdc.connector.capture_thread import CaptureThread
 from informix_cdc.connector.offsets import NOT_STARTED, StreamOffset
 from informix_cdc.connector.options import SourceOptions
 from informix_cdc.connector.partitions import share_out
+from informix_cdc.connector.spark_schema import require_same
 
 _ANCHOR_WAIT_SECONDS = 30.0  # Spark would run an empty batch if the first answer were "not started"
 _LONG_POLL_SECONDS = 0.2  # spares Spark its idle polling and answers at once when rows come
@@ -55,13 +58,15 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._capture: CaptureThread | None = None
         self._is_available_now = False
         self._final: Position | None = None
-        self._published_at = time.monotonic()
+        self._published_at = -RESTART_PUBLICATION_SECONDS  # due: the query may be restarted often
+        self._is_closed = False
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the password and the thread behind: whoever unpickles this only reads."""
         return {
             **self.__dict__,
             "_options": self._options.without_secrets(),
+            "_schema": StructType(),
             "_capture": None,
         }
 
@@ -127,10 +132,10 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _running(self, start: StreamOffset, expected_commit: int | None = None) -> CaptureThread:
         if self._capture is None:
-            _stop_on_sigterm()
-            self._capture = CaptureThread(self._options, start, expected_commit)
+            _settle_in_runner()
+            check = partial(require_same, self._schema)
+            self._capture = CaptureThread(self._options, start, expected_commit, check)
             self._capture.start()
-        self._capture.state.raise_error()
         spool = self._capture.state.spool
         if spool is not None and start.is_started:
             _require_same_stream(start, spool.stream, spool.source)
@@ -167,12 +172,11 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         now = time.monotonic()
         is_due = self._is_available_now or now - self._published_at > RESTART_PUBLICATION_SECONDS
         mark, end = spool.mark, spool.end
-        is_delivered = end.commit <= start.commit
-        if not (is_due and is_delivered and mark.restart > start.restart):
+        is_news = end.commit <= start.commit and mark.restart > start.restart
+        if self._is_closed or not (is_due and is_news):
             return None
-        if self._is_available_now and self._published_at == float("inf"):
-            return None  # the run's one closing pair is out: now it ends
-        self._published_at = float("inf") if self._is_available_now else now
+        self._is_closed = self._is_available_now  # one closing pair, then the run ends
+        self._published_at = now
         return mark
 
 
@@ -189,11 +193,14 @@ def _require_same_stream(start: StreamOffset, stream: str, source: str) -> None:
         )
 
 
-def _stop_on_sigterm() -> None:
+def _settle_in_runner() -> None:
     """Turn SIGTERM into an orderly exit: Spark usually kills the runner before it calls `stop`.
 
-    Spark sends the signal twice; the second one must not interrupt the closing of the session.
+    Spark sends the signal twice; the second one must not interrupt the closing of the session. What
+    the process has loaded by now lives as long as it does: the collector need not search it whenever
+    rows come and go (measured: a quarter more rows a second).
     """
+    gc.freeze()
     if threading.current_thread() is not threading.main_thread():
         return
 

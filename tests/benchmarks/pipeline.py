@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -48,6 +49,7 @@ def open_spool(folder: Path, *, durable: bool = False) -> Spool:
 
 def fill_spool(source: CapturedBytes, folder: Path, *, durable: bool = False) -> None:
     """Run the capture loop, its reading thread included, until every row is in the spool."""
+    gc.freeze()  # as the product does in the process that holds the capture
     spool = open_spool(folder, durable=durable)
     session: Any = _PreparedSession(source.reads)
     stream = ChangeStream(lambda: Begun(session, TransactionAssembler(START)), lambda: None)

@@ -46,7 +46,11 @@ REFUSED = [
     ("a table twice", {"table": "a.b,a.b"}, "each once"),
     ("no table", {"table": " , "}, "owner.table"),
     ("a table of another database", {"table": "shops:informix.orders"}, "not in database 'stores'"),
-    ("a position that is none", {"startingPosition": "yesterday"}, "not a position"),
+    ("a position that is none", {"startingPosition": "yesterday"}, "option 'startingPosition' must be"),
+    ("a digit that is no number", {"port": "\u00b2"}, "option 'port' must be"),
+    ("a table twice by two names", {"table": "a.b,stores:a.b"}, "names a table twice"),
+    ("an empty host", {"host": ""}, "option 'host' is missing"),
+    ("a timeout that would hold a stop back", {"readTimeoutSeconds": "3600"}, "from 1 to 60"),
     ("a password in the connection string", {"connectionString": "Pwd=abc"}, "passwordFile"),
     ("a contradiction", {"connectionString": "HOST=other"}, "says otherwise"),
     (
@@ -88,6 +92,17 @@ def test_a_password_comes_from_a_file_or_the_environment(tmp_path: Path) -> None
     assert parse(password="", passwordFile=str(secret)).password == "from-file"
     assert parse({"INFORMIX_CDC_PASSWORD": "from-env"}, password="").password == "from-env"
     assert parse({"INFORMIX_CDC_PASSWORD": "from-env"}).password == "s3cret"
+
+
+@pytest.mark.parametrize(("content", "says"), [(b" \n", "is empty"), (b"s\xe9cret", "is not UTF-8")])
+def test_a_password_file_without_a_password_is_refused_and_not_quoted(
+    content: bytes, says: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "secret"
+    path.write_bytes(content)
+    with pytest.raises(BadOption, match=says) as caught:
+        parse(password="", passwordFile=str(path))
+    assert b"cret" not in pickle.dumps(caught.value).replace(b"secret", b"")
 
 
 def test_the_password_is_in_no_repr_and_in_no_pickle_for_executors() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -15,9 +16,11 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable
 from pyspark.sql.types import StructType
 
 from informix_cdc.capture_client.emulator import EmulatedServer, ListeningServer
-from informix_cdc.capture_client.errors import BadOption, DataLoss, InformixCdcError
+from informix_cdc.capture_client.errors import AccessRefused, BadOption, DataLoss, InformixCdcError
 from informix_cdc.connector import stream_reader
 from informix_cdc.connector.options import SourceOptions
+from informix_cdc.connector.source_tables import look_up_tables
+from informix_cdc.connector.spark_schema import to_spark
 from informix_cdc.connector.stream_reader import InformixStreamReader
 from stores import ORDERS, PASSWORD, Workload, listening_stores, order_row, source_options
 
@@ -35,7 +38,12 @@ def served() -> Iterator[tuple[EmulatedServer, ListeningServer]]:
 @contextmanager
 def reader(port: int, **changes: str) -> Iterator[InformixStreamReader]:
     """A reader as a new process of Spark's would have it."""
-    made = InformixStreamReader(SourceOptions.parse(source_options(port, **changes)), StructType())
+    options = SourceOptions.parse(source_options(port, **changes))
+    try:
+        schema = to_spark(look_up_tables(options).schema())
+    except AccessRefused:  # a test that does not get as far as a connection
+        schema = StructType()
+    made = InformixStreamReader(options, schema)
     try:
         yield made
     finally:
@@ -420,3 +428,177 @@ def test_a_workload_arrives_in_order_over_restarts_at_every_batch(wait_to_fill: 
         (r["_change_type"], (r["order_num"], r["customer_num"], r["note"], r["amount"])) for r in rows
     ]
     assert got == work.changes()
+
+
+def quiet_pair(made: InformixStreamReader, server: EmulatedServer, start: Offset) -> Offset:
+    """Let a transaction without captured rows go by, and return the pair that it moves."""
+    server.begin().commit()
+    return next_offset(made, start)
+
+
+def test_a_planned_quiet_pair_is_no_loss_after_a_reconnect(
+    served: tuple[EmulatedServer, ListeningServer],
+) -> None:
+    server, listening = served
+    with reader(listening.port) as first:
+        anchor = anchor_of(first)
+        end = quiet_pair(first, server, anchor)
+    with reader(listening.port) as second:
+        assert rows_of(second, anchor, end) == []
+        listening.disconnect_all()
+        rows, _ = drained(second, end, insert(server, 1))
+    assert numbers(rows) == [1]
+
+
+def test_a_planned_quiet_pair_is_no_loss_when_the_kept_spool_is_beyond_it(
+    served: tuple[EmulatedServer, ListeningServer], tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stream_reader, "RESTART_PUBLICATION_SECONDS", 0.1)
+    server, listening = served
+    with reader(listening.port, spoolPath=str(tmp_path)) as first:
+        anchor = anchor_of(first)
+        _, middle = drained(first, anchor, insert(server, 1))
+        end = quiet_pair(first, server, middle)
+        quiet_pair(first, server, end)
+        first.commit(middle)
+    with reader(listening.port, spoolPath=str(tmp_path)) as second:
+        assert rows_of(second, middle, end) == []
+        rows, _ = drained(second, end, insert(server, 2))
+    assert numbers(rows) == [2]
+
+
+def test_available_now_takes_all_that_was_committed_before_it_under_load(
+    served: tuple[EmulatedServer, ListeningServer],
+) -> None:
+    server, listening = served
+    with reader(listening.port) as first:
+        anchor = anchor_of(first)
+    before = [insert(server, number) for number in range(300)][-1]
+    stop = threading.Event()
+    writer = threading.Thread(
+        target=lambda: [(insert(server, 999), time.sleep(0.002)) for _ in iter(stop.is_set, True)]
+    )
+    writer.start()
+    try:
+        with reader(listening.port, maxRecordsPerRead="20") as made:
+            made.prepareForTriggerAvailableNow()
+            end = made.latestOffset(anchor, LIMIT)
+    finally:
+        stop.set()
+        writer.join()
+    assert end["commit"] >= before
+
+
+def test_available_now_ends_beside_an_open_transaction_and_foreign_load(
+    served: tuple[EmulatedServer, ListeningServer],
+) -> None:
+    server, listening = served
+    with reader(listening.port) as first:
+        anchor = anchor_of(first)
+    server.begin()
+    stop = threading.Event()
+    writer = threading.Thread(
+        target=lambda: [(server.begin().commit(), time.sleep(0.05)) for _ in iter(stop.is_set, True)]
+    )
+    writer.start()
+    try:
+        with reader(listening.port) as made:
+            made.prepareForTriggerAvailableNow()
+            begun = time.monotonic()
+            made.latestOffset(anchor, LIMIT)
+            assert time.monotonic() - begun < 10
+    finally:
+        stop.set()
+        writer.join()
+
+
+def test_a_restart_position_beyond_the_log_is_loss_not_silence(
+    served: tuple[EmulatedServer, ListeningServer],
+) -> None:
+    _, listening = served
+    with reader(listening.port) as first:
+        anchor = anchor_of(first)
+    beyond = {
+        **anchor,
+        "commit": anchor["commit"] + (5 << 32),
+        "restart": anchor["restart"] + (5 << 32),
+    }
+    with reader(listening.port) as second:
+        error = failure_of(lambda: next_offset(second, beyond))
+    assert isinstance(error, DataLoss)
+    assert "the server's log ends at" in str(error)
+
+
+def test_rows_before_a_transaction_that_cannot_be_delivered_are_still_delivered(
+    served: tuple[EmulatedServer, ListeningServer],
+) -> None:
+    server, listening = served
+    with reader(listening.port) as made:
+        anchor = anchor_of(made)
+        first = insert(server, 1)
+        with server.transaction() as transaction:
+            transaction.truncate(ORDERS)
+        rows, end = drained(made, anchor, first)
+        assert numbers(rows) == [1]
+        error = failure_of(lambda: next_offset(made, end))
+        assert numbers(rows_of(made, anchor, end)) == [1]
+    assert "was truncated" in str(error)
+
+
+def test_an_error_is_told_before_the_read_in_flight_ends(
+    served: tuple[EmulatedServer, ListeningServer],
+) -> None:
+    server, listening = served
+    with reader(listening.port, readTimeoutSeconds="6") as made:
+        offset = made.initialOffset()
+        threading.Timer(1, insert, [server, 1]).start()
+        anchor = made.latestOffset(offset, LIMIT)
+        with server.transaction() as transaction:
+            transaction.truncate(ORDERS)
+        begun = time.monotonic()
+        failure_of(lambda: [next_offset(made, anchor), next_offset(made, anchor)])
+        assert time.monotonic() - begun < 5
+
+
+def test_a_declared_schema_that_is_not_the_tables_is_refused(
+    served: tuple[EmulatedServer, ListeningServer],
+) -> None:
+    options = SourceOptions.parse(source_options(served[1].port))
+    made = InformixStreamReader(options, StructType().add("nonsense", "integer"))
+    try:
+        error = failure_of(lambda: anchor_of(made))
+    finally:
+        made.stop()
+    assert isinstance(error, BadOption)
+    assert "declared schema" in str(error)
+
+
+def test_a_spool_that_cannot_be_written_is_named_with_its_folder(
+    served: tuple[EmulatedServer, ListeningServer], tmp_path: Any
+) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with reader(served[1].port, spoolPath=str(tmp_path / "file")) as made:
+        error = failure_of(lambda: anchor_of(made))
+    assert f"the spool {tmp_path}/file" in str(error)
+
+
+def test_a_stop_lets_nobody_wait_for_ever(served: tuple[EmulatedServer, ListeningServer]) -> None:
+    with reader(served[1].port) as made:
+        anchor = anchor_of(made)
+        threading.Timer(0.5, made.stop).start()
+        error = failure_of(lambda: made.partitions(anchor, {**anchor, "commit": anchor["commit"] + 9}))
+    assert "stopped" in str(error)
+
+
+def test_a_silent_hour_does_not_count_against_the_time_for_reconnecting(
+    served: tuple[EmulatedServer, ListeningServer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("informix_cdc.connector.capture_thread.RECONNECT_SECONDS", 2.0)
+    server, listening = served
+    with reader(listening.port, readTimeoutSeconds="6") as made:
+        threading.Timer(1, insert, [server, 1]).start()
+        anchor = made.latestOffset(made.initialOffset(), LIMIT)
+        time.sleep(3)
+        listening.disconnect_all()
+        rows, _ = drained(made, anchor, insert(server, 2))
+    assert 2 in numbers(rows)

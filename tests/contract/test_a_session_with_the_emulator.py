@@ -8,6 +8,8 @@ from contextlib import closing
 from dataclasses import replace
 
 import pytest
+
+from contract.conftest import Connect
 from informix_cdc.capture_client import statements
 from informix_cdc.capture_client.emulator import EmulatedServer, ListeningServer
 from informix_cdc.capture_client.emulator_transport import EmulatorTransport
@@ -18,8 +20,6 @@ from informix_cdc.capture_client.errors import (
     ServerRefused,
 )
 from informix_cdc.capture_client.transport import ConnectionSettings, Transport
-
-from contract.conftest import Connect
 
 TABLE = "stores:informix.orders"
 ROWS = 300

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from informix_cdc.capture_client.errors import AccessRefused, BadOption
 from informix_cdc.capture_client.odbc_api import (
     OdbcApi,

@@ -6,12 +6,12 @@ import ctypes
 from typing import Any
 
 import pytest
-from informix_cdc.capture_client.errors import BadOption, ServerRefused
-from informix_cdc.capture_client.odbc_api import OdbcApi
-from informix_cdc.capture_client.transport import Transport
 
 from contract.conftest import Connect
 from contract.scripted_server import STREAM
+from informix_cdc.capture_client.errors import BadOption, ServerRefused
+from informix_cdc.capture_client.odbc_api import OdbcApi
+from informix_cdc.capture_client.transport import Transport
 
 
 @pytest.fixture(params=["narrow", "wide"])
@@ -52,7 +52,7 @@ def test_the_length_is_zero_before_each_read(
     # a driver that stores 4 bytes of it leaves the other four as they were
     real, indicators, before = OdbcApi.call, {}, []
 
-    def watched(api: OdbcApi, name: str, *arguments: Any) -> int:  # noqa: ANN401
+    def watched(api: OdbcApi, name: str, *arguments: Any) -> int:
         if name == "SQLBindParameter" and arguments[1] == 2:
             indicators[arguments[0].value] = ctypes.c_ssize_t.from_address(arguments[-1])
         if name == "SQLExecDirect":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 
 import pytest
+
 from informix_cdc.capture_client.errors import (
     AccessRefused,
     BadOption,

@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from informix_cdc.capture_client.transport import ConnectionSettings
-from odbc_driver.build import Drivers
 
 from contract.scripted_server import LONG_TEXT, PASSWORD, STREAM, ScriptedServer
+from informix_cdc.capture_client.transport import ConnectionSettings
+from odbc_driver.build import Drivers
 
 DRIVER_MANAGER = "libodbc.so.2"
 
@@ -86,7 +86,7 @@ def _settings(server: ScriptedServer, extra: str, **changes: str) -> ConnectionS
 
 def _in_a_child(
     settings: ConnectionSettings, folder: Path, *, size: int = 4_096, errors: bool = False
-) -> Any:  # noqa: ANN401 - whatever the child says, in JSON
+) -> Any:
     said = json.dumps({"settings": asdict(settings), "size": size, "errors": errors})
     environment = os.environ | {"ODBCSYSINI": str(folder), "ODBCINI": str(folder / "odbc.ini")}
     done = subprocess.run(

@@ -3,9 +3,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import pytest
-from informix_cdc.capture_client.emulator import EmulatedServer, ListeningServer
 
 from emulator.raw_client import RawClient
+from informix_cdc.capture_client.emulator import EmulatedServer, ListeningServer
 
 ORDERS = "stores:informix.orders"
 NOW = 1_700_000_000

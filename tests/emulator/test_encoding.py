@@ -6,6 +6,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
+
 from informix_cdc.capture_client.emulator.column_list import parse_column_list
 from informix_cdc.capture_client.emulator.decimals import fixed_point
 from informix_cdc.capture_client.emulator.tables import Capture, Table, make_table

@@ -4,10 +4,10 @@ import time
 from collections.abc import Callable
 
 import pytest
-from informix_cdc.capture_client.emulator import EmulatedServer, ListeningServer
 
 from emulator.conftest import ORDERS
 from emulator.raw_client import RawClient, Refused
+from informix_cdc.capture_client.emulator import EmulatedServer, ListeningServer
 
 Connect = Callable[..., RawClient]
 CODES = {

@@ -3,10 +3,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from informix_cdc.capture_client.emulator import EmulatedServer
 
 from emulator.conftest import NOW, ORDERS
 from emulator.raw_client import RawClient, Refused
+from informix_cdc.capture_client.emulator import EmulatedServer
 
 Connect = Callable[..., RawClient]
 

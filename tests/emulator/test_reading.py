@@ -5,10 +5,10 @@ import time
 from collections.abc import Callable
 
 import pytest
-from informix_cdc.capture_client.emulator import EmulatedServer, LongTransactionError
 
 from emulator.conftest import NOW, ORDERS, make_server
 from emulator.raw_client import RawClient, Record, Refused, read_message, split
+from informix_cdc.capture_client.emulator import EmulatedServer, LongTransactionError
 
 Connect = Callable[..., RawClient]
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable
 
-from informix_cdc.capture_client.emulator import EmulatedServer
-
 from emulator.raw_client import RawClient
+from informix_cdc.capture_client.emulator import EmulatedServer
 
 MOMENT = datetime.datetime(2008, 10, 23, 19, 1, 51, tzinfo=datetime.UTC).timestamp()
 LOG_47 = 47 << 32

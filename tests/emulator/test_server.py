@@ -6,11 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from informix_cdc.capture_client import emulator as emulator_package
-from informix_cdc.capture_client.emulator import EmulatedServer, ListeningServer
 
 from emulator.conftest import ORDERS, make_server
 from emulator.raw_client import RawClient, Refused
+from informix_cdc.capture_client import emulator as emulator_package
+from informix_cdc.capture_client.emulator import EmulatedServer, ListeningServer
 
 
 @pytest.mark.parametrize(
