@@ -1,0 +1,16 @@
+"""A served emulator for the tests of this folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from connector.driving import Served
+from stores import listening_stores
+
+
+@pytest.fixture
+def served() -> Iterator[Served]:
+    with listening_stores() as (server, listening):
+        yield server, listening
