@@ -178,9 +178,10 @@ class ChangeEncoder:
         if not mine.any():
             return [pa.nulls(len(mine), field.type) for field in expected]
         decoder = self._decoder(table_id, changes)
-        decoded = decoder.decode(*_payloads(changes.only(mine), decoder))
+        all_mine = bool(mine.all())
+        decoded = decoder.decode(*_payloads(changes if all_mine else changes.only(mine), decoder))
         columns = [decoded.column(name) for name in expected.names]
-        if mine.all():
+        if all_mine:
             return columns
         places = pa.array(np.cumsum(mine) - 1, mask=~mine)
         return [column.take(places) for column in columns]

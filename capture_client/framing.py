@@ -118,8 +118,9 @@ def gather(data: bytes, layout: np.dtype, starts: Integers) -> NDArray[np.void]:
     if len(starts) == 0:
         return np.empty(0, layout)
     places = len(data) - layout.itemsize + 1
-    everywhere = np.ndarray((places,), layout, data, 0, (1,))
-    return everywhere[starts]
+    # As plain bytes, then viewed: picking structured values copies them field by field.
+    everywhere = np.ndarray((places,), f"V{layout.itemsize}", data, 0, (1,))
+    return everywhere[starts].view(layout)
 
 
 def _with_headers(data: bytes, origin: int, starts: list[int]) -> RawRecords:
