@@ -75,21 +75,22 @@ class RecordCutter:
         return _with_headers(data[:end], origin, starts) if starts else None
 
     def _cut(self, data: bytes) -> tuple[list[int], int]:
+        """Return where whole records start, and where the last of them ends."""
         starts: list[int] = []
-        at, end, unpack = 0, len(data), _SIZES.unpack_from
-        needed = COMMON_HEADER_BYTES
-        while end - at >= COMMON_HEADER_BYTES:
+        at, end, unpack, found = 0, len(data), _SIZES.unpack_from, starts.append
+        least, most, most_payload = COMMON_HEADER_BYTES, MAX_HEADER_BYTES, MAX_PAYLOAD_BYTES
+        self._needed = least
+        while end - at >= least:
             header, payload = unpack(data, at)
-            if not (COMMON_HEADER_BYTES <= header <= MAX_HEADER_BYTES and payload <= MAX_PAYLOAD_BYTES):
+            if not least <= header <= most or payload > most_payload:
                 raise _impossible_sizes(header, payload, self._origin + at)
-            size = header + payload
-            if end - at < size:
+            after = at + header + payload
+            if after > end:
                 _require_scheme(_SCHEME.unpack_from(data, at + _SCHEME_PLACE)[0], self._origin + at)
-                needed = size
+                self._needed = after - at
                 break
-            starts.append(at)
-            at += size
-        self._needed = needed
+            found(at)
+            at = after
         return starts, at
 
 
