@@ -236,6 +236,11 @@ def first_start(*unseen: int, clock: int = 0) -> TransactionAssembler:
     return TransactionAssembler(None, unseen=frozenset(unseen), server_clock=clock)
 
 
+def test_no_pair_lies_below_the_floor_whatever_a_timeout_says() -> None:
+    assembler = TransactionAssembler(None, floor=4096)
+    assert feed(assembler, timeout(0)) == [Passed(Position(4096, 4096), is_timeout=False)]
+
+
 def test_the_anchor_is_the_first_timeout() -> None:
     assembler = first_start(clock=5000)
     assert feed(assembler, b(1), row(2), c(3), rollback(4, 9)) == []
