@@ -178,11 +178,6 @@ class TransactionAssembler:
         return len(self._open)
 
     @property
-    def lowest_open(self) -> int | None:
-        """The lowest BEGINTX sequence number of the transactions now open."""
-        return self._lowest_open()
-
-    @property
     def open_transactions(self) -> dict[int, int]:
         """The BEGINTX sequence number of every transaction now open, by its id."""
         return {key: open_.begin.sequence_number for key, open_ in self._open.items()}
@@ -296,14 +291,15 @@ class TransactionAssembler:
         return Passed(self._position, is_timeout=False)
 
     def _form_pair(self, commit: int, passed: int) -> None:
-        former, lowest_open = self._position, self._lowest_open()
+        former, lowest_open = self._position, self.lowest_open()
         self._position = Position(
             max(former.commit, commit),
             max(former.restart, passed if lowest_open is None else lowest_open),  # never moves back
             tuple(sorted(self._unseen)),
         )
 
-    def _lowest_open(self) -> int | None:
+    def lowest_open(self) -> int | None:
+        """Return the lowest BEGINTX sequence number of the transactions now open."""
         while self._begins:
             sequence_number, key = self._begins[0]
             open_ = self._open.get(key)

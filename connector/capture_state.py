@@ -66,7 +66,7 @@ class CaptureState:
             return
         self.last_contact = time.monotonic()
         self.open_transactions = assembler.open_count
-        self.oldest_open_begin = assembler.lowest_open
+        self.oldest_open_begin = assembler.lowest_open()
         self.is_caught_up |= catches_up
         self._log_what_is_left_out()
         if events:

@@ -175,4 +175,3 @@ _TABLES: dict[tuple[str, str], Callable[[EmulatedServer, Database], Iterator[Row
     ("", "syscolumns"): _columns,
     ("", "sysfragments"): _fragments,
 }
-COLUMNS_OF_EMPTY_TABLES = {"sysfragments": ("tabid", "partn", "fragtype")}
