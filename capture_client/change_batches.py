@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from informix_cdc.capture_client.arrow_arrays import booleans, fixed_width, pick, ragged_places
 from informix_cdc.capture_client.catalog import Table
-from informix_cdc.capture_client.column_types import TextRules
+from informix_cdc.capture_client.decode_rules import DecodeRules
 from informix_cdc.capture_client.errors import DataLoss, ProtocolViolation
 from informix_cdc.capture_client.framing import Integers, gather
 from informix_cdc.capture_client.positions import show
@@ -69,15 +69,15 @@ class ChangeEncoder:
     """Encodes transactions of a fixed list of tables; a table's id is its place in the list."""
 
     def __init__(
-        self, tables: Sequence[Table], text: TextRules, truncate: TruncatePolicy = "fail"
+        self, tables: Sequence[Table], rules: DecodeRules, truncate: TruncatePolicy = "fail"
     ) -> None:
-        self.schema = row_schema(tables, text)
+        self.schema = row_schema(tables, rules)
         self.ignored_truncates = 0
         self._tables = tuple(tables)
         self._table_names = pa.array([str(table.name) for table in tables])
-        self._expected = [table_schema(table, text) for table in tables]
+        self._expected = [table_schema(table, rules) for table in tables]
         self._decoders: dict[int, TableDecoder] = {}
-        self._text = text
+        self._rules = rules
         self._truncate = truncate
 
     def announce(self, announced: TableSchema) -> None:
@@ -88,7 +88,7 @@ class ChangeEncoder:
         """
         known = 0 <= announced.table_id < len(self._tables)
         name = str(self._tables[announced.table_id].name) if known else f"number {announced.table_id}"
-        decoder = TableDecoder(announced.columns, name, self._text)
+        decoder = TableDecoder(announced.columns, name, self._rules)
         if not known or not _same_columns(decoder.schema, self._expected[announced.table_id]):
             raise ProtocolViolation(
                 f"the server announces table {name} with other columns than its catalog:"

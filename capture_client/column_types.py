@@ -27,20 +27,13 @@ from informix_cdc.capture_client.datetimes import (
     decode_months,
     decode_timestamp,
 )
+from informix_cdc.capture_client.decode_rules import DecodeRules
 from informix_cdc.capture_client.errors import UnsupportedColumn
 from informix_cdc.capture_client.framing import Integers
 from informix_cdc.capture_client.packed_decimal import Bytes, decode_decimal, decode_floating
 from informix_cdc.capture_client.text import decode_char, decode_lvarchar, decode_varchar
 
 Raw = NDArray[Any]
-
-
-@dataclass(frozen=True, slots=True)
-class TextRules:
-    """How character data is read: Python codec, and whether CHAR keeps its trailing blanks."""
-
-    codec: str = "utf-8"
-    keep_blanks: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,10 +123,10 @@ def _decimal(precision: int, scale: int | None) -> FixedType:
     return _bytes_type(width, pa.decimal128(precision, scale), decode)
 
 
-def _char(width: int, text: TextRules) -> FixedType:
+def _char(width: int, rules: DecodeRules) -> FixedType:
     if not 1 <= width <= 32_767:
         raise ValueError(f"width {width} is out of range")
-    decode = partial(decode_char, codec=text.codec, keep_blanks=text.keep_blanks)
+    decode = partial(decode_char, codec=rules.codec, keep_blanks=rules.keep_blanks)
     return _bytes_type(width, pa.string(), decode)
 
 
@@ -169,15 +162,15 @@ def _qualifier(kind: str, first: str, lead: str | None, last: str, end: str | No
     return Qualifier(first, last, leading, fraction)
 
 
-Make = Callable[[tuple[int, ...], TextRules], ColumnType]
+Make = Callable[[tuple[int, ...], DecodeRules], ColumnType]
 
 
 def _plain(made: ColumnType) -> Make:
-    return lambda arguments, text: made
+    return lambda arguments, rules: made
 
 
 def _variable(decode: Callable[..., pa.Array]) -> Make:
-    return lambda arguments, text: VariableType(pa.string(), partial(decode, codec=text.codec))
+    return lambda arguments, rules: VariableType(pa.string(), partial(decode, codec=rules.codec))
 
 
 _INT32 = _integer(">i4", pa.int32())
@@ -205,9 +198,9 @@ _TYPES: dict[str, Make] = {
     "money": lambda arguments, _: _decimal((*arguments, 16)[0], (*arguments[1:], 2)[0]),
     "date": _plain(_DATE),
     "boolean": _plain(_bytes_type(2, pa.bool_(), _decode_boolean)),
-    "char": lambda arguments, text: _char((*arguments, 1)[0], text),
-    "character": lambda arguments, text: _char((*arguments, 1)[0], text),
-    "nchar": lambda arguments, text: _char((*arguments, 1)[0], text),
+    "char": lambda arguments, rules: _char((*arguments, 1)[0], rules),
+    "character": lambda arguments, rules: _char((*arguments, 1)[0], rules),
+    "nchar": lambda arguments, rules: _char((*arguments, 1)[0], rules),
     "varchar": _variable(decode_varchar),
     "nvarchar": _variable(decode_varchar),
     "lvarchar": _variable(decode_lvarchar),
@@ -215,7 +208,7 @@ _TYPES: dict[str, Make] = {
 _QUALIFIED_TYPES = {"datetime": _datetime, "interval": _interval}
 
 
-def compile_type(column: Column, table: str, text: TextRules) -> ColumnType:
+def compile_type(column: Column, table: str, rules: DecodeRules) -> ColumnType:
     """Return how a column reads from a row.
 
     Raises:
@@ -226,7 +219,7 @@ def compile_type(column: Column, table: str, text: TextRules) -> ColumnType:
             return _QUALIFIED_TYPES[found[1]](_qualifier(*found.groups()))
         if (found := _TYPE.fullmatch(column.type_text)) and found[1] in _TYPES:
             arguments = tuple(int(part) for part in found.groups()[1:] if part is not None)
-            return _TYPES[found[1]](arguments, text)
+            return _TYPES[found[1]](arguments, rules)
     except ValueError as reason:
         raise _unsupported(column, table, f": {reason}") from None
     raise _unsupported(column, table, "")

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from informix_cdc.capture_client.catalog import Table
-from informix_cdc.capture_client.column_types import TextRules, compile_type
+from informix_cdc.capture_client.column_types import compile_type
+from informix_cdc.capture_client.decode_rules import DecodeRules
 from informix_cdc.capture_client.errors import BadOption
 
 _INSTANT = pa.timestamp("us", "UTC")
@@ -33,7 +34,7 @@ METADATA = pa.schema(
 )
 
 
-def table_schema(table: Table, text: TextRules) -> pa.Schema:
+def table_schema(table: Table, rules: DecodeRules) -> pa.Schema:
     """Return a table's columns in table order.
 
     Raises:
@@ -41,7 +42,7 @@ def table_schema(table: Table, text: TextRules) -> pa.Schema:
     """
     name = str(table.name)
     return pa.schema(
-        [(column.name, compile_type(column, name, text).arrow_type) for column in table.columns]
+        [(column.name, compile_type(column, name, rules).arrow_type) for column in table.columns]
     )
 
 
@@ -53,14 +54,14 @@ def struct_names(tables: Sequence[Table]) -> list[str]:
     ]
 
 
-def row_schema(tables: Sequence[Table], text: TextRules) -> pa.Schema:
+def row_schema(tables: Sequence[Table], rules: DecodeRules) -> pa.Schema:
     """Return the schema of delivered rows: flat for one table, one struct per table for several.
 
     Raises:
         BadOption: a column has the name of a metadata column.
         UnsupportedColumn: a column's type cannot be carried.
     """
-    schemas = [table_schema(table, text) for table in tables]
+    schemas = [table_schema(table, rules) for table in tables]
     if len(tables) == 1:
         data = list(schemas[0])
     else:

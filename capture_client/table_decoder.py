@@ -17,11 +17,11 @@ import pyarrow as pa
 from informix_cdc.capture_client.arrow_arrays import BadValue
 from informix_cdc.capture_client.column_types import (
     FixedType,
-    TextRules,
     VariableType,
     compile_type,
 )
 from informix_cdc.capture_client.columns import parse_columns
+from informix_cdc.capture_client.decode_rules import DecodeRules
 from informix_cdc.capture_client.errors import ProtocolViolation
 from informix_cdc.capture_client.framing import MAX_PAYLOAD_BYTES, Integers, gather
 from informix_cdc.capture_client.packed_decimal import Bytes
@@ -43,15 +43,15 @@ class TableDecoder:
     Args:
         columns: the column list text of a TABSCHEMA record.
         table: the table's name, for error texts.
-        text: how character data is read.
+        rules: what columns become where there is a choice.
 
     Raises:
         UnsupportedColumn: a column's type cannot be carried.
     """
 
-    def __init__(self, columns: str, table: str = "?", text: TextRules = TextRules()) -> None:  # noqa: B008 - frozen
+    def __init__(self, columns: str, table: str = "?", rules: DecodeRules = DecodeRules()) -> None:  # noqa: B008 - frozen
         self.table = table
-        named = [(column.name, compile_type(column, table, text)) for column in parse_columns(columns)]
+        named = [(column.name, compile_type(column, table, rules)) for column in parse_columns(columns)]
         self._fixed = [(name, kind) for name, kind in named if isinstance(kind, FixedType)]
         self._variable = [(name, kind) for name, kind in named if isinstance(kind, VariableType)]
         fixed_first = [name for name, _ in (*self._fixed, *self._variable)]

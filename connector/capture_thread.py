@@ -150,7 +150,7 @@ class CaptureThread:
             self.state.counters,
         )
         stream = ChangeStream(start.begin, start.close)
-        encoder = ChangeEncoder(source.tables, source.text, self._truncate_policy())
+        encoder = ChangeEncoder(source.tables, source.rules, self._truncate_policy())
         pending = Pending(spool, lambda anchor: self._open_spool(source, "", anchor))
         try:
             capture(stream, encoder, pending, self.state, self._stop)

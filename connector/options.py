@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from informix_cdc.capture_client.catalog import TableName
+from informix_cdc.capture_client.decode_rules import DecodeRules
 from informix_cdc.capture_client.errors import BadOption
 from informix_cdc.capture_client.positions import parse
 from informix_cdc.capture_client.transport import ConnectionSettings
@@ -30,6 +32,7 @@ _CONNECTION_KEYS = {
     "client_locale": "clientLocale",
 }
 _PASSWORD_KEYS = ("pwd", "password")
+_MOST_DIGITS = 38  # of a Spark DECIMAL
 
 
 def _integer(lowest: int, highest: int) -> Callable[[str], int]:
@@ -48,6 +51,22 @@ def _one_of(*choices: str) -> Callable[[str], str]:
         return text
 
     return read
+
+
+def _flag(text: str) -> bool:
+    return _one_of("true", "false")(text.lower()) == "true"
+
+
+_FLOATING = re.compile(r"decimal\(38,\s*(\d+)\)")
+
+
+def _floating_decimal(text: str) -> str | int:
+    if text in ("string", "double"):
+        return text
+    found = _FLOATING.fullmatch(text)
+    if not found or int(found[1]) > _MOST_DIGITS:
+        raise ValueError("must be string, double or decimal(38,n) with n from 0 to 38")
+    return int(found[1])
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -133,6 +152,24 @@ class SourceOptions:
         _one_of("fail", "emit", "ignore"),
         default="fail",
     )
+    floating_decimal: str | int = _option(
+        "What DECIMAL(p) without a scale becomes: string (exact), double, or decimal(38,n).",
+        _floating_decimal,
+        default="string",
+    )
+    intervals: str = _option(
+        "typed (months as INT, else INTERVAL DAY TO SECOND), or string as Informix prints them.",
+        _one_of("typed", "string"),
+        default="typed",
+    )
+    trailing_blanks: str = _option(
+        "cut or keep those of CHAR and NCHAR.", _one_of("cut", "keep"), default="cut"
+    )
+    bad_characters: str = _option(
+        "What bytes do that are not valid in the database's code set: fail, or replace by U+FFFD.",
+        _one_of("fail", "replace"),
+        default="fail",
+    )
 
     @classmethod
     def parse(
@@ -161,6 +198,16 @@ class SourceOptions:
         if len(set(names)) != len(names):
             raise BadOption("option 'table' names a table twice.", option="table")
         return names
+
+    def decode_rules(self, codec: str) -> DecodeRules:
+        """Return what columns become where there is a choice."""
+        return DecodeRules(
+            codec=codec,
+            keep_blanks=self.trailing_blanks == "keep",
+            bad_characters=cast("Any", self.bad_characters),
+            floating_decimal=cast("Any", self.floating_decimal),
+            intervals=cast("Any", self.intervals),
+        )
 
     def connection(self, database: str, db_locale: str = "") -> ConnectionSettings:
         """Return where to connect for one of the server's databases."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from informix_cdc.capture_client.catalog import Catalog, Table, source_digest
-from informix_cdc.capture_client.column_types import TextRules
+from informix_cdc.capture_client.decode_rules import DecodeRules
 from informix_cdc.capture_client.locales import codec_of
 from informix_cdc.capture_client.row_shape import row_schema
 from informix_cdc.connector.connections import open_catalog
@@ -19,20 +19,16 @@ from informix_cdc.connector.options import SourceOptions
 
 @dataclass(frozen=True, slots=True)
 class SourceTables:
-    """The captured tables, how their text reads, and the digest their positions belong to."""
+    """The captured tables, how their values read, and the digest their positions belong to."""
 
     tables: tuple[Table, ...]
     db_locale: str
+    rules: DecodeRules
     source: str
-
-    @property
-    def text(self) -> TextRules:
-        """How character columns are decoded."""
-        return TextRules(codec_of(self.db_locale))
 
     def schema(self) -> pa.Schema:
         """Return the schema of delivered rows."""
-        return row_schema(self.tables, self.text)
+        return row_schema(self.tables, self.rules)
 
 
 def describe_tables(options: SourceOptions, catalog: Catalog) -> SourceTables:
@@ -44,9 +40,11 @@ def describe_tables(options: SourceOptions, catalog: Catalog) -> SourceTables:
     """
     catalog.require_logged_database()
     tables = tuple(catalog.table(name) for name in options.table_names())
+    db_locale = options.db_locale or catalog.database_locale()
     found = SourceTables(
         tables,
-        options.db_locale or catalog.database_locale(),
+        db_locale,
+        options.decode_rules(codec_of(db_locale)),
         source_digest(catalog.server_name(), tables),
     )
     found.schema()

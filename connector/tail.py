@@ -64,7 +64,7 @@ def _follow(
     stream: ChangeStream, source: SourceTables, figures: TailFigures, on_ready: Callable[[], None]
 ) -> Generator[list[DeliveredChange], None, None]:
     # A TRUNCATE ends a Spark query unless its user says otherwise; who only looks wants to see it.
-    encoder = ChangeEncoder(source.tables, source.text, "emit")
+    encoder = ChangeEncoder(source.tables, source.rules, "emit")
     structs = structs_of(source.tables)
     is_ready = False
     while True:

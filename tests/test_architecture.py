@@ -28,8 +28,8 @@ OWNER = {
 # Pure: bytes and values in, values out.
 PURE = {
     "framing", "records", "transactions", "columns", "column_types", "catalog_types", "arrow_arrays",
-    "packed_decimal", "datetimes", "text", "locales", "table_decoder", "change_batches", "row_shape",
-    "positions", "statements", "errors",
+    "packed_decimal", "datetimes", "text", "locales", "decode_rules", "table_decoder",
+    "change_batches", "row_shape", "positions", "statements", "errors",
 }  # fmt: skip
 IMPURE = {"os", "socket", "time", "logging", "pathlib", "threading", "subprocess"}
 

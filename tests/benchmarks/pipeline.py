@@ -13,7 +13,7 @@ from typing import Any
 from benchmarks.workload import CapturedBytes, catalog_table
 from informix_cdc.capture_client.change_batches import ChangeEncoder
 from informix_cdc.capture_client.change_stream import Begun, ChangeStream
-from informix_cdc.capture_client.column_types import TextRules
+from informix_cdc.capture_client.decode_rules import DecodeRules
 from informix_cdc.capture_client.framing import RecordCutter
 from informix_cdc.capture_client.positions import Position
 from informix_cdc.capture_client.records import Kind, TableSchema, parse_block
@@ -35,7 +35,7 @@ def events_of(reads: Sequence[bytes]) -> Iterator[Event]:
 
 def prepared(source: CapturedBytes) -> tuple[ChangeEncoder, TableSchema, list[Transaction]]:
     """Return an encoder that knows the table, what announced it, and all transactions."""
-    encoder = ChangeEncoder([catalog_table()], TextRules())
+    encoder = ChangeEncoder([catalog_table()], DecodeRules())
     events = list(events_of(source.reads))
     [announced] = [event for event in events if isinstance(event, TableSchema)]
     encoder.announce(announced)
@@ -53,7 +53,7 @@ def fill_spool(source: CapturedBytes, folder: Path, *, durable: bool = False) ->
     spool = open_spool(folder, durable=durable)
     session: Any = _PreparedSession(source.reads)
     stream = ChangeStream(lambda: Begun(session, TransactionAssembler(START)), lambda: None)
-    encoder = ChangeEncoder([catalog_table()], TextRules())
+    encoder = ChangeEncoder([catalog_table()], DecodeRules())
     is_full = _StopFlag(spool, source.rows)
     capture(stream, encoder, Pending(spool, lambda _: spool), CaptureState(spool=spool), is_full)
     stream.stop(5)

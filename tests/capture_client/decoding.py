@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from informix_cdc.capture_client.column_types import TextRules
+from informix_cdc.capture_client.decode_rules import DecodeRules
 from informix_cdc.capture_client.emulator import tables as emulated
 from informix_cdc.capture_client.table_decoder import Payloads, TableDecoder
 
@@ -16,10 +16,10 @@ EncodedRow = tuple[Sequence[int], bytes]
 
 
 def decode_rows(
-    columns: str, rows: Sequence[EncodedRow], text: TextRules | None = None
+    columns: str, rows: Sequence[EncodedRow], text: DecodeRules | None = None
 ) -> pa.RecordBatch:
     """Decode rows, each with its variable sizes, that lie apart in one buffer."""
-    decoder = TableDecoder(columns, "t", text or TextRules())
+    decoder = TableDecoder(columns, "t", text or DecodeRules())
     lengths = np.array([len(payload) for _, payload in rows], np.int64)
     starts = np.cumsum(lengths + 3) - lengths
     data = b"".join(b"\xee" * 3 + payload for _, payload in rows)
@@ -29,7 +29,7 @@ def decode_rows(
     )
 
 
-def decode_hex(type_text: str, value: str, text: TextRules | None = None) -> Any:
+def decode_hex(type_text: str, value: str, text: DecodeRules | None = None) -> Any:
     """Decode one value of a type, given in hex."""
     payload = bytes.fromhex(value)
     is_variable = TableDecoder(f"a {type_text}").variable_count
@@ -54,7 +54,7 @@ def round_trip(
     columns: str,
     rows: Sequence[Mapping[str, object]],
     locale: str = "en_US.utf8",
-    text: TextRules | None = None,
+    text: DecodeRules | None = None,
 ) -> pa.RecordBatch:
     """Encode rows and decode them again."""
     described, encoded = encode_rows(columns, rows, locale)

@@ -9,7 +9,7 @@ import pytest
 from capture_client.streams import begin, commit, discard, feed_chunks, in_chunks, row, truncate
 from capture_client.tables import make_table
 from informix_cdc.capture_client.change_batches import BATCH_ROWS, ChangeEncoder, TruncatePolicy
-from informix_cdc.capture_client.column_types import TextRules
+from informix_cdc.capture_client.decode_rules import DecodeRules
 from informix_cdc.capture_client.errors import BadOption, DataLoss, ProtocolViolation, UnsupportedColumn
 from informix_cdc.capture_client.positions import Position
 from informix_cdc.capture_client.records import Kind, TableSchema
@@ -22,14 +22,14 @@ OTHER = TableSchema(1, 2, 1, 0, "size smallint")
 
 
 def orders(policy: TruncatePolicy = "fail") -> ChangeEncoder:
-    encoder = ChangeEncoder([make_table("orders", COLUMNS)], TextRules(), policy)
+    encoder = ChangeEncoder([make_table("orders", COLUMNS)], DecodeRules(), policy)
     encoder.announce(ANNOUNCED)
     return encoder
 
 
 def both(policy: TruncatePolicy = "fail") -> ChangeEncoder:
     tables = [make_table("orders", COLUMNS), make_table("sizes", "size smallint")]
-    encoder = ChangeEncoder(tables, TextRules(), policy)
+    encoder = ChangeEncoder(tables, DecodeRules(), policy)
     encoder.announce(ANNOUNCED)
     encoder.announce(OTHER)
     return encoder
@@ -276,13 +276,13 @@ ANNOUNCEMENTS = [
     ("announced", "why"), [a[1:] for a in ANNOUNCEMENTS], ids=[a[0] for a in ANNOUNCEMENTS]
 )
 def test_an_announcement_that_is_not_the_catalogs_is_refused(announced: TableSchema, why: str) -> None:
-    encoder = ChangeEncoder([make_table("orders", COLUMNS)], TextRules())
+    encoder = ChangeEncoder([make_table("orders", COLUMNS)], DecodeRules())
     with pytest.raises(ProtocolViolation, match=why):
         encoder.announce(announced)
 
 
 def test_a_row_before_its_table_is_described_is_refused() -> None:
-    encoder = ChangeEncoder([make_table("orders", COLUMNS)], TextRules())
+    encoder = ChangeEncoder([make_table("orders", COLUMNS)], DecodeRules())
     with pytest.raises(ProtocolViolation, match="orders at 0:0x2 came before the table was described"):
         delivered(encoder, order(2, 1), end())
 
@@ -310,9 +310,9 @@ def test_a_value_that_cannot_be_is_named_by_its_position() -> None:
 def test_a_column_named_like_one_that_every_row_gets_is_refused(name: str) -> None:
     table = make_table("orders", f'"{name}" integer')
     with pytest.raises(BadOption, match=name):
-        row_schema([table], TextRules())
+        row_schema([table], DecodeRules())
     beside = make_table("sizes", "size smallint")
-    assert row_schema([table, beside], TextRules()).names[:2] == ["orders", "sizes"]
+    assert row_schema([table, beside], DecodeRules()).names[:2] == ["orders", "sizes"]
 
 
 def test_tables_of_one_name_get_their_owner_in_front() -> None:
@@ -326,4 +326,4 @@ def test_tables_of_one_name_get_their_owner_in_front() -> None:
 
 def test_a_column_that_cannot_be_captured_is_refused_before_anything_is_read() -> None:
     with pytest.raises(UnsupportedColumn, match=r"column body of .*mails has type TEXT"):
-        ChangeEncoder([make_table("mails", "id serial, body text")], TextRules())
+        ChangeEncoder([make_table("mails", "id serial, body text")], DecodeRules())

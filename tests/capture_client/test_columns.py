@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from capture_client.decoding import encode_rows
 from informix_cdc.capture_client.catalog_types import type_text
-from informix_cdc.capture_client.column_types import TextRules, compile_type
+from informix_cdc.capture_client.column_types import compile_type
 from informix_cdc.capture_client.columns import Column, parse_columns
+from informix_cdc.capture_client.decode_rules import DecodeRules
 from informix_cdc.capture_client.emulator import tables as emulated
 from informix_cdc.capture_client.errors import BadOption, ProtocolViolation, UnsupportedColumn
 from informix_cdc.capture_client.locales import codec_of
@@ -137,7 +138,7 @@ UNSUPPORTED = [
 @pytest.mark.parametrize("type_name", [u[1] for u in UNSUPPORTED], ids=[u[0] for u in UNSUPPORTED])
 def test_a_type_that_cannot_be_carried_is_named_with_table_and_column(type_name: str) -> None:
     with pytest.raises(UnsupportedColumn) as refused:
-        compile_type(Column("c7", type_name), "stores:informix.t", TextRules())
+        compile_type(Column("c7", type_name), "stores:informix.t", DecodeRules())
     assert "column c7 of table stores:informix.t has type " + type_name.upper()[:99] in str(
         refused.value
     )
@@ -182,7 +183,7 @@ ARROW = [
 
 @pytest.mark.parametrize(("type_name", "arrow_type"), ARROW, ids=[a[0] for a in ARROW])
 def test_each_type_becomes_what_the_design_says(type_name: str, arrow_type: pa.DataType) -> None:
-    assert compile_type(Column("c", type_name), "t", TextRules()).arrow_type == arrow_type
+    assert compile_type(Column("c", type_name), "t", DecodeRules()).arrow_type == arrow_type
 
 
 WIDTHS = [
@@ -270,7 +271,9 @@ def test_catalog_and_stream_compile_to_the_same_types() -> None:
     for column in table.columns:
         kind = column.type
         catalogued = Column(column.name, type_text(kind.coltype, kind.collength, kind.extended_id))
-        ours, theirs = (compile_type(c, "t", TextRules()) for c in (catalogued, announced[column.name]))
+        ours, theirs = (
+            compile_type(c, "t", DecodeRules()) for c in (catalogued, announced[column.name])
+        )
         assert ours.arrow_type == theirs.arrow_type
         assert getattr(ours, "layout", None) == getattr(theirs, "layout", None)
         assert getattr(ours, "layout", None) is None or ours.layout.itemsize == kind.size  # type: ignore[union-attr]

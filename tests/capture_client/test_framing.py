@@ -25,7 +25,7 @@ from capture_client.streams import (
 )
 from capture_client.tables import make_table
 from informix_cdc.capture_client.change_batches import ChangeEncoder
-from informix_cdc.capture_client.column_types import TextRules
+from informix_cdc.capture_client.decode_rules import DecodeRules
 from informix_cdc.capture_client.errors import InformixCdcError, ProtocolViolation
 from informix_cdc.capture_client.framing import RecordCutter
 from informix_cdc.capture_client.positions import Position
@@ -178,7 +178,7 @@ def test_a_header_longer_than_we_know_is_skipped_by_the_size_it_states(record: b
 
 def read_whole_way(chunks: list[bytes]) -> int:
     """Take chunks the whole way to rows; return how many rows came out."""
-    encoder = ChangeEncoder([make_table("t", SCHEMA)], TextRules(), "emit")
+    encoder = ChangeEncoder([make_table("t", SCHEMA)], DecodeRules(), "emit")
     assembler = TransactionAssembler(Position(0, 0))
     found = 0
     for block in blocks(chunks):

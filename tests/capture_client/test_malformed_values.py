@@ -4,7 +4,7 @@ import pytest
 
 from capture_client.decoding import EncodedRow, decode_hex, decode_rows
 from informix_cdc.capture_client import decode_payloads
-from informix_cdc.capture_client.column_types import TextRules
+from informix_cdc.capture_client.decode_rules import DecodeRules
 from informix_cdc.capture_client.errors import ProtocolViolation
 from informix_cdc.capture_client.table_decoder import TableDecoder
 
@@ -73,7 +73,7 @@ def test_the_row_that_is_wrong_is_named() -> None:
 
 def test_bytes_that_a_code_set_does_not_have_are_refused() -> None:
     with pytest.raises(ProtocolViolation, match="not cp1252, at byte 1"):
-        decode_rows("a char(2)", [([], b"a\x81")], TextRules("cp1252"))
+        decode_rows("a char(2)", [([], b"a\x81")], DecodeRules(codec="cp1252"))
 
 
 SIZES = [

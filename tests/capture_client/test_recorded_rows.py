@@ -16,8 +16,8 @@ from capture_client.decoding import (
     decode_rows,
 )
 from informix_cdc.capture_client import decode_payloads
-from informix_cdc.capture_client.column_types import TextRules
 from informix_cdc.capture_client.columns import parse_columns
+from informix_cdc.capture_client.decode_rules import DecodeRules
 from informix_cdc.capture_client.table_decoder import TableDecoder
 
 RECORDED = json.loads((Path(__file__).parents[1] / "golden" / "informix_rows.json").read_text())
@@ -162,7 +162,7 @@ def test_bytes_of_a_value(type_text: str, packed: str, value: object) -> None:
 
 
 def test_char_keeps_its_blanks_if_asked() -> None:
-    keep = TextRules(keep_blanks=True)
+    keep = DecodeRules(keep_blanks=True)
     assert decode_hex("char(5)", "6162202020", keep) == "ab   "
     assert decode_hex("char(3)", "002020", keep) is None
 
@@ -180,7 +180,7 @@ CODE_SETS = [
 )
 def test_text_of_a_code_set_becomes_unicode(codec: str, packed: str, value: str) -> None:
     size = len(packed) // 2
-    rules = TextRules(codec)
+    rules = DecodeRules(codec=codec)
     assert decode_hex(f"char({size})", packed, rules) == value
     assert decode_hex("varchar(20,0)", f"{size:02x}{packed}", rules) == value
     assert decode_hex("lvarchar(20)", f"{size + 1:04x}00{packed}", rules) == value
@@ -188,5 +188,5 @@ def test_text_of_a_code_set_becomes_unicode(codec: str, packed: str, value: str)
 
 def test_nulls_among_transcoded_text_stay_null() -> None:
     rows: list[EncodedRow] = [([], bytes.fromhex(value)) for value in ("e920", "0020", "6120", "e920")]
-    batch = decode_rows("a char(2)", rows, TextRules("iso8859-1"))
+    batch = decode_rows("a char(2)", rows, DecodeRules(codec="iso8859-1"))
     assert batch.column(0).to_pylist() == ["é", None, "a", "é"]

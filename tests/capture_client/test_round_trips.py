@@ -17,7 +17,7 @@ from capture_client.decoding import (
     round_trip,
     values_of,
 )
-from informix_cdc.capture_client.column_types import TextRules
+from informix_cdc.capture_client.decode_rules import DecodeRules
 from informix_cdc.capture_client.errors import InformixCdcError
 from informix_cdc.capture_client.locales import codec_of
 
@@ -271,7 +271,7 @@ def test_text_in_other_code_sets_is_read(locale: str, data: st.DataObject) -> No
     rows = data.draw(st.lists(st.fixed_dictionaries(pairs), max_size=6))
     described = ", ".join(f"{name} {kind}" for name, kind in columns.items())
     sent = [{name: pair[0] for name, pair in row.items()} for row in rows]
-    batch = round_trip(described, sent, locale, TextRules(codec))
+    batch = round_trip(described, sent, locale, DecodeRules(codec=codec))
     assert_bitmaps_only_where_needed(batch)
     assert batch.to_pylist() == [{name: pair[1] for name, pair in row.items()} for row in rows]
 
