@@ -171,6 +171,30 @@ class SourceOptions:
         default="fail",
     )
 
+    columns: str = _option(
+        "Include list of columns, with commas; with several tables each as table.column. Else all.",
+        default="",
+    )
+    unsupported_columns: str = _option(
+        "What TEXT, BYTE, collections, ROW and user-defined types do: fail, or omit the column.",
+        _one_of("fail", "omit"),
+        default="fail",
+    )
+    lobs: str = _option(
+        "BLOB and CLOB: handle (its 76 bytes as BINARY), or omit the column.",
+        _one_of("handle", "omit"),
+        default="handle",
+    )
+    shape: str = _option(
+        "Form of a row: rows, envelope (Debezium's before/after/op/source), or raw (one row per CDC"
+        " record).",
+        _one_of("rows", "envelope", "raw"),
+        default="rows",
+    )
+    before_image: bool = _option(
+        "Whether an update also gives its update_preimage row.", _flag, default=True
+    )
+
     @classmethod
     def parse(
         cls, given: Mapping[str, str], environment: Mapping[str, str] = os.environ
@@ -234,8 +258,12 @@ def option_name(declared: Field[Any]) -> str:
 def option_rows() -> Iterator[tuple[str, str, str]]:
     """Yield (name, default, meaning) of every option, for the README and for help texts."""
     for declared in fields(SourceOptions):
-        default = "required" if declared.default is MISSING else str(declared.default)
+        default = "required" if declared.default is MISSING else _shown(declared.default)
         yield option_name(declared), default, str(declared.metadata["doc"])
+
+
+def _shown(default: object) -> str:
+    return str(default).lower() if isinstance(default, bool) else str(default)
 
 
 def _refuse_unknown(given: Mapping[str, str]) -> None:

@@ -30,6 +30,12 @@ def test_defaults_are_those_of_the_table_in_the_readme() -> None:
     assert options.starting_position == "latest"
 
 
+def test_a_flag_is_read_in_any_case_and_listed_as_it_is_written() -> None:
+    assert parse().before_image
+    assert not parse(beforeImage="False").before_image
+    assert ("beforeImage", "true") in [row[:2] for row in option_rows()]
+
+
 def test_names_are_read_in_any_case_as_spark_hands_them_over() -> None:
     assert parse(MAXRECORDSPERREAD="7").max_records_per_read == 7
 
@@ -42,6 +48,9 @@ REFUSED = [
     ("a negative number", {"readTimeoutSeconds": "-1"}, "not '-1'"),
     ("a buffer below the guide's minimum", {"readBufferBytes": "127"}, "from 128"),
     ("an unknown choice", {"truncate": "maybe"}, "fail, emit or ignore"),
+    ("an unknown shape", {"shape": "wide"}, "rows, envelope or raw"),
+    ("a flag that is neither", {"beforeImage": "yes"}, "option 'beforeImage' must be true or false"),
+    ("an unknown choice for large objects", {"lobs": "keep"}, "handle or omit"),
     ("a table without owner", {"table": "orders"}, "owner.table"),
     ("a table twice", {"table": "a.b,a.b"}, "each once"),
     ("no table", {"table": " , "}, "owner.table"),
