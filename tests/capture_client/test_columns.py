@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from capture_client.decoding import encode_rows
 from informix_cdc.capture_client.catalog_types import type_text
-from informix_cdc.capture_client.column_types import compile_type
+from informix_cdc.capture_client.column_types import capturable, compile_type, is_large_object
 from informix_cdc.capture_client.columns import Column, parse_columns
 from informix_cdc.capture_client.decode_rules import DecodeRules
 from informix_cdc.capture_client.emulator import tables as emulated
@@ -115,8 +115,6 @@ def test_a_monstrous_text_is_refused_in_time_and_in_few_words(text: str) -> None
 UNSUPPORTED = [
     ("text", "text"),
     ("byte", "byte"),
-    ("blob", "blob"),
-    ("clob", "clob"),
     ("a set", "set(integer not null)"),
     ("a row", "row(a integer)"),
     ("a type of the user", "my_type"),
@@ -145,7 +143,14 @@ def test_a_type_that_cannot_be_carried_is_named_with_table_and_column(type_name:
     assert refused.value.facts["column"] == "c7"
 
 
+@pytest.mark.parametrize("type_name", [u[1] for u in UNSUPPORTED], ids=[u[0] for u in UNSUPPORTED])
+def test_what_does_not_compile_is_not_capturable(type_name: str) -> None:
+    assert not capturable(type_name)
+
+
 ARROW = [
+    ("blob", pa.binary()),
+    ("clob", pa.binary()),
     ("smallint", pa.int16()),
     ("integer", pa.int32()),
     ("serial", pa.int32()),
@@ -184,9 +189,13 @@ ARROW = [
 @pytest.mark.parametrize(("type_name", "arrow_type"), ARROW, ids=[a[0] for a in ARROW])
 def test_each_type_becomes_what_the_design_says(type_name: str, arrow_type: pa.DataType) -> None:
     assert compile_type(Column("c", type_name), "t", DecodeRules()).arrow_type == arrow_type
+    assert capturable(type_name)
+    assert is_large_object(type_name) == (arrow_type == pa.binary())
 
 
 WIDTHS = [
+    ("blob", 76),
+    ("clob", 76),
     ("decimal(1,0)", 2),
     ("decimal(1,1)", 2),
     ("decimal(5,1)", 4),

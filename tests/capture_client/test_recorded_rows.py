@@ -142,6 +142,8 @@ GOLDEN = [
     ),
     ("interval year to month", "interval year to month", "c6030700", 43),
     ("interval year to month below zero", "interval year to month", "39605d00", -43),
+    ("a large object's handle", "blob", "00000000" + "ab" * 72, bytes(4) + b"\xab" * 72),
+    ("a large object NULL, by assumption", "clob", "ffffffff" + "00" * 72, None),
     ("interval zero", "interval day(3) to second", "800000000000", datetime.timedelta(0)),
     ("interval NULL", "interval day(3) to second", "000000000000", None),
     (
