@@ -15,12 +15,13 @@ from informix_cdc.capture_client import statements
 from informix_cdc.capture_client.catalog_types import type_text
 from informix_cdc.capture_client.columns import Column
 from informix_cdc.capture_client.errors import BadOption, ServerRefused
+from informix_cdc.capture_client.identifiers import quoted, unquoted
 from informix_cdc.capture_client.positions import log_page
 from informix_cdc.capture_client.transport import Row, Transport
 
 _FULL_ROW_LOGGING = 0x04000000  # sysptnhdr.flags, "flagged for Log Snooping": docs/assumptions.md
 _RAW_TABLE = 0x10  # systables.flags
-_NAME = re.compile(r"(?:(\w+):)?(\w+)\.(\w+)")
+_NAME = re.compile(r'(?:(\w+):)?("(?:[^"]|"")+"|\w+)\.("(?:[^"]|"")+"|\w+)')
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -32,11 +33,11 @@ class TableName:
     table: str
 
     def __str__(self) -> str:
-        return f"{self.database}:{self.owner}.{self.table}"
+        return f"{self.database}:{quoted(self.owner)}.{quoted(self.table)}"
 
     @classmethod
     def parse(cls, text: str, database: str) -> TableName:
-        """Read `owner.table`, optionally with the database in front.
+        """Read `owner.table`, optionally with the database in front; odd names in double quotes.
 
         Raises:
             BadOption: the owner is missing, or the table lies in another database.
@@ -49,7 +50,7 @@ class TableName:
                 f"table {text.strip()!r} is not in database {database!r}.",
                 "One stream captures one database.",
             )
-        return cls(database, found[2], found[3])
+        return cls(database, _meant(found[2]), _meant(found[3]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,11 @@ class Table:
     partition_number: int
     created: str
     columns: tuple[Column, ...]
+
+
+def _meant(name: str) -> str:
+    """Return a name as the catalog has it; unlike SQL, a plain one keeps its case."""
+    return unquoted(name) if name.startswith('"') else name
 
 
 class Catalog:
@@ -140,7 +146,7 @@ class Catalog:
     def _columns(self, table_id: str | None) -> tuple[Column, ...]:
         rows = self._transport.rows(statements.COLUMNS, _int(table_id))
         return tuple(
-            Column((name or "").strip(), type_text(_int(kind), _int(length), _int(extended)))
+            Column((name or "").rstrip(), type_text(_int(kind), _int(length), _int(extended)))
             for name, kind, length, extended in rows
         )
 

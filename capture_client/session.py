@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from informix_cdc.capture_client import statements
 from informix_cdc.capture_client.cdc_errors import ErrorCodes
 from informix_cdc.capture_client.errors import InformixCdcError, ProtocolViolation, ServerRefused
+from informix_cdc.capture_client.identifiers import quoted
 from informix_cdc.capture_client.records import Kind
 from informix_cdc.capture_client.transport import Transport
 
@@ -76,7 +77,7 @@ class CaptureSession:
             self.session_id,
             0,
             table.name,
-            ",".join(table.columns),
+            ",".join(map(quoted, table.columns)),  # docs/assumptions.md: delimited names
             table.table_id,
         )
         self._captured.append(table)

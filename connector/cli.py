@@ -15,6 +15,17 @@ from informix_cdc.connector.cli_options import (
     parse_options,
 )
 
+# What a table's rows become means nothing to a command that reads none.
+_OF_ROWS = (
+    "columns",
+    "unsupportedColumns",
+    "lobs",
+    "floatingDecimal",
+    "intervals",
+    "trailingBlanks",
+    "badCharacters",
+)
+
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(__version__, prog_name="informix-cdc")
@@ -74,7 +85,7 @@ tail.epilog = PASSWORD_HINT
 
 
 @main.command("release-logging", epilog=PASSWORD_HINT)
-@connection_options("table", "readTimeoutSeconds", "maxRecordsPerRead", "readBufferBytes")
+@connection_options(*_OF_ROWS, "table", "readTimeoutSeconds", "maxRecordsPerRead", "readBufferBytes")
 @click.argument("tables", nargs=-1, required=True, metavar="TABLE...")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def release_logging(tables: tuple[str, ...], yes: bool, **given: str | None) -> None:
@@ -85,7 +96,9 @@ def release_logging(tables: tuple[str, ...], yes: bool, **given: str | None) -> 
     from informix_cdc.connector.release_command import release
 
     with one_line_errors():
-        release(parse_options({**given, "table": ",".join(tables)}), is_sure=yes)
+        # A table may have columns that nobody can capture: its row logging is released all the same.
+        chosen = {"table": ",".join(tables), "unsupportedColumns": "omit"}
+        release(parse_options({**given, **chosen}), is_sure=yes)
 
 
 @main.command()

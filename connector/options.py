@@ -17,6 +17,8 @@ from typing import Any, cast
 from informix_cdc.capture_client.catalog import TableName
 from informix_cdc.capture_client.decode_rules import DecodeRules
 from informix_cdc.capture_client.errors import BadOption
+from informix_cdc.capture_client.identifiers import Path as NamePath
+from informix_cdc.capture_client.include_list import ColumnChoice, parse_names
 from informix_cdc.capture_client.positions import parse
 from informix_cdc.capture_client.transport import ConnectionSettings
 
@@ -69,8 +71,11 @@ def _floating_decimal(text: str) -> str | int:
     return int(found[1])
 
 
+_BETWEEN_COMMAS = re.compile(r'(?:"(?:[^"]|"")*"|[^",])+')
+
+
 def _names(text: str) -> tuple[str, ...]:
-    names = tuple(part.strip() for part in text.split(",") if part.strip())
+    names = tuple(part.strip() for part in _BETWEEN_COMMAS.findall(text) if part.strip())
     if not names or len(set(names)) != len(names):
         raise ValueError("must be owner.table, or several of them with commas, each once")
     return names
@@ -171,9 +176,11 @@ class SourceOptions:
         default="fail",
     )
 
-    columns: str = _option(
-        "Include list of columns, with commas; with several tables each as table.column. Else all.",
-        default="",
+    columns: tuple[NamePath, ...] = _option(
+        "Include list: names of columns, with several tables as table.column, with commas; odd names in"
+        " double quotes.",
+        parse_names,
+        default=(),
     )
     unsupported_columns: str = _option(
         "What TEXT, BYTE, collections, ROW and user-defined types do: fail, or omit the column.",
@@ -223,6 +230,14 @@ class SourceOptions:
             raise BadOption("option 'table' names a table twice.", option="table")
         return names
 
+    def column_choice(self) -> ColumnChoice:
+        """Return which columns are captured."""
+        return ColumnChoice(
+            names=self.columns,
+            unsupported=cast("Any", self.unsupported_columns),
+            lobs=cast("Any", self.lobs),
+        )
+
     def decode_rules(self, codec: str) -> DecodeRules:
         """Return what columns become where there is a choice."""
         return DecodeRules(
@@ -263,7 +278,8 @@ def option_rows() -> Iterator[tuple[str, str, str]]:
 
 
 def _shown(default: object) -> str:
-    return str(default).lower() if isinstance(default, bool) else str(default)
+    """Return a default as a user would write it."""
+    return str(default).lower() if isinstance(default, bool) else str(default or "")
 
 
 def _refuse_unknown(given: Mapping[str, str]) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from informix_cdc.capture_client.catalog import Catalog, Table, source_digest
+from informix_cdc.capture_client.column_choice import choose_columns
 from informix_cdc.capture_client.decode_rules import DecodeRules
 from informix_cdc.capture_client.locales import codec_of
 from informix_cdc.capture_client.row_shape import row_schema
@@ -32,14 +33,15 @@ class SourceTables:
 
 
 def describe_tables(options: SourceOptions, catalog: Catalog) -> SourceTables:
-    """Look the tables up and check that each can be captured.
+    """Look the tables up, choose their columns, and check that each can be captured.
 
     Raises:
-        BadOption: the database is not logged, or a table does not exist.
+        BadOption: the database is not logged, or a table or a column does not exist.
         UnsupportedColumn: a column's type cannot be carried.
     """
     catalog.require_logged_database()
-    tables = tuple(catalog.table(name) for name in options.table_names())
+    whole = [catalog.table(name) for name in options.table_names()]
+    tables = choose_columns(whole, options.column_choice())
     db_locale = options.db_locale or catalog.database_locale()
     found = SourceTables(
         tables,

@@ -17,7 +17,7 @@ from .encoding import ColumnType, column_type
 from .locales import codec_of
 
 _PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*")
-_QUALIFIED_NAME = re.compile(r'\s*(\w+):(?:"(\w+)"|(\w+))\.(?:"([^"]+)"|(\w+))\s*')
+_QUALIFIED_NAME = re.compile(r'\s*(\w+):(?:"((?:[^"]|"")+)"|(\w+))\.(?:"((?:[^"]|"")+)"|(\w+))\s*')
 
 EncodedRow = tuple[bytes, bytes]  # the size array of the variable columns, the payload
 
@@ -37,7 +37,7 @@ class TableName:
         if match is None:
             raise ValueError(f"{text!r} is not in the form database:owner.table")
         database, quoted_owner, owner, quoted_table, table = match.groups()
-        return cls(database.lower(), quoted_owner or owner.lower(), quoted_table or table.lower())
+        return cls(database.lower(), _meant(quoted_owner, owner), _meant(quoted_table, table))
 
     def __str__(self) -> str:
         return f"{self.database}:{self.owner}.{self.table}"
@@ -189,6 +189,10 @@ def _column(definition: ColumnDefinition, codec: str) -> Column:
 def _step(column: Column) -> tuple[str, Callable[[object], bytes], bytes]:
     null = None if column.not_null else column.type.null
     return column.name, column.type.encode, null  # type: ignore[return-value]  # None: see encode
+
+
+def _meant(delimited: str | None, plain: str) -> str:
+    return plain.lower() if delimited is None else delimited.replace('""', '"')
 
 
 def _reason(reason: BaseException) -> str:

@@ -60,6 +60,13 @@ def test_the_calls_come_in_the_order_of_the_guide() -> None:
     ]
 
 
+def test_column_names_are_delimited_where_they_have_to_be() -> None:
+    session = open_session(transport := ScriptedTransport())
+    odd = ("plain", "Ship Date", "a,b", 'say "hi"')
+    session.start_capture(CapturedTable("stores:informix.odd", odd, 3))
+    assert transport.calls[-1][4] == 'plain,"Ship Date","a,b","say ""hi"""'
+
+
 def test_full_row_logging_stays_on_when_a_session_ends() -> None:
     transport = ScriptedTransport()
     session = open_session(transport)

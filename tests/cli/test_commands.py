@@ -39,12 +39,15 @@ def test_every_command_explains_itself(command: str) -> None:
 def test_tail_takes_its_options_and_their_meaning_from_the_declaration_of_the_source() -> None:
     output = " ".join(run("tail", "--help").output.split())
     for name, _, meaning in option_rows():
-        if name not in {"password", "spoolPath", "truncate", "startingPosition", *_SIZES}:
+        if name not in _NOT_FOR_TAIL:
             assert flag_of(name) in output
             assert meaning[:40] in output
 
 
-_SIZES = {"maxRecordsPerRead", "readBufferBytes"}
+_NOT_FOR_TAIL = {
+    *("password", "spoolPath", "truncate", "startingPosition", "maxRecordsPerRead"),
+    *("readBufferBytes", "shape", "beforeImage"),
+}
 
 
 def test_no_command_takes_a_password_on_the_command_line() -> None:
@@ -120,3 +123,13 @@ def test_releasing_with_yes_switches_full_row_logging_off(shop: ListeningServer)
     result = run("release-logging", *connection_arguments(shop), "--yes", "informix.orders")
     assert result.exit_code == 0
     assert not shop.server.table(ORDERS).full_row_logging
+
+
+def test_row_logging_of_a_table_that_nobody_can_capture_whole_is_released_too(
+    shop: ListeningServer,
+) -> None:
+    notes = "stores:informix.notes"
+    shop.server.create_table(notes, "id integer, body text", full_row_logging=True)
+    result = run("release-logging", *connection_arguments(shop), "--yes", "informix.notes")
+    assert result.exit_code == 0
+    assert not shop.server.table(notes).full_row_logging

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from informix_cdc.capture_client.errors import BadOption
+from informix_cdc.capture_client.include_list import ColumnChoice
 from informix_cdc.connector.options import SourceOptions, option_rows
 
 GIVEN = {
@@ -28,6 +29,18 @@ def test_defaults_are_those_of_the_table_in_the_readme() -> None:
     assert (options.port, options.user, options.transport) == (9088, "informix", "odbc")
     assert (options.read_timeout_seconds, options.max_records_per_read) == (1, 256)
     assert options.starting_position == "latest"
+
+
+def test_columns_are_chosen_by_three_options() -> None:
+    assert parse().column_choice() == ColumnChoice()
+    choice = parse(columns='id, "Ship, Date"', unsupportedColumns="omit", lobs="omit").column_choice()
+    assert choice.names == (("id",), ("Ship, Date",))
+    assert (choice.unsupported, choice.lobs) == ("omit", "omit")
+
+
+def test_a_table_may_have_a_name_with_a_comma() -> None:
+    options = parse(table='informix."Lines, Old",informix.orders')
+    assert [name.table for name in options.table_names()] == ["Lines, Old", "orders"]
 
 
 def test_a_flag_is_read_in_any_case_and_listed_as_it_is_written() -> None:
@@ -51,6 +64,8 @@ REFUSED = [
     ("an unknown shape", {"shape": "wide"}, "rows, envelope or raw"),
     ("a flag that is neither", {"beforeImage": "yes"}, "option 'beforeImage' must be true or false"),
     ("an unknown choice for large objects", {"lobs": "keep"}, "handle or omit"),
+    ("no list of columns", {"columns": "id;note"}, "option 'columns' must be names of columns"),
+    ("a column twice", {"columns": "id, ID"}, "each once"),
     ("a table without owner", {"table": "orders"}, "owner.table"),
     ("a table twice", {"table": "a.b,a.b"}, "each once"),
     ("no table", {"table": " , "}, "owner.table"),

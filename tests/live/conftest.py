@@ -7,6 +7,7 @@ Image, environment and log line: the image's own description and Debezium's test
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
 import warnings
@@ -44,8 +45,8 @@ class LiveServer:
     driver: str
 
     def sql(self, text: str, database: str = "live") -> None:
-        """Run statements with dbaccess, in a connection of their own."""
-        command = f'echo "{text}" | dbaccess {database} -'
+        """Run statements with dbaccess, in a connection of their own; names in double quotes."""
+        command = f"echo {shlex.quote(text)} | DELIMIDENT=y dbaccess {database} -"
         code, output = self.container.exec(["bash", "-lc", command])
         assert code == 0, output
 

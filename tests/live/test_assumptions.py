@@ -10,6 +10,7 @@ from typing import TypeVar
 
 import pytest
 
+from informix_cdc.capture_client.columns import parse_columns
 from informix_cdc.capture_client.errors import BadOption, InformixCdcError
 from informix_cdc.capture_client.framing import RecordCutter
 from informix_cdc.capture_client.records import (
@@ -21,8 +22,8 @@ from informix_cdc.capture_client.records import (
     Timeout,
     parse_block,
 )
-from informix_cdc.capture_client.session import CaptureSession
-from live.conftest import LiveServer
+from informix_cdc.capture_client.session import CapturedTable, CaptureSession, SessionSettings
+from live.conftest import SERVER, LiveServer
 
 Record = TypeVar("Record", bound=Control)
 
@@ -151,3 +152,40 @@ def test_a_timeout_repeats_a_number_already_seen(live: LiveServer) -> None:
             time.sleep(0.1)
         later = read_until_timeout(session)
     assert not {t.sequence_number for t in of_kind(later, Timeout)} - commits
+
+
+ODD = ("Ship, Date", 'say "hi"', "plain")
+OTHERS = [
+    ("odd", '"Ship, Date" integer, "say ""hi""" varchar(9), plain integer', "(1, 'x', 2)", ODD),
+    ("papers", "id integer, body text, last varchar(9)", "(1, null, 'x')", ("id", "last")),
+]
+
+
+def schema_of_another_table(
+    live: LiveServer, table: str, columns: str, values: str, asked: tuple[str, ...]
+) -> tuple[set[str], int]:
+    """Capture some columns of a new table; return what TABSCHEMA calls them, and how many rows came."""
+    live.sql(f"create table {table} ({columns});")
+    name = f"live:informix.{table}"
+    settings = SessionSettings(server=SERVER, timeout_seconds=2)
+    with live.connect("syscdcv1") as transport:
+        session = CaptureSession(transport, settings)
+        session.log_full_rows(name)
+        session.start_capture(CapturedTable(name, asked, 0))
+        session.activate(0)
+        live.sql(f"insert into {table} values {values};")
+        blocks = read_until_timeout(session, timeouts=2)
+        session.close()
+    (schema,) = of_kind(blocks, TableSchema)
+    rows = sum(int(block.is_row.sum()) for block in blocks)
+    return {column.name for column in parse_columns(schema.columns)}, rows
+
+
+@pytest.mark.informix
+def test_columns_with_delimited_names_are_captured(live: LiveServer) -> None:
+    assert schema_of_another_table(live, *OTHERS[0]) == (set(ODD), 1)
+
+
+@pytest.mark.informix
+def test_a_table_with_a_text_column_is_captured_without_it(live: LiveServer) -> None:
+    assert schema_of_another_table(live, *OTHERS[1]) == ({"id", "last"}, 1)

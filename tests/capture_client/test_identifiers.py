@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from informix_cdc.capture_client.identifiers import quoted, read_paths, unquoted
+
+LISTS = [
+    ("a", [("a",)]),
+    (" A , b ", [("a",), ("b",)]),
+    ("t.a,o . t . b", [("t", "a"), ("o", "t", "b")]),
+    ('"Ship, Date".x, "a.b"', [("Ship, Date", "x"), ("a.b",)]),
+    ('"the ""odd"" one"', [('the "odd" one',)]),
+    ('" a "', [(" a ",)]),
+    ("größe,a$1", [("größe",), ("a$1",)]),
+    ("a,", [("a",)]),
+]
+
+
+@pytest.mark.parametrize(("text", "paths"), LISTS, ids=[text for text, _ in LISTS])
+def test_a_list_of_names_is_read_as_sql_reads_it(text: str, paths: list[tuple[str, ...]]) -> None:
+    assert list(read_paths(text)) == paths
+
+
+@pytest.mark.parametrize(
+    "text", [",", "a,,b", "a b", "1a", '"a', '""', "a.", ".a", "a..b", "a;b", "'a'"]
+)
+def test_what_is_no_list_of_names_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="is no name"):
+        list(read_paths(text))
+
+
+SPELT = [
+    ("order_num", "order_num"),
+    ("Order", '"Order"'),
+    ("two words", '"two words"'),
+    ('say "hi"', '"say ""hi"""'),
+    ("1st", '"1st"'),
+    ("a,b", '"a,b"'),
+]
+
+
+@pytest.mark.parametrize(("name", "spelt"), SPELT, ids=[name for name, _ in SPELT])
+def test_a_name_is_delimited_only_where_it_has_to_be(name: str, spelt: str) -> None:
+    assert quoted(name) == spelt
+
+
+@given(st.lists(st.text(min_size=1), min_size=1, max_size=4))
+def test_names_of_any_characters_survive_being_spelt_and_read(names: list[str]) -> None:
+    assert list(read_paths(",".join(map(quoted, names)))) == [(name,) for name in names]
+    assert [unquoted(quoted(name)) for name in names] == names
