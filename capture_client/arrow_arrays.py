@@ -19,12 +19,16 @@ _MAX_OFFSET = 2**31 - 1  # Spark's strings have 32-bit offsets
 
 
 class BadValue(ValueError):
-    """One value of a column cannot be what the type demands; `row` is its place in the batch."""
+    """One value of a column cannot be what the type demands; `row` is its place in the batch.
 
-    def __init__(self, row: int, what: str) -> None:
-        super().__init__(row, what)
+    `remedy` says what a user can do, where it is not to report the value.
+    """
+
+    def __init__(self, row: int, what: str, remedy: str = "") -> None:
+        super().__init__(row, what, remedy)
         self.row = row
         self.what = what
+        self.remedy = remedy
 
 
 def refuse(bad: Bits | np.bool_, what: str) -> None:
@@ -52,15 +56,22 @@ def booleans(values: Bits, nulls: Bits) -> pa.Array:
     return pa.Array.from_buffers(pa.bool_(), len(values), [validity, packed], count)
 
 
-def binaries(lengths: Integers, content: NDArray[np.uint8], nulls: Bits) -> pa.Array:
-    """Return byte strings that lie back to back in `content`."""
-    ends = np.cumsum(lengths)
-    refuse(ends > _MAX_OFFSET, "ends beyond 2 GiB of one column: decode fewer rows at once")
-    offsets = np.zeros(len(lengths) + 1, np.int32)
-    offsets[1:] = ends
+def strings(offsets: Integers, content: bytes | NDArray[np.uint8], nulls: Bits) -> pa.Array:
+    """Return text that lies back to back in `content`, which is UTF-8; one offset more than values."""
+    _require_32_bits(offsets[1:])
     validity, count = _validity(nulls)
-    buffers = [validity, pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(content))]
-    return pa.Array.from_buffers(pa.binary(), len(lengths), buffers, count)
+    buffers = [validity, pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(content)]
+    return pa.Array.from_buffers(pa.string(), len(nulls), buffers, count)
+
+
+def retyped(values: pa.Array, arrow_type: pa.DataType, nulls: Bits) -> pa.Array:
+    """Return the same buffers as another type of the same layout, with other NULLs."""
+    validity, count = _validity(nulls)
+    return pa.Array.from_buffers(arrow_type, len(nulls), [validity, *values.buffers()[1:]], count)
+
+
+def _require_32_bits(ends: Integers) -> None:
+    refuse(ends > _MAX_OFFSET, "ends beyond 2 GiB of one column: decode fewer rows at once")
 
 
 def pick(values: pa.Array, places: NDArray[Any] | pa.Array) -> pa.Array:
@@ -79,17 +90,26 @@ def ragged_places(starts: Integers, lengths: Integers) -> Integers:
     return places
 
 
-def byte_strings(data: NDArray[np.uint8], starts: Integers, lengths: Integers, nulls: Bits) -> pa.Array:
+def byte_strings(
+    data: NDArray[np.uint8],
+    starts: Integers,
+    lengths: Integers,
+    nulls: Bits,
+    arrow_type: pa.DataType = pa.binary(),  # noqa: B008 - a type is a value
+) -> pa.Array:
     """Return the byte strings that lie anywhere in `data`; Arrow copies each of them at once.
 
     An index per byte would cost ten times as much. Of the array `lying` every second value is one of
     ours; those between are gaps of any length, also a negative one, and are never looked at.
     """
-    bounds = np.zeros(2 * len(starts) + 1, np.int64)
-    bounds[0:-1:2], bounds[1::2] = starts, starts + lengths
+    _require_32_bits(np.cumsum(lengths))
+    is_small = len(data) <= _MAX_OFFSET
+    bounds = np.zeros(2 * len(starts) + 1, np.int32 if is_small else np.int64)
+    bounds[0:-1:2] = starts
+    np.add(starts, lengths, out=bounds[1::2], casting="unsafe")
     bounds[-1] = bounds.max()  # Arrow sizes its first allocation by the first and the last bound
     buffers = [None, pa.py_buffer(bounds), pa.py_buffer(data)]
-    lying = pa.Array.from_buffers(pa.large_binary(), 2 * len(starts), buffers, 0)
-    _, offsets, content = lying.take(pa.array(np.arange(0, 2 * len(starts), 2))).buffers()
-    validity, count = _validity(nulls)
-    return pa.Array.from_buffers(pa.large_binary(), len(starts), [validity, offsets, content], count)
+    lying_type = pa.binary() if is_small else pa.large_binary()
+    lying = pa.Array.from_buffers(lying_type, 2 * len(starts), buffers, 0)
+    taken = lying.take(pa.array(np.arange(0, 2 * len(starts), 2)))
+    return retyped(taken if is_small else taken.cast(pa.binary()), arrow_type, nulls)

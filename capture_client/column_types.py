@@ -17,21 +17,26 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from informix_cdc.capture_client.arrow_arrays import booleans, byte_strings, fixed_width, refuse
+from informix_cdc.capture_client.code_sets import CodeSet
 from informix_cdc.capture_client.columns import Column
 from informix_cdc.capture_client.datetimes import (
-    FIELDS,
-    Qualifier,
     decode_date_fields,
-    decode_duration,
     decode_field_text,
-    decode_months,
     decode_timestamp,
 )
 from informix_cdc.capture_client.decode_rules import DecodeRules
 from informix_cdc.capture_client.errors import UnsupportedColumn
+from informix_cdc.capture_client.floating_decimal import decode_double, decode_floating
 from informix_cdc.capture_client.framing import Integers
-from informix_cdc.capture_client.packed_decimal import Bytes, decode_decimal, decode_floating
-from informix_cdc.capture_client.text import decode_char, decode_lvarchar, decode_varchar
+from informix_cdc.capture_client.intervals import (
+    decode_duration,
+    decode_interval_text,
+    decode_months,
+)
+from informix_cdc.capture_client.packed_decimal import decode_decimal
+from informix_cdc.capture_client.packed_words import packing
+from informix_cdc.capture_client.qualifiers import FieldReader, Qualifier, make_qualifier
+from informix_cdc.capture_client.text import Bytes, decode_char, decode_lvarchar, decode_varchar
 
 Raw = NDArray[Any]
 
@@ -54,6 +59,8 @@ class VariableType:
 
 
 ColumnType = FixedType | VariableType
+Make = Callable[..., ColumnType]
+Read = Callable[..., pa.Array]
 
 _TYPE = re.compile(r"([a-z0-9_ ]*?[a-z0-9_])(?:\((\d+)(?:,(\d+))?\))?")
 _QUALIFIED = re.compile(
@@ -62,6 +69,7 @@ _QUALIFIED = re.compile(
 # A 4-byte NULL indicator and a 72-byte pointer (sample program of the CDC guide, LOHANDLE_OFFSET). That
 # an indicator of -1 says NULL, as in ESQL/C, is an assumption: no source shows the bytes of a NULL.
 _HANDLE_BYTES, _INDICATOR_BYTES = 76, 4
+_MOST_DIGITS = 38  # of a Spark DECIMAL
 _DAYS_TO_1970 = 25_568  # Informix counts days from 1899-12-31, Arrow from 1970-01-01
 _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896  # 0001-01-01 and 9999-12-31 from 1970-01-01
 
@@ -108,80 +116,94 @@ def _decode_date(raw: Raw) -> pa.Array:
 
 
 def _decode_boolean(raw: Raw) -> pa.Array:
-    refuse((raw > 1).any(axis=1), "has a BOOLEAN byte that is not 0 or 1")
-    return booleans(raw[:, 1] == 1, raw[:, 0] == 1)
+    refuse((raw & 0xFEFE) != 0, "has a BOOLEAN byte that is not 0 or 1")
+    return booleans(raw & 1 != 0, raw > 0xFF)
 
 
 def _decode_handle(raw: Raw) -> pa.Array:
     """Hand a large object's handle on as it is: its content is not in the log."""
-    nulls = (raw[:, :_INDICATOR_BYTES] == 0xFF).all(axis=1)
-    starts = np.arange(len(raw)) * _HANDLE_BYTES
+    handles = raw.copy().view(np.uint8).reshape(-1, _HANDLE_BYTES)
+    nulls = (handles[:, :_INDICATOR_BYTES] == 0xFF).all(axis=1)
     lengths = np.where(nulls, 0, _HANDLE_BYTES)
-    return byte_strings(np.ascontiguousarray(raw), starts, lengths, nulls).cast(pa.binary())
+    return byte_strings(handles.reshape(-1), np.arange(len(raw)) * _HANDLE_BYTES, lengths, nulls)
 
 
-def _bytes_type(width: int, arrow_type: pa.DataType, decode: Callable[[Bytes], pa.Array]) -> FixedType:
-    return FixedType(arrow_type, np.dtype((np.uint8, (width,))), decode)
+def _bytes_type(width: int, arrow_type: pa.DataType, decode: Callable[[Raw], pa.Array]) -> FixedType:
+    return FixedType(arrow_type, np.dtype(f"V{width}"), decode)
 
 
-def _decimal(precision: int, scale: int | None) -> FixedType:
+def _decimal(rules: DecodeRules, precision: int = 16, scale: int | None = None) -> FixedType:
     if not 1 <= precision <= 32 or (scale or 0) > precision:
         raise ValueError(f"precision {precision} and scale {scale} are out of range")
     if scale is None:
-        return _bytes_type((precision + 4) // 2, pa.string(), decode_floating)
-    width = (precision + (scale & 1) + 3) // 2
-    decode = partial(decode_decimal, precision=precision, scale=scale)
-    return _bytes_type(width, pa.decimal128(precision, scale), decode)
+        return _floating(precision, rules)
+    return _exact(precision, scale, (precision + (scale & 1) + 3) // 2)
 
 
-def _char(width: int, rules: DecodeRules) -> FixedType:
+def _exact(precision: int, scale: int, size: int) -> FixedType:
+    packed = packing(size)
+    decode = partial(decode_decimal, packing=packed, precision=precision, scale=scale)
+    return FixedType(pa.decimal128(precision, scale), packed.layout, decode)
+
+
+def _floating(precision: int, rules: DecodeRules) -> FixedType:
+    size = (precision + 4) // 2
+    if isinstance(rules.floating_decimal, int):
+        return _exact(_MOST_DIGITS, rules.floating_decimal, size)
+    arrow_type, decode = _FLOATING[rules.floating_decimal]
+    packed = packing(size)
+    return FixedType(arrow_type, packed.layout, partial(decode, packing=packed))
+
+
+def _money(rules: DecodeRules, precision: int = 16, scale: int = 2) -> FixedType:
+    return _decimal(rules, precision, scale)
+
+
+def _char(rules: DecodeRules, width: int = 1) -> FixedType:
     if not 1 <= width <= 32_767:
         raise ValueError(f"width {width} is out of range")
-    decode = partial(decode_char, codec=rules.codec, keep_blanks=rules.keep_blanks)
+    decode = partial(decode_char, code_set=_code_set(rules), keep_blanks=rules.keep_blanks)
     return _bytes_type(width, pa.string(), decode)
 
 
-def _datetime(qualifier: Qualifier) -> FixedType:
+def _code_set(rules: DecodeRules) -> CodeSet:
+    return CodeSet(rules.codec, rules.bad_characters)
+
+
+def _datetime(qualifier: Qualifier, rules: DecodeRules) -> tuple[pa.DataType, Read]:
     if qualifier.first != "year" or qualifier.last in ("year", "month"):
-        arrow_type, decode = pa.string(), decode_field_text
-    elif qualifier.last == "day":
-        arrow_type, decode = pa.date32(), decode_date_fields
-    else:
-        arrow_type, decode = pa.timestamp("us"), decode_timestamp
-    return _bytes_type(qualifier.width_bytes, arrow_type, partial(decode, qualifier=qualifier))
+        return pa.string(), decode_field_text
+    if qualifier.last == "day":
+        return pa.date32(), decode_date_fields
+    return pa.timestamp("us"), decode_timestamp
 
 
-def _interval(qualifier: Qualifier) -> FixedType:
+def _interval(qualifier: Qualifier, rules: DecodeRules) -> tuple[pa.DataType, Read]:
+    if rules.intervals == "string":
+        return pa.string(), decode_interval_text
     if qualifier.first in ("year", "month"):
-        decode, arrow_type = decode_months, pa.int32()
-    else:
-        decode, arrow_type = decode_duration, pa.duration("us")
-    return _bytes_type(qualifier.width_bytes, arrow_type, partial(decode, qualifier=qualifier))
+        return pa.int32(), decode_months
+    return pa.duration("us"), decode_duration
 
 
-def _qualifier(kind: str, first: str, lead: str | None, last: str, end: str | None) -> Qualifier:
-    if first not in FIELDS or last not in FIELDS or FIELDS.index(first) > FIELDS.index(last):
-        raise ValueError(f"{first} to {last} is no qualifier")
-    default = 4 if first == "year" else 2
-    is_interval = kind == "interval"
-    leading = int(lead) if lead and is_interval else default
-    fraction = int(end or (lead if first == "fraction" else None) or 3) if last == "fraction" else 0
-    if fraction > 5 or (is_interval and first in ("year", "month") and last not in ("year", "month")):
-        raise ValueError(f"{first} to {last} is no qualifier")
-    if leading == 0:
-        raise ValueError("a leading field needs at least one digit")
-    return Qualifier(first, last, leading, fraction)
-
-
-Make = Callable[[tuple[int, ...], DecodeRules], ColumnType]
+def _qualified(rules: DecodeRules, kind: str, *parts: str) -> FixedType:
+    qualifier = make_qualifier(kind, *parts)
+    arrow_type, decode = _QUALIFIED_TYPES[kind](qualifier, rules)
+    reader = FieldReader(kind, qualifier)
+    return FixedType(arrow_type, reader.packing.layout, partial(decode, reader=reader))
 
 
 def _plain(made: ColumnType) -> Make:
-    return lambda arguments, rules: made
+    return lambda rules: made
 
 
-def _variable(decode: Callable[..., pa.Array]) -> Make:
-    return lambda arguments, rules: VariableType(pa.string(), partial(decode, codec=rules.codec))
+def _variable(decode: Callable[..., pa.Array], most: int) -> Make:
+    def make(rules: DecodeRules, size: int = 1, reserve: int = 0) -> VariableType:
+        if not reserve <= size <= most:
+            raise ValueError(f"size {size} and reserve {reserve} are out of range")
+        return VariableType(pa.string(), partial(decode, code_set=_code_set(rules)))
+
+    return make
 
 
 _INT32 = _integer(">i4", pa.int32())
@@ -189,6 +211,7 @@ _INT64 = _integer(">i8", pa.int64())
 _SIGNED_INT8 = FixedType(pa.int64(), _INT8, _decode_int8)
 _DOUBLE = _real(">u8", np.float64, pa.float64())
 _FLOAT = _real(">u4", np.float32, pa.float32())
+_HANDLE = _plain(_bytes_type(_HANDLE_BYTES, pa.binary(), _decode_handle))
 _DATE = FixedType(pa.date32(), np.dtype(">i4"), _decode_date)
 
 _TYPES: dict[str, Make] = {
@@ -204,21 +227,24 @@ _TYPES: dict[str, Make] = {
     "real": _plain(_FLOAT),
     "float": _plain(_DOUBLE),
     "double precision": _plain(_DOUBLE),
-    "decimal": lambda arguments, _: _decimal((*arguments, 16)[0], (*arguments[1:], None)[0]),
-    "numeric": lambda arguments, _: _decimal((*arguments, 16)[0], (*arguments[1:], None)[0]),
-    "money": lambda arguments, _: _decimal((*arguments, 16)[0], (*arguments[1:], 2)[0]),
+    "decimal": _decimal,
+    "dec": _decimal,
+    "numeric": _decimal,
+    "money": _money,
     "date": _plain(_DATE),
-    "boolean": _plain(_bytes_type(2, pa.bool_(), _decode_boolean)),
-    "char": lambda arguments, rules: _char((*arguments, 1)[0], rules),
-    "character": lambda arguments, rules: _char((*arguments, 1)[0], rules),
-    "nchar": lambda arguments, rules: _char((*arguments, 1)[0], rules),
-    "varchar": _variable(decode_varchar),
-    "nvarchar": _variable(decode_varchar),
-    "lvarchar": _variable(decode_lvarchar),
-    "blob": _plain(_bytes_type(_HANDLE_BYTES, pa.binary(), _decode_handle)),
-    "clob": _plain(_bytes_type(_HANDLE_BYTES, pa.binary(), _decode_handle)),
+    "boolean": _plain(FixedType(pa.bool_(), np.dtype(">u2"), _decode_boolean)),
+    "char": _char,
+    "character": _char,
+    "nchar": _char,
+    "varchar": _variable(decode_varchar, 255),
+    "character varying": _variable(decode_varchar, 255),
+    "nvarchar": _variable(decode_varchar, 255),
+    "lvarchar": _variable(decode_lvarchar, 32_739),
+    "blob": _HANDLE,
+    "clob": _HANDLE,
 }
 _LARGE_OBJECTS = ("blob", "clob")
+_FLOATING = {"string": (pa.string(), decode_floating), "double": (pa.float64(), decode_double)}
 _QUALIFIED_TYPES = {"datetime": _datetime, "interval": _interval}
 
 
@@ -230,11 +256,11 @@ def compile_type(column: Column, table: str, rules: DecodeRules) -> ColumnType:
     """
     try:
         if found := _QUALIFIED.fullmatch(column.type_text):
-            return _QUALIFIED_TYPES[found[1]](_qualifier(*found.groups()))
+            return _qualified(rules, *found.groups())
         if (found := _TYPE.fullmatch(column.type_text)) and found[1] in _TYPES:
             arguments = tuple(int(part) for part in found.groups()[1:] if part is not None)
-            return _TYPES[found[1]](arguments, rules)
-    except ValueError as reason:
+            return _TYPES[found[1]](rules, *arguments)
+    except (ValueError, TypeError) as reason:  # a TypeError: more numbers than the type takes
         raise _unsupported(column, table, f": {reason}") from None
     raise _unsupported(column, table, "")
 

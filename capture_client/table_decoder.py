@@ -24,7 +24,7 @@ from informix_cdc.capture_client.columns import parse_columns
 from informix_cdc.capture_client.decode_rules import DecodeRules
 from informix_cdc.capture_client.errors import ProtocolViolation
 from informix_cdc.capture_client.framing import MAX_PAYLOAD_BYTES, Integers, gather
-from informix_cdc.capture_client.packed_decimal import Bytes
+from informix_cdc.capture_client.text import Bytes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -139,7 +139,7 @@ class TableDecoder:
         except BadValue as bad:
             raise ProtocolViolation(
                 f"a value of {self.table}.{column} at {where(bad.row)} {bad.what}.",
-                "It cannot be delivered exactly; report it with the table's definition.",
+                bad.remedy or "It cannot be delivered exactly; report it with the table's definition.",
                 table=self.table,
                 column=column,
             ) from None
