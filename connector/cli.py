@@ -111,7 +111,13 @@ def release_logging(tables: tuple[str, ...], yes: bool, **given: str | None) -> 
     help="Port to listen on; 0: any free one.",
 )
 @click.option("--server-name", default="informix", show_default=True, help="DBSERVERNAME.")
-@click.option("--latency-ms", type=click.FloatRange(0), default=0, help="Slow every read down.")
+@click.option(
+    "--latency-ms",
+    type=click.FloatRange(0, 60_000),
+    default=0,
+    show_default=True,
+    help="Round trip: an answer leaves this long after its request has come, or when it is ready.",
+)
 @click.option(
     "--wait-to-fill", is_flag=True, help="Reads wait until there are as many records as asked."
 )

@@ -7,7 +7,6 @@ business of `wire.py`.
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -98,8 +97,6 @@ class Connection:
             raise sql_error(-12008, wanted)
         if room < MIN_READ_BYTES:
             raise sql_error(-11071)
-        if self.server.latency_seconds:
-            time.sleep(self.server.latency_seconds)
         return Answer(row_count=0, out=session.read(room, check))
 
     def _admit(self, attributes: Mapping[str, str]) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import select
 import socket
 import struct
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from threading import Event, Lock, Thread
@@ -21,6 +22,7 @@ from .server import EmulatedServer
 from .sql_errors import SqlError, sql_error
 
 _MAX_REQUEST_BYTES = 1 << 24
+_LATE_WAKE_SECONDS = 0.0001
 
 
 class ListeningServer:
@@ -123,8 +125,11 @@ class _Conversation:
         """Answer requests until the client hangs up."""
         while True:
             message = self._receive()
+            leaves_at = time.monotonic() + self._server.latency_seconds
             if message[:1] != wire.CANCEL:  # one that comes too late cancels nothing
-                self._client.sendall(self._respond(message))
+                response = self._respond(message)
+                _wait_until(leaves_at)
+                self._client.sendall(response)
 
     def end(self) -> None:
         """Release what the client held."""
@@ -176,6 +181,16 @@ class _Conversation:
                 raise EOFError
             data += chunk
         return bytes(data)
+
+
+def _wait_until(moment: float) -> None:
+    """Return at a moment, or at once if it is past; what was done meanwhile does not add up.
+
+    A sleep ends 60 us late and later, which is much of a latency of 1 ms: the last of it is waited
+    out in steps of nothing.
+    """
+    while (left := moment - time.monotonic()) > 0:
+        time.sleep(max(left - _LATE_WAKE_SECONDS, 0))
 
 
 def _hang_up(listener: socket.socket) -> None:

@@ -10,7 +10,7 @@ are too many the oldest goes. Whoever calls a method that changes or searches th
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from threading import Condition
 from typing import NamedTuple
 
@@ -45,6 +45,8 @@ class LogFile:
     def __init__(self, number: int) -> None:
         self.number = number
         self.records: list[LogRecord] = []
+        # what sessions have made of the records, in their order, by what the sessions capture
+        self.encoded: dict[Hashable, list[bytes | None]] = {}
         self.used_pages = 0
         self.is_gone = False
         self.next: LogFile | None = None

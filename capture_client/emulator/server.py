@@ -38,7 +38,7 @@ class EmulatedServer:
         page_bytes: bytes of a page.
         log_count: log files that are kept; then the oldest is overwritten.
         first_log: number of the first log file.
-        latency_seconds: how long every read of a session takes on top.
+        latency_seconds: the least time between the arrival of a request and its answer.
         next_session_id: number of the first capture session.
         cdc_users: who may use the CDC database.
     """

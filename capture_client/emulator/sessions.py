@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
+from typing import cast
 
 from . import codes, records
 from .logical_log import LogFile, LogicalLog, LogRecord
@@ -60,6 +61,7 @@ class CaptureSession:
         self._file: LogFile | None = None
         self._index = 0
         self._last_sequence = log.end()
+        self._what = _what(self.captures)
         self._withheld: dict[int, bytes] = {}  # BEGINTX of transactions without captured rows yet
         self._shown: set[int] = set()
 
@@ -72,6 +74,7 @@ class CaptureSession:
         """Add a table; an active session announces it at once."""
         with self._log.changed:
             self.captures[capture.table.partnum] = capture
+            self._what = _what(self.captures)
             if self.is_active:
                 self._announce(capture)
 
@@ -79,6 +82,7 @@ class CaptureSession:
         """Take a table away."""
         with self._log.changed:
             del self.captures[partnum]
+            self._what = _what(self.captures)
 
     def activate(self, position: int) -> None:
         """Start at a position, 0 for the end of the log.
@@ -164,6 +168,8 @@ class CaptureSession:
 
     def _gather(self, answer: _Answer) -> None:
         while not answer.is_full:
+            if self._gather_block(answer):
+                continue
             record = self._cut_record or self._next_record()
             if record is None:
                 return
@@ -174,6 +180,42 @@ class CaptureSession:
             self._cut_at += len(piece)
             is_whole = self._cut_at == len(record)
             self._cut_record, self._cut_at = (b"", 0) if is_whole else (record, self._cut_at)
+
+    def _gather_block(self, answer: _Answer) -> bool:
+        """Take records of the log all at once; False where they must be looked at one by one.
+
+        With 1 ms between request and answer, an answer of 256 records must cost far less than that.
+        """
+        file = self._file
+        if file is None or file.is_gone or not self._reads_only_the_log():
+            return False
+        upto = min(self._index + answer.records, len(file.records))
+        block = self._encoded(file, upto)
+        size = sum(map(len, block))
+        if not block or size > answer.room:
+            return False
+        if size:
+            answer.data.append(b"".join(block))
+        answer.room -= size
+        answer.records -= len(block) - block.count(b"")
+        self._index, self._last_sequence = upto, file.records[upto - 1].place
+        return True
+
+    def _reads_only_the_log(self) -> bool:
+        is_plain = self._manner.foreign_transactions and not self.is_dead
+        return is_plain and not self._own_records and not self._cut_record
+
+    def _encoded(self, file: LogFile, upto: int) -> list[bytes]:
+        """Return the next records up to an index as they are sent; b"" stands for one that is not."""
+        known = file.encoded.setdefault(self._what, [])
+        known += [None] * (upto - len(known))
+        block = known[self._index : upto]
+        if None not in block:
+            return cast("list[bytes]", block)
+        records_here = file.records[self._index : upto]
+        made = [_SHOW[record.kind](self, record) or b"" for record in records_here]
+        known[self._index : upto] = made
+        return made
 
     def _next_record(self) -> bytes | None:
         if self._own_records:
@@ -254,6 +296,11 @@ class CaptureSession:
         self._withheld.pop(record.transaction_id, None)
         self._shown.discard(record.transaction_id)
         return shown
+
+
+def _what(captures: dict[int, Capture]) -> Hashable:
+    """Return what decides how records of the log are sent."""
+    return tuple((key, c.user_data, c.schema_text) for key, c in sorted(captures.items()))
 
 
 _SHOW: dict[int, Callable[[CaptureSession, LogRecord], bytes | None]] = {
