@@ -58,7 +58,7 @@ def booleans(values: Bits, nulls: Bits) -> pa.Array:
 
 def strings(offsets: Integers, content: bytes | NDArray[np.uint8], nulls: Bits) -> pa.Array:
     """Return text that lies back to back in `content`, which is UTF-8; one offset more than values."""
-    _require_32_bits(offsets[1:])
+    _require_32_bits(offsets)
     validity, count = _validity(nulls)
     buffers = [validity, pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(content)]
     return pa.Array.from_buffers(pa.string(), len(nulls), buffers, count)
@@ -70,8 +70,9 @@ def retyped(values: pa.Array, arrow_type: pa.DataType, nulls: Bits) -> pa.Array:
     return pa.Array.from_buffers(arrow_type, len(nulls), [validity, *values.buffers()[1:]], count)
 
 
-def _require_32_bits(ends: Integers) -> None:
-    refuse(ends > _MAX_OFFSET, "ends beyond 2 GiB of one column: decode fewer rows at once")
+def _require_32_bits(offsets: Integers) -> None:
+    if len(offsets) and offsets[-1] > _MAX_OFFSET:
+        refuse(offsets[1:] > _MAX_OFFSET, "ends beyond 2 GiB of one column: decode fewer rows at once")
 
 
 def pick(values: pa.Array, places: NDArray[Any] | pa.Array) -> pa.Array:
@@ -102,7 +103,8 @@ def byte_strings(
     An index per byte would cost ten times as much. Of the array `lying` every second value is one of
     ours; those between are gaps of any length, also a negative one, and are never looked at.
     """
-    _require_32_bits(np.cumsum(lengths))
+    if lengths.sum() > _MAX_OFFSET:
+        _require_32_bits(np.append(0, np.cumsum(lengths)))
     is_small = len(data) <= _MAX_OFFSET
     bounds = np.zeros(2 * len(starts) + 1, np.int32 if is_small else np.int64)
     bounds[0:-1:2] = starts

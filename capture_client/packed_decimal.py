@@ -27,7 +27,7 @@ def decode_decimal(raw: NDArray[Any], packing: Packing, precision: int, scale: i
     """
     number = packing.unpack(raw)
     fraction_pairs = -(-scale // 2)
-    word_count = max(len(number.words), -(-(precision + 1) // (2 * PAIRS)))
+    word_count = max(len(number.words), -(-(precision + scale % 2) // (2 * PAIRS)))
     words = aligned(number, PAIRS * word_count - fraction_pairs, word_count)
     limbs, unit = [joined(word) for word in words], WORD_UNIT
     if scale % 2:  # the last pair carries one digit beyond the scale, and it must be 0

@@ -62,7 +62,7 @@ class Number:
 
     def exponents(self) -> Integers:
         """Return how many base-100 digits stand before each point."""
-        return _EXPONENTS[self.heads]
+        return _EXPONENTS.take(self.heads)
 
 
 _HEADS = np.arange(256)
@@ -152,6 +152,7 @@ def _pieces(size: int, first: int) -> Iterator[tuple[int, int, int]]:
 
 def _uncomplemented(words: tuple[Words, ...], negative: Bits) -> tuple[Words, ...]:
     """Return the true digits of negative numbers, the other ones as they are."""
+    chosen = -negative.astype(np.uint64)  # all ones or none: cheaper than a branch per row
     true: list[Words] = []
     ended = np.zeros(len(negative), np.bool_)  # whether a later word has the last non-zero digit
     for word in reversed(words):
@@ -160,7 +161,7 @@ def _uncomplemented(words: tuple[Words, ...], negative: Bits) -> tuple[Words, ..
         below = _NINETY_NINE - word
         last = (below + one) & -one
         digits = np.where(ended, below, last) if true else last
-        true.insert(0, np.where(negative, digits, word))
+        true.insert(0, word ^ ((word ^ digits) & chosen))
         ended |= word != 0
     return tuple(true)
 
@@ -173,7 +174,8 @@ def aligned(number: Number, whole_pairs: int, word_count: int) -> tuple[Words, .
     """
     added = word_count - len(number.words)
     words = (*number.words, *[np.zeros(len(number.heads), np.uint64)] * added)
-    shifts = np.where(number.empty, 0, (whole_pairs - _EXPONENTS)[number.heads])
+    shifts = (whole_pairs - _EXPONENTS).take(number.heads)
+    shifts *= ~number.empty
     if not shifts.any():
         return words
     lost = "does not fit: its column has no such digits before or after the point"

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from informix_cdc.capture_client.arrow_arrays import byte_strings, refuse, retyped, strings
+from informix_cdc.capture_client.arrow_arrays import BadValue, byte_strings, refuse, retyped, strings
 from informix_cdc.capture_client.code_sets import CodeSet
 from informix_cdc.capture_client.framing import Integers
 
@@ -30,8 +30,11 @@ def decode_char(raw: NDArray[Any], code_set: CodeSet, keep_blanks: bool = False)
     sheet = raw.copy().view(np.uint8).reshape(-1, width)
     nulls = sheet[:, 0] == 0
     if nulls.any():
-        others = (sheet[:, 1:] != _BLANK).any(axis=1)
-        refuse(nulls & others, "begins with a NUL byte but is not NULL")
+        others = (sheet[nulls, 1:] != _BLANK).any(axis=1)
+        if others.any():
+            raise BadValue(
+                int(np.flatnonzero(nulls)[others][0]), "begins with a NUL byte but is not NULL"
+            )
         sheet[nulls, 0] = _BLANK
     none = np.zeros(len(raw), np.bool_)
     values = strings(np.arange(len(raw) + 1) * width, sheet, none)
