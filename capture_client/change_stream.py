@@ -10,12 +10,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from informix_cdc.capture_client.committed import Event
 from informix_cdc.capture_client.errors import InformixCdcError, ProtocolViolation
 from informix_cdc.capture_client.framing import RawRecords, RecordCutter
 from informix_cdc.capture_client.read_ahead import ReadAhead
-from informix_cdc.capture_client.records import Kind, ServerError, parse_block
+from informix_cdc.capture_client.records import Kind, RecordBlock, ServerError, parse_block
 from informix_cdc.capture_client.session import CaptureSession
-from informix_cdc.capture_client.transactions import Event, TransactionAssembler
+from informix_cdc.capture_client.transactions import TransactionAssembler
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +73,13 @@ class ChangeStream:
         assert begun is not None  # bytes come from the session that `_open` has returned
         if (raw := self._cutter.feed(chunk)) is None:
             return
-        block = parse_block(in_our_numbers(raw, begun.session.record_kinds))
-        for event in begun.assembler.feed(block):
+        block, failure = _sound_part(in_our_numbers(raw, begun.session.record_kinds))
+        for event in begun.assembler.feed(block) if block else ():
             if isinstance(event, ServerError):
                 raise begun.session.codes.error("capture", event.error_code)
             yield event
+        if failure is not None:
+            raise failure
 
     def stop(self, timeout_seconds: float) -> bool:
         """Close the session; tell whether the server was told in time."""
@@ -85,6 +88,19 @@ class ChangeStream:
     def _open(self) -> CaptureSession:
         self._begun = self._begin()
         return self._begun.session
+
+
+def _sound_part(raw: RawRecords) -> tuple[RecordBlock | None, ProtocolViolation | None]:
+    """Parse records up to the first that makes no sense; return what is wrong with that one."""
+    failure = None
+    while True:
+        try:
+            return parse_block(raw), failure
+        except ProtocolViolation as reason:
+            failure, sound = reason, reason.facts.get("record")
+            if not isinstance(sound, int) or sound == 0:
+                return None, failure
+            raw = raw.only(sound)
 
 
 def in_our_numbers(raw: RawRecords, kinds: Mapping[int, Kind]) -> RawRecords:

@@ -35,11 +35,17 @@ _COMMON_HEADER = np.dtype([("header", ">u4"), ("payload", ">u4"), ("scheme", ">u
 Integers = NDArray[np.int64]
 
 
+# So many bytes follow the last record of a block, so that the fields of any record can be read at
+# once, those that a short one does not have included.
+MARGIN_BYTES = 24
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class RawRecords:
     """Whole records, back to back in `data`; one entry per record in each array.
 
-    `starts` are offsets into `data`; `origin` is the stream byte at which `data` begins.
+    `starts` are offsets into `data`; `origin` is the stream byte at which `data` begins. At least
+    `MARGIN_BYTES` of no meaning follow the last record.
     """
 
     data: bytes
@@ -48,6 +54,16 @@ class RawRecords:
     header_sizes: Integers
     payload_sizes: Integers
     kinds: Integers
+
+    @property
+    def size_bytes(self) -> int:
+        """How many bytes the records take."""
+        return int(self.starts[-1] + self.header_sizes[-1] + self.payload_sizes[-1])
+
+    def only(self, count: int) -> RawRecords:
+        """Return the first records of the block."""
+        arrays = (self.starts, self.header_sizes, self.payload_sizes, self.kinds)
+        return RawRecords(self.data, self.origin, *(array[:count] for array in arrays))
 
 
 class RecordCutter:
@@ -72,7 +88,10 @@ class RecordCutter:
         starts, end = self._cut(data)
         self._pending = bytearray(data[end:])
         origin, self._origin = self._origin, self._origin + end
-        return _with_headers(data[:end], origin, starts) if starts else None
+        if not starts:
+            return None
+        padded = data if len(data) - end >= MARGIN_BYTES else data + bytes(MARGIN_BYTES)
+        return _with_headers(padded, origin, starts)
 
     def _cut(self, data: bytes) -> tuple[list[int], int]:
         """Return where whole records start, and where the last of them ends."""

@@ -22,13 +22,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from struct import Struct
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from informix_cdc.capture_client.errors import ProtocolViolation
-from informix_cdc.capture_client.framing import COMMON_HEADER_BYTES, Integers, RawRecords, gather
+from informix_cdc.capture_client.framing import (
+    COMMON_HEADER_BYTES,
+    MARGIN_BYTES,
+    Integers,
+    RawRecords,
+    gather,
+)
 
 
 class Kind(IntEnum):
@@ -108,6 +114,7 @@ class ServerError:
 Control = Begin | Commit | Rollback | Discard | TableSchema | Timeout | ServerError
 
 ROW_HEADER_BYTES = 36
+_YEAR_10000 = 253_402_300_800  # seconds since 1970; no time after it fits a Spark timestamp
 _ROW_KINDS = (Kind.INSERT, Kind.DELETE, Kind.UPDBEF, Kind.UPDAFT, Kind.TRUNCATE)
 
 _SMALLEST_HEADER: Mapping[int, int] = {
@@ -126,21 +133,40 @@ _SMALLEST_HEADER: Mapping[int, int] = {
 }
 _KNOWN_KINDS = max(_SMALLEST_HEADER) + 1
 _SMALLEST = np.full(_KNOWN_KINDS, -1, np.int64)
-_IS_ROW = np.zeros(_KNOWN_KINDS, bool)
 for _kind, _size in _SMALLEST_HEADER.items():
     _SMALLEST[_kind] = _size
-_IS_ROW[list(_ROW_KINDS)] = True
 
-# Rows and TRUNCATE share this much of their headers.
-_ROW_PREFIX = np.dtype([("sequence", ">i8"), ("transaction", ">i4"), ("table", ">i4")])
+
+def is_one_of(*kinds: Kind) -> NDArray[np.bool_]:
+    """Return a table to look record numbers up in, whether they are one of `kinds`."""
+    table = np.zeros(_KNOWN_KINDS, bool)
+    table[list(kinds)] = True
+    return table
+
+
+_IS_ROW = is_one_of(*_ROW_KINDS)
+_HAS_TIME = is_one_of(Kind.BEGINTX, Kind.COMMTX)
+_HAS_SEQUENCE = ~is_one_of(Kind.TABSCHEMA, Kind.ERROR)
+
+# What may follow the common header. `transaction` is read where the kind has one, `table` of rows and
+# TRUNCATE, `time` of BEGINTX and COMMTX, `user` of BEGINTX; all others read what follows, unused.
+_FIELDS = np.dtype(
+    {
+        "names": ["sequence", "transaction", "table", "time", "user"],
+        "formats": [">i8", ">i4", ">i4", ">i8", ">i4"],
+        "offsets": [0, 8, 12, 12, 20],
+        "itemsize": MARGIN_BYTES,
+    }
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RecordBlock:
-    """The records of one or more reads, checked, with the rows' fields as arrays.
+    """The records of one or more reads, checked; one entry per record in each array.
 
-    One entry per record; `sequence_numbers`, `transaction_ids` and `table_ids` hold meaning only
-    where `is_row` is set (TRUNCATE counts as a row: it has a place in its transaction).
+    `sequence_numbers` hold no meaning for TABSCHEMA and ERROR, `transaction_ids` none for these and
+    TIMEOUT, `table_ids` only where `is_row` is set (TRUNCATE counts as a row: it has a place in its
+    transaction). Times and user ids are read when they are asked for: there are few.
     """
 
     raw: RawRecords
@@ -148,6 +174,15 @@ class RecordBlock:
     sequence_numbers: Integers
     transaction_ids: Integers
     table_ids: Integers
+    fields: NDArray[np.void]
+
+    def times(self, places: Integers) -> Integers:
+        """Return when the transactions of BEGINTX or COMMTX records began or committed."""
+        return self.fields["time"][places].astype(np.int64)
+
+    def user_ids(self, places: Integers) -> Integers:
+        """Return who began the transactions of BEGINTX records."""
+        return self.fields["user"][places].astype(np.int64)
 
     def places(self, stretches: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
         """Return where stretches of records, first to end (exclusive), lie in the block's bytes."""
@@ -163,7 +198,7 @@ class RecordBlock:
         sizes = raw.header_sizes[chosen] + raw.payload_sizes[chosen]
         return RecordBlock(
             RawRecords(
-                b"".join([raw.data[start:end] for start, end in places]),
+                b"".join([*(raw.data[start:end] for start, end in places), bytes(MARGIN_BYTES)]),
                 raw.origin + places[0][0],
                 np.cumsum(sizes) - sizes,
                 raw.header_sizes[chosen],
@@ -174,59 +209,53 @@ class RecordBlock:
             self.sequence_numbers[chosen],
             self.transaction_ids[chosen],
             self.table_ids[chosen],
+            self.fields[chosen],
         )
-
-    def control_reader(self) -> Callable[[int], Control]:
-        """Return a function from a record's place to its meaning; for records that are not rows."""
-        raw, data = self.raw, self.raw.data
-        starts, headers = raw.starts.tolist(), raw.header_sizes.tolist()
-        payloads, kinds = raw.payload_sizes.tolist(), raw.kinds.tolist()
-
-        def control(index: int) -> Control:
-            start = starts[index]
-            end = start + headers[index]
-            try:
-                return _READERS[kinds[index]](data, start + COMMON_HEADER_BYTES, end, payloads[index])
-            except ValueError as reason:
-                raise ProtocolViolation(
-                    f"record {kinds[index]} at stream byte {raw.origin + start}: {reason}.",
-                    "The stream is corrupt; the same bytes would come again.",
-                    stream_byte=raw.origin + start,
-                ) from None
-
-        return control
 
     def control(self, index: int) -> Control:
         """Return the meaning of one record that is not a row."""
-        return self.control_reader()(index)
+        raw, kind = self.raw, int(self.raw.kinds[index])
+        start = int(raw.starts[index])
+        end = start + int(raw.header_sizes[index])
+        try:
+            return _READERS[kind](
+                raw.data, start + COMMON_HEADER_BYTES, end, int(raw.payload_sizes[index])
+            )
+        except ValueError as reason:
+            raise ProtocolViolation(
+                f"record {kind} at stream byte {raw.origin + start}: {reason}.",
+                "The stream is corrupt; the same bytes would come again.",
+                stream_byte=raw.origin + start,
+            ) from None
 
 
 def parse_block(raw: RawRecords) -> RecordBlock:
-    """Check every record of `raw` against its kind and read the rows' headers.
+    """Check every record of `raw` against its kind and read what most kinds have.
 
     Raises:
-        ProtocolViolation: a record number is unknown, or a header is too short for its kind.
+        ProtocolViolation: a record number is unknown, a header is too short for its kind, a sequence
+            number is beyond 63 bits, or a time is not one before the year 10000. The records before
+            number `facts["record"]` of the block are sound.
     """
     kinds = raw.kinds
     smallest = _SMALLEST[np.minimum(kinds, _KNOWN_KINDS - 1)]
     _refuse(raw, (smallest < 0) | (kinds >= _KNOWN_KINDS), "is of a kind we do not know")
     _refuse(raw, raw.header_sizes < smallest, "has a header too short for its kind")
-    is_row = _IS_ROW[kinds]
-    rows = np.flatnonzero(is_row)
-    prefix = gather(raw.data, _ROW_PREFIX, raw.starts[rows] + COMMON_HEADER_BYTES)
-    sequence, transaction, table = (
-        _spread(prefix[name], rows, len(kinds)) for name in ("sequence", "transaction", "table")
-    )
-    _refuse(raw, sequence < 0, "has a sequence number beyond 63 bits")
-    return RecordBlock(raw, is_row, sequence, transaction, table)
+    fields = gather(raw.data, _FIELDS, raw.starts + COMMON_HEADER_BYTES)
+    sequence = fields["sequence"].astype(np.int64)
+    _refuse(raw, _HAS_SEQUENCE[kinds] & (sequence < 0), "has a sequence number beyond 63 bits")
+    timed = np.flatnonzero(_HAS_TIME[kinds])
+    times = fields["time"][timed].astype(np.int64)
+    if (beyond := (times < 0) | (times >= _YEAR_10000)).any():
+        _refuse(raw, _marked(timed[beyond], len(kinds)), "has a time that is not before the year 10000")
+    transaction, table = (fields[name].astype(np.int64) for name in ("transaction", "table"))
+    return RecordBlock(raw, _IS_ROW[kinds], sequence, transaction, table, fields)
 
 
-def _spread(values: NDArray[Any], places: Integers, length: int) -> Integers:
-    if len(places) == length:
-        return values.astype(np.int64)
-    spread = np.zeros(length, np.int64)
-    spread[places] = values
-    return spread
+def _marked(places: Integers, length: int) -> NDArray[np.bool_]:
+    marks = np.zeros(length, bool)
+    marks[places] = True
+    return marks
 
 
 def _refuse(raw: RawRecords, bad: NDArray[np.bool_], what: str) -> None:
@@ -240,6 +269,7 @@ def _refuse(raw: RawRecords, bad: NDArray[np.bool_], what: str) -> None:
         "The stream is corrupt, or the server speaks a newer protocol.",
         stream_byte=place,
         record_number=kind,
+        record=first,
     )
 
 
@@ -250,40 +280,23 @@ _SCHEMA = Struct(">iIIII")
 _TIMEOUT = Struct(">q")
 _ERROR = Struct(">Ii")
 
-_YEAR_10000 = 253_402_300_800  # seconds since 1970; no time after it fits a Spark timestamp
-
-
-def _sequence(number: int) -> int:
-    """Refuse numbers that no server can mean, so that nothing overflows later."""
-    if number < 0:
-        raise ValueError("its sequence number is beyond 63 bits")
-    return number
-
-
-def _time(seconds: int) -> int:
-    if not 0 <= seconds < _YEAR_10000:
-        raise ValueError("its time is not one before the year 10000")
-    return seconds
-
 
 def _begin(data: bytes, at: int, _end: int, _size: int) -> Begin:
     sequence, transaction, begun, user = _BEGIN.unpack_from(data, at)
-    return Begin(_sequence(sequence), transaction, _time(begun), user)
+    return Begin(sequence, transaction, begun, user)
 
 
 def _commit(data: bytes, at: int, _end: int, _size: int) -> Commit:
     sequence, transaction, committed = _COMMIT.unpack_from(data, at)
-    return Commit(_sequence(sequence), transaction, _time(committed))
+    return Commit(sequence, transaction, committed)
 
 
 def _rollback(data: bytes, at: int, _end: int, _size: int) -> Rollback:
-    sequence, transaction = _ROLLBACK.unpack_from(data, at)
-    return Rollback(_sequence(sequence), transaction)
+    return Rollback(*_ROLLBACK.unpack_from(data, at))
 
 
 def _discard(data: bytes, at: int, _end: int, _size: int) -> Discard:
-    sequence, transaction = _ROLLBACK.unpack_from(data, at)
-    return Discard(_sequence(sequence), transaction)
+    return Discard(*_ROLLBACK.unpack_from(data, at))
 
 
 def _table_schema(data: bytes, at: int, end: int, size: int) -> TableSchema:
@@ -294,7 +307,7 @@ def _table_schema(data: bytes, at: int, end: int, size: int) -> TableSchema:
 
 
 def _timeout(data: bytes, at: int, _end: int, _size: int) -> Timeout:
-    return Timeout(_sequence(_TIMEOUT.unpack_from(data, at)[0]))
+    return Timeout(*_TIMEOUT.unpack_from(data, at))
 
 
 def _server_error(data: bytes, at: int, _end: int, _size: int) -> ServerError:

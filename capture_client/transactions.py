@@ -1,7 +1,9 @@
 """Sort interleaved records into whole transactions, in commit order, with their restart positions.
 
-Rule: this module decides what is delivered; it does no I/O and decodes no row. After every COMMTX,
-RBTX and TIMEOUT it forms the pair {commit, restart} that is valid *there*, so that whoever stores a
+Rule: this module decides what is delivered; it does no I/O and decodes no row. It works on columns:
+what begins and ends within a block is judged all at once, and only a transaction that is open over
+the block's bounds, has a DISCARD, or shows no BEGINTX, is looked at alone. For every COMMTX, RBTX and
+TIMEOUT it forms the pair {commit, restart} that is valid *there*, so that whoever stores a
 transaction stores with it where a new session must begin (docs/design.md, section 5).
 
     commit  := this COMMTX (or the last one passed)
@@ -13,70 +15,31 @@ committed at or below the last delivered commit; above it, its beginning is lost
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from heapq import heappop, heappush
-from itertools import pairwise
-from typing import Any, ClassVar, NamedTuple
+from collections.abc import Iterator
+from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
 
 import numpy as np
 
-from informix_cdc.capture_client.errors import DataLoss, ProtocolViolation
+from informix_cdc.capture_client.arrow_arrays import Bits
+from informix_cdc.capture_client.committed import Event, Passed
+from informix_cdc.capture_client.ends import Ends
+from informix_cdc.capture_client.errors import DataLoss, InformixCdcError, ProtocolViolation
 from informix_cdc.capture_client.framing import Integers
+from informix_cdc.capture_client.open_transactions import OpenTransaction, Rows
 from informix_cdc.capture_client.positions import Position, show
 from informix_cdc.capture_client.records import (
     Begin,
-    Commit,
-    Control,
-    Discard,
+    Kind,
     RecordBlock,
-    Rollback,
-    ServerError,
-    TableSchema,
     Timeout,
+    is_one_of,
 )
+from informix_cdc.capture_client.spans import ENDS, Spans, spans_of
 
-
-@dataclass(slots=True, eq=False)  # not frozen: there are many, and frozen costs three times as much
-class RowRun:
-    """Consecutive row records `first` to `end` (exclusive) of one transaction in one block."""
-
-    block: RecordBlock
-    first: int
-    end: int
-
-    def __len__(self) -> int:
-        return self.end - self.first
-
-    @property
-    def sequence_numbers(self) -> Integers:
-        """The place of each row."""
-        return self.block.sequence_numbers[self.first : self.end]
-
-
-class Transaction(NamedTuple):
-    """Rows that became true together; `position` is valid once they are delivered."""
-
-    transaction_id: int
-    begin: Begin
-    commit: Commit
-    runs: tuple[RowRun, ...]
-    position: Position
-
-    @property
-    def row_count(self) -> int:
-        """How many row records there are, each image of an update counted."""
-        return sum([run.end - run.first for run in self.runs])
-
-
-class Passed(NamedTuple):
-    """A COMMTX, RBTX or TIMEOUT without rows to deliver went by; `position` is valid here."""
-
-    position: Position
-    is_timeout: bool
-
-
-Event = Transaction | Passed | TableSchema | ServerError
+_OF_NO_TRANSACTION = is_one_of(Kind.TABSCHEMA, Kind.TIMEOUT, Kind.ERROR)
+_BOUNDS = is_one_of(Kind.BEGINTX, Kind.COMMTX, Kind.RBTX)
+_SPARE_BEGINS = 1024
 
 
 @dataclass(slots=True)
@@ -91,56 +54,6 @@ class AssemblyCounters:
     abandoned_transactions: int = 0
 
 
-@dataclass(slots=True)
-class _Open:
-    """A transaction that has begun, and its rows so far."""
-
-    begin: Begin
-    runs: list[RowRun] = field(default_factory=list)
-    ordered_runs: int = 0  # so many of them are known to rise, one after the other
-
-    def cut(self, record: Discard) -> int:
-        """Drop the rows that a DISCARD undoes and return how many those were (guide, table 3-5).
-
-        Numbers rise, so that what goes is the end: many savepoints cost no more than their rows.
-        """
-        self._require_order()
-        dropped = 0
-        while self.runs:
-            run = self.runs.pop()
-            kept = int(np.searchsorted(run.sequence_numbers, record.sequence_number))
-            dropped += len(run) - kept
-            if kept:
-                left = RowRun(run.block, run.first, run.first + kept)
-                self.runs += _on_their_own(run.block, [left])
-                break
-        self.ordered_runs = len(self.runs)
-        return dropped
-
-    def _require_order(self) -> None:
-        highest = self.runs[self.ordered_runs - 1].sequence_numbers[-1] if self.ordered_runs else -1
-        for run in self.runs[self.ordered_runs :]:
-            numbers = run.sequence_numbers
-            if numbers[0] < highest or (numbers[1:] < numbers[:-1]).any():
-                raise ProtocolViolation(
-                    f"sequence numbers of transaction {self.begin.transaction_id} fall"
-                    f" near {show(int(numbers[0]))}.",
-                    "Within a transaction they must rise; a savepoint cannot be undone exactly.",
-                    transaction_id=self.begin.transaction_id,
-                )
-            highest = numbers[-1]
-        self.ordered_runs = len(self.runs)
-
-    def let_go_of(self, block: RecordBlock) -> None:
-        """Copy this transaction's rows out of a block that is mostly other records."""
-        at = len(self.runs)
-        while at and self.runs[at - 1].block is block:
-            at -= 1
-        if at < len(self.runs):
-            self.runs[at:] = _on_their_own(block, self.runs[at:])
-            self.ordered_runs = min(self.ordered_runs, at)
-
-
 class TransactionAssembler:
     """Takes blocks of records and returns events in the order of the stream.
 
@@ -151,6 +64,11 @@ class TransactionAssembler:
         server_clock: the server's time at a first start, in seconds since 1970.
         floor: where a first start was activated; no pair lies below it, whatever a TIMEOUT says.
         expected_commit: a replay must pass exactly this COMMTX; anything beyond it first is loss.
+
+    Attributes:
+        anchor: where the stream begins; None as long as that is not known.
+        counters: what was left out, and why.
+        with_bounds: whether BEGINTX and COMMTX records are delivered among the rows.
     """
 
     def __init__(
@@ -163,14 +81,16 @@ class TransactionAssembler:
         expected_commit: int | None = None,
     ) -> None:
         self.anchor = start
+        self.with_bounds = False
         self.counters = AssemblyCounters()
         self._position = start or Position(floor, floor)
         self._unseen = set(start.unseen if start else unseen)
-        self._open: dict[int, _Open] = {}
+        self._open: dict[int, OpenTransaction] = {}
         self._begins: list[tuple[int, int]] = []  # heap of sequence number and id; may hold closed ones
         self._server_clock = server_clock
         self._expected_commit = expected_commit
         self._waits_for_unseen = True
+        self._failure: tuple[int, InformixCdcError] | None = None
 
     @property
     def open_count(self) -> int:
@@ -193,95 +113,170 @@ class TransactionAssembler:
             DataLoss: a transaction committed whose beginning is missing, or a replay passed its end.
             ProtocolViolation: sequence numbers fall within a transaction.
         """
-        transaction_ids = block.transaction_ids.tolist()
-        is_row = block.is_row.tolist()
-        control = block.control_reader()
-        touched: set[int] = set()
-        for first, end in _runs(block):
-            if is_row[first]:
-                self._rows(transaction_ids[first], RowRun(block, first, end))
-                touched.add(transaction_ids[first])
-                continue
-            record = control(first)
-            event = self._handlers[type(record)](self, record)
-            if event is not None:
-                yield event
-        for transaction_id in self._open.keys() & touched:
-            self._open[transaction_id].let_go_of(block)
+        lone = np.flatnonzero(_OF_NO_TRANSACTION[block.raw.kinds]).tolist()
+        at = 0
+        for place in [*lone, len(block.is_row)]:
+            while at < place:
+                upto = self._end_of_stretch(block, at, place)
+                yield from self._take(block, at, upto)
+                at = upto
+            if place < len(block.is_row):
+                yield from self._take_lone(block, place)
+            at = place + 1
+        for key in self._open.keys() & set(block.transaction_ids.tolist()):
+            self._open[key].let_go_of(block)
 
-    def _rows(self, transaction_id: int, run: RowRun) -> None:
-        if (open_ := self._open.get(transaction_id)) is not None:
-            open_.runs.append(run)
-        else:
-            self._note_headless(transaction_id)
-
-    def _note_headless(self, transaction_id: int) -> None:
-        # Its rows are not kept: what its COMMTX means is decided when that comes.
+    def _end_of_stretch(self, block: RecordBlock, first: int, end: int) -> int:
+        """Return up to where `unseen` and `anchor` stay what they are, but for the first record."""
         if self.anchor is None:
-            self._unseen.add(transaction_id)
+            ends = np.flatnonzero(ENDS[block.raw.kinds[first:end]])
+            return first + int(ends[0]) + 1 if len(ends) else end
+        if not self._unseen:
+            return end
+        later = slice(first + 1, end)
+        is_bound = _BOUNDS[block.raw.kinds[later]]
+        changes = np.flatnonzero(is_bound & np.isin(block.transaction_ids[later], list(self._unseen)))
+        return first + 1 + int(changes[0]) if len(changes) else end
 
-    def _begin(self, record: Begin) -> None:
-        key = record.transaction_id
-        if key in self._open:  # ids are slots: the former owner is gone and cannot have committed
-            self.counters.abandoned_transactions += 1
-        self._unseen.discard(key)
-        self._open[key] = _Open(record)
-        heappush(self._begins, (record.sequence_number, key))
+    def _take_lone(self, block: RecordBlock, place: int) -> Iterator[Event]:
+        record = block.control(place)
+        if not isinstance(record, Timeout):
+            yield record  # type: ignore[misc]  # TABSCHEMA or ERROR
+        elif (passed := self._timeout(record.sequence_number)) is not None:
+            yield passed
 
-    def _discard(self, record: Discard) -> None:
-        open_ = self._open.get(record.transaction_id)
-        if open_ is None:
-            self._note_headless(record.transaction_id)
-            return
-        self.counters.discarded_rows += open_.cut(record)
-
-    def _rollback(self, record: Rollback) -> Passed | None:
-        if self._open.pop(record.transaction_id, None) is not None:
-            self.counters.rolled_back_transactions += 1
-        self._unseen.discard(record.transaction_id)
-        return self._pass(record.sequence_number)
-
-    def _commit(self, record: Commit) -> Transaction | Passed | None:
-        self._check_replay(record.sequence_number)
-        open_ = self._open.pop(record.transaction_id, None)
-        if open_ is None:
-            self._end_headless(record)
+    def _take(self, block: RecordBlock, first: int, end: int) -> Iterator[Event]:
+        """Take records of transactions; what comes before a failure is yielded first."""
+        ends = self._ends(block, spans_of(block, first, end))
         if self.anchor is None:
-            return self._anchor_at(record.sequence_number, record.commit_time > self._server_clock)
-        already_delivered = record.sequence_number <= self._position.commit
-        self._form_pair(record.sequence_number, record.sequence_number)
-        if open_ is None or already_delivered or not open_.runs:
-            self.counters.empty_transactions += open_ is not None and not already_delivered
-            return Passed(self._position, is_timeout=False)
-        self.counters.transactions += 1
-        return Transaction(
-            record.transaction_id, open_.begin, record, tuple(open_.runs), self._position
-        )
+            yield from self._seek_anchor(ends)
+        elif len(ends):
+            yield from self._deliver(ends)
+        if self._failure is not None:
+            raise self._failure[1]
 
-    def _end_headless(self, record: Commit) -> None:
-        key, sequence_number = record.transaction_id, record.sequence_number
-        if key in self._unseen:
+    def _ends(self, block: RecordBlock, spans: Spans) -> Ends:
+        ends, is_alone = Ends.of(block, spans), self._is_alone(spans)
+        self._unseen.difference_update(spans.transaction_ids[spans.begins & ~is_alone].tolist())
+        number_of = {span: number for number, span in enumerate(ends.spans_ended.tolist())}
+        for span in np.flatnonzero(is_alone).tolist():
+            self._take_alone(span, ends, number_of.get(span))
+        return ends
+
+    def _is_alone(self, spans: Spans) -> Bits:
+        """Tell which spans are not whole transactions without DISCARD and without a past."""
+        is_alone = ~(spans.begins & spans.closes) | spans.has_discard | spans.follows_open
+        if self._open:
+            is_alone |= spans.is_first & np.isin(spans.transaction_ids, list(self._open))
+        return is_alone
+
+    def _take_alone(self, span: int, ends: Ends, number: int | None) -> None:
+        """Take one span; `number` is its place in `ends` if it closes its transaction."""
+        block, spans = ends.block, ends.spans
+        key = int(spans.transaction_ids[span])
+        places = spans.order[spans.firsts[span] : spans.ends[span]]
+        open_ = self._open.pop(key, None)
+        if spans.begins[span]:
+            if open_ is not None:  # ids are slots: the former owner is gone and cannot have committed
+                self.counters.abandoned_transactions += 1
+                ends.abandoned.append((int(places[0]), open_.begin.sequence_number))
             self._unseen.discard(key)
-            self.counters.unseen_transactions += 1
-        elif self.anchor is not None and sequence_number > self._position.commit:
-            raise DataLoss(
-                f"transaction {key} committed at {show(sequence_number)}, but its beginning lies before"
-                f" {show(self._position.restart)}, where this capture began.",
-                "Its rows cannot be delivered whole: start a new stream and reload the tables.",
-                transaction_id=key,
-                sequence_number=sequence_number,
-            )
+            open_, places = _begun(block, places), places[1:]
+            self._note_begin(open_.begin)
+        rows = places if number is None else places[:-1]
+        if open_ is not None:
+            self._take_rows(open_, block, rows)
+        elif len(rows) and self.anchor is None:
+            # Not kept after a start: what its COMMTX means is decided when that comes.
+            self._unseen.add(key)
+        if number is None and open_ is not None:
+            self._open[key] = open_
+        elif number is not None:
+            self._close(ends, number, open_)
 
-    def _timeout(self, record: Timeout) -> Passed | None:
+    def _note_begin(self, begin: Begin) -> None:
+        """Remember a BEGINTX; of those that have ended, no more than of open ones are kept."""
+        if len(self._begins) > 2 * len(self._open) + _SPARE_BEGINS:
+            now_open = self.open_transactions
+            self._begins = [(number, key) for key, number in now_open.items()]
+            heapify(self._begins)
+        heappush(self._begins, (begin.sequence_number, begin.transaction_id))
+
+    def _take_rows(self, open_: OpenTransaction, block: RecordBlock, rows: Integers) -> None:
+        try:
+            self.counters.discarded_rows += open_.take(block, rows)
+        except ProtocolViolation as reason:
+            self._fail(int(rows[0]), reason)
+
+    def _close(self, ends: Ends, number: int, open_: OpenTransaction | None) -> None:
+        ends.close(number, open_)
+        if open_ is not None:
+            return
+        key, sequence_number = int(ends.transaction_ids[number]), int(ends.sequence_numbers[number])
+        is_commit, was_unseen = bool(ends.is_commit[number]), key in self._unseen
+        self._unseen.discard(key)
+        self.counters.unseen_transactions += is_commit and was_unseen
+        if not is_commit or was_unseen or self.anchor is None:
+            return
+        before = ends.sequence_numbers[:number][ends.is_commit[:number]]
+        if sequence_number > max(self._position.commit, int(before.max(initial=0))):
+            self._fail(int(ends.places[number]), self._beginning_lost(key, sequence_number))
+
+    def _fail(self, place: int, reason: InformixCdcError) -> None:
+        """Note what is wrong at a place of the block: what ends before it is delivered first."""
+        if self._failure is None or place < self._failure[0]:
+            self._failure = (place, reason)
+
+    # what has ended
+
+    def _seek_anchor(self, ends: Ends) -> Iterator[Passed]:
+        """Take the one end of a stretch, if it has one, of a stream that has not yet begun."""
+        times = ends.block.times(ends.places)
+        for number, sequence_number in enumerate(ends.sequence_numbers.tolist()):
+            is_commit = bool(ends.is_commit[number])
+            self.counters.rolled_back_transactions += bool(ends.has_begun[number]) and not is_commit
+            is_late = is_commit and int(times[number]) > self._server_clock
+            if (passed := self._anchor_at(sequence_number, is_late)) is not None:
+                yield passed
+
+    def _deliver(self, ends: Ends) -> Iterator[Event]:
+        ends.form_pairs(self._position, self.lowest_open())
+        self._check_replay(ends)
+        count = len(ends)
+        if self._failure is not None:
+            count = int(np.searchsorted(ends.places, self._failure[0]))
+        if count:
+            yield from self._pass(ends, count)
+
+    def _pass(self, ends: Ends, count: int) -> Iterator[Event]:
+        """Let the first `count` ends go by."""
+        delivered = self._delivered(ends, count)
+        self._position = ends.position(count - 1, tuple(sorted(self._unseen)))
+        if len(delivered):
+            yield ends.transactions(delivered, self._position.unseen, self.with_bounds)
+        if len(delivered) == 0 or delivered[-1] != count - 1:
+            yield Passed(self._position, is_timeout=False)
+
+    def _delivered(self, ends: Ends, count: int) -> Integers:
+        """Return which of the first `count` ends are transactions to deliver; count the others."""
+        before = np.append(self._position.commit, ends.commits[:-1])
+        has_begun, is_commit = ends.has_begun[:count], ends.is_commit[:count]
+        is_new = has_begun & is_commit & (ends.sequence_numbers > before)[:count]
+        delivered = np.flatnonzero(is_new & (ends.row_counts[:count] > 0))
+        self.counters.transactions += len(delivered)
+        self.counters.empty_transactions += int(np.count_nonzero(is_new)) - len(delivered)
+        self.counters.rolled_back_transactions += int(np.count_nonzero(has_begun & ~is_commit))
+        return delivered
+
+    # positions
+
+    def _timeout(self, sequence_number: int) -> Passed | None:
         if self._expected_commit is not None:
-            raise self._replay_failed(f"the server has nothing beyond {show(record.sequence_number)}")
-        return self._pass(record.sequence_number, is_timeout=True)
-
-    def _pass(self, sequence_number: int, is_timeout: bool = False) -> Passed | None:
+            raise self._replay_failed(f"the server has nothing beyond {show(sequence_number)}")
         if self.anchor is None:
-            return self._anchor_at(sequence_number, is_timeout)
+            return self._anchor_at(sequence_number, is_caught_up=True)
         self._form_pair(self._position.commit, sequence_number)
-        return Passed(self._position, is_timeout)
+        return Passed(self._position, is_timeout=True)
 
     def _anchor_at(self, sequence_number: int, is_caught_up: bool) -> Passed | None:
         if not is_caught_up or (self._unseen and self._waits_for_unseen):
@@ -308,12 +303,19 @@ class TransactionAssembler:
             heappop(self._begins)
         return None
 
-    def _check_replay(self, sequence_number: int) -> None:
+    # what is refused
+
+    def _check_replay(self, ends: Ends) -> None:
         expected = self._expected_commit
-        if expected is None or sequence_number < expected:
+        if expected is None:
             return
+        reached = np.flatnonzero(ends.is_commit & (ends.sequence_numbers >= expected))
+        if len(reached) == 0:
+            return
+        sequence_number = int(ends.sequence_numbers[reached[0]])
         if sequence_number > expected:
-            raise self._replay_failed(f"the log continues with {show(sequence_number)}")
+            reason = self._replay_failed(f"the log continues with {show(sequence_number)}")
+            self._fail(int(ends.places[reached[0]]), reason)
         self._expected_commit = None
 
     def _replay_failed(self, what: str) -> DataLoss:
@@ -324,30 +326,18 @@ class TransactionAssembler:
             expected_commit=expected,
         )
 
-    _handlers: ClassVar[dict[type[Control], Callable[[TransactionAssembler, Any], Event | None]]] = {
-        Begin: _begin,
-        Commit: _commit,
-        Rollback: _rollback,
-        Discard: _discard,
-        Timeout: _timeout,
-        TableSchema: lambda _, record: record,
-        ServerError: lambda _, record: record,
-    }
+    def _beginning_lost(self, key: int, sequence_number: int) -> DataLoss:
+        return DataLoss(
+            f"transaction {key} committed at {show(sequence_number)}, but its beginning lies before"
+            f" {show(self._position.restart)}, where this capture began.",
+            "Its rows cannot be delivered whole: start a new stream and reload the tables.",
+            transaction_id=key,
+            sequence_number=sequence_number,
+        )
 
 
-def _runs(block: RecordBlock) -> Iterator[tuple[int, int]]:
-    """Yield the bounds of each stretch of rows of one transaction, and of each other record."""
-    rows, ids = block.is_row, block.transaction_ids
-    same = rows[1:] & rows[:-1] & (ids[1:] == ids[:-1])
-    cuts = [0, *(np.flatnonzero(~same) + 1).tolist(), len(rows)]
-    return pairwise(cuts)
-
-
-def _on_their_own(block: RecordBlock, runs: list[RowRun]) -> list[RowRun]:
-    """Return rows of a block as they are, or copied out of it if they are less than half of it."""
-    stretches = [(run.first, run.end) for run in runs]
-    kept_bytes = sum(end - start for start, end in block.places(stretches))
-    if 2 * kept_bytes >= len(block.raw.data):
-        return runs
-    part = block.only(stretches)
-    return [RowRun(part, 0, len(part.is_row))]
+def _begun(block: RecordBlock, places: Integers) -> OpenTransaction:
+    """Return a transaction of which only the BEGINTX, the first of `places`, is known."""
+    begin = block.control(int(places[0]))
+    assert isinstance(begin, Begin)  # a span begins with it, or does not begin
+    return OpenTransaction(begin, Rows(block, places[:1]))

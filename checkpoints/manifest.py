@@ -25,12 +25,16 @@ FILE_NAME = "manifest.json"
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """Everything that committed above `start` and up to `end` is in `segments`."""
+    """Everything that committed above `start` and up to `end` is in `segments`.
+
+    `rows` is a digest of what decides how rows look.
+    """
 
     stream: str
     source: str
     start: Position
     mark: Position
+    rows: str = ""
     segments: tuple[Segment, ...] = field(default=())
     next_number: int = 0
 

@@ -40,6 +40,7 @@ class Spool:
         folder: created if missing; nothing else may live in it.
         stream, source: what the rows belong to; a folder of another stream is refused.
         start: everything that commits above it will be appended.
+        rows: a digest of what decides how rows look; what was stored under another one is left.
         durable: whether the folder shall survive a crash of the machine (fsync).
         lock_wait_seconds: how long to wait for a former writer to end.
     """
@@ -52,6 +53,7 @@ class Spool:
         start: Position,
         *,
         durable: bool,
+        rows: str = "",
         lock_wait_seconds: float = 10.0,
     ) -> None:
         self._folder = folder
@@ -61,7 +63,7 @@ class Spool:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._lock = _lock_folder(folder, lock_wait_seconds)
             on_error.callback(self.close)
-            self._manifest = self._recovered(Manifest(stream, source, start, mark=start))
+            self._manifest = self._recovered(Manifest(stream, source, start, mark=start, rows=rows))
             self._remove_strangers()
             on_error.pop_all()
 
@@ -171,7 +173,8 @@ class Spool:
                 f" not to {fresh.stream} of {fresh.source}.",
                 "Give this query a spoolPath of its own.",
             )
-        serves = former.start.commit <= fresh.start.commit <= former.end.commit
+        reaches = former.start.commit <= fresh.start.commit <= former.end.commit
+        serves = reaches and former.rows == fresh.rows
         intact = all(is_intact(self._folder, segment) for segment in former.segments)
         return former if serves and intact else fresh
 

@@ -16,10 +16,10 @@ from threading import Event as StopFlag
 
 from informix_cdc.capture_client.change_batches import ChangeEncoder
 from informix_cdc.capture_client.change_stream import ChangeStream
+from informix_cdc.capture_client.committed import Event, Passed, Transactions
 from informix_cdc.capture_client.errors import InformixCdcError
 from informix_cdc.capture_client.positions import Position
 from informix_cdc.capture_client.records import TableSchema
-from informix_cdc.capture_client.transactions import Event, Passed, Transaction
 from informix_cdc.checkpoints.spool import Spool
 from informix_cdc.connector.capture_state import CaptureState
 
@@ -75,7 +75,7 @@ class Pending:
     def __init__(self, spool: Spool | None, open_spool: Callable[[Position], Spool]) -> None:
         self._spool = spool
         self._open_spool = open_spool
-        self._transactions: list[Transaction] = []
+        self._transactions: list[Transactions] = []
         self._position: Position | None = None
         self._rows = 0
         self._flushed_at = 0.0
@@ -88,9 +88,9 @@ class Pending:
 
     def add(self, event: Event) -> None:
         """Take the next event in stream order."""
-        if isinstance(event, Transaction):
+        if isinstance(event, Transactions):
             self._transactions.append(event)
-            self._rows += event.row_count
+            self._rows += event.record_count
             self._position = event.position
         elif isinstance(event, Passed):
             self._position = event.position
@@ -125,15 +125,15 @@ class Pending:
         try:
             self._append(transactions, encoder)
         except InformixCdcError:
-            for transaction in transactions:  # up to the one that cannot be delivered
-                self._append([transaction], encoder)
+            for one in [one for batch in transactions for one in batch.each()]:
+                self._append([one], encoder)  # up to the one that cannot be delivered
             raise
         if self._spool is not None and position != self._spool.mark:
             self._spool.note(position)
         self._flushed_at = time.monotonic()
 
-    def _append(self, transactions: list[Transaction], encoder: ChangeEncoder) -> None:
+    def _append(self, transactions: list[Transactions], encoder: ChangeEncoder) -> None:
         if transactions:
             assert self._spool is not None  # a transaction is delivered only after an anchor
             last = transactions[-1].position
-            self._spool.append(encoder.schema, encoder.encode(transactions), last)
+            self._spool.append(encoder.stored_schema, encoder.encode(transactions), last)

@@ -67,6 +67,7 @@ class CaptureStart:
         self._start_captures(session)
         self._activate(session, place)
         assembler.counters = self.counters
+        assembler.with_bounds = self.source.delivery.shape == "raw"
         return Begun(session, assembler)
 
     def close(self) -> None:

@@ -11,14 +11,9 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 
+from informix_cdc.capture_client.committed import Event, Passed, Transactions
 from informix_cdc.capture_client.errors import ConnectionLost, InformixCdcError
-from informix_cdc.capture_client.transactions import (
-    AssemblyCounters,
-    Event,
-    Passed,
-    Transaction,
-    TransactionAssembler,
-)
+from informix_cdc.capture_client.transactions import AssemblyCounters, TransactionAssembler
 from informix_cdc.checkpoints.spool import Spool
 
 logger = logging.getLogger(__name__)
@@ -84,9 +79,9 @@ class CaptureState:
             # `restart` stays behind while a transaction is open; `commit` moves with every COMMTX
             newest = max(event.position.commit, event.position.restart)
             return event.is_timeout or newest >= self.target_position
-        return isinstance(event, Transaction) and (
-            event.commit.commit_time > self.server_clock
-            or event.commit.sequence_number >= self.target_position
+        return isinstance(event, Transactions) and (
+            int(event.commit_times.max()) > self.server_clock
+            or event.position.commit >= self.target_position
         )
 
     def notify(self) -> None:

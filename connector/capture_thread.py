@@ -16,7 +16,6 @@ from pathlib import Path
 import pyarrow as pa
 from tenacity import RetryCallState, Retrying, retry_if_exception, wait_exponential, wait_random
 
-from informix_cdc.capture_client.change_batches import ChangeEncoder, TruncatePolicy
 from informix_cdc.capture_client.change_stream import ChangeStream
 from informix_cdc.capture_client.errors import ConnectionLost, DataLoss
 from informix_cdc.capture_client.positions import Position, show
@@ -150,7 +149,7 @@ class CaptureThread:
             self.state.counters,
         )
         stream = ChangeStream(start.begin, start.close)
-        encoder = ChangeEncoder(source.tables, source.rules, self._truncate_policy())
+        encoder = source.encoder()
         pending = Pending(spool, lambda anchor: self._open_spool(source, "", anchor))
         try:
             capture(stream, encoder, pending, self.state, self._stop)
@@ -161,10 +160,6 @@ class CaptureThread:
         finally:
             if not stream.stop(self._options.read_timeout_seconds + _STOP_MARGIN_SECONDS):
                 logger.warning("the server did not answer in time; the session is left to it")
-
-    def _truncate_policy(self) -> TruncatePolicy:
-        policies: dict[str, TruncatePolicy] = {"fail": "fail", "emit": "emit", "ignore": "ignore"}
-        return policies[self._options.truncate]
 
     def _expected(self) -> int | None:
         """Return the commit a replay must pass, unless the spool already holds it."""
@@ -195,6 +190,7 @@ class CaptureThread:
             stream,
             source.source,
             start,
+            rows=source.row_digest,
             durable=bool(self._options.spool_path),
             lock_wait_seconds=self._options.read_timeout_seconds + 5 * _STOP_MARGIN_SECONDS,
         )

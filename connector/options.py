@@ -16,6 +16,7 @@ from typing import Any, cast
 
 from informix_cdc.capture_client.catalog import TableName
 from informix_cdc.capture_client.decode_rules import DecodeRules
+from informix_cdc.capture_client.delivery import Delivery
 from informix_cdc.capture_client.errors import BadOption
 from informix_cdc.capture_client.identifiers import Path as NamePath
 from informix_cdc.capture_client.include_list import ColumnChoice, parse_names
@@ -246,6 +247,15 @@ class SourceOptions:
             bad_characters=cast("Any", self.bad_characters),
             floating_decimal=cast("Any", self.floating_decimal),
             intervals=cast("Any", self.intervals),
+        )
+
+    def delivery(self) -> Delivery:
+        """Return how changes are delivered."""
+        return Delivery(
+            shape=cast("Any", self.shape),
+            truncate=cast("Any", self.truncate),
+            before_image=self.before_image,
+            server=self.server,
         )
 
     def connection(self, database: str, db_locale: str = "") -> ConnectionSettings:

@@ -5,31 +5,44 @@ Rule: whatever can be wrong with the set-up is found here, before a capture sess
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 
 import pyarrow as pa
 
 from informix_cdc.capture_client.catalog import Catalog, Table, source_digest
+from informix_cdc.capture_client.change_batches import ChangeEncoder, delivered_schema
 from informix_cdc.capture_client.column_choice import choose_columns
 from informix_cdc.capture_client.decode_rules import DecodeRules
+from informix_cdc.capture_client.delivery import Delivery
 from informix_cdc.capture_client.locales import codec_of
-from informix_cdc.capture_client.row_shape import row_schema
 from informix_cdc.connector.connections import open_catalog
 from informix_cdc.connector.options import SourceOptions
 
 
 @dataclass(frozen=True, slots=True)
 class SourceTables:
-    """The captured tables, how their values read, and the digest their positions belong to."""
+    """The captured tables, how rows are made of them, and the digest their positions belong to."""
 
     tables: tuple[Table, ...]
     db_locale: str
     rules: DecodeRules
+    delivery: Delivery
     source: str
+
+    @property
+    def row_digest(self) -> str:
+        """A short digest of everything that decides what the same records become."""
+        facts = f"{self.rules} {self.delivery}"
+        return hashlib.sha256(facts.encode()).hexdigest()[:16]
+
+    def encoder(self) -> ChangeEncoder:
+        """Return what makes rows of transactions."""
+        return ChangeEncoder(self.tables, self.rules, self.delivery)
 
     def schema(self) -> pa.Schema:
         """Return the schema of delivered rows."""
-        return row_schema(self.tables, self.rules)
+        return delivered_schema(self.tables, self.rules, self.delivery)
 
 
 def describe_tables(options: SourceOptions, catalog: Catalog) -> SourceTables:
@@ -47,6 +60,7 @@ def describe_tables(options: SourceOptions, catalog: Catalog) -> SourceTables:
         tables,
         db_locale,
         options.decode_rules(codec_of(db_locale)),
+        options.delivery(),
         source_digest(catalog.server_name(), tables),
     )
     found.schema()

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 
 from informix_cdc.capture_client.change_batches import ChangeEncoder
 from informix_cdc.capture_client.change_stream import ChangeStream
+from informix_cdc.capture_client.committed import Event, Passed, Transactions
+from informix_cdc.capture_client.delivery import Delivery
 from informix_cdc.capture_client.records import TableSchema
-from informix_cdc.capture_client.transactions import Event, Passed, Transaction
 from informix_cdc.connector.capture_loop import UNSEEN_WAIT_SECONDS
 from informix_cdc.connector.capture_start import CaptureStart
 from informix_cdc.connector.delivered import DeliveredChange, changes_in, structs_of
@@ -64,7 +65,7 @@ def _follow(
     stream: ChangeStream, source: SourceTables, figures: TailFigures, on_ready: Callable[[], None]
 ) -> Generator[list[DeliveredChange], None, None]:
     # A TRUNCATE ends a Spark query unless its user says otherwise; who only looks wants to see it.
-    encoder = ChangeEncoder(source.tables, source.rules, "emit")
+    encoder = ChangeEncoder(source.tables, source.rules, Delivery(truncate="emit"))
     structs = structs_of(source.tables)
     is_ready = False
     while True:
@@ -76,15 +77,15 @@ def _follow(
         if committed := _committed(events, encoder):
             batches = encoder.encode(committed)
             changes = [change for batch in batches for change in changes_in(batch, structs)]
-            figures.transactions += len(committed)
+            figures.transactions += sum(map(len, committed))
             yield changes
 
 
-def _committed(events: Sequence[Event], encoder: ChangeEncoder) -> list[Transaction]:
+def _committed(events: Sequence[Event], encoder: ChangeEncoder) -> list[Transactions]:
     for event in events:
         if isinstance(event, TableSchema):
             encoder.announce(event)
-    return [event for event in events if isinstance(event, Transaction)]
+    return [event for event in events if isinstance(event, Transactions)]
 
 
 def _stop_waiting_in_time(stream: ChangeStream, figures: TailFigures) -> None:

@@ -19,12 +19,13 @@ ROWS_PER_TRANSACTION = 10
 
 @dataclass(frozen=True)
 class Plan:
-    """What to write: at first as fast as it goes, then at a steady pace."""
+    """What to write: at first as fast as it goes, then at a steady pace; and how far away it is."""
 
     backlog_rows: int = 0
     transactions: int = 0
     per_second: int = 50
     wait_to_fill: bool = False
+    latency_ms: float = 0
 
 
 def write_steadily(server: EmulatedServer, plan: Plan) -> None:
@@ -47,7 +48,8 @@ def say(line: str) -> None:
 
 def main() -> None:
     plan = Plan(**json.loads(sys.argv[1]))
-    server = bench_server(wait_to_fill=plan.wait_to_fill)
+    latency_seconds = plan.latency_ms / 1000
+    server = bench_server(wait_to_fill=plan.wait_to_fill, latency_seconds=latency_seconds)
     with ListeningServer(server) as listening:
         say(str(listening.port))
         if sys.stdin.readline():

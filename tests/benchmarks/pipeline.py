@@ -13,11 +13,12 @@ from typing import Any
 from benchmarks.workload import CapturedBytes, catalog_table
 from informix_cdc.capture_client.change_batches import ChangeEncoder
 from informix_cdc.capture_client.change_stream import Begun, ChangeStream
+from informix_cdc.capture_client.committed import Event, Transactions
 from informix_cdc.capture_client.decode_rules import DecodeRules
 from informix_cdc.capture_client.framing import RecordCutter
 from informix_cdc.capture_client.positions import Position
 from informix_cdc.capture_client.records import Kind, TableSchema, parse_block
-from informix_cdc.capture_client.transactions import Event, Transaction, TransactionAssembler
+from informix_cdc.capture_client.transactions import TransactionAssembler
 from informix_cdc.checkpoints.spool import Spool
 from informix_cdc.connector.capture_loop import Pending, capture
 from informix_cdc.connector.capture_state import CaptureState
@@ -33,13 +34,13 @@ def events_of(reads: Sequence[bytes]) -> Iterator[Event]:
             yield from assembler.feed(parse_block(raw))
 
 
-def prepared(source: CapturedBytes) -> tuple[ChangeEncoder, TableSchema, list[Transaction]]:
+def prepared(source: CapturedBytes) -> tuple[ChangeEncoder, TableSchema, list[Transactions]]:
     """Return an encoder that knows the table, what announced it, and all transactions."""
     encoder = ChangeEncoder([catalog_table()], DecodeRules())
     events = list(events_of(source.reads))
     [announced] = [event for event in events if isinstance(event, TableSchema)]
     encoder.announce(announced)
-    return encoder, announced, [event for event in events if isinstance(event, Transaction)]
+    return encoder, announced, [event for event in events if isinstance(event, Transactions)]
 
 
 def open_spool(folder: Path, *, durable: bool = False) -> Spool:

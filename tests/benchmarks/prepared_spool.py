@@ -11,8 +11,8 @@ from pyspark.sql.types import StructType
 
 from benchmarks.pipeline import open_spool
 from benchmarks.workload import catalog_table
+from informix_cdc.capture_client.change_batches import delivered_schema
 from informix_cdc.capture_client.decode_rules import DecodeRules
-from informix_cdc.capture_client.row_shape import row_schema
 from informix_cdc.connector.capture_state import CaptureState
 from informix_cdc.connector.offsets import StreamOffset
 from informix_cdc.connector.options import SourceOptions
@@ -36,7 +36,7 @@ class PreparedSpool(DataSource):
         return "prepared-spool"
 
     def schema(self) -> StructType:
-        return to_spark(row_schema([catalog_table()], DecodeRules()))
+        return to_spark(delivered_schema([catalog_table()], DecodeRules()))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         return _PreparedReader(Path(self.options["path"]), schema)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
+from itertools import islice
 
 import numpy as np
 
 from benchmarks.measuring import Report, one_core, repeated
 from benchmarks.pipeline import prepared
 from benchmarks.row_by_row import decode_row, decode_rows
-from benchmarks.workload import captured
+from benchmarks.shapes import encoded, null_rows, wide_columns, wide_rows
+from benchmarks.workload import COLUMNS, captured, rows_without_end
 from informix_cdc.capture_client.change_batches import BATCH_ROWS
 from informix_cdc.capture_client.records import ROW_HEADER_BYTES
 from informix_cdc.capture_client.table_decoder import Payloads, TableDecoder
@@ -61,3 +64,24 @@ def test_rows_are_decoded(report: Report) -> None:
     beside = f"row by row {values_only.rate(ROWS)}: {by_column.times_faster_than(values_only)}"
     report.add("decoding", "beside plain decoding to Python values", by_column.rate(ROWS), beside)
     report.add("decoding", "and the columns of the change", with_metadata.rate(ROWS))
+
+
+def test_other_shapes_are_decoded_as_quickly_per_byte(report: Report) -> None:
+    shapes = {
+        "ten columns": encoded(COLUMNS, islice(rows_without_end(), ROWS), BATCH_ROWS),
+        "a hundred columns": encoded(wide_columns(), wide_rows(ROWS // 10), BATCH_ROWS),
+        "ten columns, all NULL": encoded(COLUMNS, null_rows(ROWS), BATCH_ROWS),
+    }
+    rates = {}
+    with one_core():
+        for name, (decoder, batches) in shapes.items():
+            size = sum(len(batch.data) for batch in batches)
+            rates[name] = size / min(repeated(partial(decode_all, decoder, batches)).seconds)
+    for name, rate in rates.items():
+        beside = f"{rate / rates['ten columns']:.1f} x the bytes of the ten columns"
+        report.add("decoding", f"{name}, in bytes", f"{rate / 1e6:.0f} MB/s", beside)
+
+
+def decode_all(decoder: TableDecoder, batches: list[Payloads]) -> None:
+    for batch in batches:
+        decoder.decode(batch)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -15,50 +14,14 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 from benchmarks.emulated_source import ROWS_PER_TRANSACTION, Plan
-from benchmarks.measuring import Report, Timing, timed
+from benchmarks.measuring import Report, Timing
 from benchmarks.processes import EmulatedSource, emulated_source
-from benchmarks.workload import PASSWORD, TABLE, TIMEOUT_RECORD_BYTES, catalog_table
-from informix_cdc.capture_client.emulator_transport import EmulatorTransport
-from informix_cdc.capture_client.session import CapturedTable, CaptureSession, SessionSettings
-from informix_cdc.capture_client.transport import ConnectionSettings
+from benchmarks.sessions import read_bytes_only
 
 pytestmark = pytest.mark.spark
 
 ROWS = 500_000
 REPEATS = 3
-OLDEST = 1 << 32  # the first place of the first log
-
-
-@contextmanager
-def session_of(source: EmulatedSource) -> Iterator[CaptureSession]:
-    """Open a capture session of the table, from the oldest log on."""
-    settings = ConnectionSettings(
-        host="127.0.0.1",
-        port=source.port,
-        server="informix",
-        database="syscdcv1",
-        user="informix",
-        password=PASSWORD,
-    )
-    names = tuple(column.name for column in catalog_table().columns)
-    with (
-        closing(EmulatorTransport(settings)) as transport,
-        closing(CaptureSession(transport, SessionSettings(server="informix"))) as session,
-    ):
-        session.start_capture(CapturedTable(TABLE, names, 0))
-        session.activate(OLDEST)
-        yield session
-
-
-def read_bytes_only(source: EmulatedSource) -> float:
-    """Return how long reading the whole log takes, with nothing done to the bytes."""
-    with session_of(source) as session:
-
-        def read_all() -> None:
-            while len(session.read()) != TIMEOUT_RECORD_BYTES:
-                pass
-
-        return timed(read_all)
 
 
 def begin(spark: SparkSession, source: EmulatedSource, checkpoint: Path) -> StreamingQuery:

@@ -23,9 +23,10 @@ from capture_client.streams import (
     timeout,
     truncate,
 )
+from informix_cdc.capture_client.committed import Event, Passed, Transactions
 from informix_cdc.capture_client.positions import Position
 from informix_cdc.capture_client.records import Kind
-from informix_cdc.capture_client.transactions import AssemblyCounters, Event, Passed, Transaction
+from informix_cdc.capture_client.transactions import AssemblyCounters
 
 Word = Literal["begin", "row", "truncate", "discard", "commit", "rollback", "timeout"]
 ENDS = ("commit", "rollback")
@@ -210,17 +211,16 @@ def observed_events(events: Sequence[Event]) -> list[object]:
     """Show everything that can be seen of events."""
     shown: list[object] = []
     for event in events:
-        if isinstance(event, Transaction):
-            begun, ended = event.begin, event.commit
-            assert begun.transaction_id == ended.transaction_id == event.transaction_id
-            assert begun.user_id == event.transaction_id + 500
-            assert event.row_count == len(rows_of(event))
+        if isinstance(event, Transactions):
+            (transaction_id,) = event.transaction_ids.tolist()
+            assert event.user_ids.tolist() == [transaction_id + 500]
+            assert event.record_counts.tolist() == [len(rows_of(event))]
             shown.append(
                 (
                     "transaction",
-                    begun.sequence_number,
-                    begun.begin_time,
-                    ended.sequence_number,
+                    *event.begin_sequence_numbers.tolist(),
+                    *event.begin_times.tolist(),
+                    *event.commit_sequence_numbers.tolist(),
                     rows_of(event),
                     event.position,
                 )

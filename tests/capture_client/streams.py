@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
+from informix_cdc.capture_client.committed import Event, Transactions
 from informix_cdc.capture_client.emulator import records as build
 from informix_cdc.capture_client.framing import RawRecords, RecordCutter
 from informix_cdc.capture_client.records import Control, Kind, RecordBlock, parse_block
-from informix_cdc.capture_client.transactions import Event, Transaction, TransactionAssembler
+from informix_cdc.capture_client.transactions import TransactionAssembler
 
 ReadRow = tuple[Kind, int, int, int, bytes]
 Read = ReadRow | Control
@@ -59,11 +60,11 @@ def blocks(chunks: Iterable[bytes]) -> Iterator[RecordBlock]:
     return map(parse_block, raw_blocks(chunks))
 
 
-def rows_in(block: RecordBlock, first: int, end: int) -> list[ReadRow]:
+def rows_in(block: RecordBlock, places: Iterable[int]) -> list[ReadRow]:
     """Return row records as values."""
     raw = block.raw
     found = []
-    for index in range(first, end):
+    for index in places:
         payload = int(raw.starts[index] + raw.header_sizes[index])
         found.append(
             (
@@ -83,20 +84,26 @@ def read_all(chunks: Iterable[bytes]) -> list[Read]:
     for block in blocks(chunks):
         for index in range(len(block.is_row)):
             is_row = bool(block.is_row[index])
-            found += rows_in(block, index, index + 1) if is_row else [block.control(index)]
+            found += rows_in(block, [index]) if is_row else [block.control(index)]
     return found
 
 
-def rows_of(transaction: Transaction) -> list[ReadRow]:
-    """Return the rows of a transaction in their order."""
-    return [row for run in transaction.runs for row in rows_in(run.block, run.first, run.end)]
+def rows_of(transactions: Transactions) -> list[ReadRow]:
+    """Return the rows of transactions in their order."""
+    return [row for rows in transactions.rows for row in rows_in(rows.block, rows.places.tolist())]
+
+
+def one_by_one(events: Iterable[Event]) -> Iterator[Event]:
+    """Take every transaction out of its batch."""
+    for event in events:
+        yield from event.each() if isinstance(event, Transactions) else [event]
 
 
 def feed(assembler: TransactionAssembler, *records: bytes) -> list[Event]:
-    """Feed records as one chunk and return the events."""
+    """Feed records as one chunk and return the events, transactions one by one."""
     return feed_chunks(assembler, [b"".join(records)])
 
 
 def feed_chunks(assembler: TransactionAssembler, chunks: Iterable[bytes]) -> list[Event]:
-    """Feed chunks and return the events."""
-    return [event for block in blocks(chunks) for event in assembler.feed(block)]
+    """Feed chunks and return the events, transactions one by one."""
+    return [event for block in blocks(chunks) for event in one_by_one(assembler.feed(block))]

@@ -25,12 +25,14 @@ from capture_client.streams import (
 )
 from capture_client.tables import make_table
 from informix_cdc.capture_client.change_batches import ChangeEncoder
+from informix_cdc.capture_client.committed import Transactions
 from informix_cdc.capture_client.decode_rules import DecodeRules
+from informix_cdc.capture_client.delivery import Delivery
 from informix_cdc.capture_client.errors import InformixCdcError, ProtocolViolation
 from informix_cdc.capture_client.framing import RecordCutter
 from informix_cdc.capture_client.positions import Position
 from informix_cdc.capture_client.records import Kind, TableSchema, parse_block
-from informix_cdc.capture_client.transactions import Transaction, TransactionAssembler
+from informix_cdc.capture_client.transactions import TransactionAssembler
 
 SCHEMA = "id integer, amount decimal(10,2), made datetime year to second, note varchar(20,0)"
 ROW = bytes.fromhex("00000007 c1013200 0000 c71418030f0a141e 026869".replace(" ", ""))
@@ -82,7 +84,7 @@ def test_any_cutting_gives_the_same_records(places: list[int]) -> None:
 def test_blocks_know_the_stream_byte_at_which_they_begin() -> None:
     found = list(raw_blocks(cut_at(STREAM, [70, 200, 333])))
     assert [raw.origin for raw in found] == [
-        sum(len(before.data) for before in found[:number]) for number in range(len(found))
+        sum(before.size_bytes for before in found[:number]) for number in range(len(found))
     ]
 
 
@@ -92,7 +94,7 @@ def test_a_memoryview_is_copied_so_that_its_buffer_may_be_used_again() -> None:
     raw = cutter.feed(memoryview(buffer))
     buffer[:] = bytes(len(buffer))
     assert raw is not None
-    assert raw.data == STREAM
+    assert raw.data[: raw.size_bytes] == STREAM
 
 
 def test_an_empty_chunk_is_no_record() -> None:
@@ -178,14 +180,14 @@ def test_a_header_longer_than_we_know_is_skipped_by_the_size_it_states(record: b
 
 def read_whole_way(chunks: list[bytes]) -> int:
     """Take chunks the whole way to rows; return how many rows came out."""
-    encoder = ChangeEncoder([make_table("t", SCHEMA)], DecodeRules(), "emit")
+    encoder = ChangeEncoder([make_table("t", SCHEMA)], DecodeRules(), Delivery(truncate="emit"))
     assembler = TransactionAssembler(Position(0, 0))
     found = 0
     for block in blocks(chunks):
         for event in assembler.feed(block):
             if isinstance(event, TableSchema):
                 encoder.announce(event)
-            elif isinstance(event, Transaction):
+            elif isinstance(event, Transactions):
                 found += sum(len(batch.to_pylist()) for batch in encoder.encode([event]))
     return found
 

@@ -9,11 +9,12 @@ import pytest
 from capture_client.scripted_transport import ScriptedTransport
 from capture_client.streams import begin, commit, error, row, timeout
 from informix_cdc.capture_client.change_stream import Begun, ChangeStream
+from informix_cdc.capture_client.committed import Passed, Transactions
 from informix_cdc.capture_client.errors import ConnectionLost, InformixCdcError, ServerRefused
 from informix_cdc.capture_client.positions import Position
 from informix_cdc.capture_client.read_ahead import ReadAhead
 from informix_cdc.capture_client.session import CaptureSession, SessionSettings
-from informix_cdc.capture_client.transactions import Passed, Transaction, TransactionAssembler
+from informix_cdc.capture_client.transactions import TransactionAssembler
 
 Start = Callable[[ScriptedTransport], ReadAhead]
 
@@ -167,7 +168,7 @@ def test_a_stream_turns_chunks_into_events() -> None:
     assert stream.next_events(5) == []
     events = stream.next_events(5)
     assert events is not None
-    assert [type(event) for event in events] == [Transaction, Passed]
+    assert [type(event) for event in events] == [Transactions, Passed]
     assert stream.assembler is not None
     assert stream.assembler.counters.transactions == 1
     with pytest.raises(ConnectionLost):

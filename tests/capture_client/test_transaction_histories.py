@@ -30,11 +30,35 @@ def transactions_after(events: list[object], position: Position) -> list[object]
     return [e for e in events if e[0] == "transaction" and e[3] > position.commit]  # type: ignore[index]
 
 
+def assert_agree(found: list[object], expected: list[object]) -> None:
+    """Demand what the model says; of ends without rows that follow each other the last is enough.
+
+    They say no more than how far the stream has come; what they say must still be true there.
+    """
+    assert [e for e in found if not is_quiet(e)] == [e for e in expected if not is_quiet(e)]
+    rest = iter(expected)
+    assert all(event in rest for event in found)  # in the same order
+    assert positions_in(found[-1:]) == positions_in(expected[-1:])
+
+
+def is_quiet(event: object) -> bool:
+    return event[0] == "passed" and not event[2]  # type: ignore[index, no-any-return]
+
+
+@THOROUGH
+@given(HISTORIES)
+def test_record_for_record_everything_observable_is_what_the_model_says(entries: History) -> None:
+    assembler, model = TransactionAssembler(Position(0, 0)), Model(entries)
+    found = observed_events(feed_chunks(assembler, [entry.record() for entry in entries]))
+    assert found == model.observed()
+    assert assembler.counters == model.counters
+
+
 @THOROUGH
 @given(HISTORIES, CUTS)
-def test_everything_observable_is_what_the_model_says(entries: History, cuts: list[int]) -> None:
+def test_however_the_bytes_come_the_model_agrees(entries: History, cuts: list[int]) -> None:
     assembler, model = TransactionAssembler(Position(0, 0)), Model(entries)
-    assert observe(assembler, entries, cuts) == model.observed()
+    assert_agree(observe(assembler, entries, cuts), model.observed())
     assert assembler.counters == model.counters
     begins = {e.transaction: model.begin_of(len(entries), e.transaction) for e in entries}
     assert assembler.open_transactions == {
@@ -118,7 +142,7 @@ def test_a_first_start_among_open_transactions_finds_its_anchor_and_can_be_resum
     model = Model(seen, is_started=False, unseen=unseen, clock=now)
     assembler = TransactionAssembler(None, unseen=unseen, server_clock=now)
     whole = observe(assembler, seen, cuts)
-    assert whole == model.observed()
+    assert_agree(whole, model.observed())
     assert (assembler.anchor is not None) == model.is_started
     assert assembler.counters == model.counters
     for position in positions_in(whole):
@@ -140,7 +164,7 @@ def test_positions_that_carry_unseen_transactions_can_be_resumed_from(
     assembler.stop_waiting_for_unseen()
     model = Model(seen, is_started=False, unseen=unseen, waits_for_unseen=False)
     whole = observe(assembler, seen, cuts)
-    assert whole == model.observed()
+    assert_agree(whole, model.observed())
     assert assembler.counters == model.counters
     for position in positions_in(whole):
         rest = observe(TransactionAssembler(position), from_place(seen, position.restart), cuts)

@@ -20,10 +20,11 @@ from capture_client.streams import (
     timeout,
     truncate,
 )
+from informix_cdc.capture_client.committed import Event, Passed, Transactions
 from informix_cdc.capture_client.errors import DataLoss, ProtocolViolation
 from informix_cdc.capture_client.positions import Position
 from informix_cdc.capture_client.records import Kind, ServerError, TableSchema
-from informix_cdc.capture_client.transactions import Event, Passed, Transaction, TransactionAssembler
+from informix_cdc.capture_client.transactions import TransactionAssembler
 
 
 def resumed(commit: int = 0, restart: int = 0, *unseen: int) -> TransactionAssembler:
@@ -32,11 +33,11 @@ def resumed(commit: int = 0, restart: int = 0, *unseen: int) -> TransactionAssem
 
 def delivered(events: list[Event]) -> list[list[int]]:
     """Return the sequence numbers of the rows of each delivered transaction."""
-    return [[r[1] for r in rows_of(e)] for e in events if isinstance(e, Transaction)]
+    return [[r[1] for r in rows_of(e)] for e in events if isinstance(e, Transactions)]
 
 
 def positions(events: list[Event]) -> list[Position]:
-    return [e.position for e in events if isinstance(e, Transaction | Passed)]
+    return [e.position for e in events if isinstance(e, Transactions | Passed)]
 
 
 def b(sequence: int, transaction: int = 1) -> bytes:
@@ -71,12 +72,12 @@ def test_descriptions_and_errors_are_handed_on_in_their_place() -> None:
     events = feed(
         resumed(), table_schema(0, (4, 1, 0), b"a integer\0"), b(1), error(1, -5), row(2), c(3)
     )
-    assert [type(event) for event in events] == [TableSchema, ServerError, Transaction]
+    assert [type(event) for event in events] == [TableSchema, ServerError, Transactions]
 
 
 def test_a_truncate_has_its_place_among_the_rows() -> None:
     (event,) = feed(resumed(), b(1), row(2), truncate(3, 1, 0), row(4), c(5))
-    assert isinstance(event, Transaction)
+    assert isinstance(event, Transactions)
     assert [r[:2] for r in rows_of(event)] == [
         (Kind.INSERT, 2),
         (Kind.TRUNCATE, 3),
@@ -215,7 +216,7 @@ def test_transactions_delivered_before_are_dropped() -> None:
     assembler = resumed(20, 10)
     events = feed(assembler, b(10), row(11), c(20), b(21, 2), row(22, 2), c(23, 2))
     assert delivered(events) == [[22]]
-    assert positions(events) == [Position(20, 20), Position(23, 23)]
+    assert positions(events) == [Position(23, 23)]
     assert assembler.counters.transactions == 1
     assert assembler.counters.empty_transactions == 0
 
@@ -343,8 +344,8 @@ def test_a_leftover_that_is_most_of_its_block_keeps_it_uncopied() -> None:
     (block,) = blocks([b(1) + b"".join(row(n, 1, bytes(500)) for n in range(4, 90))])
     list(assembler.feed(block))
     (event,) = feed(assembler, c(92))
-    assert isinstance(event, Transaction)
-    assert event.runs[0].block is block
+    assert isinstance(event, Transactions)
+    assert event.rows[0].block is block
 
 
 def test_rows_of_alternating_transactions_become_one_run_per_block_and_transaction() -> None:
@@ -353,7 +354,7 @@ def test_rows_of_alternating_transactions_become_one_run_per_block_and_transacti
     events = feed_chunks(
         assembler, [b"".join(b(n, n) for n in range(1, 5)), body, *(c(500 + n, n) for n in range(1, 5))]
     )
-    assert [len(e.runs) for e in events if isinstance(e, Transaction)] == [1, 1, 1, 1]
+    assert [len(e.rows) for e in events if isinstance(e, Transactions)] == [1, 1, 1, 1]
     assert [len(rows) for rows in delivered(events)] == [100, 100, 100, 100]
 
 
@@ -362,8 +363,8 @@ def test_what_a_discard_leaves_of_a_block_is_small() -> None:
     feed_chunks(assembler, [b(1), row(2) + b"".join(row(n, 1, bytes(500)) for n in range(3, 90))])
     feed(assembler, discard(3, 1))
     (event,) = feed(assembler, c(99))
-    assert isinstance(event, Transaction)
-    assert len(event.runs[0].block.raw.data) == len(row(2))
+    assert isinstance(event, Transactions)
+    assert event.rows[0].block.raw.size_bytes == len(row(2))
 
 
 def test_many_open_transactions_cost_little_per_commit() -> None:

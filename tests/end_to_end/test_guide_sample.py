@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 import pytest
 
 from informix_cdc.capture_client import decode_payloads
+from informix_cdc.capture_client.committed import Transactions
 from informix_cdc.capture_client.emulator import EmulatedServer, ListeningServer
 from informix_cdc.capture_client.emulator_transport import EmulatorTransport
 from informix_cdc.capture_client.errors import BadOption
@@ -21,7 +22,7 @@ from informix_cdc.capture_client.odbc_transport import OdbcTransport
 from informix_cdc.capture_client.positions import Position, parse, show
 from informix_cdc.capture_client.records import RecordBlock, TableSchema, Timeout, parse_block
 from informix_cdc.capture_client.session import CapturedTable, CaptureSession, SessionSettings
-from informix_cdc.capture_client.transactions import Transaction, TransactionAssembler
+from informix_cdc.capture_client.transactions import TransactionAssembler
 from informix_cdc.capture_client.transport import ConnectionSettings, Transport
 from odbc_driver.build import Drivers
 from stores import PASSWORD
@@ -103,15 +104,15 @@ def test_the_sample_of_the_guide_is_read_back_with_its_positions(
     assert int(blocks[0].raw.payload_sizes[0]) == 37  # the trailing NUL is counted, as in the guide
     assert show(int(blocks[2].sequence_numbers[0])) == INSERT
     assembler = TransactionAssembler(Position(0, 0))
-    (transaction,) = [e for b in blocks for e in assembler.feed(b) if isinstance(e, Transaction)]
-    assert show(transaction.begin.sequence_number) == BEGIN
-    assert show(transaction.commit.sequence_number) == COMMIT
-    assert transaction.transaction_id == 24
-    assert transaction.commit.commit_time == TIME
-    (run,) = transaction.runs
-    raw = run.block.raw
-    start = int(raw.starts[run.first] + raw.header_sizes[run.first])
-    payload = raw.data[start : start + int(raw.payload_sizes[run.first])]
+    (transaction,) = [e for b in blocks for e in assembler.feed(b) if isinstance(e, Transactions)]
+    assert list(map(show, transaction.begin_sequence_numbers.tolist())) == [BEGIN]
+    assert list(map(show, transaction.commit_sequence_numbers.tolist())) == [COMMIT]
+    assert transaction.transaction_ids.tolist() == [24]
+    assert transaction.commit_times.tolist() == [TIME]
+    (rows,) = transaction.rows
+    raw, (place,) = rows.block.raw, rows.places
+    start = int(raw.starts[place] + raw.header_sizes[place])
+    payload = raw.data[start : start + int(raw.payload_sizes[place])]
     assert len(payload) == 15
     assert decode_payloads(COLUMNS, [([], payload)]).to_pylist() == [
         {"col1": 1, "col2": "a", "col3": 1000}

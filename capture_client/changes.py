@@ -1,0 +1,198 @@
+"""Line up the records of committed transactions, a batch at a time.
+
+Rule: batches are small enough to stay in the processor's cache, and the two images of an update are
+never in two of them. Whatever is judged at commit is judged on these columns, on what DISCARD left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from informix_cdc.capture_client.arrow_arrays import Bits
+from informix_cdc.capture_client.committed import Transactions
+from informix_cdc.capture_client.framing import Integers
+from informix_cdc.capture_client.open_transactions import Rows
+from informix_cdc.capture_client.records import Kind, RecordBlock
+
+BATCH_ROWS = 8192
+
+_COLUMNS = (
+    "starts",
+    "header_sizes",
+    "payload_sizes",
+    "kinds",
+    "sequence_numbers",
+    "table_ids",
+    "transactions",
+    "ordinals",
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Changes:
+    """Records of committed transactions in delivery order: one entry per record in each array.
+
+    Attributes:
+        data: the bytes that `starts` refer to.
+        transactions: the place of a record's transaction in `of`.
+        ordinals: the 0-based place of a record in its transaction.
+        of: the transactions that the records belong to.
+    """
+
+    data: bytes
+    starts: Integers
+    header_sizes: Integers
+    payload_sizes: Integers
+    kinds: Integers
+    sequence_numbers: Integers
+    table_ids: Integers
+    transactions: Integers
+    ordinals: Integers
+    of: TransactionColumns
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def only(self, chosen: NDArray[Any] | slice) -> Changes:
+        """Return some of the records."""
+        return replace(self, **{name: getattr(self, name)[chosen] for name in _COLUMNS})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TransactionColumns:
+    """What the records of a transaction have in common; one entry per transaction.
+
+    Times are microseconds since 1970, UTC.
+    """
+
+    commit_sequence_numbers: Integers
+    commit_times: Integers
+    begin_sequence_numbers: Integers
+    begin_times: Integers
+    transaction_ids: NDArray[np.int32]
+    user_ids: NDArray[np.int32]
+    record_counts: Integers
+
+    @classmethod
+    def of(cls, batches: Sequence[Transactions]) -> TransactionColumns:
+        """Put several batches of transactions into one."""
+
+        def joined(pick: Callable[[Transactions], Integers]) -> Integers:
+            return np.concatenate([pick(batch) for batch in batches])
+
+        return cls(
+            joined(lambda t: t.commit_sequence_numbers),
+            joined(lambda t: t.commit_times) * 1_000_000,
+            joined(lambda t: t.begin_sequence_numbers),
+            joined(lambda t: t.begin_times) * 1_000_000,
+            joined(lambda t: t.transaction_ids).astype(np.int32),
+            joined(lambda t: t.user_ids).astype(np.int32),
+            joined(lambda t: t.record_counts),
+        )
+
+    def between(self, first: int, end: int) -> TransactionColumns:
+        """Return some of the transactions."""
+        arrays = (getattr(self, column.name)[first:end] for column in fields(self))
+        return TransactionColumns(*arrays)
+
+
+def lined_up(batches: Sequence[Transactions]) -> Iterator[Changes]:
+    """Yield all records of whole transactions, in their order, about `BATCH_ROWS` at a time."""
+    of = TransactionColumns.of(batches)
+    ends = np.cumsum(of.record_counts)
+    at = 0
+    for group in _groups(rows for batch in batches for rows in batch.rows):
+        changes = _line_up(group, at, ends, of)
+        at += len(changes)
+        yield changes
+
+
+def _groups(pieces: Iterator[Rows]) -> Iterator[list[Rows]]:
+    """Put rows together to batches; a block is cut only if it does not fit into one.
+
+    What comes last is held back if it is the first image of an update.
+    """
+    group: list[Rows] = []
+    count = 0
+    for piece in pieces:
+        at = 0
+        while at < len(piece):
+            room = BATCH_ROWS - count
+            if len(piece) - at > room and count >= BATCH_ROWS // 2:
+                group, held_back = _without_half_update(group)
+                yield group
+                group, count = held_back, len(held_back)
+                room = BATCH_ROWS - count
+            taken = Rows(piece.block, piece.places[at : at + room])
+            group.append(taken)
+            at, count = at + len(taken), count + len(taken)
+    if group:
+        yield group
+
+
+def _without_half_update(group: list[Rows]) -> tuple[list[Rows], list[Rows]]:
+    """Return a group without, and with nothing but, a first image that its second one must follow."""
+    last = group[-1]
+    if last.block.raw.kinds[last.places[-1]] != Kind.UPDBEF:
+        return group, []
+    whole = [*group[:-1], Rows(last.block, last.places[:-1])]
+    return whole, [Rows(last.block, last.places[-1:])]
+
+
+def _line_up(group: list[Rows], first: int, ends: Integers, of: TransactionColumns) -> Changes:
+    """Line up records that follow the first `first` ones; `ends` is where each transaction ends."""
+    blocks = list({id(rows.block): rows.block for rows in group}.values())
+    counts = np.array([len(block.is_row) for block in blocks])
+    bases = dict(zip(map(id, blocks), (np.cumsum(counts) - counts).tolist(), strict=True))
+    places = np.concatenate([rows.places + bases[id(rows.block)] for rows in group])
+    end = first + len(places)
+    begun, done = np.searchsorted(ends, [first, end], side="right").tolist()
+    bounds = np.minimum(ends[begun : done + 1], end)
+    which = np.repeat(np.arange(len(bounds)), np.diff(bounds, prepend=first))
+    before = (ends - of.record_counts)[begun : done + 1]
+
+    def column(pick: Callable[[RecordBlock], Integers]) -> Integers:
+        picked: Integers = np.concatenate([pick(block) for block in blocks])[places]
+        return picked
+
+    sizes = np.array([len(block.raw.data) for block in blocks])
+    offsets = np.repeat(np.cumsum(sizes) - sizes, counts)
+    return Changes(
+        blocks[0].raw.data if len(blocks) == 1 else b"".join([block.raw.data for block in blocks]),
+        (np.concatenate([block.raw.starts for block in blocks]) + offsets)[places],
+        column(lambda block: block.raw.header_sizes),
+        column(lambda block: block.raw.payload_sizes),
+        column(lambda block: block.raw.kinds),
+        column(lambda block: block.sequence_numbers),
+        column(lambda block: block.table_ids),
+        which,
+        np.arange(first, end) - before[which],
+        of.between(begun, done + 1),
+    )
+
+
+class Numbering:
+    """Numbers some of the records of each transaction from 0, over the bounds of batches."""
+
+    def __init__(self) -> None:
+        self._last_commit = -1
+        self._counted = 0
+
+    def number(self, changes: Changes, counts: Bits) -> Integers:
+        """Return for each record how many of its transaction that count came before it."""
+        before = np.concatenate([[0], np.cumsum(counts)])
+        begins = np.flatnonzero(np.diff(changes.transactions, prepend=-1))
+        bases = before[begins]
+        commits = changes.of.commit_sequence_numbers
+        if int(commits[changes.transactions[0]]) == self._last_commit:
+            bases[0] -= self._counted
+        self._last_commit = int(commits[changes.transactions[-1]])
+        self._counted = int(before[-1] - bases[-1])
+        lengths = np.diff(begins, append=len(changes))
+        numbers: Integers = before[:-1] - np.repeat(bases, lengths)
+        return numbers

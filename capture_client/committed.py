@@ -1,0 +1,100 @@
+"""What the assembler hands on: transactions that became true, many in one value.
+
+Rule: one entry per transaction in each array, in commit order; rows are named by block and place and
+stay undecoded. Taking a transaction out as a value of its own is for errors and for tests.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from informix_cdc.capture_client.framing import Integers
+from informix_cdc.capture_client.open_transactions import Rows
+from informix_cdc.capture_client.positions import Position
+from informix_cdc.capture_client.records import ServerError, TableSchema
+
+
+class Passed(NamedTuple):
+    """A COMMTX, RBTX or TIMEOUT without rows to deliver went by; `position` is valid here."""
+
+    position: Position
+    is_timeout: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Transactions:
+    """Transactions of the stream, in commit order, with the rows that are to be delivered.
+
+    Attributes:
+        transaction_ids, user_ids: slot numbers of the server, and who began them.
+        begin_sequence_numbers, begin_times: of the BEGINTX records; seconds since 1970, UTC.
+        commit_sequence_numbers, commit_times: of the COMMTX records.
+        restarts: where a new session must begin once a transaction is delivered.
+        unseen: transactions older than the stream that are still open at all of these commits.
+        record_counts: how many records of `rows` belong to each.
+        rows: the records of all of them, one transaction after the other.
+    """
+
+    transaction_ids: Integers
+    user_ids: Integers
+    begin_sequence_numbers: Integers
+    begin_times: Integers
+    commit_sequence_numbers: Integers
+    commit_times: Integers
+    restarts: Integers
+    unseen: tuple[int, ...]
+    record_counts: Integers
+    rows: tuple[Rows, ...]
+
+    def __len__(self) -> int:
+        return len(self.transaction_ids)
+
+    @property
+    def record_count(self) -> int:
+        """How many records there are in all, each image of an update counted."""
+        return int(self.record_counts.sum())
+
+    @property
+    def position(self) -> Position:
+        """The pair that is valid once all of them are delivered."""
+        return Position(int(self.commit_sequence_numbers[-1]), int(self.restarts[-1]), self.unseen)
+
+    def each(self) -> list[Transactions]:
+        """Return every transaction as a value of its own."""
+        ends = np.cumsum(self.record_counts).tolist()
+        return [
+            self._only(number, first, end)
+            for number, (first, end) in enumerate(zip([0, *ends], ends, strict=False))
+        ]
+
+    def _only(self, number: int, first: int, end: int) -> Transactions:
+        one = slice(number, number + 1)
+        return Transactions(
+            self.transaction_ids[one],
+            self.user_ids[one],
+            self.begin_sequence_numbers[one],
+            self.begin_times[one],
+            self.commit_sequence_numbers[one],
+            self.commit_times[one],
+            self.restarts[one],
+            self.unseen,
+            self.record_counts[one],
+            tuple(stretch(self.rows, first, end)),
+        )
+
+
+def stretch(rows: tuple[Rows, ...], first: int, end: int) -> list[Rows]:
+    """Return records `first` to `end` (exclusive), counted over all of `rows`."""
+    found, at = [], 0
+    for piece in rows:
+        begin, stop = max(first - at, 0), min(end - at, len(piece))
+        if begin < stop:
+            found.append(Rows(piece.block, piece.places[begin:stop]))
+        at += len(piece)
+    return found
+
+
+Event = Transactions | Passed | TableSchema | ServerError

@@ -1,0 +1,71 @@
+"""The shape for audits: every record of a committed transaction, undecoded.
+
+Rule: nothing is judged and nothing is decoded; header and payload are the bytes that the server sent.
+A transaction is its BEGINTX, the rows and truncates that DISCARD left, and its COMMTX.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from informix_cdc.capture_client.arrow_arrays import byte_strings, fixed_width
+from informix_cdc.capture_client.captured_tables import CapturedTables
+from informix_cdc.capture_client.changes import Changes
+from informix_cdc.capture_client.framing import Integers
+from informix_cdc.capture_client.records import Kind, is_one_of
+from informix_cdc.capture_client.row_shape import Spelled
+
+_BOUNDS = is_one_of(Kind.BEGINTX, Kind.COMMTX)
+_NO_TABLE = 0
+
+
+class RawShape:
+    """One row per record; names of record types are those of `syscdcrectypes`."""
+
+    with_bounds = True
+    schema = pa.schema(
+        [
+            ("record_type", pa.string()),
+            ("sequence_number", pa.int64()),
+            ("transaction_id", pa.int32()),
+            ("table", pa.string()),
+            ("header", pa.binary()),
+            ("payload", pa.binary()),
+            ("_commit_version", pa.int64()),
+            ("_change_ordinal", pa.int32()),
+        ]
+    )
+    stored_schema = schema
+
+    def __init__(self, tables: CapturedTables) -> None:
+        self._tables = pa.array([None, *(str(table.name) for table in tables.tables)], pa.string())
+        self._kinds = Spelled([f"CDC_REC_{kind.name}" for kind in Kind])
+        self._codes = np.zeros(max(Kind) + 1, np.int64)
+        self._codes[list(Kind)] = np.arange(len(Kind))
+
+    def begin(self) -> None:
+        """Begin with the records of another sequence of transactions."""
+
+    def encode(self, changes: Changes) -> pa.RecordBatch:
+        """Return records as rows."""
+        of, which = changes.of, changes.transactions
+        has_table = ~_BOUNDS[changes.kinds]
+        tables = np.where(has_table, changes.table_ids + 1, _NO_TABLE)
+        nothing = np.zeros(len(changes), bool)
+        columns = [
+            self._kinds.of(self._codes[changes.kinds]),
+            fixed_width(pa.int64(), changes.sequence_numbers, nothing),
+            fixed_width(pa.int32(), of.transaction_ids.take(which), nothing),
+            self._tables.take(pa.array(tables)),
+            _bytes(changes, changes.starts, changes.header_sizes),
+            _bytes(changes, changes.starts + changes.header_sizes, changes.payload_sizes),
+            fixed_width(pa.int64(), of.commit_sequence_numbers.take(which), nothing),
+            fixed_width(pa.int32(), changes.ordinals.astype(np.int32), nothing),
+        ]
+        return pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+
+def _bytes(changes: Changes, starts: Integers, lengths: Integers) -> pa.Array:
+    data = np.frombuffer(changes.data, np.uint8)
+    return byte_strings(data, starts, lengths, np.zeros(len(starts), bool)).cast(pa.binary())

@@ -1,0 +1,56 @@
+"""A capture session with the emulated server in the other process."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+
+from benchmarks.processes import EmulatedSource
+from benchmarks.workload import PASSWORD, TABLE, TIMEOUT_RECORD_BYTES, catalog_table
+from informix_cdc.capture_client.emulator_transport import EmulatorTransport
+from informix_cdc.capture_client.session import CapturedTable, CaptureSession, SessionSettings
+from informix_cdc.capture_client.transport import ConnectionSettings, Transport
+
+_OLDEST = 1 << 32  # the first place of the first log
+
+
+def connect(source: EmulatedSource) -> EmulatorTransport:
+    """Connect to the system database for captures."""
+    settings = ConnectionSettings(
+        host="127.0.0.1",
+        port=source.port,
+        server="informix",
+        database="syscdcv1",
+        user="informix",
+        password=PASSWORD,
+    )
+    return EmulatorTransport(settings)
+
+
+def begin_session(transport: Transport) -> CaptureSession:
+    """Open a session of the table, from the oldest log on."""
+    session = CaptureSession(transport, SessionSettings(server="informix"))
+    names = tuple(column.name for column in catalog_table().columns)
+    session.start_capture(CapturedTable(TABLE, names, 0))
+    session.activate(_OLDEST)
+    return session
+
+
+@contextmanager
+def session_of(source: EmulatedSource) -> Iterator[CaptureSession]:
+    """Open a session for the length of a block."""
+    with closing(connect(source)) as transport, closing(begin_session(transport)) as session:
+        yield session
+
+
+def read_bytes_only(source: EmulatedSource) -> float:
+    """Return how long reading the whole log takes, with nothing done to the bytes.
+
+    The read after the last one, which waits for more until it times out, is left out.
+    """
+    with session_of(source) as session:
+        begun = ended = time.perf_counter()
+        while len(session.read()) != TIMEOUT_RECORD_BYTES:
+            ended = time.perf_counter()
+    return ended - begun

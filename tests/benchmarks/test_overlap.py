@@ -1,0 +1,88 @@
+"""What a round trip of 1 ms leaves of the rate: 256 records in a read are at most 256 k a second.
+
+While a read waits, the reads before it are to be decoded. Two processes on two cores, the log written
+beforehand; the ceiling is that of the round trips alone.
+"""
+
+from __future__ import annotations
+
+import gc
+import threading
+import time
+from collections.abc import Iterable
+from contextlib import closing
+from typing import Any
+
+import pyarrow as pa
+
+from benchmarks.emulated_source import ROWS_PER_TRANSACTION, Plan
+from benchmarks.measuring import Report, Timing
+from benchmarks.pipeline import START
+from benchmarks.processes import EmulatedSource, emulated_source
+from benchmarks.sessions import begin_session, connect, read_bytes_only
+from benchmarks.workload import RECORDS_PER_READ, catalog_table
+from informix_cdc.capture_client.change_batches import ChangeEncoder
+from informix_cdc.capture_client.change_stream import Begun, ChangeStream
+from informix_cdc.capture_client.decode_rules import DecodeRules
+from informix_cdc.capture_client.transactions import TransactionAssembler
+from informix_cdc.connector.capture_loop import Pending, capture
+from informix_cdc.connector.capture_state import CaptureState
+
+LATENCY_MS = 1
+ROWS = 500_000
+RECORDS = ROWS + 2 * ROWS // ROWS_PER_TRANSACTION
+CEILING = RECORDS_PER_READ * 1000 / LATENCY_MS
+REPEATS = 3
+
+
+class _Sink:
+    """Stands in for a spool: takes the batches, counts their rows and drops them."""
+
+    segment_count = 0
+    mark = None
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self.is_full = threading.Event()
+
+    def append(self, _schema: pa.Schema, batches: Iterable[pa.RecordBatch], _position: object) -> None:
+        self.rows += sum(batch.num_rows for batch in batches)
+        if self.rows >= ROWS:
+            self.is_full.set()
+
+    def note(self, _position: object) -> None:
+        return None
+
+
+def decode_all(source: EmulatedSource) -> float:
+    """Return how long the capture loop takes from the first read to the last Arrow batch."""
+    sink: Any = _Sink()
+    with closing(connect(source)) as transport:
+        begun = Begun(begin_session(transport), TransactionAssembler(START))
+        encoder = ChangeEncoder([catalog_table()], DecodeRules())
+        pending = Pending(sink, lambda _: sink)
+        begun_at = time.perf_counter()
+        stream = ChangeStream(lambda: begun, lambda: None)
+        capture(stream, encoder, pending, CaptureState(), sink.is_full)
+        seconds = time.perf_counter() - begun_at
+        assert stream.stop(5)
+    assert sink.rows == ROWS
+    return seconds
+
+
+def share(timing: Timing) -> str:
+    """Return the rate as a share of the ceiling, of the best run."""
+    return f"{RECORDS / min(timing.seconds) / CEILING:.0%} of {CEILING / 1000:.0f} k/s"
+
+
+def test_reading_and_decoding_overlap(report: Report) -> None:
+    gc.freeze()  # as the product does in the process that holds the capture
+    with emulated_source(Plan(backlog_rows=ROWS, latency_ms=LATENCY_MS)) as source:
+        source.start_writing()
+        source.wait_until_written()
+        read_bytes_only(source)  # lets the emulator encode its log
+        reads = Timing(tuple(read_bytes_only(source) for _ in range(REPEATS)))
+        decoded = Timing(tuple(decode_all(source) for _ in range(REPEATS)))
+    what = f"{LATENCY_MS} ms, {RECORDS_PER_READ} records a read"
+    report.add("overlap", f"{what}: reads alone", reads.rate(RECORDS), share(reads))
+    report.add("overlap", f"{what}: decoded to Arrow", decoded.rate(RECORDS), share(decoded))
