@@ -47,6 +47,7 @@ class FixedType:
 
     arrow_type: pa.DataType
     layout: np.dtype
+    null: bytes
     decode: Callable[[Raw], pa.Array]
 
 
@@ -55,6 +56,7 @@ class VariableType:
     """A type whose size stands in the record's header; `decode` gets bytes, starts and sizes."""
 
     arrow_type: pa.DataType
+    null: bytes
     decode: Callable[[Bytes, Integers, Integers], pa.Array]
 
 
@@ -69,6 +71,7 @@ _QUALIFIED = re.compile(
 # A 4-byte NULL indicator and a 72-byte pointer (sample program of the CDC guide, LOHANDLE_OFFSET). That
 # an indicator of -1 says NULL, as in ESQL/C, is an assumption: no source shows the bytes of a NULL.
 _HANDLE_BYTES, _INDICATOR_BYTES = 76, 4
+_NO_HANDLE = b"\xff" * _INDICATOR_BYTES + bytes(_HANDLE_BYTES - _INDICATOR_BYTES)
 _MOST_DIGITS = 38  # of a Spark DECIMAL
 _DAYS_TO_1970 = 25_568  # Informix counts days from 1899-12-31, Arrow from 1970-01-01
 _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896  # 0001-01-01 and 9999-12-31 from 1970-01-01
@@ -77,11 +80,12 @@ _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896  # 0001-01-01 and 9999-12-31 from 19
 def _integer(layout: str, arrow_type: pa.DataType) -> FixedType:
     dtype = np.dtype(layout)
     lowest = np.iinfo(dtype).min  # the value that stands for NULL
+    null = lowest.to_bytes(dtype.itemsize, signed=True)
 
     def decode(raw: Raw) -> pa.Array:
         return fixed_width(arrow_type, raw.astype(dtype.newbyteorder("=")), raw == lowest)
 
-    return FixedType(arrow_type, dtype, decode)
+    return FixedType(arrow_type, dtype, null, decode)
 
 
 def _real(bits: str, native: type, arrow_type: pa.DataType) -> FixedType:
@@ -92,7 +96,7 @@ def _real(bits: str, native: type, arrow_type: pa.DataType) -> FixedType:
         values = raw.astype(dtype.newbyteorder("="))
         return fixed_width(arrow_type, values.view(native), raw == all_ones)
 
-    return FixedType(arrow_type, dtype, decode)
+    return FixedType(arrow_type, dtype, b"\xff" * dtype.itemsize, decode)
 
 
 _INT8 = np.dtype([("sign", ">i2"), ("low", ">u4"), ("high", ">u4")])
@@ -128,10 +132,6 @@ def _decode_handle(raw: Raw) -> pa.Array:
     return byte_strings(handles.reshape(-1), np.arange(len(raw)) * _HANDLE_BYTES, lengths, nulls)
 
 
-def _bytes_type(width: int, arrow_type: pa.DataType, decode: Callable[[Raw], pa.Array]) -> FixedType:
-    return FixedType(arrow_type, np.dtype(f"V{width}"), decode)
-
-
 def _decimal(rules: DecodeRules, precision: int = 16, scale: int | None = None) -> FixedType:
     if not 1 <= precision <= 32 or (scale or 0) > precision:
         raise ValueError(f"precision {precision} and scale {scale} are out of range")
@@ -143,7 +143,7 @@ def _decimal(rules: DecodeRules, precision: int = 16, scale: int | None = None) 
 def _exact(precision: int, scale: int, size: int) -> FixedType:
     packed = packing(size)
     decode = partial(decode_decimal, packing=packed, precision=precision, scale=scale)
-    return FixedType(pa.decimal128(precision, scale), packed.layout, decode)
+    return FixedType(pa.decimal128(precision, scale), packed.layout, bytes(size), decode)
 
 
 def _floating(precision: int, rules: DecodeRules) -> FixedType:
@@ -152,7 +152,7 @@ def _floating(precision: int, rules: DecodeRules) -> FixedType:
         return _exact(_MOST_DIGITS, rules.floating_decimal, size)
     arrow_type, decode = _FLOATING[rules.floating_decimal]
     packed = packing(size)
-    return FixedType(arrow_type, packed.layout, partial(decode, packing=packed))
+    return FixedType(arrow_type, packed.layout, bytes(size), partial(decode, packing=packed))
 
 
 def _money(rules: DecodeRules, precision: int = 16, scale: int = 2) -> FixedType:
@@ -163,7 +163,7 @@ def _char(rules: DecodeRules, width: int = 1) -> FixedType:
     if not 1 <= width <= 32_767:
         raise ValueError(f"width {width} is out of range")
     decode = partial(decode_char, code_set=_code_set(rules), keep_blanks=rules.keep_blanks)
-    return _bytes_type(width, pa.string(), decode)
+    return FixedType(pa.string(), np.dtype(f"V{width}"), b"\0".ljust(width), decode)
 
 
 def _code_set(rules: DecodeRules) -> CodeSet:
@@ -190,29 +190,30 @@ def _qualified(rules: DecodeRules, kind: str, *parts: str) -> FixedType:
     qualifier = make_qualifier(kind, *parts)
     arrow_type, decode = _QUALIFIED_TYPES[kind](qualifier, rules)
     reader = FieldReader(kind, qualifier)
-    return FixedType(arrow_type, reader.packing.layout, partial(decode, reader=reader))
+    null = bytes(qualifier.width_bytes)
+    return FixedType(arrow_type, reader.packing.layout, null, partial(decode, reader=reader))
 
 
 def _plain(made: ColumnType) -> Make:
     return lambda rules: made
 
 
-def _variable(decode: Callable[..., pa.Array], most: int) -> Make:
+def _variable(decode: Callable[..., pa.Array], null: bytes, most: int) -> Make:
     def make(rules: DecodeRules, size: int = 1, reserve: int = 0) -> VariableType:
         if not reserve <= size <= most:
             raise ValueError(f"size {size} and reserve {reserve} are out of range")
-        return VariableType(pa.string(), partial(decode, code_set=_code_set(rules)))
+        return VariableType(pa.string(), null, partial(decode, code_set=_code_set(rules)))
 
     return make
 
 
 _INT32 = _integer(">i4", pa.int32())
 _INT64 = _integer(">i8", pa.int64())
-_SIGNED_INT8 = FixedType(pa.int64(), _INT8, _decode_int8)
+_SIGNED_INT8 = FixedType(pa.int64(), _INT8, bytes(10), _decode_int8)
 _DOUBLE = _real(">u8", np.float64, pa.float64())
 _FLOAT = _real(">u4", np.float32, pa.float32())
-_HANDLE = _plain(_bytes_type(_HANDLE_BYTES, pa.binary(), _decode_handle))
-_DATE = FixedType(pa.date32(), np.dtype(">i4"), _decode_date)
+_HANDLE = _plain(FixedType(pa.binary(), np.dtype(f"V{_HANDLE_BYTES}"), _NO_HANDLE, _decode_handle))
+_DATE = FixedType(pa.date32(), np.dtype(">i4"), b"\x80\0\0\0", _decode_date)
 
 _TYPES: dict[str, Make] = {
     "smallint": _plain(_integer(">i2", pa.int16())),
@@ -232,14 +233,14 @@ _TYPES: dict[str, Make] = {
     "numeric": _decimal,
     "money": _money,
     "date": _plain(_DATE),
-    "boolean": _plain(FixedType(pa.bool_(), np.dtype(">u2"), _decode_boolean)),
+    "boolean": _plain(FixedType(pa.bool_(), np.dtype(">u2"), b"\1\0", _decode_boolean)),
     "char": _char,
     "character": _char,
     "nchar": _char,
-    "varchar": _variable(decode_varchar, 255),
-    "character varying": _variable(decode_varchar, 255),
-    "nvarchar": _variable(decode_varchar, 255),
-    "lvarchar": _variable(decode_lvarchar, 32_739),
+    "varchar": _variable(decode_varchar, b"\1\0", 255),
+    "character varying": _variable(decode_varchar, b"\1\0", 255),
+    "nvarchar": _variable(decode_varchar, b"\1\0", 255),
+    "lvarchar": _variable(decode_lvarchar, b"\0\1\1", 32_739),
     "blob": _HANDLE,
     "clob": _HANDLE,
 }

@@ -1,18 +1,21 @@
 """Decode the rows of one table: compile its columns once, then read whole batches.
 
-Rule: nothing here looks at a type twice or at a row alone. All fixed columns are one NumPy view of
-the rows; each variable column is one walk over the sizes in the records' headers.
+Rule: nothing here looks at a type twice or at a row alone. Neighbouring fixed columns are one NumPy
+view of the rows; each variable column is one walk over the sizes in the records' headers; a column
+that is NULL in every row is not decoded at all.
 
     payload := fixed columns back to back, then variable columns back to back   (TABSCHEMA order)
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from informix_cdc.capture_client.arrow_arrays import BadValue
 from informix_cdc.capture_client.column_types import (
@@ -26,6 +29,8 @@ from informix_cdc.capture_client.errors import ProtocolViolation
 from informix_cdc.capture_client.framing import MAX_PAYLOAD_BYTES, Integers, gather
 from informix_cdc.capture_client.text import Bytes
 
+_STRETCH_BYTES = 128  # of all rows of a batch it stays in the cache of a core
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Payloads:
@@ -35,6 +40,15 @@ class Payloads:
     starts: Integers
     lengths: Integers
     sizes: Integers
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Stretch:
+    """Neighbouring fixed columns, read with one look at each row."""
+
+    begin: int
+    layout: np.dtype
+    columns: list[tuple[str, FixedType]]
 
 
 class TableDecoder:
@@ -62,12 +76,8 @@ class TableDecoder:
         if sum(kind.layout.itemsize for _, kind in self._fixed) > MAX_PAYLOAD_BYTES:
             raise ProtocolViolation(f"the fixed columns of table {table} are wider than any record.")
         self.schema = pa.schema([pa.field(name, kind.arrow_type) for name, kind in named])
-        self._layout = np.dtype([(f"f{n}", kind.layout) for n, (_, kind) in enumerate(self._fixed)])
-
-    @property
-    def fixed_bytes(self) -> int:
-        """How many bytes of a row the fixed columns take."""
-        return int(self._layout.itemsize)
+        self._stretches = list(_stretches(self._fixed))
+        self.fixed_bytes = sum(stretch.layout.itemsize for stretch in self._stretches)
 
     @property
     def variable_count(self) -> int:
@@ -93,9 +103,8 @@ class TableDecoder:
         """Return where each variable value begins, counted from the row's start, and its size."""
         used = np.full(len(rows.starts), self.fixed_bytes)
         places: list[tuple[Integers, Integers]] = []
-        for (
-            size
-        ) in rows.sizes.T:  # column by column: a sum along the short axis takes ten times as long
+        # Column by column: a sum along the short axis takes ten times as long.
+        for size in np.ascontiguousarray(rows.sizes.T):
             places.append((used, size))
             used = used + size
         wrong = used != rows.lengths
@@ -110,13 +119,15 @@ class TableDecoder:
         return places
 
     def _decode_fixed(self, rows: Payloads, where: Callable[[int], str]) -> list[pa.Array]:
-        if not self._fixed:
-            return []
-        values = gather(rows.data, self._layout, rows.starts)
-        return [
-            self._named(name, where, kind.decode, values[f"f{number}"])
-            for number, (name, kind) in enumerate(self._fixed)
-        ]
+        columns: list[pa.Array] = []
+        for stretch in self._stretches:
+            values = gather(rows.data, stretch.layout, rows.starts + stretch.begin)
+            for place, (name, kind) in zip(stretch.layout.names or (), stretch.columns, strict=True):
+                if _are_all(values[place], kind.null):
+                    columns.append(pa.nulls(len(values), kind.arrow_type))
+                else:
+                    columns.append(self._named(name, where, kind.decode, values[place]))
+        return columns
 
     def _decode_variable(
         self,
@@ -125,10 +136,16 @@ class TableDecoder:
         where: Callable[[int], str],
     ) -> list[pa.Array]:
         data: Bytes = np.frombuffer(rows.data, np.uint8)
-        return [
-            self._named(name, where, kind.decode, data, rows.starts + begin, size)
-            for (name, kind), (begin, size) in zip(self._variable, places, strict=True)
-        ]
+        columns: list[pa.Array] = []
+        for (name, kind), (begin, sizes) in zip(self._variable, places, strict=True):
+            starts = rows.starts + begin
+            if (sizes == len(kind.null)).all() and _are_all(
+                gather(rows.data, np.dtype(f"V{len(kind.null)}"), starts), kind.null
+            ):
+                columns.append(pa.nulls(len(starts), kind.arrow_type))
+            else:
+                columns.append(self._named(name, where, kind.decode, data, starts, sizes))
+        return columns
 
     def _named(
         self,
@@ -146,6 +163,29 @@ class TableDecoder:
                 table=self.table,
                 column=column,
             ) from None
+
+
+def _stretches(columns: Sequence[tuple[str, FixedType]]) -> Iterator[_Stretch]:
+    begin, chosen, width = 0, list[tuple[str, FixedType]](), 0
+    for column in columns:
+        if chosen and width + column[1].layout.itemsize > _STRETCH_BYTES:
+            yield _stretch(begin, chosen)
+            begin, chosen, width = begin + width, [], 0
+        chosen.append(column)
+        width += column[1].layout.itemsize
+    if chosen:
+        yield _stretch(begin, chosen)
+
+
+def _stretch(begin: int, columns: list[tuple[str, FixedType]]) -> _Stretch:
+    layout = np.dtype([(f"f{number}", kind.layout) for number, (_, kind) in enumerate(columns)])
+    return _Stretch(begin, layout, columns)
+
+
+def _are_all(values: NDArray[Any], pattern: bytes) -> bool:
+    """Tell whether every value has these bytes; mostly the first one tells."""
+    raw = values.view(f"V{len(pattern)}")
+    return raw[:1].tobytes() == pattern and raw.tobytes() == pattern * len(raw)
 
 
 def decode_payloads(tabschema: str, rows: Sequence[tuple[Sequence[int], bytes]]) -> pa.RecordBatch:

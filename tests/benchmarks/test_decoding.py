@@ -13,7 +13,7 @@ from benchmarks.pipeline import prepared
 from benchmarks.row_by_row import decode_row, decode_rows
 from benchmarks.shapes import encoded, null_rows, wide_columns, wide_rows
 from benchmarks.workload import COLUMNS, captured, rows_without_end
-from informix_cdc.capture_client.change_batches import BATCH_ROWS
+from informix_cdc.capture_client.changes import BATCH_ROWS
 from informix_cdc.capture_client.records import ROW_HEADER_BYTES
 from informix_cdc.capture_client.table_decoder import Payloads, TableDecoder
 
