@@ -30,6 +30,10 @@ MAX_PAYLOAD_BYTES = 16 * 1024 * 1024
 _SIZES = Struct(">II")
 _SCHEME = Struct(">I")
 _SCHEME_PLACE = 8
+_AFTER_SCHEME = 4  # bytes of the common header
+# A search of all bytes beats a step per record where there are many records, and small ones.
+_LEAST_SEARCHED_BYTES = 8192
+_MOST_MEAN_BYTES = 400
 _COMMON_HEADER = np.dtype([("header", ">u4"), ("payload", ">u4"), ("scheme", ">u4"), ("kind", ">u4")])
 
 Integers = NDArray[np.int64]
@@ -73,6 +77,7 @@ class RecordCutter:
         self._pending = bytearray()
         self._needed = COMMON_HEADER_BYTES
         self._origin = 0
+        self._mean_bytes = 0.0  # of the records of the chunk before
 
     def feed(self, chunk: bytes | memoryview) -> RawRecords | None:
         """Take the next chunk; return the records that are now whole, or None.
@@ -85,13 +90,27 @@ class RecordCutter:
         if len(self._pending) < self._needed:
             return None
         data = bytes(self._pending)
-        starts, end = self._cut(data)
+        starts, end = self._cut_at_once(data) or self._cut(data)
         self._pending = bytearray(data[end:])
         origin, self._origin = self._origin, self._origin + end
-        if not starts:
+        if not len(starts):
             return None
+        self._mean_bytes = end / len(starts)
         padded = data if len(data) - end >= MARGIN_BYTES else data + bytes(MARGIN_BYTES)
         return _with_headers(padded, origin, starts)
+
+    def _cut_at_once(self, data: bytes) -> tuple[Integers, int] | None:
+        """Do what `_cut` does without looking at each record; None where that is not certain."""
+        is_worth_it = len(data) >= _LEAST_SEARCHED_BYTES and self._mean_bytes <= _MOST_MEAN_BYTES
+        if not is_worth_it or (found := _linked_records(data)) is None:
+            return None
+        starts, end = found
+        if end > len(data):
+            self._needed, end = end - int(starts[-1]), int(starts[-1])
+            starts = starts[:-1]
+        else:
+            self._needed = COMMON_HEADER_BYTES
+        return starts, end
 
     def _cut(self, data: bytes) -> tuple[list[int], int]:
         """Return where whole records start, and where the last of them ends."""
@@ -111,6 +130,35 @@ class RecordCutter:
             found(at)
             at = after
         return starts, at
+
+
+def _linked_records(data: bytes) -> tuple[Integers, int] | None:
+    """Return where records start, and where the last ends, which may lie beyond the data.
+
+    Every record has the packet scheme at one place, so that all places that have it are looked at,
+    and those that no other one leads to are no records. If each of the rest ends where the next one
+    starts, from the first byte on, they are the records; else None is returned: the data may be
+    corrupt, or a payload may look like records. Half the time of a step per record.
+    """
+    words = np.ndarray((len(data) - 3,), ">u4", data, 0, (1,))
+    last_byte = np.frombuffer(data, np.uint8)[_SCHEME_PLACE + 3 : len(data) - _AFTER_SCHEME]
+    starts = np.flatnonzero(last_byte == PACKET_SCHEME)
+    starts = starts[words[starts + _SCHEME_PLACE] == PACKET_SCHEME]
+    headers = gather(data, _COMMON_HEADER, starts)
+    header, payload = headers["header"].astype(np.int64), headers["payload"].astype(np.int64)
+    ends = starts + header + payload
+    is_led_to = np.zeros(len(data) + 1, bool)
+    is_led_to[0] = True
+    is_led_to[ends[ends <= len(data)]] = True
+    chosen = is_led_to[starts]
+    starts, ends, header, payload = starts[chosen], ends[chosen], header[chosen], payload[chosen]
+    is_chain = len(starts) > 0 and starts[0] == 0 and bool((ends[:-1] == starts[1:]).all())
+    if not is_chain or len(data) - int(ends[-1]) >= COMMON_HEADER_BYTES:
+        return None
+    possible = (header >= COMMON_HEADER_BYTES) & (header <= MAX_HEADER_BYTES)
+    if not (possible & (payload <= MAX_PAYLOAD_BYTES)).all():
+        return None
+    return starts, int(ends[-1])
 
 
 def _impossible_sizes(header: int, payload: int, stream_byte: int) -> ProtocolViolation:
@@ -143,11 +191,11 @@ def gather(data: bytes, layout: np.dtype, starts: Integers) -> NDArray[np.void]:
     return everywhere[starts].view(layout)
 
 
-def _with_headers(data: bytes, origin: int, starts: list[int]) -> RawRecords:
-    places = np.array(starts, np.int64)
+def _with_headers(data: bytes, origin: int, starts: list[int] | Integers) -> RawRecords:
+    places = np.asarray(starts, np.int64)
     headers = gather(data, _COMMON_HEADER, places)
     if (foreign := headers["scheme"] != PACKET_SCHEME).any():
         first = int(np.flatnonzero(foreign)[0])
-        _require_scheme(int(headers["scheme"][first]), origin + starts[first])
+        _require_scheme(int(headers["scheme"][first]), origin + int(places[first]))
     wide = {name: headers[name].astype(np.int64) for name in ("header", "payload", "kind")}
     return RawRecords(data, origin, places, wide["header"], wide["payload"], wide["kind"])

@@ -4,7 +4,7 @@ import contextlib
 import time
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from capture_client.streams import (
@@ -24,6 +24,7 @@ from capture_client.streams import (
     truncate,
 )
 from capture_client.tables import make_table
+from informix_cdc.capture_client import framing
 from informix_cdc.capture_client.change_batches import ChangeEncoder
 from informix_cdc.capture_client.committed import Transactions
 from informix_cdc.capture_client.decode_rules import DecodeRules
@@ -31,7 +32,7 @@ from informix_cdc.capture_client.delivery import Delivery
 from informix_cdc.capture_client.errors import InformixCdcError, ProtocolViolation
 from informix_cdc.capture_client.framing import RecordCutter
 from informix_cdc.capture_client.positions import Position
-from informix_cdc.capture_client.records import Kind, TableSchema, parse_block
+from informix_cdc.capture_client.records import Kind, TableSchema, Timeout, parse_block
 from informix_cdc.capture_client.transactions import TransactionAssembler
 
 SCHEMA = "id integer, amount decimal(10,2), made datetime year to second, note varchar(20,0)"
@@ -79,6 +80,48 @@ def test_chunks_of_any_size_give_the_same_records(size: int) -> None:
 @given(places=st.lists(st.integers(0, len(STREAM)), max_size=20))
 def test_any_cutting_gives_the_same_records(places: list[int]) -> None:
     assert read_all(cut_at(STREAM, places)) == EXPECTED
+
+
+@pytest.fixture
+def searched(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Search all bytes of every chunk, however small, as is done with large ones."""
+    monkeypatch.setattr(framing, "_LEAST_SEARCHED_BYTES", 16)
+
+
+@pytest.mark.usefixtures("searched")
+@pytest.mark.parametrize("size", [1, 16, 50, 333, 1 << 20], ids="chunks of {}".format)
+def test_a_search_of_all_bytes_finds_the_same_records(size: int) -> None:
+    assert read_all(in_chunks(STREAM * 20, size)) == EXPECTED * 20
+
+
+LOOKALIKES = st.one_of(
+    st.binary(max_size=60),
+    st.just(timeout(7)),
+    st.just(timeout(7)[4:] + timeout(8) * 3),
+    st.just(row(5, 1, b"x" * 9)[:-3]),
+    st.just((66).to_bytes(4) * 5),
+)
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    payloads=st.lists(LOOKALIKES, min_size=1, max_size=12),
+    places=st.lists(st.integers(0, 2000), max_size=3),
+)
+def test_payloads_that_look_like_records_are_payloads(
+    payloads: list[bytes], places: list[int], searched: None
+) -> None:
+    stream = b"".join(row(n, 1, payload) for n, payload in enumerate(payloads)) + timeout(99)
+    found = read_all(cut_at(stream, places))
+    assert [read[4] for read in found[:-1]] == payloads  # type: ignore[index]
+    assert found[-1] == Timeout(99)
+
+
+@pytest.mark.usefixtures("searched")
+def test_a_search_refuses_what_a_step_per_record_refuses() -> None:
+    for _, header in REFUSED:
+        with pytest.raises(ProtocolViolation):
+            read_all([STREAM + STREAM + bytes.fromhex(header) + STREAM])
 
 
 def test_blocks_know_the_stream_byte_at_which_they_begin() -> None:
