@@ -20,6 +20,7 @@ from informix_cdc.capture_client.positions import Position
 from informix_cdc.capture_client.records import Kind, RecordBlock
 from informix_cdc.capture_client.spans import Spans
 
+_COMMTX = int(Kind.COMMTX)
 _NEVER = np.iinfo(np.int64).max  # above every sequence number
 
 
@@ -67,7 +68,7 @@ class Ends:
             closing,
             block.sequence_numbers[places],
             spans.transaction_ids[closing],
-            block.raw.kinds[places] == Kind.COMMTX,
+            block.raw.kinds[places] == _COMMTX,
             block.sequence_numbers[begins],
             block.times(begins),
             block.user_ids(begins),
@@ -105,8 +106,8 @@ class Ends:
             former: the pair before the first of them.
             still_open: the lowest BEGINTX of the transactions that none of them ends.
         """
-        lowest_after = _NEVER if still_open is None else still_open
-        later = np.append(self.begin_sequence_numbers[1:], lowest_after)
+        later = np.full(len(self), _NEVER if still_open is None else still_open)
+        later[:-1] = self.begin_sequence_numbers[1:]
         lowest = np.minimum.accumulate(later[::-1])[::-1]
         for place, begin in self.abandoned:
             was_open = lowest[: np.searchsorted(self.places, place)]
@@ -156,7 +157,7 @@ class Ends:
 
     def _rows_alone(self, number: int, with_bounds: bool) -> Iterator[Rows]:
         open_ = self.alone[number]
-        if with_bounds:
+        if open_.beginning is not None:
             yield open_.beginning
         yield from open_.rows
         if with_bounds:

@@ -15,6 +15,8 @@ from informix_cdc.capture_client.framing import Integers
 from informix_cdc.capture_client.positions import show
 from informix_cdc.capture_client.records import Begin, Kind, RecordBlock
 
+_DISCARD = int(Kind.DISCARD)
+
 
 @dataclass(slots=True, eq=False)  # not frozen: there are many, and frozen costs three times as much
 class Rows:
@@ -34,10 +36,10 @@ class Rows:
 
 @dataclass(slots=True, eq=False)
 class OpenTransaction:
-    """A transaction that has begun, and its rows so far; `beginning` holds the BEGINTX record."""
+    """A transaction that has begun, and its rows so far; `beginning` is its BEGINTX if wanted."""
 
     begin: Begin
-    beginning: Rows
+    beginning: Rows | None
     rows: list[Rows] = field(default_factory=list)
     ordered: int = 0  # so many of `rows` are known to rise, one after the other
 
@@ -53,7 +55,7 @@ class OpenTransaction:
             ProtocolViolation: a DISCARD among rows whose sequence numbers fall.
         """
         begun, undone = 0, 0
-        for cut in np.flatnonzero(block.raw.kinds[places] == Kind.DISCARD).tolist():
+        for cut in np.flatnonzero(block.raw.kinds[places] == _DISCARD).tolist():
             self._add(block, places[begun:cut])
             undone += self._discard(int(block.sequence_numbers[places[cut]]))
             begun = cut + 1
@@ -62,7 +64,7 @@ class OpenTransaction:
 
     def let_go_of(self, block: RecordBlock) -> None:
         """Copy these rows out of a block that is mostly other records."""
-        if self.beginning.block is block:
+        if self.beginning is not None and self.beginning.block is block:
             self.beginning = _on_their_own(self.beginning)
         at = len(self.rows)
         while at and self.rows[at - 1].block is block:
@@ -111,7 +113,7 @@ class OpenTransaction:
 def _on_their_own(rows: Rows) -> Rows:
     """Return rows as they are, or copied out of their block if they are less than half of it."""
     block, places = rows.block, rows.places
-    kept_bytes = int((block.raw.header_sizes + block.raw.payload_sizes)[places].sum())
+    kept_bytes = int(block.raw.header_sizes[places].sum() + block.raw.payload_sizes[places].sum())
     if 2 * kept_bytes >= len(block.raw.data):
         return rows
     breaks = np.flatnonzero(np.diff(places) != 1) + 1

@@ -194,7 +194,7 @@ class RecordBlock:
     def only(self, stretches: Sequence[tuple[int, int]]) -> RecordBlock:
         """Return some stretches of records, one after the other, as a block with bytes of its own."""
         raw, places = self.raw, self.places(stretches)
-        chosen = np.array([n for first, end in stretches for n in range(first, end)], np.int64)
+        chosen = np.concatenate([np.arange(first, end) for first, end in stretches])
         sizes = raw.header_sizes[chosen] + raw.payload_sizes[chosen]
         return RecordBlock(
             RawRecords(

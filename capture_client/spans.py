@@ -17,6 +17,8 @@ from informix_cdc.capture_client.arrow_arrays import Bits
 from informix_cdc.capture_client.framing import Integers
 from informix_cdc.capture_client.records import Kind, RecordBlock, is_one_of
 
+# Members of an enumeration take as long to look up as to compare a hundred of them.
+_BEGINTX, _DISCARD = int(Kind.BEGINTX), int(Kind.DISCARD)
 ENDS = is_one_of(Kind.COMMTX, Kind.RBTX)
 _FEW_IDS = 1 << 16  # NumPy sorts 16-bit numbers by radix, in linear time
 
@@ -52,24 +54,26 @@ def spans_of(block: RecordBlock, first: int, end: int) -> Spans:
     ids = block.transaction_ids[first:end]
     order = _stable_order(ids)
     kinds, ids = block.raw.kinds[first:end][order], ids[order]
-    begins, ends = kinds == Kind.BEGINTX, ENDS[kinds]
+    begins, ends = kinds == _BEGINTX, ENDS[kinds]
     is_new_id = np.ones(len(ids), bool)
     is_new_id[1:] = ids[1:] != ids[:-1]
     starts = begins | is_new_id
     starts[1:] |= ends[:-1]
-    firsts = np.flatnonzero(starts)
-    closes = ends[np.append(firsts[1:], len(ids)) - 1]
-    is_first = is_new_id[firsts]
+    bounds = np.flatnonzero(np.append(starts, True))
+    firsts, stops = bounds[:-1], bounds[1:]
+    closes, is_first = ends[stops - 1], is_new_id[firsts]
+    follows_open = ~is_first
+    follows_open[1:] &= ~closes[:-1]
     return Spans(
         order + first,
         firsts,
-        np.append(firsts[1:], len(ids)),
+        stops,
         ids[firsts],
         begins[firsts],
         closes,
-        np.logical_or.reduceat(kinds == Kind.DISCARD, firsts),
+        np.logical_or.reduceat(kinds == _DISCARD, firsts),
         is_first,
-        ~is_first & ~np.append(True, closes[:-1]),
+        follows_open,
     )
 
 

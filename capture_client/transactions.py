@@ -181,7 +181,7 @@ class TransactionAssembler:
                 self.counters.abandoned_transactions += 1
                 ends.abandoned.append((int(places[0]), open_.begin.sequence_number))
             self._unseen.discard(key)
-            open_, places = _begun(block, places), places[1:]
+            open_, places = self._begun(block, places), places[1:]
             self._note_begin(open_.begin)
         rows = places if number is None else places[:-1]
         if open_ is not None:
@@ -193,6 +193,12 @@ class TransactionAssembler:
             self._open[key] = open_
         elif number is not None:
             self._close(ends, number, open_)
+
+    def _begun(self, block: RecordBlock, places: Integers) -> OpenTransaction:
+        """Return a transaction of which only the BEGINTX, the first of `places`, is known."""
+        begin = block.control(int(places[0]))
+        assert isinstance(begin, Begin)  # a span begins with it, or does not begin
+        return OpenTransaction(begin, Rows(block, places[:1]) if self.with_bounds else None)
 
     def _note_begin(self, begin: Begin) -> None:
         """Remember a BEGINTX; of those that have ended, no more than of open ones are kept."""
@@ -259,9 +265,10 @@ class TransactionAssembler:
 
     def _delivered(self, ends: Ends, count: int) -> Integers:
         """Return which of the first `count` ends are transactions to deliver; count the others."""
-        before = np.append(self._position.commit, ends.commits[:-1])
+        before = np.full(count, self._position.commit)
+        before[1:] = ends.commits[: count - 1]
         has_begun, is_commit = ends.has_begun[:count], ends.is_commit[:count]
-        is_new = has_begun & is_commit & (ends.sequence_numbers > before)[:count]
+        is_new = has_begun & is_commit & (ends.sequence_numbers[:count] > before)
         delivered = np.flatnonzero(is_new & (ends.row_counts[:count] > 0))
         self.counters.transactions += len(delivered)
         self.counters.empty_transactions += int(np.count_nonzero(is_new)) - len(delivered)
@@ -334,10 +341,3 @@ class TransactionAssembler:
             transaction_id=key,
             sequence_number=sequence_number,
         )
-
-
-def _begun(block: RecordBlock, places: Integers) -> OpenTransaction:
-    """Return a transaction of which only the BEGINTX, the first of `places`, is known."""
-    begin = block.control(int(places[0]))
-    assert isinstance(begin, Begin)  # a span begins with it, or does not begin
-    return OpenTransaction(begin, Rows(block, places[:1]))
