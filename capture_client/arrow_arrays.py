@@ -5,6 +5,7 @@ Rule: an array carries a validity bitmap only where there are NULLs.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,7 @@ class BadValue(ValueError):
 
 def refuse(bad: Bits | np.bool_, what: str) -> None:
     """Raise `BadValue` for the first set bit, if there is one."""
-    if bad.any():
+    if np.count_nonzero(bad):  # half the cost of any(): this runs a dozen times per column
         raise BadValue(int(np.flatnonzero(bad)[0]), what)
 
 
@@ -91,6 +92,11 @@ def ragged_places(starts: Integers, lengths: Integers) -> Integers:
     return places
 
 
+@lru_cache(maxsize=4)
+def _every_second(count: int) -> pa.Array:
+    return pa.array(np.arange(0, 2 * count, 2))
+
+
 def byte_strings(
     data: NDArray[np.uint8],
     starts: Integers,
@@ -113,5 +119,5 @@ def byte_strings(
     buffers = [None, pa.py_buffer(bounds), pa.py_buffer(data)]
     lying_type = pa.binary() if is_small else pa.large_binary()
     lying = pa.Array.from_buffers(lying_type, 2 * len(starts), buffers, 0)
-    taken = lying.take(pa.array(np.arange(0, 2 * len(starts), 2)))
+    taken = lying.take(_every_second(len(starts)))
     return retyped(taken if is_small else taken.cast(pa.binary()), arrow_type, nulls)

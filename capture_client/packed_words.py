@@ -43,6 +43,10 @@ _SEVEN_ONES = every_byte(0x7F)
 _NINETY_NINE = every_byte(99)
 _ABOVE_99 = every_byte(0x80 - 100)  # added to a byte above 99 it sets the top bit
 
+_JOINS = tuple(
+    (np.uint64(bits), np.uint64((2**64 - 1) // (2**bits + 1)), np.uint64(2**bits - 100 ** (bits // 8)))
+    for bits in (8, 16, 32)
+)
 _BYTES_SHIFT = np.uint64(3)
 _WORD_BITS = np.uint64(64)
 
@@ -89,16 +93,16 @@ class Packing:
         heads = np.ascontiguousarray(raw["head"])
         words = tuple(_joined(raw, pieces) for pieces in self.pieces)
         bad = [word | (word + _ABOVE_99) for word in words]
-        if any(np.bitwise_or.reduce(tops, initial=0) & TOP_BITS for tops in bad):
+        if any(np.bitwise_or.reduce(tops) & TOP_BITS for tops in bad):
             refuse(_any_top_bit(bad), "has a base-100 digit above 99")
-        empty = words[0] == 0
+        empty: Bits = words[0] == 0
         for word in words[1:]:
             empty &= word == 0
         negative = heads < 0x80
         nulls = empty & (heads == 0)
-        refuse(empty & negative & ~nulls, "is a negative number without digits")
+        refuse(empty & (negative ^ nulls), "is a negative number without digits")
         negative &= ~empty
-        if negative.any():
+        if np.count_nonzero(negative):
             words = _uncomplemented(words, negative)
         return Number(nulls, empty, negative, heads, words)
 
@@ -176,13 +180,14 @@ def aligned(number: Number, whole_pairs: int, word_count: int) -> tuple[Words, .
     words = (*number.words, *[np.zeros(len(number.heads), np.uint64)] * added)
     shifts = (whole_pairs - _EXPONENTS).take(number.heads)
     shifts *= ~number.empty
-    if not shifts.any():
+    if not np.count_nonzero(shifts):
         return words
     lost = "does not fit: its column has no such digits before or after the point"
-    right = np.maximum(shifts, 0).astype(np.uint64)
+    begin_with_zeros = shifts.min() < 0  # not normal, and exact all the same
+    right = (np.maximum(shifts, 0) if begin_with_zeros else shifts).astype(np.uint64)
     moved = _right(words, right)
     refuse(_differ(_left(moved, right), words), lost)
-    if shifts.min() < 0:  # numbers that begin with zero pairs: not normal, and exact all the same
+    if begin_with_zeros:
         left = np.maximum(-shifts, 0).astype(np.uint64)
         moved, words = _left(moved, left), moved
         refuse(_differ(_right(moved, left), words), lost)
@@ -229,13 +234,13 @@ def _differ(these: tuple[Words, ...], those: tuple[Words, ...]) -> Bits:
 
 
 def joined(word: Words) -> Words:
-    """Read the eight base-100 digits of a word as one integer, pairs of lanes at a time."""
-    for bits, unit in ((8, 100), (16, 10**4), (32, 10**8)):
-        shift = np.uint64(bits)
-        low_lanes = np.uint64(
-            int.from_bytes((b"\0" * (bits // 8) + b"\xff" * (bits // 8)) * (32 // bits))
-        )
-        word = (word & low_lanes) + ((word >> shift) & low_lanes) * np.uint64(unit)
+    """Read the eight base-100 digits of a word as one integer.
+
+    Neighbouring lanes become one of twice the width: `high << bits | low` is made `high * unit + low`
+    by taking `high` away as often as `1 << bits` is more than `unit`.
+    """
+    for shift, high_lanes, surplus in _JOINS:
+        word = word - ((word >> shift) & high_lanes) * surplus
     return word
 
 

@@ -40,7 +40,7 @@ _TIME_RANGE = {"hour": (0, 23), "minute": (0, 59), "second": (0, 59)}
 _DATETIME_RANGE = {"year": (1, 9999), "month": (1, 12), "day": (1, 31), **_TIME_RANGE}
 _INTERVAL_RANGE = {"month": (0, 11), **_TIME_RANGE}  # of fields that do not lead
 _MOST_FRACTION_DIGITS = 5
-_SOME_YEAR = np.ones(1, np.int64)
+_NONE = np.zeros(0, np.int64)
 _HIGHEST_BELOW_TOP = every_byte(0x7F)
 
 
@@ -154,13 +154,15 @@ class FieldReader:
         """
         number = self.packing.unpack(raw)
         words = aligned(number, self.qualifier.whole_pairs, self._word_count)
-        if number.nulls.any():
+        if np.count_nonzero(number.nulls):
             words = tuple(
                 np.where(number.nulls, some, word)
                 for word, some in zip(words, self._instead_of_null, strict=True)
             )
         values = {name: self._value(words, name) for name in self.qualifier.fields}
-        if self._is_outside(words) or (self._is_datetime and not values.get("year", _SOME_YEAR).all()):
+        if self._is_outside(words) or (
+            self._is_datetime and np.count_nonzero(values.get("year", _NONE) == 0)
+        ):
             self._name_what_is_outside(words, values, number.nulls)
         if self._is_datetime:
             refuse(number.negative, "is a negative DATETIME")
@@ -186,8 +188,8 @@ class FieldReader:
     def _is_outside(self, words: tuple[Words, ...]) -> bool:
         """Tell whether any digit is below or above what its place allows, eight places at once."""
         for word, low, room in zip(words, self._lowest, self._room, strict=True):
-            above = np.bitwise_or.reduce(word + room, initial=0)
-            not_below = np.bitwise_and.reduce((word | TOP_BITS) - low, initial=TOP_BITS)
+            above = np.bitwise_or.reduce(word + room)
+            not_below = np.bitwise_and.reduce((word | TOP_BITS) - low)
             if (above & TOP_BITS) or (not_below & TOP_BITS) != TOP_BITS:
                 return True
         return False

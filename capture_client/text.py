@@ -29,15 +29,14 @@ def decode_char(raw: NDArray[Any], code_set: CodeSet, keep_blanks: bool = False)
     width = raw.dtype.itemsize
     sheet = raw.copy().view(np.uint8).reshape(-1, width)
     nulls = sheet[:, 0] == 0
-    if nulls.any():
+    if np.count_nonzero(nulls):
         others = (sheet[nulls, 1:] != _BLANK).any(axis=1)
         if others.any():
             raise BadValue(
                 int(np.flatnonzero(nulls)[others][0]), "begins with a NUL byte but is not NULL"
             )
         sheet[nulls, 0] = _BLANK
-    none = np.zeros(len(raw), np.bool_)
-    values = strings(np.arange(len(raw) + 1) * width, sheet, none)
+    values = strings(np.arange(0, len(sheet) * width + 1, width), sheet, np.zeros(len(sheet), np.bool_))
     # In no code set of a database is a blank the second byte of a character.
     values = values if keep_blanks else pc.ascii_rtrim(values, characters=" ")
     return code_set.to_text(retyped(values, pa.binary(), nulls), nulls)
