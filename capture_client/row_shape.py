@@ -128,11 +128,21 @@ _MOST = BATCH_ROWS
 
 
 def struct_names(tables: Sequence[Table]) -> list[str]:
-    """Return the name of each table's struct column; names that collide get their owner in front."""
+    """Return the name of each table's struct column; names that collide get their owner in front.
+
+    Raises:
+        BadOption: two tables would still have one name.
+    """
     plain = Counter(table.name.table for table in tables)
-    return [
+    names = [
         t.name.table if plain[t.name.table] == 1 else f"{t.name.owner}_{t.name.table}" for t in tables
     ]
+    if twice := sorted(name for name, count in Counter(names).items() if count > 1):
+        raise BadOption(
+            f"two tables would share the struct column {twice[0]!r}.",
+            "Capture one of them in a query of its own.",
+        )
+    return names
 
 
 def table_fields(tables: CapturedTables) -> list[pa.Field]:
