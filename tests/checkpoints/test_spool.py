@@ -198,3 +198,25 @@ def test_a_death_before_the_commit_point_leaves_the_old_content(failpoint: str, 
     assert numbers(spool.between(100, 140)) == [1, 2, 3, 4, 5]
     assert "150" not in json.dumps([path.name for path in tmp_path.iterdir()])
     assert len(list(tmp_path.glob("*.arrow"))) == 2
+
+
+def test_a_column_of_the_spools_own_finds_rows_and_is_never_delivered(tmp_path: Path) -> None:
+    schema = pa.schema([("n", pa.int64()), ("_spool_commit", pa.int64())])
+    rows = pa.RecordBatch.from_pylist(
+        [{"n": n, "_spool_commit": commit} for n, commit in ((1, 110), (2, 120), (3, 130))],
+        schema=schema,
+    )
+    spool = open_spool(tmp_path)
+    spool.append(schema, [rows], Position(130, 125))
+    (wanted,) = spool.between(110, 120)
+    assert [batch.to_pydict() for batch in read_range(wanted)] == [{"n": [2]}]
+
+
+def test_rows_made_under_other_rules_do_not_serve(tmp_path: Path) -> None:
+    first = open_spool(tmp_path, rows="a")
+    fill(first)
+    first.close()
+    again = open_spool(tmp_path, rows="a")
+    assert again.rows == 5
+    again.close()
+    assert open_spool(tmp_path, rows="b").rows == 0
