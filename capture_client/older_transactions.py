@@ -7,18 +7,21 @@ transaction from one whose beginning is lost.
 
 from __future__ import annotations
 
+import numpy as np
+
 from informix_cdc.capture_client.change_stream import in_our_numbers
 from informix_cdc.capture_client.framing import RecordCutter
 from informix_cdc.capture_client.records import (
-    Begin,
-    Commit,
+    OF_NO_TRANSACTION,
+    Kind,
     RecordBlock,
     ServerError,
-    TableSchema,
-    Timeout,
+    is_one_of,
     parse_block,
 )
 from informix_cdc.capture_client.session import CaptureSession
+
+_BOUNDS = is_one_of(Kind.BEGINTX, Kind.COMMTX)
 
 
 def transactions_older_than_start(session: CaptureSession, upto: int) -> frozenset[int]:
@@ -47,26 +50,15 @@ class _Search:
         self._upto = upto
 
     def take(self, block: RecordBlock) -> None:
-        for place in range(len(block.is_row)):
-            if block.is_row[place]:
-                self._note(int(block.transaction_ids[place]))
-            else:
-                self._take_control(block, place)
-
-    def _take_control(self, block: RecordBlock, place: int) -> None:
-        record = block.control(place)
-        if isinstance(record, ServerError):
-            raise self._session.codes.error("capture", record.error_code)
-        if isinstance(record, TableSchema):
-            return
-        if isinstance(record, Timeout):
-            self.is_done = True
-            return
-        if isinstance(record, Begin):
-            self._begun.add(record.transaction_id)
-        self._note(record.transaction_id)
-        self.is_done |= isinstance(record, Begin | Commit) and record.sequence_number >= self._upto
-
-    def _note(self, transaction_id: int) -> None:
-        if transaction_id not in self._begun:
-            self.older.add(transaction_id)
+        kinds = block.raw.kinds
+        for place in np.flatnonzero(kinds == Kind.ERROR).tolist():
+            error = block.control(place)
+            assert isinstance(error, ServerError)
+            raise self._session.codes.error("capture", error.error_code)
+        mine = np.flatnonzero(~OF_NO_TRANSACTION[kinds])
+        ids, firsts = np.unique(block.transaction_ids[mine], return_index=True)
+        begins = kinds[mine][firsts] == Kind.BEGINTX
+        self.older |= set(ids[~begins].tolist()) - self._begun
+        self._begun |= set(block.transaction_ids[kinds == Kind.BEGINTX].tolist())
+        passes_end = _BOUNDS[kinds] & (block.sequence_numbers >= self._upto)
+        self.is_done |= bool((passes_end | (kinds == Kind.TIMEOUT)).any())

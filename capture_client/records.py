@@ -144,6 +144,7 @@ def is_one_of(*kinds: Kind) -> NDArray[np.bool_]:
     return table
 
 
+OF_NO_TRANSACTION = is_one_of(Kind.TABSCHEMA, Kind.TIMEOUT, Kind.ERROR)
 _IS_ROW = is_one_of(*_ROW_KINDS)
 _HAS_TIME = is_one_of(Kind.BEGINTX, Kind.COMMTX)
 _HAS_SEQUENCE = ~is_one_of(Kind.TABSCHEMA, Kind.ERROR)

@@ -29,6 +29,7 @@ from informix_cdc.capture_client.framing import Integers
 from informix_cdc.capture_client.open_transactions import OpenTransaction, Rows
 from informix_cdc.capture_client.positions import Position, show
 from informix_cdc.capture_client.records import (
+    OF_NO_TRANSACTION,
     Begin,
     Kind,
     RecordBlock,
@@ -37,7 +38,6 @@ from informix_cdc.capture_client.records import (
 )
 from informix_cdc.capture_client.spans import ENDS, Spans, spans_of
 
-_OF_NO_TRANSACTION = is_one_of(Kind.TABSCHEMA, Kind.TIMEOUT, Kind.ERROR)
 _BOUNDS = is_one_of(Kind.BEGINTX, Kind.COMMTX, Kind.RBTX)
 _SPARE_BEGINS = 1024
 
@@ -113,7 +113,7 @@ class TransactionAssembler:
             DataLoss: a transaction committed whose beginning is missing, or a replay passed its end.
             ProtocolViolation: sequence numbers fall within a transaction.
         """
-        lone = np.flatnonzero(_OF_NO_TRANSACTION[block.raw.kinds]).tolist()
+        lone = np.flatnonzero(OF_NO_TRANSACTION[block.raw.kinds]).tolist()
         at = 0
         for place in [*lone, len(block.is_row)]:
             while at < place:
