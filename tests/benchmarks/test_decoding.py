@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import islice
 
 import numpy as np
 import pyarrow as pa
 
-from benchmarks.measuring import Report, one_core, repeated
+from benchmarks.measuring import REPEATS, Report, Timing, one_core, repeated, timed
 from benchmarks.pipeline import prepared
 from benchmarks.row_by_row import decode_row, decode_rows
 from benchmarks.shapes import encoded, null_rows, wide_columns, wide_rows
@@ -56,10 +56,12 @@ def test_rows_are_decoded(report: Report) -> None:
         assert decoder.decode(batch).equals(decode_rows(piece, schema))
     assert sum(batch.num_rows for batch in encoder.encode(transactions)) == ROWS
     with one_core():
-        by_column = repeated(lambda: decode_all(decoder, batches))
+        by_column, by_row, values_only = in_turn(
+            lambda: decode_all(decoder, batches),
+            lambda: decode_all_by_row(pieces, schema),
+            lambda: [decode_row(*row) for row in rows],
+        )
         with_metadata = repeated(lambda: list(encoder.encode(transactions)))
-        by_row = repeated(lambda: decode_all_by_row(pieces, schema), times=3)
-        values_only = repeated(lambda: [decode_row(*row) for row in rows], times=3)
     beside = f"row by row {by_row.rate(ROWS)}: {by_column.times_faster_than(by_row)}"
     report.add("decoding", "ten columns to Arrow", by_column.rate(ROWS), beside)
     beside = f"row by row {values_only.rate(ROWS)}: {by_column.times_faster_than(values_only)}"
@@ -73,14 +75,20 @@ def test_other_shapes_are_decoded_as_quickly_per_byte(report: Report) -> None:
         "a hundred columns": encoded(wide_columns(), wide_rows(ROWS // 10), BATCH_ROWS),
         "ten columns, all NULL": encoded(COLUMNS, null_rows(ROWS), BATCH_ROWS),
     }
-    rates = {}
     with one_core():
-        for name, (decoder, batches) in shapes.items():
-            size = sum(len(batch.data) for batch in batches)
-            rates[name] = size / min(repeated(partial(decode_all, decoder, batches)).seconds)
-    for name, rate in rates.items():
-        beside = f"{rate / rates['ten columns']:.1f} x the bytes of the ten columns"
-        report.add("decoding", f"{name}, in bytes", f"{rate / 1e6:.0f} MB/s", beside)
+        timings = in_turn(*(partial(decode_all, *shape) for shape in shapes.values()))
+    sizes = [sum(len(batch.data) for batch in batches) for _, batches in shapes.values()]
+    rates = [size / min(timing.seconds) for size, timing in zip(sizes, timings, strict=True)]
+    for name, rate in zip(shapes, rates, strict=True):
+        report.add(
+            "decoding", f"{name}, in bytes", f"{rate / 1e6:.0f} MB/s", f"{rate / rates[0]:.1f} x"
+        )
+
+
+def in_turn(*works: Callable[[], object]) -> list[Timing]:
+    """Time several works one after the other, again and again: a noisy moment hits all of them."""
+    rounds = [[timed(work) for work in works] for _ in range(REPEATS)]
+    return [Timing(tuple(seconds)) for seconds in zip(*rounds, strict=True)]
 
 
 def decode_all(decoder: TableDecoder, batches: list[Payloads]) -> None:
