@@ -303,6 +303,21 @@ LOCALES = [
     ("zh_cn.5488", "gb18030"),
     ("zh_cn.GB18030-2000", "gb18030"),
     ("ja_jp.sjis", "cp932"),
+    ("el_gr.8859-7", "iso8859-7"),
+    ("ar_ae.1089", "iso8859-6"),
+    ("he_il.916", "iso8859-8"),
+    ("lt_lt.8859-13", "iso8859-13"),
+    ("ru_ru.1251", "cp1251"),
+    ("ru_ru.koi8-r", "koi8-r"),
+    ("en_us.850", "cp850"),
+    ("ja_jp.ujis", "euc_jp"),
+    ("ja_jp.57351", "euc_jp"),
+    ("ko_kr.ksc", "cp949"),
+    ("zh_tw.big5", "big5"),
+    ("zh_cn.gb", "gbk"),
+    ("zh_cn.57357", "gbk"),
+    ("en_us.ascii", "ascii"),
+    ("en_us.364", "ascii"),
 ]
 
 
@@ -314,7 +329,8 @@ def test_a_locale_names_its_code_set(locale: str, codec: str) -> None:
 @pytest.mark.parametrize(
     "locale",
     ["", "en_us", "en_us.", "en_us.99999", "en_us.nonsense", "en_us.hex", "en_us.utf-16",
-     "en_us.unicode_escape", "en_us.a\0b", "en_us.cp037"],
+     "en_us.unicode_escape", "en_us.raw_unicode_escape", "en_us.iso2022_jp", "en_us.idna",
+     "en_us.utf-7", "en_us.a\0b", "en_us.cp037", "en_us.37", "en_us.866a"],
 )  # fmt: skip
 def test_an_unknown_code_set_is_refused_never_guessed(locale: str) -> None:
     with pytest.raises(BadOption, match="code set"):
