@@ -4,19 +4,33 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.measuring import Report, one_core, repeated
+from benchmarks.measuring import Report, Timing, one_core, repeated
 from benchmarks.pipeline import events_of
-from benchmarks.workload import captured
+from benchmarks.workload import CapturedBytes, captured, joined
 from informix_cdc.capture_client.committed import Transactions
+from informix_cdc.capture_client.read_ahead import JOINED_BYTES
 
 
-@pytest.mark.parametrize(("rows", "together"), [(200_000, 10), (100_000, 1), (200_000, 100_000)])
-def test_records_are_framed_and_assembled(report: Report, rows: int, together: int) -> None:
-    source = captured(rows, together)
-    delivered = [event for event in events_of(source.reads) if isinstance(event, Transactions)]
-    assert sum(map(len, delivered)) == source.transactions
-    assert sum(transaction.record_count for transaction in delivered) == rows
+@pytest.mark.parametrize(
+    ("rows", "together", "at_once"),
+    [(200_000, 10, 1), (200_000, 10, 50), (200_000, 10, 1000), (100_000, 1, 1), (200_000, 100_000, 1)],
+)
+def test_records_are_framed_and_assembled(
+    report: Report, rows: int, together: int, at_once: int
+) -> None:
+    source = captured(rows, together, at_once)
+    blocks = joined(source.reads, JOINED_BYTES)
+    for reads in (source.reads, blocks):
+        delivered = [event for event in events_of(reads) if isinstance(event, Transactions)]
+        assert sum(map(len, delivered)) == source.transactions
+        assert sum(transactions.record_count for transactions in delivered) == rows
     with one_core():
-        timing = repeated(lambda: list(events_of(source.reads)))
-    result = timing.rate(source.records).replace("/s", " records/s")
-    report.add("framing + assembly", f"transactions of {together:,} rows", result)
+        under_load = repeated(lambda: list(events_of(blocks)))
+        read_by_read = repeated(lambda: list(events_of(source.reads)))
+    what = f"transactions of {together:,} rows{f', {at_once:,} at once' * (at_once > 1)}"
+    beside = f"256 records at a time {_records(read_by_read, source)}"
+    report.add("framing + assembly", what, _records(under_load, source), beside)
+
+
+def _records(timing: Timing, source: CapturedBytes) -> str:
+    return timing.rate(source.records).replace("/s", " records/s")

@@ -6,7 +6,7 @@ The emulator encodes them in this process, through no socket, before any clock s
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
@@ -67,13 +67,16 @@ def rows_without_end(seed: int = 1) -> Iterator[Row]:
         yield row
 
 
-def write(server: EmulatedServer, rows: int, rows_per_transaction: int) -> None:
-    """Insert rows in transactions of a size."""
+def write(server: EmulatedServer, rows: int, rows_per_transaction: int, at_once: int = 1) -> None:
+    """Insert rows in transactions of a size, so many of them side by side, row by row."""
     source = rows_without_end()
-    for first in range(0, rows, rows_per_transaction):
-        with server.transaction(user_id=1000) as transaction:
-            for _ in range(min(rows_per_transaction, rows - first)):
-                transaction.insert(TABLE, next(source))
+    for first in range(0, rows, rows_per_transaction * at_once):
+        left = min(rows_per_transaction * at_once, rows - first)
+        transactions = [server.begin(user_id=1000) for _ in range(-(-left // rows_per_transaction))]
+        for number in range(left):
+            transactions[number % len(transactions)].insert(TABLE, next(source))
+        for transaction in transactions:
+            transaction.commit()
 
 
 @dataclass(frozen=True)
@@ -90,12 +93,22 @@ class CapturedBytes:
         return self.rows + 2 * self.transactions
 
 
+def joined(reads: Sequence[bytes], size_bytes: int) -> list[bytes]:
+    """Join reads up to a size, as the reader hands them on while they follow each other quickly."""
+    blocks: list[list[bytes]] = [[]]
+    for read in reads:
+        if sum(map(len, blocks[-1])) + len(read) > size_bytes:
+            blocks.append([])
+        blocks[-1].append(read)
+    return [b"".join(block) for block in blocks if block]
+
+
 @cache
-def captured(rows: int, rows_per_transaction: int) -> CapturedBytes:
+def captured(rows: int, rows_per_transaction: int, at_once: int = 1) -> CapturedBytes:
     """Write rows into a log and return what a session of that log reads, 256 records at a time."""
     server = bench_server()
     start = server.position()
-    write(server, rows, rows_per_transaction)
+    write(server, rows, rows_per_transaction, at_once)
     session = server.open_session(timeout=0, max_recs=RECORDS_PER_READ)
     table = server.table(TABLE)
     session.capture(Capture(table, [column.name for column in table.columns], 0))
