@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -8,11 +9,12 @@ import pytest
 
 from capture_client.scripted_transport import ScriptedTransport
 from capture_client.streams import begin, commit, error, row, timeout
+from informix_cdc.capture_client import read_ahead
 from informix_cdc.capture_client.change_stream import Begun, ChangeStream
 from informix_cdc.capture_client.committed import Passed, Transactions
 from informix_cdc.capture_client.errors import ConnectionLost, InformixCdcError, ServerRefused
 from informix_cdc.capture_client.positions import Position
-from informix_cdc.capture_client.read_ahead import ReadAhead
+from informix_cdc.capture_client.read_ahead import JOINED_BYTES, ReadAhead
 from informix_cdc.capture_client.session import CaptureSession, SessionSettings
 from informix_cdc.capture_client.transactions import TransactionAssembler
 
@@ -43,6 +45,10 @@ def wait_until(condition: Callable[[], bool]) -> None:
         time.sleep(0.005)
 
 
+def reads_of(transport: ScriptedTransport) -> int:
+    return sum(1 for call in transport.calls if call[0] == "lo_read")
+
+
 def test_bytes_come_in_their_order_and_are_copies(start: Start) -> None:
     buffer, transport = bytearray(b"abc"), ScriptedTransport()
     transport.reads = [buffer, b"def", ConnectionLost("gone")]
@@ -54,18 +60,84 @@ def test_bytes_come_in_their_order_and_are_copies(start: Start) -> None:
     transport.on_read = use_the_buffer_again
     reader = start(transport)
     wait_until(transport.closed.is_set)
-    assert [reader.take(5), reader.take(5)] == [b"abc", b"def"]
+    assert reader.take(5) == b"abcdef"
     with pytest.raises(ConnectionLost):
         reader.take(5)
 
 
 def test_nothing_in_time_is_none(start: Start) -> None:
     gate = threading.Event()
-    reader = start(ScriptedTransport(reads=[b"late"], on_read=lambda: _wait(gate)))
+    late: list[bytes | BaseException] = [b"late", ConnectionLost("gone")]
+    reader = start(ScriptedTransport(reads=late, on_read=lambda: _wait(gate)))
     assert reader.take(0.01) is None
     assert reader.take(-1) is None
     gate.set()
     assert reader.take(5) == b"late"
+
+
+def test_what_waits_is_handed_on_joined(start: Start) -> None:
+    transport = ScriptedTransport(reads=[b"abc", b"", b"def", b"g", ConnectionLost("gone")])
+    reader = start(transport)
+    wait_until(transport.closed.is_set)
+    assert reader.take(5) == b"abcdefg"
+    with pytest.raises(ConnectionLost):
+        reader.take(5)
+
+
+_HALF = JOINED_BYTES // 2
+SIZES = [
+    ("as many as fit", [_HALF] * 3, [JOINED_BYTES, _HALF]),
+    ("no more than fit", [_HALF, _HALF + 1], [_HALF, _HALF + 1]),
+    ("a larger one alone", [JOINED_BYTES + 5, 1], [JOINED_BYTES + 5, 1]),
+]
+
+
+@pytest.mark.parametrize(("reads", "taken"), [s[1:] for s in SIZES], ids=[s[0] for s in SIZES])
+def test_no_more_is_joined_than_a_block_may_hold(
+    reads: list[int], taken: list[int], start: Start
+) -> None:
+    transport = ScriptedTransport(reads=[*map(bytes, reads), ConnectionLost("gone")])
+    reader = start(transport)
+    wait_until(transport.closed.is_set)
+    assert [len(reader.take(5) or b"") for _ in taken] == taken
+
+
+def test_bytes_after_a_pause_do_not_wait_for_others(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(read_ahead, "JOINING_SECONDS", 1000)
+    gate = threading.Event()
+    transport = ScriptedTransport(reads=[b"abc", ConnectionLost("gone")])
+    transport.on_read = lambda: _wait(gate) if reads_of(transport) else None
+    reader = start(transport)
+    assert reader.take(5) == b"abc"
+    gate.set()
+
+
+def test_bytes_that_follow_quickly_wait_for_company(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(read_ahead, "JOINING_SECONDS", 1000)
+    gate = threading.Event()
+    transport = ScriptedTransport(reads=[b"abc", b"d", b"e", ConnectionLost("gone")])
+    transport.on_read = lambda: _wait(gate) if reads_of(transport) else None
+    reader = start(transport)
+    assert reader.take(5) == b"abc"
+    gate.set()
+    assert reader.take(5) == b"de"  # all there is: the error behind it ends the waiting
+
+
+def test_the_reading_thread_gets_the_interpreter_back_soon(start: Start) -> None:
+    before = sys.getswitchinterval()
+    try:
+        sys.setswitchinterval(0.005)
+        start(ScriptedTransport(reads=[ConnectionLost("gone")]))
+        assert sys.getswitchinterval() < 0.001
+        sys.setswitchinterval(0.00001)
+        start(ScriptedTransport(reads=[ConnectionLost("gone")]))
+        assert sys.getswitchinterval() == pytest.approx(0.00001)
+    finally:
+        sys.setswitchinterval(before)
 
 
 def _wait(gate: threading.Event) -> None:
@@ -113,21 +185,22 @@ def test_a_mistake_of_ours_ends_the_stream_instead_of_hanging_it(
     assert len(seen) == 1
 
 
-def test_a_slow_consumer_holds_reading_back(start: Start) -> None:
-    transport = ScriptedTransport(reads=[b"x"])
+@pytest.mark.parametrize(("chunk", "most"), [(b"x", 64), (bytes(JOINED_BYTES), 2)])
+def test_a_slow_consumer_holds_reading_back(start: Start, chunk: bytes, most: int) -> None:
+    transport = ScriptedTransport(reads=[chunk])
     reader = start(transport)
-    wait_until(lambda: len(transport.calls) >= 9)
-    before = len(transport.calls)
+    wait_until(lambda: reads_of(transport) >= most)
     time.sleep(0.25)
-    assert len(transport.calls) == before < 15
-    assert reader.take(5) == b"x"
-    wait_until(lambda: len(transport.calls) == before + 1)
+    assert reads_of(transport) == most
+    taken = len(reader.take(5) or b"") // len(chunk)
+    assert taken == min(most, JOINED_BYTES // len(chunk))
+    wait_until(lambda: reads_of(transport) == most + taken)
 
 
-def test_stopping_with_a_full_queue_closes_the_session_and_the_connection(start: Start) -> None:
+def test_stopping_while_much_waits_closes_the_session_and_the_connection(start: Start) -> None:
     transport = ScriptedTransport(reads=[b"x"])
     reader = start(transport)
-    wait_until(lambda: len(transport.calls) >= 9)
+    wait_until(lambda: reads_of(transport) >= 64)
     assert reader.stop(5)
     assert transport.calls[-1] == ("cdc_closesess", 77)
     assert transport.closed.is_set()
@@ -163,9 +236,12 @@ def stream_on(transport: ScriptedTransport) -> ChangeStream:
 
 def test_a_stream_turns_chunks_into_events() -> None:
     whole = begin(1, 1, 5, 6) + row(2, 1, b"abc") + commit(3, 1, 7) + timeout(3)
+    gate = threading.Event()
     transport = ScriptedTransport(reads=[whole[:50], whole[50:], ConnectionLost("end")])
+    transport.on_read = lambda: _wait(gate) if reads_of(transport) else None
     stream = stream_on(transport)
     assert stream.next_events(5) == []
+    gate.set()
     events = stream.next_events(5)
     assert events is not None
     assert [type(event) for event in events] == [Transactions, Passed]
