@@ -19,9 +19,10 @@ from informix_cdc.capture_client.session import CaptureSession
 
 # A block this large costs little beside its records; a larger one only comes later.
 JOINED_BYTES = 1 << 20
-# While bytes keep coming they are handed on this often, not 256 records at a time: every block costs
-# a good part of a millisecond by itself. Bytes that come after a pause do not wait.
+# In a busy stream bytes are handed on this often, not 256 records at a time: every block costs a good
+# part of a millisecond by itself. Busy is what has just had this many bytes; others do not wait.
 JOINING_SECONDS = 0.01
+BUSY_BYTES = 8 * 1024
 # The reader runs ahead by two blocks, or by so many reads if these are small.
 _WAITING_BYTES = 2 * JOINED_BYTES
 _WAITING_CHUNKS = 64
@@ -51,7 +52,7 @@ class ReadAhead:
         self._was_taken = threading.Condition(lock)
         self._chunks: deque[bytes] = deque()
         self._waiting_bytes = 0
-        self._taken_at = 0.0
+        self._next_at = 0.0  # of the monotonic clock: when the next block is due
         self._failure: BaseException | None = None
         self._is_stopped = False
         self.session: CaptureSession | None = None
@@ -68,8 +69,7 @@ class ReadAhead:
         with self._has_come:
             if not self._has_come.wait_for(self._has_news, max(timeout_seconds, 0)):
                 return None
-            rest = self._taken_at + JOINING_SECONDS - time.monotonic()
-            self._is_worth_taking.wait_for(self._is_enough, rest)
+            self._is_worth_taking.wait_for(self._is_enough, self._next_at - time.monotonic())
             if not self._chunks:
                 assert self._failure is not None  # there is news
                 raise self._failure
@@ -96,7 +96,7 @@ class ReadAhead:
             taken.append(self._chunks.popleft())
             size += len(taken[-1])
         self._waiting_bytes -= size
-        self._taken_at = time.monotonic()
+        self._next_at = time.monotonic() + JOINING_SECONDS if size >= BUSY_BYTES else 0.0
         self._was_taken.notify()
         return taken[0] if len(taken) == 1 else b"".join(taken)
 

@@ -14,7 +14,7 @@ from informix_cdc.capture_client.change_stream import Begun, ChangeStream
 from informix_cdc.capture_client.committed import Passed, Transactions
 from informix_cdc.capture_client.errors import ConnectionLost, InformixCdcError, ServerRefused
 from informix_cdc.capture_client.positions import Position
-from informix_cdc.capture_client.read_ahead import JOINED_BYTES, ReadAhead
+from informix_cdc.capture_client.read_ahead import BUSY_BYTES, JOINED_BYTES, ReadAhead
 from informix_cdc.capture_client.session import CaptureSession, SessionSettings
 from informix_cdc.capture_client.transactions import TransactionAssembler
 
@@ -102,29 +102,32 @@ def test_no_more_is_joined_than_a_block_may_hold(
     assert [len(reader.take(5) or b"") for _ in taken] == taken
 
 
-def test_bytes_after_a_pause_do_not_wait_for_others(
-    start: Start, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(read_ahead, "JOINING_SECONDS", 1000)
-    gate = threading.Event()
-    transport = ScriptedTransport(reads=[b"abc", ConnectionLost("gone")])
-    transport.on_read = lambda: _wait(gate) if reads_of(transport) else None
-    reader = start(transport)
-    assert reader.take(5) == b"abc"
-    gate.set()
+COMPANY = [
+    ("in a busy stream bytes wait for company", bytes(BUSY_BYTES), b"de"),
+    ("in a quiet one they do not", bytes(BUSY_BYTES - 1), b"d"),
+]
 
 
-def test_bytes_that_follow_quickly_wait_for_company(
-    start: Start, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("first", "second"), [c[1:] for c in COMPANY], ids=[c[0] for c in COMPANY])
+def test_only_a_busy_stream_waits_for_more(
+    first: bytes, second: bytes, start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(read_ahead, "JOINING_SECONDS", 1000)
-    gate = threading.Event()
-    transport = ScriptedTransport(reads=[b"abc", b"d", b"e", ConnectionLost("gone")])
-    transport.on_read = lambda: _wait(gate) if reads_of(transport) else None
+    gates = [threading.Event() for _ in range(3)]
+    transport = ScriptedTransport(reads=[first, b"d", b"e", ConnectionLost("gone")])
+    transport.on_read = lambda: _wait(gates[n - 1]) if (n := reads_of(transport)) else None
     reader = start(transport)
-    assert reader.take(5) == b"abc"
-    gate.set()
-    assert reader.take(5) == b"de"  # all there is: the error behind it ends the waiting
+    assert reader.take(5) == first  # nothing came before it
+    gates[0].set()
+    taken: list[bytes | None] = []
+    taker = threading.Thread(target=lambda: taken.append(reader.take(5)))
+    taker.start()
+    if second == b"d":
+        taker.join(5)
+    gates[1].set()
+    gates[2].set()
+    taker.join(5)  # the error behind the last bytes ends the waiting
+    assert taken == [second]
 
 
 def test_the_reading_thread_gets_the_interpreter_back_soon(start: Start) -> None:

@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 
 import informix_cdc
 from informix_cdc.capture_client.emulator import ListeningServer
+from informix_cdc.connector import emulator_command
 from informix_cdc.connector.cli import main
 from informix_cdc.connector.cli_options import flag_of
 from informix_cdc.connector.demo_database import ORDERS, PASSWORD
@@ -133,3 +134,14 @@ def test_row_logging_of_a_table_that_nobody_can_capture_whole_is_released_too(
     result = run("release-logging", *connection_arguments(shop), "--yes", "informix.notes")
     assert result.exit_code == 0
     assert not shop.server.table(notes).full_row_logging
+
+
+def test_the_latency_of_an_emulator_is_given_in_milliseconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[float] = []
+    monkeypatch.setattr(
+        emulator_command, "serve_demo", lambda server, *_: seen.append(server.latency_seconds)
+    )
+    assert run("emulator", "--latency-ms=2.5").exit_code == 0
+    assert run("emulator").exit_code == 0
+    assert seen == [0.0025, 0]
+    assert run("emulator", "--latency-ms=-1").exit_code == 2
