@@ -1,17 +1,18 @@
-"""A transaction that has begun: its rows so far, wherever they lie, and what a DISCARD undoes.
+"""A transaction that stays open for long: its rows so far, and what a DISCARD undoes.
 
-Rule: rows are named by block and place, not copied; only what would keep a block alive that is
-mostly other records is copied out of it.
+Rule: rows are named by block and place. What would keep a block alive that is mostly other records is
+copied: first together with the rows of others, then, of those who are still open later, alone.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from informix_cdc.capture_client.errors import ProtocolViolation
-from informix_cdc.capture_client.framing import Integers
+from informix_cdc.capture_client.framing import MARGIN_BYTES, Integers
 from informix_cdc.capture_client.positions import show
 from informix_cdc.capture_client.records import Begin, Kind, RecordBlock
 
@@ -42,18 +43,23 @@ class OpenTransaction:
     beginning: Rows | None
     rows: list[Rows] = field(default_factory=list)
     ordered: int = 0  # so many of `rows` are known to rise, one after the other
+    settled: int = 0  # so many of `rows` have a block of their own
+    has_ended: bool = False
 
     @property
     def row_count(self) -> int:
         """How many rows DISCARD has left."""
         return sum([len(rows) for rows in self.rows])
 
-    def take(self, block: RecordBlock, places: Integers) -> int:
+    def take(self, block: RecordBlock, places: Integers, has_discard: bool) -> int:
         """Take the next rows and DISCARDs; return how many rows the latter undid.
 
         Raises:
             ProtocolViolation: a DISCARD among rows whose sequence numbers fall.
         """
+        if not has_discard:
+            self._add(block, places)
+            return 0
         begun, undone = 0, 0
         for cut in np.flatnonzero(block.raw.kinds[places] == _DISCARD).tolist():
             self._add(block, places[begun:cut])
@@ -62,17 +68,24 @@ class OpenTransaction:
         self._add(block, places[begun:])
         return undone
 
-    def let_go_of(self, block: RecordBlock) -> None:
-        """Copy these rows out of a block that is mostly other records."""
+    def pieces_in(self, block: RecordBlock) -> Iterator[Rows]:
+        """Yield the newest rows as far as they lie in a block."""
         if self.beginning is not None and self.beginning.block is block:
-            self.beginning = _on_their_own(self.beginning)
-        at = len(self.rows)
-        while at and self.rows[at - 1].block is block:
-            at -= 1
-        if at < len(self.rows):
-            together = np.concatenate([rows.places for rows in self.rows[at:]])
-            self.rows[at:] = [_on_their_own(Rows(block, together))]
-            self.ordered = min(self.ordered, at)
+            yield self.beginning
+        for rows in reversed(self.rows):
+            if rows.block is not block:
+                return
+            yield rows
+
+    def settle(self) -> None:
+        """Give the rows that have come since the last time a block of their own."""
+        loose = self.rows[self.settled :]
+        if self.beginning is not None:
+            self.beginning = _on_their_own([self.beginning])
+        if loose:
+            self.rows[self.settled :] = [_on_their_own(loose)]
+            self.ordered = min(self.ordered, self.settled)
+        self.settled = len(self.rows)
 
     def _add(self, block: RecordBlock, places: Integers) -> None:
         if len(places):
@@ -90,9 +103,10 @@ class OpenTransaction:
             kept = int(np.searchsorted(last.sequence_numbers, sequence_number))
             dropped += len(last) - kept
             if kept:
-                self.rows.append(_on_their_own(Rows(last.block, last.places[:kept])))
+                self.rows.append(_on_their_own([Rows(last.block, last.places[:kept])]))
                 break
         self.ordered = len(self.rows)
+        self.settled = min(self.settled, self.ordered)
         return dropped
 
     def _require_order(self) -> None:
@@ -110,14 +124,26 @@ class OpenTransaction:
         self.ordered = len(self.rows)
 
 
-def _on_their_own(rows: Rows) -> Rows:
-    """Return rows as they are, or copied out of their block if they are less than half of it."""
-    block, places = rows.block, rows.places
-    kept_bytes = int(block.raw.header_sizes[places].sum() + block.raw.payload_sizes[places].sum())
-    if 2 * kept_bytes >= len(block.raw.data):
-        return rows
-    breaks = np.flatnonzero(np.diff(places) != 1) + 1
-    firsts = places[np.append(0, breaks)].tolist()
-    lasts = places[np.append(breaks, len(places)) - 1].tolist()
-    part = block.only([(first, last + 1) for first, last in zip(firsts, lasts, strict=True)])
-    return Rows(part, np.arange(len(places)))
+def share_a_block(pieces: Sequence[Rows]) -> None:
+    """Copy rows of one block out of it, all into one, if they are less than half of it."""
+    block = pieces[0].block
+    places = np.concatenate([rows.places for rows in pieces])
+    if _is_most_of(block, places):
+        return
+    shared, at = block.only(places), 0
+    for rows in pieces:
+        rows.block, rows.places = shared, np.arange(at, at + len(rows))
+        at += len(rows)
+
+
+def _on_their_own(pieces: Sequence[Rows]) -> Rows:
+    """Return rows in a block of their own, or as they are if they are most of theirs."""
+    if len(pieces) == 1 and _is_most_of(pieces[0].block, pieces[0].places):
+        return pieces[0]
+    parts = [rows.block.only(rows.places) for rows in pieces]
+    block = parts[0] if len(parts) == 1 else RecordBlock.joined(parts)
+    return Rows(block, np.arange(len(block)))
+
+
+def _is_most_of(block: RecordBlock, places: Integers) -> bool:
+    return 2 * block.bytes_of(places) >= len(block.raw.data) - MARGIN_BYTES

@@ -159,6 +159,7 @@ _FIELDS = np.dtype(
         "itemsize": MARGIN_BYTES,
     }
 )
+_PLAIN = np.dtype(f"V{MARGIN_BYTES}")  # structured values are copied field by field, these at once
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -179,38 +180,66 @@ class RecordBlock:
 
     def times(self, places: Integers) -> Integers:
         """Return when the transactions of BEGINTX or COMMTX records began or committed."""
-        return self.fields["time"][places].astype(np.int64)
+        return self.fields.view(_FIELDS)["time"][places].astype(np.int64)
 
     def user_ids(self, places: Integers) -> Integers:
         """Return who began the transactions of BEGINTX records."""
-        return self.fields["user"][places].astype(np.int64)
+        return self.fields.view(_FIELDS)["user"][places].astype(np.int64)
 
-    def places(self, stretches: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-        """Return where stretches of records, first to end (exclusive), lie in the block's bytes."""
-        raw, bounds = self.raw, np.array(stretches, np.int64)
-        firsts, lasts = bounds[:, 0], bounds[:, 1] - 1
-        ends = raw.starts[lasts] + raw.header_sizes[lasts] + raw.payload_sizes[lasts]
-        return list(zip(raw.starts[firsts].tolist(), ends.tolist(), strict=True))
+    def __len__(self) -> int:
+        return len(self.is_row)
 
-    def only(self, stretches: Sequence[tuple[int, int]]) -> RecordBlock:
-        """Return some stretches of records, one after the other, as a block with bytes of its own."""
-        raw, places = self.raw, self.places(stretches)
-        chosen = np.concatenate([np.arange(first, end) for first, end in stretches])
-        sizes = raw.header_sizes[chosen] + raw.payload_sizes[chosen]
+    def bytes_of(self, places: Integers) -> int:
+        """Return how many bytes some of the records take."""
+        return int(self.raw.header_sizes[places].sum() + self.raw.payload_sizes[places].sum())
+
+    def only(self, places: Integers) -> RecordBlock:
+        """Return some of the records, at least one, as a block with bytes of its own."""
+        raw, data = self.raw, self.raw.data
+        sizes = raw.header_sizes[places] + raw.payload_sizes[places]
+        starts = raw.starts[places]
+        ends = starts + sizes
+        is_apart = starts[1:] != ends[:-1]
+        firsts = starts[np.append(True, is_apart)].tolist()
+        lasts = ends[np.append(is_apart, True)].tolist()
+        pieces = [data[first:last] for first, last in zip(firsts, lasts, strict=True)]
         return RecordBlock(
             RawRecords(
-                b"".join([*(raw.data[start:end] for start, end in places), bytes(MARGIN_BYTES)]),
-                raw.origin + places[0][0],
+                b"".join([*pieces, bytes(MARGIN_BYTES)]),
+                raw.origin + firsts[0],
                 np.cumsum(sizes) - sizes,
-                raw.header_sizes[chosen],
-                raw.payload_sizes[chosen],
-                raw.kinds[chosen],
+                raw.header_sizes[places],
+                raw.payload_sizes[places],
+                raw.kinds[places],
             ),
-            self.is_row[chosen],
-            self.sequence_numbers[chosen],
-            self.transaction_ids[chosen],
-            self.table_ids[chosen],
-            self.fields[chosen],
+            self.is_row[places],
+            self.sequence_numbers[places],
+            self.transaction_ids[places],
+            self.table_ids[places],
+            self.fields[places],
+        )
+
+    @classmethod
+    def joined(cls, blocks: Sequence[RecordBlock]) -> RecordBlock:
+        """Return the records of several blocks as one."""
+        raws = [block.raw for block in blocks]
+        sizes = np.array([raw.size_bytes for raw in raws])
+        offsets = np.repeat(np.cumsum(sizes) - sizes, list(map(len, blocks)))
+        pieces = [memoryview(raw.data)[: raw.size_bytes] for raw in raws]
+        return RecordBlock(
+            RawRecords(
+                b"".join([*pieces, bytes(MARGIN_BYTES)]),
+                raws[-1].origin - int(sizes[:-1].sum()),
+                np.concatenate([raw.starts for raw in raws]) + offsets,
+                np.concatenate([raw.header_sizes for raw in raws]),
+                np.concatenate([raw.payload_sizes for raw in raws]),
+                np.concatenate([raw.kinds for raw in raws]),
+            ),
+            np.concatenate([block.is_row for block in blocks]),
+            np.concatenate([block.sequence_numbers for block in blocks]),
+            np.concatenate([block.transaction_ids for block in blocks]),
+            np.concatenate([block.table_ids for block in blocks]),
+            np.concatenate([block.fields for block in blocks]),
         )
 
     def control(self, index: int) -> Control:
@@ -242,7 +271,8 @@ def parse_block(raw: RawRecords) -> RecordBlock:
     smallest = _SMALLEST[np.minimum(kinds, _KNOWN_KINDS - 1)]
     _refuse(raw, (smallest < 0) | (kinds >= _KNOWN_KINDS), "is of a kind we do not know")
     _refuse(raw, raw.header_sizes < smallest, "has a header too short for its kind")
-    fields = gather(raw.data, _FIELDS, raw.starts + COMMON_HEADER_BYTES)
+    plain = gather(raw.data, _PLAIN, raw.starts + COMMON_HEADER_BYTES)
+    fields = plain.view(_FIELDS)
     sequence = fields["sequence"].astype(np.int64)
     _refuse(raw, _HAS_SEQUENCE[kinds] & (sequence < 0), "has a sequence number beyond 63 bits")
     timed = np.flatnonzero(_HAS_TIME[kinds])
@@ -250,7 +280,7 @@ def parse_block(raw: RawRecords) -> RecordBlock:
     if (beyond := (times < 0) | (times >= _YEAR_10000)).any():
         _refuse(raw, _marked(timed[beyond], len(kinds)), "has a time that is not before the year 10000")
     transaction, table = (fields[name].astype(np.int64) for name in ("transaction", "table"))
-    return RecordBlock(raw, _IS_ROW[kinds], sequence, transaction, table, fields)
+    return RecordBlock(raw, _IS_ROW[kinds], sequence, transaction, table, plain)
 
 
 def _marked(places: Integers, length: int) -> NDArray[np.bool_]:

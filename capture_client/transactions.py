@@ -22,11 +22,12 @@ from heapq import heapify, heappop, heappush
 import numpy as np
 
 from informix_cdc.capture_client.arrow_arrays import Bits
+from informix_cdc.capture_client.carried_records import CarriedRecords
 from informix_cdc.capture_client.committed import Event, Passed
 from informix_cdc.capture_client.ends import Ends
 from informix_cdc.capture_client.errors import DataLoss, InformixCdcError, ProtocolViolation
 from informix_cdc.capture_client.framing import Integers
-from informix_cdc.capture_client.open_transactions import OpenTransaction, Rows
+from informix_cdc.capture_client.open_transactions import OpenTransaction, Rows, share_a_block
 from informix_cdc.capture_client.positions import Position, show
 from informix_cdc.capture_client.records import (
     OF_NO_TRANSACTION,
@@ -90,17 +91,21 @@ class TransactionAssembler:
         self._server_clock = server_clock
         self._expected_commit = expected_commit
         self._waits_for_unseen = True
+        self._carried = CarriedRecords()
+        self._touched: list[OpenTransaction] = []  # by the stretch that is being taken
+        self._unsettled: set[OpenTransaction] = set()
         self._failure: tuple[int, InformixCdcError] | None = None
 
     @property
     def open_count(self) -> int:
         """How many transactions are open now."""
-        return len(self._open)
+        return len(self.open_transactions)
 
     @property
     def open_transactions(self) -> dict[int, int]:
         """The BEGINTX sequence number of every transaction now open, by its id."""
-        return {key: open_.begin.sequence_number for key, open_ in self._open.items()}
+        alone = {key: open_.begin.sequence_number for key, open_ in self._open.items()}
+        return alone | self._carried.begins()
 
     def stop_waiting_for_unseen(self) -> None:
         """Let the anchor be found although transactions older than the stream are still open."""
@@ -123,8 +128,6 @@ class TransactionAssembler:
             if place < len(block.is_row):
                 yield from self._take_lone(block, place)
             at = place + 1
-        for key in self._open.keys() & set(block.transaction_ids.tolist()):
-            self._open[key].let_go_of(block)
 
     def _end_of_stretch(self, block: RecordBlock, first: int, end: int) -> int:
         """Return up to where `unseen` and `anchor` stay what they are, but for the first record."""
@@ -147,6 +150,7 @@ class TransactionAssembler:
 
     def _take(self, block: RecordBlock, first: int, end: int) -> Iterator[Event]:
         """Take records of transactions; what comes before a failure is yielded first."""
+        block, first, end = self._carried.before(block, first, end)
         ends = self._ends(block, spans_of(block, first, end))
         if self.anchor is None:
             yield from self._seek_anchor(ends)
@@ -154,30 +158,47 @@ class TransactionAssembler:
             yield from self._deliver(ends)
         if self._failure is not None:
             raise self._failure[1]
+        self._let_go_of(block)
 
     def _ends(self, block: RecordBlock, spans: Spans) -> Ends:
-        ends, is_alone = Ends.of(block, spans), self._is_alone(spans)
+        ends, is_alone = Ends.of(block, spans), self._is_alone(block, spans)
         self._unseen.difference_update(spans.transaction_ids[spans.begins & ~is_alone].tolist())
         number_of = {span: number for number, span in enumerate(ends.spans_ended.tolist())}
         for span in np.flatnonzero(is_alone).tolist():
             self._take_alone(span, ends, number_of.get(span))
         return ends
 
-    def _is_alone(self, spans: Spans) -> Bits:
-        """Tell which spans are not whole transactions without DISCARD and without a past."""
-        is_alone = ~(spans.begins & spans.closes) | spans.has_discard | spans.follows_open
+    def _is_alone(self, block: RecordBlock, spans: Spans) -> Bits:
+        """Tell which spans are neither whole transactions without a past nor carried on."""
+        continues = np.zeros(len(spans.firsts), bool)
         if self._open:
-            is_alone |= spans.is_first & np.isin(spans.transaction_ids, list(self._open))
-        return is_alone
+            continues = spans.is_first & np.isin(spans.transaction_ids, list(self._open))
+        is_whole = spans.begins & spans.closes & ~spans.has_discard & ~spans.follows_open & ~continues
+        return ~is_whole & ~self._carried.keep(block, spans, continues)
+
+    # transactions that have begun
+
+    def _let_go_of(self, block: RecordBlock) -> None:
+        """Keep no block alive for the few rows in it whose transactions stay open."""
+        kept, self._touched = [open_ for open_ in self._touched if not open_.has_ended], []
+        if pieces := [rows for open_ in kept for rows in open_.pieces_in(block)]:
+            share_a_block(pieces)
+        self._unsettled.update(kept)
+        if self._carried.was_let_go:
+            for open_ in self._unsettled:
+                open_.settle()
+            self._unsettled.clear()
 
     def _take_alone(self, span: int, ends: Ends, number: int | None) -> None:
         """Take one span; `number` is its place in `ends` if it closes its transaction."""
         block, spans = ends.block, ends.spans
         key = int(spans.transaction_ids[span])
         places = spans.order[spans.firsts[span] : spans.ends[span]]
+        has_discard = bool(spans.has_discard[span])
         open_ = self._open.pop(key, None)
         if spans.begins[span]:
             if open_ is not None:  # ids are slots: the former owner is gone and cannot have committed
+                self._end(open_)
                 self.counters.abandoned_transactions += 1
                 ends.abandoned.append((int(places[0]), open_.begin.sequence_number))
             self._unseen.discard(key)
@@ -185,12 +206,13 @@ class TransactionAssembler:
             self._note_begin(open_.begin)
         rows = places if number is None else places[:-1]
         if open_ is not None:
-            self._take_rows(open_, block, rows)
+            self._take_rows(open_, block, rows, has_discard)
         elif len(rows) and self.anchor is None:
             # Not kept after a start: what its COMMTX means is decided when that comes.
             self._unseen.add(key)
         if number is None and open_ is not None:
             self._open[key] = open_
+            self._touched.append(open_)
         elif number is not None:
             self._close(ends, number, open_)
 
@@ -203,20 +225,22 @@ class TransactionAssembler:
     def _note_begin(self, begin: Begin) -> None:
         """Remember a BEGINTX; of those that have ended, no more than of open ones are kept."""
         if len(self._begins) > 2 * len(self._open) + _SPARE_BEGINS:
-            now_open = self.open_transactions
-            self._begins = [(number, key) for key, number in now_open.items()]
+            self._begins = [(o.begin.sequence_number, key) for key, o in self._open.items()]
             heapify(self._begins)
         heappush(self._begins, (begin.sequence_number, begin.transaction_id))
 
-    def _take_rows(self, open_: OpenTransaction, block: RecordBlock, rows: Integers) -> None:
+    def _take_rows(
+        self, open_: OpenTransaction, block: RecordBlock, rows: Integers, has_discard: bool
+    ) -> None:
         try:
-            self.counters.discarded_rows += open_.take(block, rows)
+            self.counters.discarded_rows += open_.take(block, rows, has_discard)
         except ProtocolViolation as reason:
             self._fail(int(rows[0]), reason)
 
     def _close(self, ends: Ends, number: int, open_: OpenTransaction | None) -> None:
         ends.close(number, open_)
         if open_ is not None:
+            self._end(open_)
             return
         key, sequence_number = int(ends.transaction_ids[number]), int(ends.sequence_numbers[number])
         is_commit, was_unseen = bool(ends.is_commit[number]), key in self._unseen
@@ -227,6 +251,10 @@ class TransactionAssembler:
         before = ends.sequence_numbers[:number][ends.is_commit[:number]]
         if sequence_number > max(self._position.commit, int(before.max(initial=0))):
             self._fail(int(ends.places[number]), self._beginning_lost(key, sequence_number))
+
+    def _end(self, open_: OpenTransaction) -> None:
+        open_.has_ended = True
+        self._unsettled.discard(open_)
 
     def _fail(self, place: int, reason: InformixCdcError) -> None:
         """Note what is wrong at a place of the block: what ends before it is delivered first."""
@@ -302,13 +330,14 @@ class TransactionAssembler:
 
     def lowest_open(self) -> int | None:
         """Return the lowest BEGINTX sequence number of the transactions now open."""
+        carried = self._carried.lowest_begin()
         while self._begins:
             sequence_number, key = self._begins[0]
             open_ = self._open.get(key)
             if open_ is not None and open_.begin.sequence_number == sequence_number:
-                return sequence_number
+                return sequence_number if carried is None else min(sequence_number, carried)
             heappop(self._begins)
-        return None
+        return carried
 
     # what is refused
 

@@ -30,7 +30,7 @@ PURE = {
     "framing", "records", "transactions", "columns", "column_types", "catalog_types", "arrow_arrays",
     "packed_decimal", "datetimes", "text", "locales", "decode_rules", "table_decoder",
     "spans", "ends", "open_transactions", "committed", "changes", "captured_tables",
-    "spool_column", "delivery",
+    "spool_column", "delivery", "carried_records",
     "change_batches", "row_shape", "envelope_shape", "raw_shape", "positions", "statements", "errors",
 }  # fmt: skip
 IMPURE = {"os", "socket", "time", "logging", "pathlib", "threading", "subprocess"}

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from capture_client.histories import HISTORIES, STEPS, History, Model, Word, history, observed_events
 from capture_client.streams import cut_at, feed_chunks
+from informix_cdc.capture_client import carried_records
 from informix_cdc.capture_client.positions import Position
 from informix_cdc.capture_client.transactions import TransactionAssembler
 
@@ -64,6 +66,22 @@ def test_however_the_bytes_come_the_model_agrees(entries: History, cuts: list[in
     assert assembler.open_transactions == {
         key: entries[first].sequence for key, first in begins.items() if first is not None
     }
+
+
+LIMITS = st.tuples(st.sampled_from([1, 2, 3, 64]), st.sampled_from([0, 1, 3, 64]))
+
+
+@THOROUGH
+@given(HISTORIES, st.lists(st.integers(0, 10_000), max_size=20), LIMITS)
+def test_whether_open_transactions_are_carried_or_kept_alone_makes_no_difference(
+    entries: History, cuts: list[int], limits: tuple[int, int]
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(carried_records, "MOST_CARRIES", limits[0])
+        patch.setattr(carried_records, "MOST_RECORDS", limits[1])
+        assembler, model = TransactionAssembler(Position(0, 0)), Model(entries)
+        assert_agree(observe(assembler, entries, cuts), model.observed())
+        assert assembler.counters == model.counters
 
 
 @THOROUGH

@@ -341,7 +341,7 @@ def test_a_small_leftover_does_not_keep_its_block() -> None:
 
 def test_a_leftover_that_is_most_of_its_block_keeps_it_uncopied() -> None:
     assembler = resumed()
-    (block,) = blocks([b(1) + b"".join(row(n, 1, bytes(500)) for n in range(4, 90))])
+    (block,) = blocks([b(1) + b"".join(row(n, 1, bytes(20_000)) for n in range(4, 90))])
     list(assembler.feed(block))
     (event,) = feed(assembler, c(92))
     assert isinstance(event, Transactions)
