@@ -55,6 +55,12 @@ MALFORMED = [
         "is 106751991 04:00:55, more than",
     ),
     (
+        "an interval ten microseconds beyond Spark's",
+        "interval day(9) to fraction(5)",
+        "c8 01 06 4b 13 5b 04 00 36 4d 3a 0a",
+        "is 106751991 04:00:54.77581, more than",
+    ),
+    (
         "a negative interval beyond Spark's",
         "interval day(9) to fraction(2)",
         "37 62 5d 18 50 08 5f 63 2c 32",

@@ -132,6 +132,14 @@ def test_a_floating_decimal_that_the_chosen_type_cannot_hold_is_an_error(
         decode_rows("a decimal(4)", [([], bytes.fromhex(value))], DecodeRules(floating_decimal=scale))
 
 
+@pytest.mark.parametrize("exponent", range(20, 25))
+def test_no_number_is_so_large_that_it_looks_small(exponent: int) -> None:
+    for digit in range(1, 100):  # a third of these would fit, if 128 bits overflowed
+        packed = bytes([0xC0 + exponent, digit, 0, 0])
+        with pytest.raises(ProtocolViolation, match="more than 38 digits"):
+            decode_rows("a decimal(4)", [([], packed)], DecodeRules(floating_decimal=0))
+
+
 def test_the_type_of_a_floating_decimal_depends_on_the_rule_alone() -> None:
     for rule, arrow_type in (
         ("string", pa.string()),

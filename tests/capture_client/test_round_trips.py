@@ -3,6 +3,7 @@ from __future__ import annotations
 import datetime
 import math
 import re
+import time
 from decimal import Context, Decimal
 from typing import Any
 
@@ -20,6 +21,7 @@ from capture_client.decoding import (
 from informix_cdc.capture_client.decode_rules import DecodeRules
 from informix_cdc.capture_client.errors import InformixCdcError
 from informix_cdc.capture_client.locales import codec_of
+from informix_cdc.capture_client.table_decoder import TableDecoder
 
 Strategy = st.SearchStrategy[Any]
 # What goes in (as the emulator takes it) and what must come out.
@@ -181,6 +183,8 @@ TYPES: dict[str, st.SearchStrategy[Pair]] = {
     "varchar(60,0)": texts(UNICODE, 60),
     "nvarchar(255,10)": texts(UNICODE, 255),
     "lvarchar(3000)": texts(UNICODE, 300),
+    "blob": same(st.binary(min_size=72, max_size=72).map(bytes(4).__add__)),
+    "clob": same(st.binary(min_size=72, max_size=72).map(b"\xff\xff\xff\xfe".__add__)),
 }
 
 
@@ -198,6 +202,32 @@ def test_what_is_written_is_what_is_read(type_text: str, data: st.DataObject) ->
     pairs = with_null(TYPES[type_text]) if has_nulls(type_text) else TYPES[type_text]
     rows = data.draw(st.lists(pairs, max_size=8))
     assert values_of(type_text, [value for value, _ in rows]) == [expected for _, expected in rows]
+
+
+@pytest.mark.parametrize("type_text", TYPES)
+@pytest.mark.parametrize("nulls", [[], [0], [0, 1, 2]], ids=["no NULL", "one NULL", "all NULL"])
+@given(data=st.data())
+@settings(max_examples=5)
+def test_a_bitmap_is_there_only_where_there_is_a_null(
+    type_text: str, nulls: list[int], data: st.DataObject
+) -> None:
+    if not has_nulls(type_text):
+        nulls = []
+    values = [data.draw(TYPES[type_text]) for _ in range(3)]
+    sent = [None if place in nulls else value for place, (value, _) in enumerate(values)]
+    found = values_of(type_text, sent)
+    assert found == [None if n in nulls else value for n, (_, value) in enumerate(values)]
+
+
+@pytest.mark.parametrize("type_text", [name for name in TYPES if name.startswith("interval")])
+@given(data=st.data())
+@settings(max_examples=40)
+def test_intervals_as_text_are_what_was_written(type_text: str, data: st.DataObject) -> None:
+    rows = [value for value, _ in data.draw(st.lists(with_null(TYPES[type_text]), max_size=5))]
+    rules = DecodeRules(intervals="string")
+    batch = round_trip(f"a {type_text}", [{"a": value} for value in rows], text=rules)
+    assert_bitmaps_only_where_needed(batch)
+    assert batch.column(0).to_pylist() == rows
 
 
 @pytest.mark.parametrize("precision", range(1, 33))
@@ -279,7 +309,7 @@ def test_text_in_other_code_sets_is_read(locale: str, data: st.DataObject) -> No
 @given(data=st.data())
 @settings(max_examples=150)
 def test_tables_of_any_columns_are_read(data: st.DataObject) -> None:
-    kinds = data.draw(st.lists(st.sampled_from(list(TYPES)), min_size=1, max_size=40))
+    kinds = data.draw(st.lists(st.sampled_from(list(TYPES)), min_size=1, max_size=60))
     names = [f"c{n}" if n % 3 else f'Odd, {n} "name"' for n in range(len(kinds))]
     quoted = ['"' + name.replace('"', '""') + '"' for name in names]
     pairs = {
@@ -314,6 +344,23 @@ def test_random_bytes_in_a_column_are_a_value_or_refused_by_name(
     noise = data.draw(st.binary(min_size=len(payload), max_size=len(payload)))
     keep = data.draw(st.integers(0, len(payload)))
     read_or_refused(columns, (list(sizes), payload[:keep] + noise[keep:]))
+
+
+@given(data=st.data())
+@settings(max_examples=100)
+def test_noise_in_rows_of_any_columns_is_values_or_refused_in_bounded_time(data: st.DataObject) -> None:
+    kinds = data.draw(st.lists(st.sampled_from(list(TYPES)), min_size=1, max_size=30))
+    kinds.sort(key=lambda kind: "varchar" in kind)
+    columns = ", ".join(f"c{n} {kind}" for n, kind in enumerate(kinds))
+    decoder = TableDecoder(columns)
+    sizes = data.draw(
+        st.lists(st.integers(0, 40), min_size=decoder.variable_count, max_size=decoder.variable_count)
+    )
+    size = decoder.fixed_bytes + sum(sizes)
+    noise = data.draw(st.binary(min_size=size, max_size=size))
+    started = time.monotonic()
+    read_or_refused(columns, (sizes, noise))
+    assert time.monotonic() - started < 1
 
 
 @given(data=st.data(), noise=st.binary(max_size=120))
