@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from informix_cdc.capture_client.arrow_arrays import Bits, fixed_width
+from informix_cdc.capture_client.arrow_arrays import Bits, fixed_width, pick
 from informix_cdc.capture_client.captured_tables import CapturedTables
 from informix_cdc.capture_client.changes import Changes, Numbering
 from informix_cdc.capture_client.framing import Integers
@@ -142,14 +142,14 @@ class EnvelopeShape:
             self._owners.of(events.table_ids),
             self._names.of(events.table_ids),
             _texts(events.sequence_numbers),
-            _texts(of.commit_sequence_numbers).take(pa.array(which)),
-            _texts(of.begin_sequence_numbers).take(pa.array(which)),
-            _texts(of.transaction_ids).take(pa.array(which)),
+            pick(_texts(of.commit_sequence_numbers), which),
+            pick(_texts(of.begin_sequence_numbers), which),
+            pick(_texts(of.transaction_ids), which),
         ]
         return pa.StructArray.from_arrays(children, fields=list(_SOURCE))
 
     def _transaction(self, events: Changes, orders: Integers) -> pa.StructArray:
-        ids = _texts(events.of.transaction_ids).take(pa.array(events.transactions))
+        ids = pick(_texts(events.of.transaction_ids), events.transactions)
         children = [ids, _integers(events.ordinals + 1), _integers(orders + 1)]
         return pa.StructArray.from_arrays(children, fields=list(_TRANSACTION))
 

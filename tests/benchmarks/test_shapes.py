@@ -1,0 +1,47 @@
+"""What the other shapes cost beside the default one, from committed transactions to Arrow batches."""
+
+from __future__ import annotations
+
+from benchmarks.measuring import Report, one_core, repeated
+from benchmarks.pipeline import START
+from benchmarks.workload import captured, catalog_table, joined
+from informix_cdc.capture_client.change_batches import ChangeEncoder
+from informix_cdc.capture_client.committed import Transactions
+from informix_cdc.capture_client.decode_rules import DecodeRules
+from informix_cdc.capture_client.delivery import Delivery
+from informix_cdc.capture_client.framing import RecordCutter
+from informix_cdc.capture_client.read_ahead import JOINED_BYTES
+from informix_cdc.capture_client.records import TableSchema, parse_block
+from informix_cdc.capture_client.transactions import TransactionAssembler
+
+ROWS = 200_000
+SHAPES = (Delivery(), Delivery(shape="envelope"), Delivery(shape="raw"))
+
+
+def test_shapes_are_encoded(report: Report) -> None:
+    source = captured(ROWS, 10)
+    with one_core():
+        timings = []
+        for delivery in SHAPES:
+            encoder, transactions = committed(joined(source.reads, JOINED_BYTES), delivery)
+            timings.append(repeated(lambda: list(encoder.encode(transactions))))  # noqa: B023
+    for delivery, timing in zip(SHAPES, timings, strict=True):
+        beside = f"rows: {timing.times_faster_than(timings[0])}"
+        report.add("encoding", f"shape={delivery.shape}", timing.rate(ROWS), beside)
+
+
+def committed(reads: list[bytes], delivery: Delivery) -> tuple[ChangeEncoder, list[Transactions]]:
+    """Return an encoder that knows the table, and what it is to encode."""
+    encoder = ChangeEncoder([catalog_table()], DecodeRules(), delivery)
+    cutter, assembler = RecordCutter(), TransactionAssembler(START)
+    assembler.with_bounds = delivery.shape == "raw"
+    found: list[Transactions] = []
+    for read in reads:
+        if (raw := cutter.feed(read)) is None:
+            continue
+        for event in assembler.feed(parse_block(raw)):
+            if isinstance(event, TableSchema):
+                encoder.announce(event)
+            elif isinstance(event, Transactions):
+                found.append(event)
+    return encoder, found

@@ -1,0 +1,53 @@
+"""A stream that breaks: what was whole before the first record that makes no sense comes first."""
+
+from __future__ import annotations
+
+import pytest
+
+from capture_client.scripted_transport import ScriptedTransport
+from capture_client.streams import begin, commit, row, rows_of, timeout
+from informix_cdc.capture_client.change_stream import Begun, ChangeStream
+from informix_cdc.capture_client.committed import Transactions
+from informix_cdc.capture_client.errors import ProtocolViolation
+from informix_cdc.capture_client.positions import Position
+from informix_cdc.capture_client.session import CaptureSession, SessionSettings
+from informix_cdc.capture_client.transactions import TransactionAssembler
+
+WHOLE = begin(1, 1, 5, 6) + row(2, 1, b"abc") + commit(3, 1, 7)
+BROKEN = [
+    ("a kind we do not know", "00000018 00000000 00000042 00000063 0000000000000001"),
+    ("a header too short", "0000001b 00000000 00000042 00000003" + "00" * 11),
+    ("a number beyond 63 bits", "00000024 00000000 00000042 00000028 80" + "00" * 19),
+    (
+        "a time before 1970",
+        "00000028 00000000 00000042 00000001 0000000000000001 00000001 ffffffffffffffff 00000000",
+    ),
+]
+
+
+def stream_of(*reads: bytes) -> ChangeStream:
+    transport = ScriptedTransport(reads=list(reads))
+    session = CaptureSession(transport, SessionSettings(server="informix"))
+    begun = Begun(session, TransactionAssembler(Position(0, 0)))
+    return ChangeStream(lambda: begun, transport.close)
+
+
+@pytest.mark.parametrize("record", [b[1] for b in BROKEN], ids=[b[0] for b in BROKEN])
+def test_what_is_whole_comes_before_the_error(record: str) -> None:
+    stream = stream_of(WHOLE + bytes.fromhex(record) + WHOLE, timeout(9))
+    (event,) = stream.next_events(5) or []
+    assert isinstance(event, Transactions)
+    assert [found[1] for found in rows_of(event)] == [2]
+    for _ in range(2):
+        with pytest.raises(ProtocolViolation, match=f"stream byte {len(WHOLE)} "):
+            stream.next_events(5)
+    assert stream.stop(5)
+
+
+def test_the_first_of_several_broken_records_is_the_one_that_is_named() -> None:
+    late_kind, early_time = bytes.fromhex(BROKEN[0][1]), bytes.fromhex(BROKEN[3][1])
+    stream = stream_of(WHOLE + early_time + WHOLE + late_kind)
+    assert len(stream.next_events(5) or []) == 1
+    with pytest.raises(ProtocolViolation, match=f"record 1 at stream byte {len(WHOLE)} "):
+        stream.next_events(5)
+    assert stream.stop(5)
