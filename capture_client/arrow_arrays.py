@@ -32,8 +32,8 @@ class BadValue(ValueError):
         self.remedy = remedy
 
 
-def refuse(bad: Bits | np.bool_, what: str) -> None:
-    """Raise `BadValue` for the first set bit, if there is one."""
+def refuse(bad: NDArray[Any], what: str) -> None:
+    """Raise `BadValue` for the first value that is not zero or false, if there is one."""
     if np.count_nonzero(bad):  # half the cost of any(): this runs a dozen times per column
         raise BadValue(int(np.flatnonzero(bad)[0]), what)
 
@@ -50,8 +50,8 @@ def fixed_width(arrow_type: pa.DataType, values: NDArray[Any], nulls: Bits) -> p
     return pa.Array.from_buffers(arrow_type, len(nulls), buffers, count)
 
 
-def booleans(values: Bits, nulls: Bits) -> pa.Array:
-    """Return bits as a boolean array."""
+def booleans(values: NDArray[Any], nulls: Bits) -> pa.Array:
+    """Return bits, or integers that are zero for false, as a boolean array."""
     validity, count = _validity(nulls)
     packed = pa.py_buffer(np.packbits(values, bitorder="little"))
     return pa.Array.from_buffers(pa.bool_(), len(values), [validity, packed], count)

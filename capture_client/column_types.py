@@ -83,7 +83,8 @@ def _integer(layout: str, arrow_type: pa.DataType) -> FixedType:
     null = lowest.to_bytes(dtype.itemsize, signed=True)
 
     def decode(raw: Raw) -> pa.Array:
-        return fixed_width(arrow_type, raw.astype(dtype.newbyteorder("=")), raw == lowest)
+        values = raw.astype(dtype.newbyteorder("="))
+        return fixed_width(arrow_type, values, values == lowest)
 
     return FixedType(arrow_type, dtype, null, decode)
 
@@ -94,7 +95,7 @@ def _real(bits: str, native: type, arrow_type: pa.DataType) -> FixedType:
 
     def decode(raw: Raw) -> pa.Array:
         values = raw.astype(dtype.newbyteorder("="))
-        return fixed_width(arrow_type, values.view(native), raw == all_ones)
+        return fixed_width(arrow_type, values.view(native), values == all_ones)
 
     return FixedType(arrow_type, dtype, b"\xff" * dtype.itemsize, decode)
 
@@ -112,16 +113,18 @@ def _decode_int8(raw: Raw) -> pa.Array:
 
 
 def _decode_date(raw: Raw) -> pa.Array:
-    nulls = raw == np.iinfo(np.int32).min
-    days = np.where(nulls, 0, raw).astype(np.int64) - _DAYS_TO_1970
-    beyond = ((days < _FIRST_DAY) | (days > _LAST_DAY)) & ~nulls
-    refuse(beyond, "has a DATE outside 0001-01-01 to 9999-12-31")
-    return fixed_width(pa.date32(), days.astype(np.int32), nulls)
+    days = raw.astype(np.int32)
+    nulls = days == np.iinfo(np.int32).min
+    days -= _DAYS_TO_1970  # what wraps around lands beyond the last day
+    beyond = (days - _FIRST_DAY).view(np.uint32) > _LAST_DAY - _FIRST_DAY
+    refuse(beyond & ~nulls, "has a DATE outside 0001-01-01 to 9999-12-31")
+    return fixed_width(pa.date32(), days, nulls)
 
 
 def _decode_boolean(raw: Raw) -> pa.Array:
-    refuse((raw & 0xFEFE) != 0, "has a BOOLEAN byte that is not 0 or 1")
-    return booleans(raw & 1 != 0, raw > 0xFF)
+    values = raw.astype(np.uint16)
+    refuse(values & 0xFEFE, "has a BOOLEAN byte that is not 0 or 1")
+    return booleans(values & 1, values > 0xFF)
 
 
 def _decode_handle(raw: Raw) -> pa.Array:

@@ -72,7 +72,7 @@ def test_rows_are_decoded(report: Report) -> None:
 def test_other_shapes_are_decoded_as_quickly_per_byte(report: Report) -> None:
     shapes = {
         "ten columns": encoded(COLUMNS, islice(rows_without_end(), ROWS), BATCH_ROWS),
-        "a hundred columns": encoded(wide_columns(), wide_rows(ROWS // 10), BATCH_ROWS),
+        "a hundred columns": encoded(wide_columns(), wide_rows(3 * BATCH_ROWS), BATCH_ROWS),
         "ten columns, all NULL": encoded(COLUMNS, null_rows(ROWS), BATCH_ROWS),
     }
     with one_core():
