@@ -291,7 +291,7 @@ def _unsupported(column: Column, table: str, why: str) -> UnsupportedColumn:
     return UnsupportedColumn(
         f"column {column.name} of table {table} has type {column.type_text.upper()[:200]},"
         f" which cannot be captured{why}.",
-        "Leave the table out, or give the column a type of the list in the README.",
+        "Leave it out by option columns or unsupportedColumns=omit; the README lists the types.",
         table=table,
         column=column.name,
         type=column.type_text,

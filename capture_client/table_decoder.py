@@ -188,12 +188,17 @@ def _are_all(values: NDArray[Any], pattern: bytes) -> bool:
     return raw[:1].tobytes() == pattern and raw.tobytes() == pattern * len(raw)
 
 
-def decode_payloads(tabschema: str, rows: Sequence[tuple[Sequence[int], bytes]]) -> pa.RecordBatch:
+def decode_payloads(
+    tabschema: str,
+    rows: Sequence[tuple[Sequence[int], bytes]],
+    rules: DecodeRules = DecodeRules(),  # noqa: B008 - frozen
+) -> pa.RecordBatch:
     """Decode row payloads as they stand in CDC records.
 
     Args:
         tabschema: the column list text of a TABSCHEMA record.
         rows: for each row the sizes of its variable columns (from the record's header) and its bytes.
+        rules: the code set, and what columns become where there is a choice.
 
     Returns:
         One batch, columns in TABSCHEMA order.
@@ -202,7 +207,7 @@ def decode_payloads(tabschema: str, rows: Sequence[tuple[Sequence[int], bytes]])
         UnsupportedColumn: a column's type cannot be carried.
         ProtocolViolation: a row is not what the column list says.
     """
-    decoder = TableDecoder(tabschema)
+    decoder = TableDecoder(tabschema, rules=rules)
     lengths = np.array([len(payload) for _, payload in rows], np.int64)
     starts = np.cumsum(lengths) - lengths
     if any(len(sizes) != decoder.variable_count for sizes, _ in rows):

@@ -16,6 +16,7 @@ from informix_cdc.capture_client.emulator import tables as emulated
 from informix_cdc.capture_client.errors import BadOption, ProtocolViolation, UnsupportedColumn
 from informix_cdc.capture_client.locales import codec_of
 from informix_cdc.capture_client.table_decoder import TableDecoder
+from informix_cdc.capture_client.type_table import TYPE_FAMILIES
 
 DATE = ("b", "date")
 LISTS = [
@@ -306,9 +307,14 @@ EVERY_TYPE = (
 )
 
 
-def test_catalog_and_stream_compile_to_the_same_types() -> None:
-    table = emulated.make_table("stores:informix.t", EVERY_TYPE, "en_US.utf8", 100, "table")
-    described, _ = encode_rows(EVERY_TYPE, [])
+DECLARATIONS = [text for family in TYPE_FAMILIES for text in family.declarations]
+TYPE_TABLE = ", ".join(f"c{number} {text}" for number, text in enumerate(DECLARATIONS))
+
+
+@pytest.mark.parametrize("columns", [EVERY_TYPE, TYPE_TABLE], ids=["a mixture", "the README's table"])
+def test_catalog_and_stream_compile_to_the_same_types(columns: str) -> None:
+    table = emulated.make_table("stores:informix.t", columns, "en_US.utf8", 100, "table")
+    described, _ = encode_rows(columns, [])
     announced = {column.name: column for column in parse_columns(described)}
     for column in table.columns:
         kind = column.type

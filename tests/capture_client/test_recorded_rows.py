@@ -68,6 +68,13 @@ def test_recorded_rows_of_one_table_are_read_together() -> None:
     assert batch.to_pylist() == single * 100
 
 
+def test_recorded_payloads_are_read_by_the_rules_given() -> None:
+    rules = DecodeRules(codec="cp1252", intervals="string", floating_decimal="double")
+    row = ([2], bytes.fromhex("c6030700" + "bf011700000000" + "0180"))
+    batch = decode_payloads("ym interval year to month, f decimal(10), v varchar(9,0)", [row], rules)
+    assert batch.to_pylist() == [{"ym": "3-07", "f": 0.000123, "v": "€"}]
+
+
 def test_no_rows_are_a_batch_without_rows() -> None:
     for table in RECORDED["tables"]:
         assert decode_payloads(table["schema"], []).num_rows == 0
