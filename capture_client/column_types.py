@@ -43,7 +43,10 @@ Raw = NDArray[Any]
 
 @dataclass(frozen=True, slots=True)
 class FixedType:
-    """A type with one width; `decode` gets the column's values as an array of `layout`."""
+    """A type with one width; `decode` gets the column's values as an array of `layout`.
+
+    `null` is what NULL looks like: a column that is nothing else is never decoded.
+    """
 
     arrow_type: pa.DataType
     layout: np.dtype
@@ -53,7 +56,10 @@ class FixedType:
 
 @dataclass(frozen=True, slots=True)
 class VariableType:
-    """A type whose size stands in the record's header; `decode` gets bytes, starts and sizes."""
+    """A type whose size stands in the record's header; `decode` gets bytes, starts and sizes.
+
+    `null` is what NULL looks like, the prefix included.
+    """
 
     arrow_type: pa.DataType
     null: bytes

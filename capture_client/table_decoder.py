@@ -29,6 +29,7 @@ from informix_cdc.capture_client.errors import ProtocolViolation
 from informix_cdc.capture_client.framing import MAX_PAYLOAD_BYTES, Integers, gather
 from informix_cdc.capture_client.text import Bytes
 
+_COMPARED_BYTES = 256 * 1024  # at a time: a column of CHAR(32767) is not copied whole
 _STRETCH_BYTES = 128  # of all rows of a batch it stays in the cache of a core
 
 
@@ -185,7 +186,11 @@ def _stretch(begin: int, columns: list[tuple[str, FixedType]]) -> _Stretch:
 def _are_all(values: NDArray[Any], pattern: bytes) -> bool:
     """Tell whether every value has these bytes; mostly the first one tells."""
     raw = values.view(f"V{len(pattern)}")
-    return raw[:1].tobytes() == pattern and raw.tobytes() == pattern * len(raw)
+    if raw[:1].tobytes() != pattern:
+        return False
+    step = max(_COMPARED_BYTES // len(pattern), 1)
+    block = pattern * step
+    return all(block.startswith(raw[at : at + step].tobytes()) for at in range(0, len(raw), step))
 
 
 def decode_payloads(

@@ -101,6 +101,20 @@ def test_the_row_that_is_wrong_is_named() -> None:
         decode_rows("a boolean", rows)
 
 
+NULLS = [("char(32767)", "00", "20"), ("decimal(32,15)", "", "00"), ("integer", "80", "00")]
+
+
+@pytest.mark.parametrize(("type_text", "first", "rest"), NULLS)
+def test_one_value_among_very_many_nulls_is_found(type_text: str, first: str, rest: str) -> None:
+    size = TableDecoder(f"a {type_text}").fixed_bytes
+    null = (bytes.fromhex(first) + bytes.fromhex(rest) * size)[:size]
+    value = {"char(32767)": b"a".ljust(size), "decimal(32,15)": b"\x80".ljust(size, b"\0")}
+    rows: list[EncodedRow] = [([], null)] * 300
+    assert decode_rows(f"a {type_text}", rows).column(0).null_count == 300
+    rows[299] = ([], value.get(type_text, bytes(size)))
+    assert decode_rows(f"a {type_text}", rows).column(0).null_count == 299
+
+
 def test_bytes_that_a_code_set_does_not_have_are_refused() -> None:
     with pytest.raises(ProtocolViolation, match="not cp1252, at byte 1"):
         decode_rows("a char(2)", [([], b"a\x81")], DecodeRules(codec="cp1252"))
