@@ -73,7 +73,8 @@ class ReadAhead:
             if not self._chunks:
                 assert self._failure is not None  # there is news
                 raise self._failure
-            return self._joined()
+            taken = self._taken()
+        return taken[0] if len(taken) == 1 else b"".join(taken)  # the reader goes on meanwhile
 
     def stop(self, timeout_seconds: float) -> bool:
         """Close the session after the read in flight; tell whether that happened in time."""
@@ -89,7 +90,7 @@ class ReadAhead:
     def _is_enough(self) -> bool:
         return self._waiting_bytes >= JOINED_BYTES or self._is_full() or self._failure is not None
 
-    def _joined(self) -> bytes:
+    def _taken(self) -> list[bytes]:
         taken: list[bytes] = []
         size = 0
         while self._chunks and (not taken or size + len(self._chunks[0]) <= JOINED_BYTES):
@@ -98,7 +99,7 @@ class ReadAhead:
         self._waiting_bytes -= size
         self._next_at = time.monotonic() + JOINING_SECONDS if size >= BUSY_BYTES else 0.0
         self._was_taken.notify()
-        return taken[0] if len(taken) == 1 else b"".join(taken)
+        return taken
 
     def _run(self) -> None:
         try:

@@ -9,14 +9,15 @@ from contextlib import closing, contextmanager
 from benchmarks.processes import EmulatedSource
 from benchmarks.workload import PASSWORD, TABLE, TIMEOUT_RECORD_BYTES, catalog_table
 from informix_cdc.capture_client.emulator_transport import EmulatorTransport
+from informix_cdc.capture_client.odbc_transport import OdbcTransport
 from informix_cdc.capture_client.session import CapturedTable, CaptureSession, SessionSettings
 from informix_cdc.capture_client.transport import ConnectionSettings, Transport
 
 _OLDEST = 1 << 32  # the first place of the first log
 
 
-def connect(source: EmulatedSource) -> EmulatorTransport:
-    """Connect to the system database for captures."""
+def connect(source: EmulatedSource, driver: str = "") -> Transport:
+    """Connect to the system database for captures; with a driver over ODBC, else over the socket."""
     settings = ConnectionSettings(
         host="127.0.0.1",
         port=source.port,
@@ -24,8 +25,9 @@ def connect(source: EmulatedSource) -> EmulatorTransport:
         database="syscdcv1",
         user="informix",
         password=PASSWORD,
+        driver=driver,
     )
-    return EmulatorTransport(settings)
+    return OdbcTransport(settings) if driver else EmulatorTransport(settings)
 
 
 def begin_session(transport: Transport) -> CaptureSession:
@@ -38,18 +40,18 @@ def begin_session(transport: Transport) -> CaptureSession:
 
 
 @contextmanager
-def session_of(source: EmulatedSource) -> Iterator[CaptureSession]:
+def session_of(source: EmulatedSource, driver: str = "") -> Iterator[CaptureSession]:
     """Open a session for the length of a block."""
-    with closing(connect(source)) as transport, closing(begin_session(transport)) as session:
+    with closing(connect(source, driver)) as transport, closing(begin_session(transport)) as session:
         yield session
 
 
-def read_bytes_only(source: EmulatedSource) -> float:
+def read_bytes_only(source: EmulatedSource, driver: str = "") -> float:
     """Return how long reading the whole log takes, with nothing done to the bytes.
 
     The read after the last one, which waits for more until it times out, is left out.
     """
-    with session_of(source) as session:
+    with session_of(source, driver) as session:
         begun = ended = time.perf_counter()
         while len(session.read()) != TIMEOUT_RECORD_BYTES:
             ended = time.perf_counter()

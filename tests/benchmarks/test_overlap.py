@@ -27,6 +27,7 @@ from informix_cdc.capture_client.decode_rules import DecodeRules
 from informix_cdc.capture_client.transactions import TransactionAssembler
 from informix_cdc.connector.capture_loop import Pending, capture
 from informix_cdc.connector.capture_state import CaptureState
+from odbc_driver.build import build_drivers
 
 LATENCY_MS = 1
 ROWS = 500_000
@@ -54,10 +55,10 @@ class _Sink:
         return None
 
 
-def decode_all(source: EmulatedSource) -> float:
+def decode_all(source: EmulatedSource, driver: str) -> float:
     """Return how long the capture loop takes from the first read to the last Arrow batch."""
     sink: Any = _Sink()
-    with closing(connect(source)) as transport:
+    with closing(connect(source, driver)) as transport:
         begun = Begun(begin_session(transport), TransactionAssembler(START))
         encoder = ChangeEncoder([catalog_table()], DecodeRules())
         pending = Pending(sink, lambda _: sink)
@@ -77,12 +78,14 @@ def share(timing: Timing) -> str:
 
 def test_reading_and_decoding_overlap(report: Report) -> None:
     gc.freeze()  # as the product does in the process that holds the capture
+    drivers = {"ODBC": str(build_drivers().narrow), "the socket": ""}
     with emulated_source(Plan(backlog_rows=ROWS, latency_ms=LATENCY_MS)) as source:
         source.start_writing()
         source.wait_until_written()
         read_bytes_only(source)  # lets the emulator encode its log
-        reads = Timing(tuple(read_bytes_only(source) for _ in range(REPEATS)))
-        decoded = Timing(tuple(decode_all(source) for _ in range(REPEATS)))
-    what = f"{LATENCY_MS} ms, {RECORDS_PER_READ} records a read"
-    report.add("overlap", f"{what}: reads alone", reads.rate(RECORDS), share(reads))
-    report.add("overlap", f"{what}: decoded to Arrow", decoded.rate(RECORDS), share(decoded))
+        for name, driver in drivers.items():
+            reads = Timing(tuple(read_bytes_only(source, driver) for _ in range(REPEATS)))
+            decoded = Timing(tuple(decode_all(source, driver) for _ in range(REPEATS)))
+            what = f"{LATENCY_MS} ms, {RECORDS_PER_READ} records a read, over {name}"
+            report.add("overlap", f"{what}: reads alone", reads.rate(RECORDS), share(reads))
+            report.add("overlap", f"{what}: decoded to Arrow", decoded.rate(RECORDS), share(decoded))
