@@ -47,6 +47,8 @@ _JOINS = tuple(
     (np.uint64(bits), np.uint64((2**64 - 1) // (2**bits + 1)), np.uint64(2**bits - 100 ** (bits // 8)))
     for bits in (8, 16, 32)
 )
+_PAIR_SHIFTS = tuple(np.uint64(8 * (PAIRS - 1 - place)) for place in range(PAIRS))
+_LAST_BYTE = np.uint64(0xFF)
 _BYTES_SHIFT = np.uint64(3)
 _WORD_BITS = np.uint64(64)
 
@@ -246,8 +248,8 @@ def joined(word: Words) -> Words:
 
 def pair(words: tuple[Words, ...], place: int) -> Integers:
     """Return one base-100 digit of every number."""
-    shift = np.uint64(8 * (PAIRS - 1 - place % PAIRS))
-    digit: Integers = ((words[place // PAIRS] >> shift) & np.uint64(0xFF)).view(np.int64)
+    word, within = divmod(place, PAIRS)
+    digit: Integers = ((words[word] >> _PAIR_SHIFTS[within]) & _LAST_BYTE).view(np.int64)
     return digit
 
 

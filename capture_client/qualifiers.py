@@ -113,6 +113,7 @@ class FieldReader:
         self.qualifier = qualifier
         self.packing: Packing = packing(qualifier.width_bytes)
         self._is_datetime = kind == "datetime"
+        self._places = {name: tuple(qualifier.pairs_of(name)) for name in qualifier.fields}
         self._ranges = {name: self._range(name) for name in qualifier.fields if name != "fraction"}
         pairs = qualifier.whole_pairs + qualifier.fraction_pairs
         self._word_count = -(-max(pairs, qualifier.width_bytes - 1) // PAIRS)
@@ -159,7 +160,7 @@ class FieldReader:
                 np.where(number.nulls, some, word)
                 for word, some in zip(words, self._instead_of_null, strict=True)
             )
-        values = {name: self._value(words, name) for name in self.qualifier.fields}
+        values = {name: self._value(words, name) for name in self._places}
         if self._is_outside(words) or (
             self._is_datetime and np.count_nonzero(values.get("year", _NONE) == 0)
         ):
@@ -170,7 +171,7 @@ class FieldReader:
 
     def _value(self, words: tuple[Words, ...], name: str) -> Integers:
         """Return a field's values, a FRACTION in microseconds."""
-        first, *rest = self.qualifier.pairs_of(name)
+        first, *rest = self._places[name]
         value = pair(words, first)
         for place in rest:
             value *= 100
@@ -200,7 +201,7 @@ class FieldReader:
         for name, (lowest, highest) in self._ranges.items():
             bad = (values[name] < lowest) | (values[name] > highest)
             refuse(bad & ~nulls, f"has a {name.upper()} outside {lowest} to {highest}")
-        shown = {place for name in self.qualifier.fields for place in self.qualifier.pairs_of(name)}
+        shown = {place for places in self._places.values() for place in places}
         below = np.zeros(len(nulls), np.bool_)
         for place in range(self._word_count * PAIRS):
             if place not in shown:

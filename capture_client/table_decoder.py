@@ -185,9 +185,9 @@ def _stretch(begin: int, columns: list[tuple[str, FixedType]]) -> _Stretch:
 
 def _are_all(values: NDArray[Any], pattern: bytes) -> bool:
     """Tell whether every value has these bytes; mostly the first one tells."""
-    raw = values.view(f"V{len(pattern)}")
-    if raw[:1].tobytes() != pattern:
+    if values[:1].tobytes() != pattern:
         return False
+    raw = values.view(f"V{len(pattern)}")
     step = max(_COMPARED_BYTES // len(pattern), 1)
     block = pattern * step
     return all(block.startswith(raw[at : at + step].tobytes()) for at in range(0, len(raw), step))
