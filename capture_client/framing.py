@@ -42,6 +42,7 @@ Integers = NDArray[np.int64]
 # So many bytes follow the last record of a block, so that the fields of any record can be read at
 # once, those that a short one does not have included.
 MARGIN_BYTES = 24
+_MARGIN = bytes(MARGIN_BYTES)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,36 +87,36 @@ class RecordCutter:
             ProtocolViolation: a header states sizes or a packet scheme that cannot be. A header that
                 makes no sense is refused at once, not when the bytes that it promises have come.
         """
-        self._pending += chunk
-        if len(self._pending) < self._needed:
+        if len(self._pending) + len(chunk) < self._needed:
+            self._pending += chunk
             return None
-        data = bytes(self._pending)
-        starts, end = self._cut_at_once(data) or self._cut(data)
-        self._pending = bytearray(data[end:])
+        data = b"".join([self._pending, chunk, _MARGIN])
+        size = len(data) - MARGIN_BYTES
+        starts, end = self._cut_at_once(data, size) or self._cut(data, size)
+        self._pending = bytearray(data[end:size])
         origin, self._origin = self._origin, self._origin + end
         if not len(starts):
             return None
         self._mean_bytes = end / len(starts)
-        padded = data if len(data) - end >= MARGIN_BYTES else data + bytes(MARGIN_BYTES)
-        return _with_headers(padded, origin, starts)
+        return _with_headers(data, origin, starts)
 
-    def _cut_at_once(self, data: bytes) -> tuple[Integers, int] | None:
+    def _cut_at_once(self, data: bytes, size: int) -> tuple[Integers, int] | None:
         """Do what `_cut` does without looking at each record; None where that is not certain."""
-        is_worth_it = len(data) >= _LEAST_SEARCHED_BYTES and self._mean_bytes <= _MOST_MEAN_BYTES
-        if not is_worth_it or (found := _linked_records(data)) is None:
+        is_worth_it = size >= _LEAST_SEARCHED_BYTES and self._mean_bytes <= _MOST_MEAN_BYTES
+        if not is_worth_it or (found := _linked_records(data, size)) is None:
             return None
         starts, end = found
-        if end > len(data):
+        if end > size:
             self._needed, end = end - int(starts[-1]), int(starts[-1])
             starts = starts[:-1]
         else:
             self._needed = COMMON_HEADER_BYTES
         return starts, end
 
-    def _cut(self, data: bytes) -> tuple[list[int], int]:
+    def _cut(self, data: bytes, end: int) -> tuple[list[int], int]:
         """Return where whole records start, and where the last of them ends."""
         starts: list[int] = []
-        at, end, unpack, found = 0, len(data), _SIZES.unpack_from, starts.append
+        at, unpack, found = 0, _SIZES.unpack_from, starts.append
         least, most, most_payload = COMMON_HEADER_BYTES, MAX_HEADER_BYTES, MAX_PAYLOAD_BYTES
         self._needed = least
         while end - at >= least:
@@ -132,7 +133,7 @@ class RecordCutter:
         return starts, at
 
 
-def _linked_records(data: bytes) -> tuple[Integers, int] | None:
+def _linked_records(data: bytes, size: int) -> tuple[Integers, int] | None:
     """Return where records start, and where the last ends, which may lie beyond the data.
 
     Every record has the packet scheme at one place, so that all places that have it are looked at,
@@ -140,20 +141,20 @@ def _linked_records(data: bytes) -> tuple[Integers, int] | None:
     starts, from the first byte on, they are the records; else None is returned: the data may be
     corrupt, or a payload may look like records. Half the time of a step per record.
     """
-    words = np.ndarray((len(data) - 3,), ">u4", data, 0, (1,))
-    last_byte = np.frombuffer(data, np.uint8)[_SCHEME_PLACE + 3 : len(data) - _AFTER_SCHEME]
+    words = np.ndarray((size - 3,), ">u4", data, 0, (1,))
+    last_byte = np.frombuffer(data, np.uint8)[_SCHEME_PLACE + 3 : size - _AFTER_SCHEME]
     starts = np.flatnonzero(last_byte == PACKET_SCHEME)
     starts = starts[words[starts + _SCHEME_PLACE] == PACKET_SCHEME]
     headers = gather(data, _COMMON_HEADER, starts)
     header, payload = headers["header"].astype(np.int64), headers["payload"].astype(np.int64)
     ends = starts + header + payload
-    is_led_to = np.zeros(len(data) + 1, bool)
+    is_led_to = np.zeros(size + 1, bool)
     is_led_to[0] = True
-    is_led_to[ends[ends <= len(data)]] = True
+    is_led_to[ends[ends <= size]] = True
     chosen = is_led_to[starts]
     starts, ends, header, payload = starts[chosen], ends[chosen], header[chosen], payload[chosen]
     is_chain = len(starts) > 0 and starts[0] == 0 and bool((ends[:-1] == starts[1:]).all())
-    if not is_chain or len(data) - int(ends[-1]) >= COMMON_HEADER_BYTES:
+    if not is_chain or size - int(ends[-1]) >= COMMON_HEADER_BYTES:
         return None
     possible = (header >= COMMON_HEADER_BYTES) & (header <= MAX_HEADER_BYTES)
     if not (possible & (payload <= MAX_PAYLOAD_BYTES)).all():
