@@ -24,8 +24,8 @@ from informix_cdc.capture_client.captured_tables import CapturedTables
 from informix_cdc.capture_client.changes import Changes, Numbering
 from informix_cdc.capture_client.framing import Integers
 from informix_cdc.capture_client.records import Kind, is_one_of
-from informix_cdc.capture_client.row_shape import Spelled, table_fields
-from informix_cdc.capture_client.spool_column import with_spool_column
+from informix_cdc.capture_client.row_shape import table_fields
+from informix_cdc.capture_client.stored_form import StoredForm, Texts
 
 _SOURCE = pa.struct(
     [
@@ -73,13 +73,14 @@ class EnvelopeShape:
                 ("transaction", _TRANSACTION),
             ]
         )
-        self.stored_schema = with_spool_column(self.schema)
+        self._form = StoredForm(self.schema, texts=("op",))
+        self.stored_schema = self._form.schema
         names = [table.name for table in tables.tables]
-        self._constants = [Spelled([text]) for text in ("informix", server, "false")]
-        self._database = Spelled([name.database for name in names])
-        self._owners = Spelled([name.owner for name in names])
-        self._names = Spelled([name.table for name in names])
-        self._operations = Spelled(list(_OPERATIONS.values()))
+        self._constants = [Texts([text]) for text in ("informix", server, "false")]
+        self._database = Texts([name.database for name in names])
+        self._owners = Texts([name.owner for name in names])
+        self._names = Texts([name.table for name in names])
+        self._operations = Texts(list(_OPERATIONS.values()))
         self._codes = np.zeros(max(_OPERATIONS) + 1, np.int64)
         self._codes[list(_OPERATIONS)] = np.arange(len(_OPERATIONS))
 
@@ -108,9 +109,8 @@ class EnvelopeShape:
             self._operations.of(self._codes[events.kinds]),
             _integers(times),
             self._transaction(events, orders),
-            _integers(events.of.commit_sequence_numbers.take(events.transactions)),
         ]
-        return pa.RecordBatch.from_arrays(columns, schema=self.stored_schema)
+        return self._form.batch(columns, events)
 
     def _rows(self, images: Changes, where: Bits) -> pa.Array:
         """Return images, one for each set bit, as structs; NULL where no bit is set."""
@@ -132,15 +132,17 @@ class EnvelopeShape:
     def _source(self, events: Changes, times: Integers) -> pa.StructArray:
         of, which = events.of, events.transactions
         nothing = np.zeros(len(events), np.int64)
-        connector, name, snapshot = (constant.of(nothing) for constant in self._constants)
+        connector, name, snapshot = (
+            constant.of(nothing).dictionary_decode() for constant in self._constants
+        )
         children = [
             connector,
             name,
             _integers(times),
             snapshot,
-            self._database.of(events.table_ids),
-            self._owners.of(events.table_ids),
-            self._names.of(events.table_ids),
+            self._database.of(events.table_ids).dictionary_decode(),
+            self._owners.of(events.table_ids).dictionary_decode(),
+            self._names.of(events.table_ids).dictionary_decode(),
             _texts(events.sequence_numbers),
             pick(_texts(of.commit_sequence_numbers), which),
             pick(_texts(of.begin_sequence_numbers), which),

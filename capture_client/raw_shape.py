@@ -14,7 +14,7 @@ from informix_cdc.capture_client.captured_tables import CapturedTables
 from informix_cdc.capture_client.changes import Changes
 from informix_cdc.capture_client.framing import Integers
 from informix_cdc.capture_client.records import Kind, is_one_of
-from informix_cdc.capture_client.row_shape import Spelled
+from informix_cdc.capture_client.stored_form import StoredForm, Texts
 
 _BOUNDS = is_one_of(Kind.BEGINTX, Kind.COMMTX)
 _NO_TABLE = 0
@@ -36,11 +36,12 @@ class RawShape:
             ("_change_ordinal", pa.int32()),
         ]
     )
-    stored_schema = schema
+    _form = StoredForm(schema, texts=("record_type", "table"))
+    stored_schema = _form.schema
 
     def __init__(self, tables: CapturedTables) -> None:
-        self._tables = pa.array([None, *(str(table.name) for table in tables.tables)], pa.string())
-        self._kinds = Spelled([f"CDC_REC_{kind.name}" for kind in Kind])
+        self._tables = Texts([None, *(str(table.name) for table in tables.tables)])
+        self._kinds = Texts([f"CDC_REC_{kind.name}" for kind in Kind])
         self._codes = np.zeros(max(Kind) + 1, np.int64)
         self._codes[list(Kind)] = np.arange(len(Kind))
 
@@ -49,21 +50,18 @@ class RawShape:
 
     def encode(self, changes: Changes) -> pa.RecordBatch:
         """Return records as rows."""
-        of, which = changes.of, changes.transactions
         has_table = ~_BOUNDS[changes.kinds]
-        tables = np.where(has_table, changes.table_ids + 1, _NO_TABLE)
         nothing = np.zeros(len(changes), bool)
         columns = [
             self._kinds.of(self._codes[changes.kinds]),
             fixed_width(pa.int64(), changes.sequence_numbers, nothing),
-            fixed_width(pa.int32(), of.transaction_ids.take(which), nothing),
-            self._tables.take(pa.array(tables)),
+            fixed_width(pa.int32(), changes.of.transaction_ids.take(changes.transactions), nothing),
+            self._tables.of(np.where(has_table, changes.table_ids + 1, _NO_TABLE)),
             _bytes(changes, changes.starts, changes.header_sizes),
             _bytes(changes, changes.starts + changes.header_sizes, changes.payload_sizes),
-            fixed_width(pa.int64(), of.commit_sequence_numbers.take(which), nothing),
             fixed_width(pa.int32(), changes.ordinals.astype(np.int32), nothing),
         ]
-        return pa.RecordBatch.from_arrays(columns, schema=self.schema)
+        return self._form.batch(columns, changes)
 
 
 def _bytes(changes: Changes, starts: Integers, lengths: Integers) -> pa.Array:

@@ -8,18 +8,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from informix_cdc.capture_client.arrow_arrays import booleans, fixed_width, pick
+from informix_cdc.capture_client.arrow_arrays import booleans, fixed_width
 from informix_cdc.capture_client.captured_tables import CapturedTables
 from informix_cdc.capture_client.catalog import Table
-from informix_cdc.capture_client.changes import BATCH_ROWS, Changes
+from informix_cdc.capture_client.changes import Changes
 from informix_cdc.capture_client.errors import BadOption
 from informix_cdc.capture_client.records import Kind
+from informix_cdc.capture_client.stored_form import StoredForm, Texts
 
 _INSTANT = pa.timestamp("us", "UTC")
 
@@ -36,6 +35,15 @@ METADATA = pa.schema(
         ("_table", pa.string()),
         ("_snapshot", pa.bool_()),
     ]
+)
+
+_TEXTS = ("_change_type", "_table")
+_SHARED = (
+    "_commit_version",
+    "_commit_timestamp",
+    "_transaction_id",
+    "_begin_timestamp",
+    "_user_id",
 )
 
 _CHANGE_TYPES = {
@@ -59,11 +67,10 @@ class RowShape:
     def __init__(self, tables: CapturedTables) -> None:
         self._tables = tables
         self.schema = pa.schema([*_data_fields(tables), *METADATA])
-        self.stored_schema = self.schema
-        self._names = Spelled([str(table.name) for table in tables.tables])
-        self._nothing = booleans(np.zeros(_MOST, bool), np.zeros(_MOST, bool))
-        kinds = Spelled(list(_CHANGE_TYPES.values()))
-        self._change_types = kinds
+        self._form = StoredForm(self.schema, texts=_TEXTS, shared=_SHARED)
+        self.stored_schema = self._form.schema
+        self._names = Texts([str(table.name) for table in tables.tables])
+        self._change_types = Texts(list(_CHANGE_TYPES.values()))
         self._codes = np.zeros(max(_CHANGE_TYPES) + 1, np.int64)
         self._codes[list(_CHANGE_TYPES)] = np.arange(len(_CHANGE_TYPES))
 
@@ -76,8 +83,7 @@ class RowShape:
         Raises:
             ProtocolViolation: a row cannot be decoded.
         """
-        columns = [*self._data_columns(changes), *self._metadata(changes)]
-        return pa.RecordBatch.from_arrays(columns, schema=self.schema)
+        return self._form.batch([*self._data_columns(changes), *self._metadata(changes)], changes)
 
     def _data_columns(self, changes: Changes) -> list[pa.Array]:
         tables = self._tables
@@ -87,44 +93,15 @@ class RowShape:
         return [tables.struct_of(number, changes, mine) for number, mine in enumerate(wanted)]
 
     def _metadata(self, changes: Changes) -> list[pa.Array]:
-        of, which = changes.of, changes.transactions
+        """Return what is known about each change, but for what its transaction shares."""
         nothing = np.zeros(len(changes), bool)
-
-        def column(name: str, values: NDArray[Any]) -> pa.Array:
-            return fixed_width(METADATA.field(name).type, values, nothing)
-
         return [
             self._change_types.of(self._codes[changes.kinds]),
-            column("_commit_version", of.commit_sequence_numbers.take(which)),
-            column("_commit_timestamp", of.commit_times.take(which)),
-            column("_change_ordinal", changes.ordinals.astype(np.int32)),
-            column("_change_seq", changes.sequence_numbers),
-            column("_transaction_id", of.transaction_ids.take(which)),
-            column("_begin_timestamp", of.begin_times.take(which)),
-            column("_user_id", of.user_ids.take(which)),
+            fixed_width(pa.int32(), changes.ordinals.astype(np.int32), nothing),
+            fixed_width(pa.int64(), changes.sequence_numbers, nothing),
             self._names.of(changes.table_ids),
-            self._nothing.slice(0, len(changes)),
+            booleans(nothing, nothing),
         ]
-
-
-class Spelled:
-    """A column of few different texts; where all are the same one, nothing is copied."""
-
-    def __init__(self, texts: Sequence[str]) -> None:
-        self._texts = pa.array(texts, pa.string())
-        self._repeated: dict[int, pa.Array] = {}
-
-    def of(self, numbers: NDArray[np.int64]) -> pa.Array:
-        """Return the texts of these numbers."""
-        first = int(numbers[0]) if len(numbers) else 0
-        if len(numbers) > _MOST or not (numbers == first).all():
-            return pick(self._texts, numbers)
-        if first not in self._repeated:
-            self._repeated[first] = pick(self._texts, np.full(_MOST, first))
-        return self._repeated[first].slice(0, len(numbers))
-
-
-_MOST = BATCH_ROWS
 
 
 def struct_names(tables: Sequence[Table]) -> list[str]:

@@ -18,9 +18,8 @@ import pyarrow as pa
 from informix_cdc.capture_client.errors import DataLoss
 from informix_cdc.capture_client.positions import Position
 from informix_cdc.checkpoints.durable_files import ChecksummedFile, sync
+from informix_cdc.checkpoints.stored_rows import commits, delivered
 
-COMMIT_COLUMN = "_commit_version"
-SPOOL_COLUMN = "_spool_commit"  # stands in where a shape has no such column; never delivered
 _BUFFER_BYTES = 1 << 20
 
 
@@ -81,7 +80,7 @@ def _write_all(writer: pa.RecordBatchWriter, batches: Iterable[pa.RecordBatch]) 
     rows, first_commit = 0, 0
     for batch in batches:
         if rows == 0 and batch.num_rows:
-            first_commit = batch.column(_commit_column(batch.schema))[0].as_py()
+            first_commit = int(commits(batch)[0])
         rows += batch.num_rows
         writer.write_batch(batch)
     return _Written(rows, first_commit)
@@ -111,16 +110,8 @@ def rows_between(folder: Path, segment: Segment, after: int, upto: int) -> Segme
 def _commits(path: Path) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     with pa.memory_map(str(path)) as source:
         reader = pa.ipc.open_file(source)
-        name = _commit_column(reader.schema)
-        parts = [
-            reader.get_batch(number).column(name).to_numpy()
-            for number in range(reader.num_record_batches)
-        ]
+        parts = [commits(reader.get_batch(n)) for n in range(reader.num_record_batches)]
         return cast("np.ndarray[tuple[int], np.dtype[np.int64]]", np.concatenate(parts))
-
-
-def _commit_column(schema: pa.Schema) -> str:
-    return SPOOL_COLUMN if SPOOL_COLUMN in schema.names else COMMIT_COLUMN
 
 
 def read_range(wanted: SegmentRange) -> Iterator[pa.RecordBatch]:
@@ -136,11 +127,10 @@ def read_range(wanted: SegmentRange) -> Iterator[pa.RecordBatch]:
             "Set option spoolPath to a folder that the driver and every executor mount.",
         )
     reader = pa.ipc.open_file(pa.memory_map(wanted.path))
-    delivered = [name for name in reader.schema.names if name != SPOOL_COLUMN]
     at = 0
     for number in range(reader.num_record_batches):
         batch = reader.get_batch(number)
         first, end = max(wanted.first - at, 0), min(wanted.end - at, batch.num_rows)
         at += batch.num_rows
         if first < end:
-            yield batch.slice(first, end - first).select(delivered)
+            yield delivered(batch.slice(first, end - first))

@@ -15,6 +15,7 @@ from informix_cdc.capture_client.change_stream import ChangeStream
 from informix_cdc.capture_client.committed import Event, Passed, Transactions
 from informix_cdc.capture_client.delivery import Delivery
 from informix_cdc.capture_client.records import TableSchema
+from informix_cdc.checkpoints.stored_rows import delivered
 from informix_cdc.connector.capture_loop import UNSEEN_WAIT_SECONDS
 from informix_cdc.connector.capture_start import CaptureStart
 from informix_cdc.connector.delivered import DeliveredChange, changes_in, structs_of
@@ -76,7 +77,7 @@ def _follow(
         _stop_waiting_in_time(stream, figures)
         if committed := _committed(events, encoder):
             batches = encoder.encode(committed)
-            changes = [change for batch in batches for change in changes_in(batch, structs)]
+            changes = [change for batch in batches for change in changes_in(delivered(batch), structs)]
             figures.transactions += sum(map(len, committed))
             yield changes
 

@@ -18,6 +18,7 @@ from informix_cdc.capture_client.positions import Position
 from informix_cdc.capture_client.records import Kind, TableSchema
 from informix_cdc.capture_client.row_shape import METADATA, struct_names
 from informix_cdc.capture_client.transactions import TransactionAssembler
+from informix_cdc.checkpoints import stored_rows
 
 Policy = Literal["fail", "emit", "ignore"]
 COLUMNS = "note varchar(20,0), id integer"  # table order: the stream has fixed columns first
@@ -55,8 +56,12 @@ def transactions(*records: bytes, chunk: int = 1 << 20) -> list[Transactions]:
     return [event for event in events if isinstance(event, Transactions)]
 
 
+def rows_in(encoder: ChangeEncoder, found: list[Transactions]) -> list[pa.RecordBatch]:
+    return [stored_rows.delivered(batch) for batch in encoder.encode(found)]
+
+
 def delivered(encoder: ChangeEncoder, *records: bytes) -> list[dict[str, Any]]:
-    batches = list(encoder.encode(transactions(*records)))
+    batches = rows_in(encoder, transactions(*records))
     for batch in batches:
         batch.validate(full=True)
         assert batch.schema == encoder.schema
@@ -226,7 +231,7 @@ def test_half_an_update_that_was_discarded_is_no_loss() -> None:
 
 def test_images_in_different_blocks_are_a_pair() -> None:
     changes = transactions(order(2, 1, kind=BEFORE), order(3, 2, kind=AFTER), end(), chunk=30)
-    (batch,) = orders().encode(changes)
+    (batch,) = rows_in(orders(), changes)
     assert batch.column("_change_type").to_pylist() == ["update_preimage", "update_postimage"]
 
 
@@ -237,7 +242,7 @@ def test_images_in_different_blocks_are_a_pair() -> None:
 @pytest.mark.parametrize("rows", [BATCH_ROWS - 1, BATCH_ROWS, BATCH_ROWS + 1, 2 * BATCH_ROWS + 5])
 def test_batches_hold_the_same_rows_however_the_bytes_came(rows: int, chunk: int) -> None:
     records = [order(10 + n, n) for n in range(rows)]
-    batches = list(orders().encode(transactions(*records, end(), chunk=chunk)))
+    batches = rows_in(orders(), transactions(*records, end(), chunk=chunk))
     assert all(BATCH_ROWS // 2 <= batch.num_rows <= BATCH_ROWS for batch in batches[:-1])
     whole = pa.Table.from_batches(batches)
     assert whole.column("id").to_pylist() == list(range(rows))
@@ -249,7 +254,7 @@ def test_many_small_transactions_share_a_batch() -> None:
     records = [
         begin(10 * n, n, n, n) + order(10 * n + 1, n, n) + end(10 * n + 2, n) for n in range(2, 5000)
     ]
-    (batch,) = orders().encode(transactions(*records))
+    (batch,) = rows_in(orders(), transactions(*records))
     assert batch.column("_transaction_id").to_pylist() == list(range(2, 5000))
     assert batch.column("_user_id").to_pylist() == list(range(2, 5000))
 

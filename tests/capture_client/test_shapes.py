@@ -18,8 +18,8 @@ from informix_cdc.capture_client.delivery import Delivery
 from informix_cdc.capture_client.errors import BadOption, DataLoss
 from informix_cdc.capture_client.positions import Position
 from informix_cdc.capture_client.records import Kind, TableSchema
-from informix_cdc.capture_client.spool_column import SPOOL_COLUMN
 from informix_cdc.capture_client.transactions import TransactionAssembler
+from informix_cdc.checkpoints import stored_rows
 
 COLUMNS = "id integer, note varchar(20,0)"
 BEFORE, AFTER = Kind.UPDBEF, Kind.UPDAFT
@@ -51,7 +51,7 @@ def encoder(delivery: Delivery, tables: int = 1) -> ChangeEncoder:
     return made
 
 
-def stored(
+def changed(
     delivery: Delivery, *records: bytes, tables: int = 1, chunk: int = 1 << 20
 ) -> list[dict[str, Any]]:
     assembler = TransactionAssembler(Position(0, 0))
@@ -59,10 +59,12 @@ def stored(
     stream = b"".join([begin(1, 1, BEGUN, 501), *records])
     events = [e for block in blocks(in_chunks(stream, chunk)) for e in assembler.feed(block)]
     made = encoder(delivery, tables)
-    batches = list(made.encode([e for e in events if isinstance(e, Transactions)]))
+    stored = list(made.encode([e for e in events if isinstance(e, Transactions)]))
+    assert all(batch.schema.equals(made.stored_schema, check_metadata=True) for batch in stored)
+    batches = [stored_rows.delivered(batch) for batch in stored]
     for batch in batches:
         batch.validate(full=True)
-        assert batch.schema == made.stored_schema
+        assert batch.schema == made.schema
     return [change for batch in batches for change in batch.to_pylist()]
 
 
@@ -71,7 +73,7 @@ def stored(
 
 def test_without_before_images_an_update_is_one_row_and_ordinals_have_no_gaps() -> None:
     records = [order(2, 1), update(3, 1, 2), order(5, 2, kind=Kind.DELETE), commit(9, 1, DONE)]
-    found = stored(Delivery(before_image=False), *records)
+    found = changed(Delivery(before_image=False), *records)
     assert [(c["_change_type"], c["id"], c["_change_ordinal"]) for c in found] == [
         ("insert", 1, 0),
         ("update_postimage", 2, 1),
@@ -81,7 +83,7 @@ def test_without_before_images_an_update_is_one_row_and_ordinals_have_no_gaps() 
 
 def test_a_missing_before_image_is_loss_even_if_it_would_not_be_delivered() -> None:
     with pytest.raises(DataLoss, match="one image only"):
-        stored(Delivery(before_image=False), order(2, 1, kind=AFTER), commit(9, 1, DONE))
+        changed(Delivery(before_image=False), order(2, 1, kind=AFTER), commit(9, 1, DONE))
 
 
 @pytest.mark.parametrize("chunk", [5000, 1 << 20], ids="read in chunks of {}".format)
@@ -91,12 +93,12 @@ def test_ordinals_go_on_over_batches_and_pairs_stay_together(shift: int, chunk: 
     head = [order(2 + n, n) for n in range(shift)]
     pairs = [update(10 + 2 * n, n, n + 1) for n in range(updates)]
     records = [*head, *pairs, commit(99_999, 1, DONE)]
-    found = stored(Delivery(before_image=False), *records, chunk=chunk)
+    found = changed(Delivery(before_image=False), *records, chunk=chunk)
     assert [c["_change_ordinal"] for c in found] == list(range(updates + shift))
     assert [c["id"] for c in found[shift:]] == [n + 1 for n in range(updates)]
-    whole = stored(Delivery(), *records, chunk=chunk)
+    whole = changed(Delivery(), *records, chunk=chunk)
     assert [c["_change_ordinal"] for c in whole] == list(range(2 * updates + shift))
-    enveloped = stored(ENVELOPE, *records, chunk=chunk)
+    enveloped = changed(ENVELOPE, *records, chunk=chunk)
     assert [c["transaction"]["total_order"] for c in enveloped] == list(range(1, updates + shift + 1))
     assert [(c["before"]["id"], c["after"]["id"]) for c in enveloped[shift:]] == [
         (n, n + 1) for n in range(updates)
@@ -107,7 +109,7 @@ def test_ordinals_go_on_over_batches_and_pairs_stay_together(shift: int, chunk: 
 
 
 def test_an_envelope_has_debeziums_fields_and_what_is_known_of_the_change() -> None:
-    (change,) = stored(ENVELOPE, update(7, 41, 42), commit(9, 1, DONE))
+    (change,) = changed(ENVELOPE, update(7, 41, 42), commit(9, 1, DONE))
     assert change == {
         "before": {"id": 41, "note": "n41"},
         "after": {"id": 42, "note": "n42"},
@@ -127,13 +129,12 @@ def test_an_envelope_has_debeziums_fields_and_what_is_known_of_the_change() -> N
         "op": "u",
         "ts_ms": DONE * 1000,
         "transaction": {"id": "1", "total_order": 1, "data_collection_order": 1},
-        SPOOL_COLUMN: 9,
     }
 
 
 def test_every_kind_of_change_has_its_operation_and_images() -> None:
     records = [order(2, 1), update(3, 1, 2), order(5, 2, kind=Kind.DELETE), truncate(6, 1, 0)]
-    found = stored(ENVELOPE, *records, commit(9, 1, DONE))
+    found = changed(ENVELOPE, *records, commit(9, 1, DONE))
     one, two = {"id": 1, "note": "n1"}, {"id": 2, "note": "n2"}
     assert [(c["op"], c["before"], c["after"]) for c in found] == [
         ("c", None, one),
@@ -146,7 +147,7 @@ def test_every_kind_of_change_has_its_operation_and_images() -> None:
 def test_an_envelope_without_before_images_keeps_those_of_deletes() -> None:
     delivery = Delivery(shape="envelope", before_image=False)
     records = [update(3, 1, 2), order(5, 2, kind=Kind.DELETE), commit(9, 1, DONE)]
-    found = stored(delivery, *records)
+    found = changed(delivery, *records)
     assert [(c["op"], c["before"], c["after"]) for c in found] == [
         ("u", None, {"id": 2, "note": "n2"}),
         ("d", {"id": 2, "note": "n2"}, None),
@@ -165,7 +166,7 @@ def test_envelopes_of_several_tables_hold_a_struct_per_table_and_count_each() ->
         order(10, 5, 2),
         commit(11, 2, DONE),
     ]
-    found = stored(ENVELOPE, *records, tables=2)
+    found = changed(ENVELOPE, *records, tables=2)
     assert [(c["source"]["table"], c["source"]["txId"], *c["transaction"].values()) for c in found] == [
         ("orders", "1", "1", 1, 1),
         ("sizes", "1", "1", 2, 1),
@@ -183,9 +184,9 @@ def test_envelopes_of_several_tables_hold_a_struct_per_table_and_count_each() ->
 
 def test_a_truncate_policy_holds_for_envelopes_too() -> None:
     with pytest.raises(DataLoss, match="was truncated"):
-        stored(Delivery(shape="envelope"), truncate(2, 1, 0), commit(9, 1, DONE))
+        changed(Delivery(shape="envelope"), truncate(2, 1, 0), commit(9, 1, DONE))
     ignoring = Delivery(shape="envelope", truncate="ignore")
-    assert stored(ignoring, truncate(2, 1, 0), commit(9, 1, DONE)) == []
+    assert changed(ignoring, truncate(2, 1, 0), commit(9, 1, DONE)) == []
 
 
 # raw
@@ -199,7 +200,7 @@ def test_raw_rows_are_the_records_byte_for_byte() -> None:
         order(4, 2, kind=BEFORE),
         commit(9, 1, DONE),
     ]
-    found = stored(RAW, *records[1:])
+    found = changed(RAW, *records[1:])
     assert [c["header"] + c["payload"] for c in found] == records
     assert [(c["record_type"], c["sequence_number"], c["table"]) for c in found] == [
         ("CDC_REC_BEGINTX", 1, None),
@@ -218,7 +219,7 @@ def test_raw_rows_show_no_undone_record_however_the_bytes_come(chunk: int) -> No
     second = [begin(2, 2, BEGUN, 502), order(4, 2, 2), commit(9, 2, DONE)]
     undone = [order(5, 9), discard(5, 1)]
     stream = [first[0], second[0], first[1], second[1], *undone, *first[2:], second[2]]
-    found = stored(RAW, *stream[1:], chunk=chunk)
+    found = changed(RAW, *stream[1:], chunk=chunk)
     assert [c["header"] + c["payload"] for c in found] == [*first, *second]
 
 
@@ -232,10 +233,8 @@ def test_a_schema_depends_on_options_and_catalog_only(shape: Any, tables: int) -
     known = [make_table("orders", COLUMNS), make_table("sizes", "size smallint")][:tables]
     made = encoder(delivery, tables)
     assert delivered_schema(known, DecodeRules(), delivery) == made.schema
-    extra = [name for name in made.stored_schema.names if name not in made.schema.names]
-    assert extra == ([SPOOL_COLUMN] if shape == "envelope" else [])
     for records in ([order(2, 1)], [order(2, 1, kind=Kind.DELETE)], [truncate(2, 1, 0)]):
-        assert stored(delivery, *records, commit(9, 1, DONE), tables=tables)  # checks the schema
+        assert changed(delivery, *records, commit(9, 1, DONE), tables=tables)  # checks the schema
 
 
 def test_no_column_of_a_table_can_collide_with_those_of_an_envelope() -> None:
@@ -257,5 +256,5 @@ def test_struct_columns_that_would_still_have_one_name_are_refused() -> None:
 
 
 def test_times_are_those_of_the_commit_in_utc() -> None:
-    (change,) = stored(Delivery(), order(2, 1), commit(9, 1, DONE))
+    (change,) = changed(Delivery(), order(2, 1), commit(9, 1, DONE))
     assert change["_commit_timestamp"] == datetime.datetime.fromtimestamp(DONE, datetime.UTC)

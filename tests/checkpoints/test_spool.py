@@ -18,11 +18,21 @@ from informix_cdc.checkpoints.segments import SegmentRange, read_range
 from informix_cdc.checkpoints.spool import Spool
 
 START = Position(100, 90)
-SCHEMA = pa.schema([("n", pa.int64()), ("_commit_version", pa.int64())])
+SHARED = pa.struct([("_commit_version", pa.int64())])
+SCHEMA = pa.schema(
+    [("n", pa.int64()), ("runs", pa.run_end_encoded(pa.int32(), SHARED))],
+    metadata={"informix_cdc.delivered": '["n", "_commit_version"]'},
+)
 
 
 def batch(*rows: tuple[int, int]) -> pa.RecordBatch:
-    return pa.RecordBatch.from_pylist([{"n": n, "_commit_version": c} for n, c in rows], schema=SCHEMA)
+    """Store rows (n, commit), one run per transaction."""
+    numbers = [n for n, _ in rows]
+    commits = sorted({commit for _, commit in rows})
+    ends = [sum(commit <= last for _, commit in rows) for last in commits]
+    values = pa.array([{"_commit_version": commit} for commit in commits], SHARED)
+    runs = pa.RunEndEncodedArray.from_arrays(pa.array(ends, pa.int32()), values)
+    return pa.RecordBatch.from_arrays([pa.array(numbers), runs], schema=SCHEMA)
 
 
 _opened: list[Spool] = []
@@ -200,16 +210,21 @@ def test_a_death_before_the_commit_point_leaves_the_old_content(failpoint: str, 
     assert len(list(tmp_path.glob("*.arrow"))) == 2
 
 
-def test_a_column_of_the_spools_own_finds_rows_and_is_never_delivered(tmp_path: Path) -> None:
-    schema = pa.schema([("n", pa.int64()), ("_spool_commit", pa.int64())])
-    rows = pa.RecordBatch.from_pylist(
-        [{"n": n, "_spool_commit": commit} for n, commit in ((1, 110), (2, 120), (3, 130))],
-        schema=schema,
+def test_rows_are_delivered_as_the_stored_schema_says(tmp_path: Path) -> None:
+    texts = pa.dictionary(pa.int32(), pa.string())
+    schema = pa.schema(
+        [("word", texts), ("n", pa.int64()), ("runs", SCHEMA.field("runs").type)],
+        metadata={"informix_cdc.delivered": '["n", "word"]'},
     )
+    rows = batch((1, 110), (2, 120), (3, 120), (4, 130))
+    words = pa.array(["a", None, "a", "b"]).dictionary_encode()
     spool = open_spool(tmp_path)
-    spool.append(schema, [rows], Position(130, 125))
+    stored = [words, rows.column("n"), rows.column("runs")]
+    spool.append(schema, [pa.RecordBatch.from_arrays(stored, schema=schema)], Position(130, 125))
     (wanted,) = spool.between(110, 120)
-    assert [batch.to_pydict() for batch in read_range(wanted)] == [{"n": [2]}]
+    (found,) = read_range(wanted)
+    assert found.schema == pa.schema([("n", pa.int64()), ("word", pa.string())])
+    assert found.to_pydict() == {"n": [2, 3], "word": [None, "a"]}
 
 
 def test_rows_made_under_other_rules_do_not_serve(tmp_path: Path) -> None:
