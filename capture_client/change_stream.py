@@ -56,22 +56,22 @@ class ChangeStream:
         """
         if self._failure is not None:
             raise self._failure
-        chunk = self._reader.take(timeout_seconds)
-        if chunk is None:
+        chunks = self._reader.take(timeout_seconds)
+        if chunks is None:
             return None
         events: list[Event] = []
         try:
-            events.extend(self._understood(chunk))
+            events.extend(self._understood(chunks))
         except InformixCdcError as reason:
             self._failure = reason
             if not events:
                 raise
         return events
 
-    def _understood(self, chunk: bytes) -> Iterator[Event]:
+    def _understood(self, chunks: list[bytes]) -> Iterator[Event]:
         begun = self._begun
         assert begun is not None  # bytes come from the session that `_open` has returned
-        if (raw := self._cutter.feed(chunk)) is None:
+        if (raw := self._cutter.feed(*chunks)) is None:
             return
         block, failure = _sound_part(in_our_numbers(raw, begun.session.record_kinds))
         for event in begun.assembler.feed(block) if block else ():

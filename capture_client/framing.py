@@ -80,17 +80,18 @@ class RecordCutter:
         self._origin = 0
         self._mean_bytes = 0.0  # of the records of the chunk before
 
-    def feed(self, chunk: bytes | memoryview) -> RawRecords | None:
-        """Take the next chunk; return the records that are now whole, or None.
+    def feed(self, *chunks: bytes | memoryview) -> RawRecords | None:
+        """Take the next chunks; return the records that are now whole, or None.
 
         Raises:
             ProtocolViolation: a header states sizes or a packet scheme that cannot be. A header that
                 makes no sense is refused at once, not when the bytes that it promises have come.
         """
-        if len(self._pending) + len(chunk) < self._needed:
-            self._pending += chunk
+        if len(self._pending) + sum(map(len, chunks)) < self._needed:
+            for chunk in chunks:
+                self._pending += chunk
             return None
-        data = b"".join([self._pending, chunk, _MARGIN])
+        data = b"".join([self._pending, *chunks, _MARGIN])
         size = len(data) - MARGIN_BYTES
         starts, end = self._cut_at_once(data, size) or self._cut(data, size)
         self._pending = bytearray(data[end:size])

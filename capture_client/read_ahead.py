@@ -59,8 +59,8 @@ class ReadAhead:
         self._thread = threading.Thread(target=self._run, name="informix-cdc reader", daemon=True)
         self._thread.start()
 
-    def take(self, timeout_seconds: float) -> bytes | None:
-        """Return the next bytes, or None when none came in time.
+    def take(self, timeout_seconds: float) -> list[bytes] | None:
+        """Return the next bytes, read by read, or None when none came in time.
 
         Raises:
             InformixCdcError: whatever ended the reading thread, after everything it had read; again
@@ -73,8 +73,7 @@ class ReadAhead:
             if not self._chunks:
                 assert self._failure is not None  # there is news
                 raise self._failure
-            taken = self._taken()
-        return taken[0] if len(taken) == 1 else b"".join(taken)  # the reader goes on meanwhile
+            return self._taken()
 
     def stop(self, timeout_seconds: float) -> bool:
         """Close the session after the read in flight; tell whether that happened in time."""

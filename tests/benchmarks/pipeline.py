@@ -36,7 +36,7 @@ def events_of(reads: Sequence[bytes]) -> Iterator[Event]:
 
 def prepared(source: CapturedBytes) -> tuple[ChangeEncoder, TableSchema, list[Transactions]]:
     """Return an encoder that knows the table, what announced it, and all transactions."""
-    encoder = ChangeEncoder([catalog_table()], DecodeRules())
+    encoder = ChangeEncoder([catalog_table(source.columns)], DecodeRules())
     events = list(events_of(source.reads))
     [announced] = [event for event in events if isinstance(event, TableSchema)]
     encoder.announce(announced)
@@ -54,7 +54,7 @@ def fill_spool(source: CapturedBytes, folder: Path, *, durable: bool = False) ->
     spool = open_spool(folder, durable=durable)
     session: Any = _PreparedSession(source.reads)
     stream = ChangeStream(lambda: Begun(session, TransactionAssembler(START)), lambda: None)
-    encoder = ChangeEncoder([catalog_table()], DecodeRules())
+    encoder = ChangeEncoder([catalog_table(source.columns)], DecodeRules())
     is_full = _StopFlag(spool, source.rows)
     capture(stream, encoder, Pending(spool, lambda _: spool), CaptureState(spool=spool), is_full)
     stream.stop(5)

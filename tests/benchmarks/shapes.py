@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import islice
 
 import numpy as np
@@ -23,7 +23,7 @@ def wide_columns() -> str:
     return ", ".join(columns).replace(";", ",")
 
 
-def wide_rows(count: int) -> Iterable[Row]:
+def wide_rows(count: int) -> Iterator[Row]:
     """Yield rows of the wide table, ten rows of the benchmark's side by side."""
     source = rows_without_end()
     for _ in range(count):
@@ -32,7 +32,7 @@ def wide_rows(count: int) -> Iterable[Row]:
         yield dict(zip(names, values, strict=True))
 
 
-def null_rows(count: int) -> Iterable[Row]:
+def null_rows(count: int) -> Iterator[Row]:
     """Yield rows of the benchmark's table without a value."""
     return ({} for _ in range(count))
 

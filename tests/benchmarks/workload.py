@@ -31,17 +31,17 @@ TIMEOUT_RECORD_BYTES = 24
 Row = dict[str, object]
 
 
-def bench_server(**arguments: object) -> EmulatedServer:
+def bench_server(columns: str = COLUMNS, **arguments: object) -> EmulatedServer:
     """Return a server with the one table, full row logging on."""
     server = EmulatedServer(name="informix", users={"informix": PASSWORD}, **arguments)  # type: ignore[arg-type]
     server.create_database("bench", logged=True, locale="en_US.utf8")
-    server.create_table(TABLE, COLUMNS, full_row_logging=True)
+    server.create_table(TABLE, columns, full_row_logging=True)
     return server
 
 
-def catalog_table() -> Table:
+def catalog_table(columns: str = COLUMNS) -> Table:
     """Return the table as the client's catalog would describe it."""
-    return Table(TableName("bench", "informix", "lines"), 100, 0, "", parse_columns(COLUMNS))
+    return Table(TableName("bench", "informix", "lines"), 100, 0, "", parse_columns(columns))
 
 
 def rows_without_end(seed: int = 1) -> Iterator[Row]:
@@ -67,9 +67,15 @@ def rows_without_end(seed: int = 1) -> Iterator[Row]:
         yield row
 
 
-def write(server: EmulatedServer, rows: int, rows_per_transaction: int, at_once: int = 1) -> None:
+def write(
+    server: EmulatedServer,
+    rows: int,
+    rows_per_transaction: int,
+    at_once: int = 1,
+    source: Iterator[Row] | None = None,
+) -> None:
     """Insert rows in transactions of a size, so many of them side by side, row by row."""
-    source = rows_without_end()
+    source = source or rows_without_end()
     for first in range(0, rows, rows_per_transaction * at_once):
         left = min(rows_per_transaction * at_once, rows - first)
         transactions = [server.begin(user_id=1000) for _ in range(-(-left // rows_per_transaction))]
@@ -86,6 +92,12 @@ class CapturedBytes:
     reads: tuple[bytes, ...]
     rows: int
     transactions: int
+    columns: str = COLUMNS
+
+    @property
+    def size_bytes(self) -> int:
+        """How many bytes the server sent."""
+        return sum(map(len, self.reads))
 
     @property
     def records(self) -> int:
@@ -106,9 +118,16 @@ def joined(reads: Sequence[bytes], size_bytes: int) -> list[bytes]:
 @cache
 def captured(rows: int, rows_per_transaction: int, at_once: int = 1) -> CapturedBytes:
     """Write rows into a log and return what a session of that log reads, 256 records at a time."""
-    server = bench_server()
+    return captured_from(rows_without_end(), COLUMNS, rows, rows_per_transaction, at_once)
+
+
+def captured_from(
+    source: Iterator[Row], columns: str, rows: int, rows_per_transaction: int, at_once: int = 1
+) -> CapturedBytes:
+    """Do the same with rows of another table."""
+    server = bench_server(columns)
     start = server.position()
-    write(server, rows, rows_per_transaction, at_once)
+    write(server, rows, rows_per_transaction, at_once, source)
     session = server.open_session(timeout=0, max_recs=RECORDS_PER_READ)
     table = server.table(TABLE)
     session.capture(Capture(table, [column.name for column in table.columns], 0))
@@ -116,7 +135,7 @@ def captured(rows: int, rows_per_transaction: int, at_once: int = 1) -> Captured
     reads = []
     while len(read := session.read(BYTES_PER_READ, _go_on)) != TIMEOUT_RECORD_BYTES:
         reads.append(read)
-    return CapturedBytes(tuple(reads), rows, -(-rows // rows_per_transaction))
+    return CapturedBytes(tuple(reads), rows, -(-rows // rows_per_transaction), columns)
 
 
 def _go_on() -> None:

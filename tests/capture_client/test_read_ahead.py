@@ -38,6 +38,10 @@ def start() -> Iterator[Start]:
         assert reader.stop(5)
 
 
+def joined(reader: ReadAhead, timeout_seconds: float) -> bytes:
+    return b"".join(reader.take(timeout_seconds) or [])
+
+
 def wait_until(condition: Callable[[], bool]) -> None:
     deadline = time.monotonic() + 5
     while not condition():
@@ -60,7 +64,7 @@ def test_bytes_come_in_their_order_and_are_copies(start: Start) -> None:
     transport.on_read = use_the_buffer_again
     reader = start(transport)
     wait_until(transport.closed.is_set)
-    assert reader.take(5) == b"abcdef"
+    assert joined(reader, 5) == b"abcdef"
     with pytest.raises(ConnectionLost):
         reader.take(5)
 
@@ -72,14 +76,14 @@ def test_nothing_in_time_is_none(start: Start) -> None:
     assert reader.take(0.01) is None
     assert reader.take(-1) is None
     gate.set()
-    assert reader.take(5) == b"late"
+    assert joined(reader, 5) == b"late"
 
 
 def test_what_waits_is_handed_on_joined(start: Start) -> None:
     transport = ScriptedTransport(reads=[b"abc", b"", b"def", b"g", ConnectionLost("gone")])
     reader = start(transport)
     wait_until(transport.closed.is_set)
-    assert reader.take(5) == b"abcdefg"
+    assert joined(reader, 5) == b"abcdefg"
     with pytest.raises(ConnectionLost):
         reader.take(5)
 
@@ -99,7 +103,7 @@ def test_no_more_is_joined_than_a_block_may_hold(
     transport = ScriptedTransport(reads=[*map(bytes, reads), ConnectionLost("gone")])
     reader = start(transport)
     wait_until(transport.closed.is_set)
-    assert [len(reader.take(5) or b"") for _ in taken] == taken
+    assert [len(joined(reader, 5)) for _ in taken] == taken
 
 
 COMPANY = [
@@ -117,10 +121,10 @@ def test_only_a_busy_stream_waits_for_more(
     transport = ScriptedTransport(reads=[first, b"d", b"e", ConnectionLost("gone")])
     transport.on_read = lambda: _wait(gates[n - 1]) if (n := reads_of(transport)) else None
     reader = start(transport)
-    assert reader.take(5) == first  # nothing came before it
+    assert joined(reader, 5) == first  # nothing came before it
     gates[0].set()
     taken: list[bytes | None] = []
-    taker = threading.Thread(target=lambda: taken.append(reader.take(5)))
+    taker = threading.Thread(target=lambda: taken.append(joined(reader, 5)))
     taker.start()
     if second == b"d":
         taker.join(5)
@@ -149,7 +153,7 @@ def _wait(gate: threading.Event) -> None:
 
 def test_an_error_of_the_thread_is_raised_where_bytes_are_taken_and_again(start: Start) -> None:
     reader = start(ScriptedTransport(reads=[b"abc", ConnectionLost("the line broke")]))
-    assert reader.take(5) == b"abc"
+    assert joined(reader, 5) == b"abc"
     for _ in range(3):
         with pytest.raises(ConnectionLost, match="the line broke"):
             reader.take(5)
@@ -195,7 +199,7 @@ def test_a_slow_consumer_holds_reading_back(start: Start, chunk: bytes, most: in
     wait_until(lambda: reads_of(transport) >= most)
     time.sleep(0.25)
     assert reads_of(transport) == most
-    taken = len(reader.take(5) or b"") // len(chunk)
+    taken = len(joined(reader, 5)) // len(chunk)
     assert taken == min(most, JOINED_BYTES // len(chunk))
     wait_until(lambda: reads_of(transport) == most + taken)
 
