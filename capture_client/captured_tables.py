@@ -16,11 +16,12 @@ from informix_cdc.capture_client.arrow_arrays import Bits
 from informix_cdc.capture_client.catalog import Table
 from informix_cdc.capture_client.changes import Changes
 from informix_cdc.capture_client.column_types import compile_type
+from informix_cdc.capture_client.columns import Column, parse_columns
 from informix_cdc.capture_client.decode_rules import DecodeRules
 from informix_cdc.capture_client.errors import ProtocolViolation
 from informix_cdc.capture_client.framing import gather
 from informix_cdc.capture_client.positions import show
-from informix_cdc.capture_client.records import ROW_HEADER_BYTES, Kind, TableSchema
+from informix_cdc.capture_client.records import BOUNDS, ROW_HEADER_BYTES, Kind, TableSchema
 from informix_cdc.capture_client.table_decoder import Payloads, TableDecoder
 
 
@@ -34,6 +35,7 @@ class CapturedTables:
     def __init__(self, tables: Sequence[Table], rules: DecodeRules) -> None:
         self.tables = tuple(tables)
         self.schemas = [table_schema(table, rules) for table in tables]
+        self._layouts = [_layout(table.columns, rules) for table in tables]
         self._rules = rules
         self._decoders: dict[int, TableDecoder] = {}
 
@@ -49,7 +51,8 @@ class CapturedTables:
         known = 0 <= announced.table_id < len(self.tables)
         name = str(self.tables[announced.table_id].name) if known else f"number {announced.table_id}"
         decoder = TableDecoder(announced.columns, name, self._rules)
-        if not known or not _same_columns(decoder.schema, self.schemas[announced.table_id]):
+        layout = _layout(parse_columns(announced.columns), self._rules)
+        if not known or layout != self._layouts[announced.table_id]:
             raise ProtocolViolation(
                 f"the server announces table {name} with other columns than its catalog:"
                 f" {announced.columns[:500]!r}.",
@@ -76,6 +79,7 @@ class CapturedTables:
             ProtocolViolation: names the first of them.
         """
         foreign = (changes.table_ids < 0) | (changes.table_ids >= len(self.tables))
+        foreign &= ~BOUNDS[changes.kinds]
         if foreign.any():
             row = int(np.flatnonzero(foreign)[0])
             raise ProtocolViolation(
@@ -138,9 +142,14 @@ def table_schema(table: Table, rules: DecodeRules) -> pa.Schema:
     )
 
 
-def _same_columns(announced: pa.Schema, expected: pa.Schema) -> bool:
-    return sorted((f.name, str(f.type)) for f in announced) == sorted(
-        (f.name, str(f.type)) for f in expected
+def _layout(columns: Sequence[Column], rules: DecodeRules) -> list[tuple[str, str, str]]:
+    """Return names with everything that decides how their bytes are read, in no order.
+
+    The catalog lists columns in table order, the stream those of fixed width first.
+    """
+    kinds = [(column.name, compile_type(column, "?", rules)) for column in columns]
+    return sorted(
+        (name, str(kind.arrow_type), str(getattr(kind, "layout", ""))) for name, kind in kinds
     )
 
 

@@ -2,7 +2,7 @@
 
 Rule: short transactions never become values of their own: their records go in front of the next
 stretch and are sorted together with it. That costs little as long as it is not for ever: every so often
-whatever is carried is let go, and large transactions at once.
+whatever is carried is let go, large transactions at once, and all of them where little else happens.
 """
 
 from __future__ import annotations
@@ -18,6 +18,9 @@ from informix_cdc.capture_client.spans import Spans
 MOST_CARRIES = 64
 MOST_RECORDS = 64
 MOST_BYTES = 4 << 20
+# So many are always worth sorting again; more, only beside so many new ones each.
+_FEW_RECORDS = 1024
+_MOST_PER_NEW_RECORD = 8
 
 _BEGINTX = int(Kind.BEGINTX)
 
@@ -28,11 +31,7 @@ class CarriedRecords:
     def __init__(self) -> None:
         self._block: RecordBlock | None = None
         self._carries = 0
-
-    @property
-    def was_let_go(self) -> bool:
-        """Whether it is one of the times at which everything is let go."""
-        return self._carries == 0
+        self._count = 0  # of records in front of the present stretch
 
     def begins(self) -> dict[int, int]:
         """Return the BEGINTX sequence number of every transaction carried, by its id."""
@@ -50,6 +49,7 @@ class CarriedRecords:
 
     def before(self, block: RecordBlock, first: int, end: int) -> tuple[RecordBlock, int, int]:
         """Return a stretch of a block with the records that were carried in front of it."""
+        self._count = 0 if self._block is None else len(self._block)
         if self._block is None:
             return block, first, end
         stretch = block if end - first == len(block) else block.only(np.arange(first, end))
@@ -72,7 +72,9 @@ class CarriedRecords:
         if self._carries and len(chosen):
             firsts = spans.firsts[chosen]
             places = np.sort(spans.order[ragged_places(firsts, spans.ends[chosen] - firsts)])
-            if block.bytes_of(places) < MOST_BYTES:
+            new = len(spans.order) - self._count
+            is_worth_it = len(places) <= max(_FEW_RECORDS, _MOST_PER_NEW_RECORD * new)
+            if is_worth_it and block.bytes_of(places) < MOST_BYTES:
                 self._block = block.only(places)
                 return is_carried
         return np.zeros(len(is_carried), bool)

@@ -20,7 +20,7 @@ from informix_cdc.capture_client.committed import Transactions
 from informix_cdc.capture_client.decode_rules import DecodeRules
 from informix_cdc.capture_client.delivery import Delivery
 from informix_cdc.capture_client.envelope_shape import EnvelopeShape
-from informix_cdc.capture_client.errors import DataLoss
+from informix_cdc.capture_client.errors import DataLoss, InformixCdcError
 from informix_cdc.capture_client.positions import show
 from informix_cdc.capture_client.raw_shape import RawShape
 from informix_cdc.capture_client.records import Kind, TableSchema
@@ -98,16 +98,34 @@ class ChangeEncoder:
         if not transactions:
             return
         self._shape.begin()
-        numbering = Numbering()
-        for changes in lined_up(transactions):
-            if not self._shape.with_bounds:
-                changes = self._judged(changes, numbering)
-            if len(changes):
-                yield self._shape.encode(changes)
+        numbering, counted = Numbering(), self.ignored_truncates
+        try:
+            for changes in lined_up(transactions):
+                self._tables.require_known(changes)
+                judged = changes if self._shape.with_bounds else self._judged(changes, numbering)
+                if len(judged):
+                    yield self._shape.encode(judged)
+        except InformixCdcError:
+            self.ignored_truncates = counted  # whoever asks again for a part counts again
+            raise
+
+    def sound_part(self, transactions: Sequence[Transactions]) -> list[Transactions]:
+        """Return the transactions before the first that cannot be encoded."""
+        sound: list[Transactions] = []
+        for one in [one for batch in transactions for one in batch.each()]:
+            counted = self.ignored_truncates
+            try:
+                for _ in self.encode([one]):
+                    pass
+            except InformixCdcError:
+                break
+            finally:
+                self.ignored_truncates = counted
+            sound.append(one)
+        return sound
 
     def _judged(self, changes: Changes, numbering: Numbering) -> Changes:
         """Return the changes that are to be delivered, with their places among these."""
-        self._tables.require_known(changes)
         changes = self._without_truncates(changes)
         if not len(changes):
             return changes

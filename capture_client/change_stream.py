@@ -73,13 +73,13 @@ class ChangeStream:
         assert begun is not None  # bytes come from the session that `_open` has returned
         if (raw := self._cutter.feed(*chunks)) is None:
             return
-        block, failure = _sound_part(in_our_numbers(raw, begun.session.record_kinds))
+        block, failure = _sound_part(raw, begun.session.record_kinds)
         for event in begun.assembler.feed(block) if block else ():
             if isinstance(event, ServerError):
                 raise begun.session.codes.error("capture", event.error_code)
             yield event
-        if failure is not None:
-            raise failure
+        if (broken := failure or self._cutter.failure) is not None:
+            raise broken
 
     def stop(self, timeout_seconds: float) -> bool:
         """Close the session; tell whether the server was told in time."""
@@ -90,12 +90,14 @@ class ChangeStream:
         return self._begun.session
 
 
-def _sound_part(raw: RawRecords) -> tuple[RecordBlock | None, ProtocolViolation | None]:
+def _sound_part(
+    raw: RawRecords, kinds: Mapping[int, Kind]
+) -> tuple[RecordBlock | None, ProtocolViolation | None]:
     """Parse records up to the first that makes no sense; return what is wrong with that one."""
     failure = None
     while True:
         try:
-            return parse_block(raw), failure
+            return parse_block(in_our_numbers(raw, kinds)), failure
         except ProtocolViolation as reason:
             failure, sound = reason, reason.facts.get("record")
             if not isinstance(sound, int) or sound == 0:
@@ -116,6 +118,12 @@ def in_our_numbers(raw: RawRecords, kinds: Mapping[int, Kind]) -> RawRecords:
         table[number] = kind
     ours = table[np.minimum(raw.kinds, len(table) - 1)]
     if (ours < 0).any():
-        unknown = int(raw.kinds[int(np.flatnonzero(ours < 0)[0])])
-        raise ProtocolViolation(f"record number {unknown} is not in the server's syscdcrectypes.")
+        first = int(np.flatnonzero(ours < 0)[0])
+        place = raw.origin + int(raw.starts[first])
+        raise ProtocolViolation(
+            f"record number {int(raw.kinds[first])} at stream byte {place} is not in the server's"
+            " syscdcrectypes.",
+            "The stream is corrupt, or the server speaks a newer protocol.",
+            record=first,
+        )
     return replace(raw, kinds=ours)

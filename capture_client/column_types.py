@@ -204,7 +204,17 @@ def _qualified(rules: DecodeRules, kind: str, *parts: str) -> FixedType:
 
 
 def _plain(made: ColumnType) -> Make:
-    return lambda rules: made
+    def make(rules: DecodeRules, *arguments: int) -> ColumnType:
+        if arguments:
+            raise ValueError("it takes no number in parentheses")
+        return made
+
+    return make
+
+
+def _started(made: ColumnType) -> Make:
+    """A type whose number in parentheses, a first value or a precision, changes no byte of it."""
+    return lambda rules, ignored=0: made
 
 
 def _variable(decode: Callable[..., pa.Array], null: bytes, most: int) -> Make:
@@ -228,15 +238,15 @@ _TYPES: dict[str, Make] = {
     "smallint": _plain(_integer(">i2", pa.int16())),
     "integer": _plain(_INT32),
     "int": _plain(_INT32),
-    "serial": _plain(_INT32),
+    "serial": _started(_INT32),
     "bigint": _plain(_INT64),
-    "bigserial": _plain(_INT64),
+    "bigserial": _started(_INT64),
     "int8": _plain(_SIGNED_INT8),
-    "serial8": _plain(_SIGNED_INT8),
+    "serial8": _started(_SIGNED_INT8),
     "smallfloat": _plain(_FLOAT),
     "real": _plain(_FLOAT),
-    "float": _plain(_DOUBLE),
-    "double precision": _plain(_DOUBLE),
+    "float": _started(_DOUBLE),
+    "double precision": _started(_DOUBLE),
     "decimal": _decimal,
     "dec": _decimal,
     "numeric": _decimal,
@@ -270,8 +280,10 @@ def compile_type(column: Column, table: str, rules: DecodeRules) -> ColumnType:
         if (found := _TYPE.fullmatch(column.type_text)) and found[1] in _TYPES:
             arguments = tuple(int(part) for part in found.groups()[1:] if part is not None)
             return _TYPES[found[1]](rules, *arguments)
-    except (ValueError, TypeError) as reason:  # a TypeError: more numbers than the type takes
+    except ValueError as reason:
         raise _unsupported(column, table, f": {reason}") from None
+    except TypeError:
+        raise _unsupported(column, table, ": these are more numbers than it takes") from None
     raise _unsupported(column, table, "")
 
 

@@ -6,10 +6,9 @@ stay undecoded. Taking a transaction out as a value of its own is for errors and
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
-
-import numpy as np
 
 from informix_cdc.capture_client.framing import Integers
 from informix_cdc.capture_client.open_transactions import Rows
@@ -64,13 +63,10 @@ class Transactions:
 
     def each(self) -> list[Transactions]:
         """Return every transaction as a value of its own."""
-        ends = np.cumsum(self.record_counts).tolist()
-        return [
-            self._only(number, first, end)
-            for number, (first, end) in enumerate(zip([0, *ends], ends, strict=False))
-        ]
+        counts = self.record_counts.tolist()
+        return [self._only(n, rows) for n, rows in enumerate(_shared_out(self.rows, counts))]
 
-    def _only(self, number: int, first: int, end: int) -> Transactions:
+    def _only(self, number: int, rows: list[Rows]) -> Transactions:
         one = slice(number, number + 1)
         return Transactions(
             self.transaction_ids[one],
@@ -82,19 +78,23 @@ class Transactions:
             self.restarts[one],
             self.unseen,
             self.record_counts[one],
-            tuple(stretch(self.rows, first, end)),
+            tuple(rows),
         )
 
 
-def stretch(rows: tuple[Rows, ...], first: int, end: int) -> list[Rows]:
-    """Return records `first` to `end` (exclusive), counted over all of `rows`."""
-    found, at = [], 0
-    for piece in rows:
-        begin, stop = max(first - at, 0), min(end - at, len(piece))
-        if begin < stop:
-            found.append(Rows(piece.block, piece.places[begin:stop]))
-        at += len(piece)
-    return found
+def _shared_out(rows: Sequence[Rows], counts: Sequence[int]) -> Iterator[list[Rows]]:
+    """Yield so many records of `rows` at a time, in their order."""
+    pieces = iter(rows)
+    piece, at = next(pieces, None), 0
+    for count in counts:
+        found: list[Rows] = []
+        while count and piece is not None:
+            taken = Rows(piece.block, piece.places[at : at + count])
+            found.append(taken)
+            count, at = count - len(taken), at + len(taken)
+            if at == len(piece):
+                piece, at = next(pieces, None), 0
+        yield found
 
 
 Event = Transactions | Passed | TableSchema | ServerError

@@ -132,17 +132,15 @@ class EnvelopeShape:
     def _source(self, events: Changes, times: Integers) -> pa.StructArray:
         of, which = events.of, events.transactions
         nothing = np.zeros(len(events), np.int64)
-        connector, name, snapshot = (
-            constant.of(nothing).dictionary_decode() for constant in self._constants
-        )
+        connector, name, snapshot = (constant.plain(nothing) for constant in self._constants)
         children = [
             connector,
             name,
             _integers(times),
             snapshot,
-            self._database.of(events.table_ids).dictionary_decode(),
-            self._owners.of(events.table_ids).dictionary_decode(),
-            self._names.of(events.table_ids).dictionary_decode(),
+            self._database.plain(events.table_ids),
+            self._owners.plain(events.table_ids),
+            self._names.plain(events.table_ids),
             _texts(events.sequence_numbers),
             pick(_texts(of.commit_sequence_numbers), which),
             pick(_texts(of.begin_sequence_numbers), which),

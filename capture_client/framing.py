@@ -78,15 +78,20 @@ class RecordCutter:
         self._pending = bytearray()
         self._needed = COMMON_HEADER_BYTES
         self._origin = 0
+        self.failure: ProtocolViolation | None = None
         self._mean_bytes = 0.0  # of the records of the chunk before
 
     def feed(self, *chunks: bytes | memoryview) -> RawRecords | None:
         """Take the next chunks; return the records that are now whole, or None.
 
+        A header that makes no sense is refused at once, not when the bytes that it promises have
+        come; but what is whole before it is returned first, and `failure` says what is wrong.
+
         Raises:
-            ProtocolViolation: a header states sizes or a packet scheme that cannot be. A header that
-                makes no sense is refused at once, not when the bytes that it promises have come.
+            ProtocolViolation: a header states sizes or a packet scheme that cannot be.
         """
+        if self.failure is not None:
+            raise self.failure
         if len(self._pending) + sum(map(len, chunks)) < self._needed:
             for chunk in chunks:
                 self._pending += chunk
@@ -96,10 +101,14 @@ class RecordCutter:
         starts, end = self._cut_at_once(data, size) or self._cut(data, size)
         self._pending = bytearray(data[end:size])
         origin, self._origin = self._origin, self._origin + end
-        if not len(starts):
-            return None
-        self._mean_bytes = end / len(starts)
-        return _with_headers(data, origin, starts)
+        raw = None
+        if len(starts):
+            self._mean_bytes = end / len(starts)
+            raw, foreign = _with_headers(data, origin, starts)
+            self.failure = foreign or self.failure
+        if raw is None and self.failure is not None:
+            raise self.failure
+        return raw
 
     def _cut_at_once(self, data: bytes, size: int) -> tuple[Integers, int] | None:
         """Do what `_cut` does without looking at each record; None where that is not certain."""
@@ -123,10 +132,12 @@ class RecordCutter:
         while end - at >= least:
             header, payload = unpack(data, at)
             if not least <= header <= most or payload > most_payload:
-                raise _impossible_sizes(header, payload, self._origin + at)
+                self.failure = _impossible_sizes(header, payload, self._origin + at)
+                break
             after = at + header + payload
             if after > end:
-                _require_scheme(_SCHEME.unpack_from(data, at + _SCHEME_PLACE)[0], self._origin + at)
+                scheme = _SCHEME.unpack_from(data, at + _SCHEME_PLACE)[0]
+                self.failure = _foreign_scheme(scheme, self._origin + at)
                 self._needed = after - at
                 break
             found(at)
@@ -171,13 +182,14 @@ def _impossible_sizes(header: int, payload: int, stream_byte: int) -> ProtocolVi
     )
 
 
-def _require_scheme(scheme: int, stream_byte: int) -> None:
-    if scheme != PACKET_SCHEME:
-        raise ProtocolViolation(
-            f"a record at stream byte {stream_byte} has packet scheme {scheme}, not {PACKET_SCHEME}.",
-            "The stream is corrupt, or the server speaks a newer protocol.",
-            stream_byte=stream_byte,
-        )
+def _foreign_scheme(scheme: int, stream_byte: int) -> ProtocolViolation | None:
+    if scheme == PACKET_SCHEME:
+        return None
+    return ProtocolViolation(
+        f"a record at stream byte {stream_byte} has packet scheme {scheme}, not {PACKET_SCHEME}.",
+        "The stream is corrupt, or the server speaks a newer protocol.",
+        stream_byte=stream_byte,
+    )
 
 
 def gather(data: bytes, layout: np.dtype, starts: Integers) -> NDArray[np.void]:
@@ -193,11 +205,16 @@ def gather(data: bytes, layout: np.dtype, starts: Integers) -> NDArray[np.void]:
     return everywhere[starts].view(layout)
 
 
-def _with_headers(data: bytes, origin: int, starts: list[int] | Integers) -> RawRecords:
+def _with_headers(
+    data: bytes, origin: int, starts: list[int] | Integers
+) -> tuple[RawRecords | None, ProtocolViolation | None]:
+    """Return records up to the first with a foreign scheme, and what is wrong with that one."""
     places = np.asarray(starts, np.int64)
     headers = gather(data, _COMMON_HEADER, places)
-    if (foreign := headers["scheme"] != PACKET_SCHEME).any():
-        first = int(np.flatnonzero(foreign)[0])
-        _require_scheme(int(headers["scheme"][first]), origin + int(places[first]))
     wide = {name: headers[name].astype(np.int64) for name in ("header", "payload", "kind")}
-    return RawRecords(data, origin, places, wide["header"], wide["payload"], wide["kind"])
+    raw = RawRecords(data, origin, places, wide["header"], wide["payload"], wide["kind"])
+    if not (foreign := headers["scheme"] != PACKET_SCHEME).any():
+        return raw, None
+    first = int(np.flatnonzero(foreign)[0])
+    failure = _foreign_scheme(int(headers["scheme"][first]), origin + int(places[first]))
+    return (raw.only(first) if first else None), failure

@@ -12,16 +12,14 @@ import numpy as np
 from informix_cdc.capture_client.change_stream import in_our_numbers
 from informix_cdc.capture_client.framing import RecordCutter
 from informix_cdc.capture_client.records import (
+    BOUNDS,
     OF_NO_TRANSACTION,
     Kind,
     RecordBlock,
     ServerError,
-    is_one_of,
     parse_block,
 )
 from informix_cdc.capture_client.session import CaptureSession
-
-_BOUNDS = is_one_of(Kind.BEGINTX, Kind.COMMTX)
 
 
 def transactions_older_than_start(session: CaptureSession, upto: int) -> frozenset[int]:
@@ -60,5 +58,5 @@ class _Search:
         begins = kinds[mine][firsts] == Kind.BEGINTX
         self.older |= set(ids[~begins].tolist()) - self._begun
         self._begun |= set(block.transaction_ids[kinds == Kind.BEGINTX].tolist())
-        passes_end = _BOUNDS[kinds] & (block.sequence_numbers >= self._upto)
+        passes_end = BOUNDS[kinds] & (block.sequence_numbers >= self._upto)
         self.is_done |= bool((passes_end | (kinds == Kind.TIMEOUT)).any())

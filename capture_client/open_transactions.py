@@ -44,6 +44,7 @@ class OpenTransaction:
     rows: list[Rows] = field(default_factory=list)
     ordered: int = 0  # so many of `rows` are known to rise, one after the other
     settled: int = 0  # so many of `rows` have a block of their own
+    is_loose: bool = False  # some of `rows` share a block with those of others
     has_ended: bool = False
 
     @property
@@ -63,7 +64,11 @@ class OpenTransaction:
         begun, undone = 0, 0
         for cut in np.flatnonzero(block.raw.kinds[places] == _DISCARD).tolist():
             self._add(block, places[begun:cut])
-            undone += self._discard(int(block.sequence_numbers[places[cut]]))
+            try:
+                undone += self._discard(int(block.sequence_numbers[places[cut]]))
+            except ProtocolViolation as reason:
+                reason.facts["record"] = int(places[cut])  # its place: what ended before it is sound
+                raise
             begun = cut + 1
         self._add(block, places[begun:])
         return undone
@@ -79,6 +84,7 @@ class OpenTransaction:
 
     def settle(self) -> None:
         """Give the rows that have come since the last time a block of their own."""
+        self.is_loose = False
         loose = self.rows[self.settled :]
         if self.beginning is not None:
             self.beginning = _on_their_own([self.beginning])

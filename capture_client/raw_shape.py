@@ -13,10 +13,9 @@ from informix_cdc.capture_client.arrow_arrays import byte_strings, fixed_width
 from informix_cdc.capture_client.captured_tables import CapturedTables
 from informix_cdc.capture_client.changes import Changes
 from informix_cdc.capture_client.framing import Integers
-from informix_cdc.capture_client.records import Kind, is_one_of
+from informix_cdc.capture_client.records import BOUNDS, Kind
 from informix_cdc.capture_client.stored_form import StoredForm, Texts
 
-_BOUNDS = is_one_of(Kind.BEGINTX, Kind.COMMTX)
 _NO_TABLE = 0
 
 
@@ -50,7 +49,7 @@ class RawShape:
 
     def encode(self, changes: Changes) -> pa.RecordBatch:
         """Return records as rows."""
-        has_table = ~_BOUNDS[changes.kinds]
+        has_table = ~BOUNDS[changes.kinds]
         nothing = np.zeros(len(changes), bool)
         columns = [
             self._kinds.of(self._codes[changes.kinds]),

@@ -145,8 +145,8 @@ def is_one_of(*kinds: Kind) -> NDArray[np.bool_]:
 
 
 OF_NO_TRANSACTION = is_one_of(Kind.TABSCHEMA, Kind.TIMEOUT, Kind.ERROR)
+BOUNDS = is_one_of(Kind.BEGINTX, Kind.COMMTX)
 _IS_ROW = is_one_of(*_ROW_KINDS)
-_HAS_TIME = is_one_of(Kind.BEGINTX, Kind.COMMTX)
 _HAS_SEQUENCE = ~is_one_of(Kind.TABSCHEMA, Kind.ERROR)
 
 # What may follow the common header. `transaction` is read where the kind has one, `table` of rows and
@@ -275,7 +275,7 @@ def parse_block(raw: RawRecords) -> RecordBlock:
     fields = plain.view(_FIELDS)
     sequence = fields["sequence"].astype(np.int64)
     _refuse(raw, _HAS_SEQUENCE[kinds] & (sequence < 0), "has a sequence number beyond 63 bits")
-    timed = np.flatnonzero(_HAS_TIME[kinds])
+    timed = np.flatnonzero(BOUNDS[kinds])
     times = fields["time"][timed].astype(np.int64)
     if (beyond := (times < 0) | (times >= _YEAR_10000)).any():
         _refuse(raw, _marked(timed[beyond], len(kinds)), "has a time that is not before the year 10000")

@@ -114,12 +114,18 @@ def struct_names(tables: Sequence[Table]) -> list[str]:
     names = [
         t.name.table if plain[t.name.table] == 1 else f"{t.name.owner}_{t.name.table}" for t in tables
     ]
-    if twice := sorted(name for name, count in Counter(names).items() if count > 1):
+    if twice := _same_to_spark(names):
         raise BadOption(
-            f"two tables would share the struct column {twice[0]!r}.",
+            f"two tables would share the struct column {twice!r}.",
             "Capture one of them in a query of its own.",
         )
     return names
+
+
+def _same_to_spark(names: Sequence[str]) -> str | None:
+    """Return a name that stands more than once; Spark does not tell upper case from lower."""
+    counts = Counter(name.lower() for name in names)
+    return next((name for name in names if counts[name.lower()] > 1), None)
 
 
 def table_fields(tables: CapturedTables) -> list[pa.Field]:
@@ -133,9 +139,11 @@ def table_fields(tables: CapturedTables) -> list[pa.Field]:
 
 def _data_fields(tables: CapturedTables) -> list[pa.Field]:
     fields = list(tables.schemas[0]) if len(tables) == 1 else table_fields(tables)
-    if taken := sorted({field.name for field in fields} & set(METADATA.names)):
+    if taken := _same_to_spark([*(field.name for field in fields), *METADATA.names]):
         raise BadOption(
-            f"column {taken[0]!r} has the name of a column that every row gets.",
-            "Capture the table together with another one: then each table is a struct of its own.",
+            f"column {taken!r} has the name of another column, or of one that every row gets; Spark"
+            " does not tell upper case from lower.",
+            "Leave it out with option columns, or capture the table together with another one: then"
+            " each table is a struct of its own.",
         )
     return fields

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from informix_cdc.capture_client.arrow_arrays import fixed_width
+from informix_cdc.capture_client.arrow_arrays import fixed_width, pick
 from informix_cdc.capture_client.changes import Changes, TransactionColumns
 
 TRANSACTION = "informix_cdc.transaction"
@@ -75,12 +75,16 @@ class StoredForm:
 
 
 class Texts:
-    """A column of few different texts, as the spool stores it."""
+    """A column of few different texts."""
 
     def __init__(self, texts: Sequence[str | None]) -> None:
         self._texts = pa.array(texts, pa.string())
 
+    def plain(self, numbers: np.ndarray) -> pa.StringArray:
+        """Return the texts of these numbers as delivered."""
+        return pick(self._texts, numbers)
+
     def of(self, numbers: np.ndarray) -> pa.DictionaryArray:
-        """Return the texts of these numbers."""
+        """Return the texts of these numbers as stored."""
         indices = fixed_width(pa.int32(), numbers.astype(np.int32), np.zeros(len(numbers), bool))
         return pa.DictionaryArray.from_arrays(indices, self._texts)

@@ -15,9 +15,11 @@ committed at or below the last delivered commit; above it, its beginning is lost
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
+from typing import cast
 
 import numpy as np
 
@@ -41,6 +43,9 @@ from informix_cdc.capture_client.spans import ENDS, Spans, spans_of
 
 _BOUNDS = is_one_of(Kind.BEGINTX, Kind.COMMTX, Kind.RBTX)
 _SPARE_BEGINS = 1024
+# Rows of open transactions share blocks for so long; then each gets one, so many in a stretch.
+_LOOSE_STRETCHES = 64
+_SETTLED_AT_ONCE = 256
 
 
 @dataclass(slots=True)
@@ -93,7 +98,8 @@ class TransactionAssembler:
         self._waits_for_unseen = True
         self._carried = CarriedRecords()
         self._touched: list[OpenTransaction] = []  # by the stretch that is being taken
-        self._unsettled: set[OpenTransaction] = set()
+        self._stretches = 0
+        self._loose: deque[tuple[int, OpenTransaction]] = deque()  # and when each is to settle
         self._failure: tuple[int, InformixCdcError] | None = None
 
     @property
@@ -156,6 +162,8 @@ class TransactionAssembler:
             yield from self._seek_anchor(ends)
         elif len(ends):
             yield from self._deliver(ends)
+        for open_ in ends.alone.values():
+            open_.rows = []  # handed on; what still names it must not keep its blocks
         if self._failure is not None:
             raise self._failure[1]
         self._let_go_of(block)
@@ -172,7 +180,8 @@ class TransactionAssembler:
         """Tell which spans are neither whole transactions without a past nor carried on."""
         continues = np.zeros(len(spans.firsts), bool)
         if self._open:
-            continues = spans.is_first & np.isin(spans.transaction_ids, list(self._open))
+            known = [key in self._open for key in spans.transaction_ids.tolist()]
+            continues = spans.is_first & np.array(known)
         is_whole = spans.begins & spans.closes & ~spans.has_discard & ~spans.follows_open & ~continues
         return ~is_whole & ~self._carried.keep(block, spans, continues)
 
@@ -183,11 +192,15 @@ class TransactionAssembler:
         kept, self._touched = [open_ for open_ in self._touched if not open_.has_ended], []
         if pieces := [rows for open_ in kept for rows in open_.pieces_in(block)]:
             share_a_block(pieces)
-        self._unsettled.update(kept)
-        if self._carried.was_let_go:
-            for open_ in self._unsettled:
-                open_.settle()
-            self._unsettled.clear()
+        self._stretches += 1
+        for open_ in kept:
+            if not open_.is_loose:
+                open_.is_loose = True
+                self._loose.append((self._stretches + _LOOSE_STRETCHES, open_))
+        for _ in range(_SETTLED_AT_ONCE):
+            if not self._loose or self._loose[0][0] > self._stretches:
+                break
+            self._loose.popleft()[1].settle()
 
     def _take_alone(self, span: int, ends: Ends, number: int | None) -> None:
         """Take one span; `number` is its place in `ends` if it closes its transaction."""
@@ -198,7 +211,7 @@ class TransactionAssembler:
         open_ = self._open.pop(key, None)
         if spans.begins[span]:
             if open_ is not None:  # ids are slots: the former owner is gone and cannot have committed
-                self._end(open_)
+                open_.has_ended, open_.rows = True, []
                 self.counters.abandoned_transactions += 1
                 ends.abandoned.append((int(places[0]), open_.begin.sequence_number))
             self._unseen.discard(key)
@@ -235,12 +248,12 @@ class TransactionAssembler:
         try:
             self.counters.discarded_rows += open_.take(block, rows, has_discard)
         except ProtocolViolation as reason:
-            self._fail(int(rows[0]), reason)
+            self._fail(cast("int", reason.facts["record"]), reason)
 
     def _close(self, ends: Ends, number: int, open_: OpenTransaction | None) -> None:
         ends.close(number, open_)
         if open_ is not None:
-            self._end(open_)
+            open_.has_ended = True
             return
         key, sequence_number = int(ends.transaction_ids[number]), int(ends.sequence_numbers[number])
         is_commit, was_unseen = bool(ends.is_commit[number]), key in self._unseen
@@ -251,10 +264,6 @@ class TransactionAssembler:
         before = ends.sequence_numbers[:number][ends.is_commit[:number]]
         if sequence_number > max(self._position.commit, int(before.max(initial=0))):
             self._fail(int(ends.places[number]), self._beginning_lost(key, sequence_number))
-
-    def _end(self, open_: OpenTransaction) -> None:
-        open_.has_ended = True
-        self._unsettled.discard(open_)
 
     def _fail(self, place: int, reason: InformixCdcError) -> None:
         """Note what is wrong at a place of the block: what ends before it is delivered first."""

@@ -37,4 +37,10 @@ def commits(batch: pa.RecordBatch) -> np.ndarray[tuple[int], np.dtype[np.int64]]
 
 
 def _plain(column: pa.Array) -> pa.Array:
-    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+    if not pa.types.is_dictionary(column.type):
+        return column
+    texts = column.dictionary_decode()
+    if texts.null_count:
+        return texts
+    _, *buffers = texts.buffers()  # Arrow adds a bitmap that says nothing
+    return pa.Array.from_buffers(texts.type, len(texts), [None, *buffers], 0, texts.offset)

@@ -45,16 +45,17 @@ def capture(
     while not stop.is_set():
         try:
             events = stream.next_events(pending.patience_seconds())
+            if events and stream.assembler is not None:
+                pending.begin_at(stream.assembler.anchor)
+            for event in events or ():
+                if isinstance(event, TableSchema):
+                    pending.flush(encoder)  # rows that came before it have the layout before it
+                    encoder.announce(event)
+                else:
+                    pending.add(event)
         except InformixCdcError:
             pending.flush(encoder)  # what is whole does not wait for what is broken
             raise
-        if events and stream.assembler is not None:
-            pending.begin_at(stream.assembler.anchor)
-        for event in events or ():
-            if isinstance(event, TableSchema):
-                encoder.announce(event)
-            else:
-                pending.add(event)
         catches_up = state.catches_up(events)
         if catches_up or pending.is_due(is_idle=events is None):
             pending.flush(encoder)
@@ -125,8 +126,7 @@ class Pending:
         try:
             self._append(transactions, encoder)
         except InformixCdcError:
-            for one in [one for batch in transactions for one in batch.each()]:
-                self._append([one], encoder)  # up to the one that cannot be delivered
+            self._append(encoder.sound_part(transactions), encoder)
             raise
         if self._spool is not None and position != self._spool.mark:
             self._spool.note(position)

@@ -62,6 +62,7 @@ _JSON: dict[type, Callable[[Any], object]] = {
     datetime: datetime.isoformat,
     date: date.isoformat,
     timedelta: _duration,
+    bytes: bytes.hex,  # the handle of a BLOB or CLOB
 }
 
 

@@ -77,6 +77,8 @@ _BETWEEN_COMMAS = re.compile(r'(?:"(?:[^"]|"")*"|[^",])+')
 
 def _names(text: str) -> tuple[str, ...]:
     names = tuple(part.strip() for part in _BETWEEN_COMMAS.findall(text) if part.strip())
+    if text.count('"') % 2:
+        raise ValueError("has a double quote without its other half")
     if not names or len(set(names)) != len(names):
         raise ValueError("must be owner.table, or several of them with commas, each once")
     return names

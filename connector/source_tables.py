@@ -19,6 +19,8 @@ from informix_cdc.capture_client.locales import codec_of
 from informix_cdc.connector.connections import open_catalog
 from informix_cdc.connector.options import SourceOptions
 
+_STORED_FORM = 2  # raise it when segments are written in another form
+
 
 @dataclass(frozen=True, slots=True)
 class SourceTables:
@@ -33,7 +35,7 @@ class SourceTables:
     @property
     def row_digest(self) -> str:
         """A short digest of everything that decides what the same records become."""
-        facts = f"{self.rules} {self.delivery}"
+        facts = f"{_STORED_FORM} {self.rules} {self.delivery}"
         return hashlib.sha256(facts.encode()).hexdigest()[:16]
 
     def encoder(self) -> ChangeEncoder:

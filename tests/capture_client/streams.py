@@ -53,6 +53,8 @@ def raw_blocks(chunks: Iterable[bytes]) -> Iterator[RawRecords]:
     for chunk in chunks:
         if (raw := cutter.feed(chunk)) is not None:
             yield raw
+    if cutter.failure is not None:
+        raise cutter.failure
 
 
 def blocks(chunks: Iterable[bytes]) -> Iterator[RecordBlock]:

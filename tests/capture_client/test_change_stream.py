@@ -15,6 +15,9 @@ from informix_cdc.capture_client.transactions import TransactionAssembler
 
 WHOLE = begin(1, 1, 5, 6) + row(2, 1, b"abc") + commit(3, 1, 7)
 BROKEN = [
+    ("sizes that cannot be", "ffffffff ffffffff 00000042 00000001"),
+    ("another packet scheme", "00000018 00000000 00000041 000000c9 0000000000000001"),
+    ("another packet scheme in a record not yet whole", "00000024 00ffffff 00000041 00000028"),
     ("a kind we do not know", "00000018 00000000 00000042 00000063 0000000000000001"),
     ("a header too short", "0000001b 00000000 00000042 00000003" + "00" * 11),
     ("a number beyond 63 bits", "00000024 00000000 00000042 00000028 80" + "00" * 19),
@@ -45,7 +48,7 @@ def test_what_is_whole_comes_before_the_error(record: str) -> None:
 
 
 def test_the_first_of_several_broken_records_is_the_one_that_is_named() -> None:
-    late_kind, early_time = bytes.fromhex(BROKEN[0][1]), bytes.fromhex(BROKEN[3][1])
+    late_kind, early_time = bytes.fromhex(BROKEN[3][1]), bytes.fromhex(BROKEN[6][1])
     stream = stream_of(WHOLE + early_time + WHOLE + late_kind)
     assert len(stream.next_events(5) or []) == 1
     with pytest.raises(ProtocolViolation, match=f"record 1 at stream byte {len(WHOLE)} "):

@@ -15,7 +15,7 @@ from informix_cdc.capture_client.changes import BATCH_ROWS
 from informix_cdc.capture_client.committed import Transactions
 from informix_cdc.capture_client.decode_rules import DecodeRules
 from informix_cdc.capture_client.delivery import Delivery
-from informix_cdc.capture_client.errors import BadOption, DataLoss
+from informix_cdc.capture_client.errors import BadOption, DataLoss, ProtocolViolation
 from informix_cdc.capture_client.positions import Position
 from informix_cdc.capture_client.records import Kind, TableSchema
 from informix_cdc.capture_client.transactions import TransactionAssembler
@@ -64,8 +64,16 @@ def changed(
     batches = [stored_rows.delivered(batch) for batch in stored]
     for batch in batches:
         batch.validate(full=True)
+        assert [name for name in batch.schema.names if has_idle_bitmap(batch.column(name))] == []
         assert batch.schema == made.schema
     return [change for batch in batches for change in batch.to_pylist()]
+
+
+def has_idle_bitmap(column: pa.Array) -> bool:
+    """Tell whether there is a validity bitmap, here or further in, where nothing is NULL."""
+    children = column.flatten() if pa.types.is_struct(column.type) else []
+    is_idle = column.buffers()[0] is not None and not column.null_count
+    return is_idle or (not column.null_count and any(map(has_idle_bitmap, children)))
 
 
 # beforeImage
@@ -223,6 +231,12 @@ def test_raw_rows_show_no_undone_record_however_the_bytes_come(chunk: int) -> No
     assert [c["header"] + c["payload"] for c in found] == [*first, *second]
 
 
+@pytest.mark.parametrize("table", [-5, -1, 1, 7])
+def test_a_record_of_a_table_not_asked_for_is_refused_in_the_raw_shape_too(table: int) -> None:
+    with pytest.raises(ProtocolViolation, match=f"belongs to table number {table}"):
+        changed(RAW, row(2, 1, b"x", Kind.INSERT, table), commit(9, 1, DONE))
+
+
 # schemas
 
 
@@ -253,6 +267,12 @@ def test_struct_columns_that_would_still_have_one_name_are_refused() -> None:
     ]
     with pytest.raises(BadOption, match="ann_t"):
         delivered_schema(tables, DecodeRules())
+
+
+def test_columns_that_differ_only_in_case_are_refused_because_spark_cannot_tell_them() -> None:
+    for columns in ('"_TABLE" integer', '"Id" integer, id integer'):
+        with pytest.raises(BadOption, match="upper case from lower"):
+            delivered_schema([make_table("t", columns)], DecodeRules())
 
 
 def test_times_are_those_of_the_commit_in_utc() -> None:

@@ -13,6 +13,7 @@ from capture_client.streams import (
     error,
     feed,
     feed_chunks,
+    one_by_one,
     rollback,
     row,
     rows_of,
@@ -131,6 +132,16 @@ def test_a_discard_among_falling_numbers_is_refused(chunked: bool) -> None:
     records = [b(1), row(3, 1), row(2, 1), discard(3, 1)]
     with pytest.raises(ProtocolViolation, match=r"transaction 1 fall near 0:0x"):
         feed_chunks(resumed(), records if chunked else [b"".join(records)])
+
+
+def test_what_ended_before_a_discard_among_falling_numbers_is_delivered_first() -> None:
+    whole = [b(12, 2), row(13, 2), c(14, 2)]
+    records = [b(10), row(11), *whole, row(9), discard(8, 1), c(20)]
+    (block,) = blocks([b"".join(records)])
+    found = resumed().feed(block)
+    assert delivered(list(one_by_one([next(found)]))) == [[13]]
+    with pytest.raises(ProtocolViolation, match="fall"):
+        next(found)
 
 
 def test_falling_numbers_after_a_discard_are_refused_by_the_next() -> None:
@@ -365,6 +376,18 @@ def test_what_a_discard_leaves_of_a_block_is_small() -> None:
     (event,) = feed(assembler, c(99))
     assert isinstance(event, Transactions)
     assert event.rows[0].block.raw.size_bytes == len(row(2))
+
+
+def test_a_transaction_that_stays_open_keeps_little_more_than_its_rows() -> None:
+    assembler = resumed()
+    feed(assembler, b(1, 7))
+    for n in range(10, 20_010, 10):
+        others = [b(n, 1), row(n + 1, 1, bytes(300)), row(n + 2, 7), c(n + 3, 1)]
+        feed(assembler, *others)
+    kept = {id(rows.block): rows.block for rows in assembler._open[7].rows}
+    assert sum(block.raw.size_bytes for block in kept.values()) < 1.2 * 2000 * len(row(2, 7))
+    (rows,) = delivered(feed(assembler, c(90_000, 7)))
+    assert rows == list(range(12, 20_012, 10))
 
 
 def test_many_open_transactions_cost_little_per_commit() -> None:

@@ -162,6 +162,7 @@ def test_a_truncate_is_shown_and_ends_nothing(prices: ListeningServer) -> None:
         (timedelta(microseconds=-1500000), "-0 00:00:01.5"),
         (True, True),
         (None, None),
+        (b"\0\xff", "00ff"),
     ],
 )
 def test_json_writes_values_that_every_reader_can_take_back(value: object, written: object) -> None:

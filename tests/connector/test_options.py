@@ -69,6 +69,8 @@ REFUSED = [
     ("a table without owner", {"table": "orders"}, "owner.table"),
     ("a table twice", {"table": "a.b,a.b"}, "each once"),
     ("no table", {"table": " , "}, "owner.table"),
+    ("half of a pair of quotes", {"table": 'informix.orders"'}, "double quote"),
+    ("the other half", {"table": '"informix.orders'}, "double quote"),
     ("a table of another database", {"table": "shops:informix.orders"}, "not in database 'stores'"),
     ("a position that is none", {"startingPosition": "yesterday"}, "option 'startingPosition' must be"),
     ("a digit that is no number", {"port": "\u00b2"}, "option 'port' must be"),

@@ -1,0 +1,110 @@
+"""The capture loop alone: what is whole reaches the spool, whatever comes after it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from threading import Event
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from capture_client.streams import begin, blocks, commit, row
+from capture_client.tables import make_table
+from informix_cdc.capture_client.change_batches import ChangeEncoder
+from informix_cdc.capture_client.decode_rules import DecodeRules
+from informix_cdc.capture_client.delivery import Delivery
+from informix_cdc.capture_client.errors import InformixCdcError, ProtocolViolation
+from informix_cdc.capture_client.positions import Position
+from informix_cdc.capture_client.records import TableSchema
+from informix_cdc.capture_client.transactions import TransactionAssembler
+from informix_cdc.checkpoints.stored_rows import delivered
+from informix_cdc.connector.capture_loop import Pending, capture
+from informix_cdc.connector.capture_state import CaptureState
+
+COLUMNS = "a integer, b integer"
+ANNOUNCED = TableSchema(0, 8, 2, 0, COLUMNS)
+
+
+def transaction(sequence: int, a: int, b: int, table: int = 0) -> list[Any]:
+    records = [
+        begin(sequence, 1, 5, 6),
+        row(sequence + 1, 1, a.to_bytes(4) + b.to_bytes(4), table=table),
+        commit(sequence + 2, 1, 7),
+    ]
+    assembler = TransactionAssembler(Position(0, 0))
+    return [event for block in blocks([b"".join(records)]) for event in assembler.feed(block)]
+
+
+class Spool:
+    """Keeps what it is given in memory."""
+
+    segment_count = 0
+    mark = Position(0, 0)
+
+    def __init__(self) -> None:
+        self.segments: list[list[dict[str, Any]]] = []
+
+    def append(self, _schema: pa.Schema, batches: Iterable[pa.RecordBatch], _: Position) -> None:
+        rows = [change for batch in batches for change in delivered(batch).to_pylist()]
+        self.segments.append(rows)
+
+    def note(self, position: Position) -> None:
+        self.mark = position
+
+    @property
+    def rows(self) -> list[tuple[int, int]]:
+        return [(change["a"], change["b"]) for rows in self.segments for change in rows]
+
+
+class Stream:
+    """Hands prepared events over, then stops the loop."""
+
+    assembler = None
+
+    def __init__(self, stop: Event, *answers: list[Any]) -> None:
+        self._stop = stop
+        self._answers = list(answers)
+
+    def next_events(self, _timeout_seconds: float) -> list[Any] | None:
+        if self._answers:
+            return self._answers.pop(0)
+        self._stop.set()
+        return None
+
+
+def captured(*answers: list[Any], delivery: Delivery | None = None) -> tuple[Spool, Exception | None]:
+    """Run the loop over answers; return the spool, and the error that ended it."""
+    stop, spool = Event(), Spool()
+    encoder = ChangeEncoder([make_table("t", COLUMNS)], DecodeRules(), delivery or Delivery())
+    stream: Any = Stream(stop, *answers)
+    kept: Any = spool
+    try:
+        capture(stream, encoder, Pending(kept, lambda _: kept), CaptureState(), stop)
+    except InformixCdcError as reason:
+        return spool, reason
+    return spool, None
+
+
+def test_rows_are_read_by_the_layout_that_was_announced_before_them() -> None:
+    other_order = TableSchema(0, 8, 2, 0, "b integer, a integer")
+    events = [ANNOUNCED, *transaction(1, 1, 2), other_order, *transaction(10, 4, 3)]
+    spool, failure = captured(events)
+    assert failure is None
+    assert spool.rows == [(1, 2), (3, 4)]
+
+
+def test_what_came_before_a_refused_announcement_is_kept() -> None:
+    altered = TableSchema(0, 12, 3, 0, "a integer, b integer, c integer")
+    spool, failure = captured([ANNOUNCED, *transaction(1, 1, 2), altered, *transaction(10, 3, 4)])
+    assert isinstance(failure, ProtocolViolation)
+    assert spool.rows == [(1, 2)]
+
+
+@pytest.mark.parametrize("shape", ["rows", "envelope", "raw"])
+def test_transactions_before_one_that_cannot_be_encoded_are_kept_in_one_segment(shape: Any) -> None:
+    good = [event for n in range(1, 40, 10) for event in transaction(n, n, n)]
+    bad = transaction(50, 1, 1, table=9)
+    spool, failure = captured([ANNOUNCED, *good, *bad], delivery=Delivery(shape=shape))
+    assert isinstance(failure, ProtocolViolation)
+    assert [len(rows) for rows in spool.segments if rows] == [4]
