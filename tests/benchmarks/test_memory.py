@@ -17,6 +17,7 @@ def test_memory_stays_flat_over_ten_million_rows(report: Report) -> None:
     output = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
     told = [json.loads(line) for line in output.splitlines()]
     assert [line["rows"] for line in told] == list(MILESTONES)
+    assert told[-1]["rss"] < 1.2 * told[0]["rss"]
     sizes = ", ".join(f"{line['rows'] // 10**6} M: {line['rss']:.0f} MiB" for line in told)
     beside = f"peak {told[-1]['peak']:.0f} MiB, {TOTAL / told[-1]['seconds'] / 1000:.0f} k/s"
     report.add("memory", "transactions of 10 rows, RSS after", sizes, beside)
