@@ -147,7 +147,7 @@ def _without_half_update(group: list[Rows]) -> tuple[list[Rows], list[Rows]]:
 def _line_up(group: list[Rows], first: int, ends: Integers, of: TransactionColumns) -> Changes:
     """Line up records that follow the first `first` ones; `ends` is where each transaction ends."""
     blocks = list({id(rows.block): rows.block for rows in group}.values())
-    counts = np.array([len(block.is_row) for block in blocks])
+    counts = np.array([len(block) for block in blocks])
     bases = dict(zip(map(id, blocks), (np.cumsum(counts) - counts).tolist(), strict=True))
     places = np.concatenate([rows.places + bases[id(rows.block)] for rows in group])
     end = first + len(places)
@@ -155,25 +155,34 @@ def _line_up(group: list[Rows], first: int, ends: Integers, of: TransactionColum
     bounds = np.minimum(ends[begun : done + 1], end)
     which = np.repeat(np.arange(len(bounds)), np.diff(bounds, prepend=first))
     before = (ends - of.record_counts)[begun : done + 1]
-
-    def column(pick: Callable[[RecordBlock], Integers]) -> Integers:
-        picked: Integers = np.concatenate([pick(block) for block in blocks])[places]
-        return picked
-
-    sizes = np.array([len(block.raw.data) for block in blocks])
-    offsets = np.repeat(np.cumsum(sizes) - sizes, counts)
+    starts, headers, payloads, kinds, numbers, tables = _header_columns(blocks, counts, places)
     return Changes(
         blocks[0].raw.data if len(blocks) == 1 else b"".join([block.raw.data for block in blocks]),
-        (np.concatenate([block.raw.starts for block in blocks]) + offsets)[places],
-        column(lambda block: block.raw.header_sizes),
-        column(lambda block: block.raw.payload_sizes),
-        column(lambda block: block.raw.kinds),
-        column(lambda block: block.sequence_numbers),
-        column(lambda block: block.table_ids),
+        starts,
+        headers,
+        payloads,
+        kinds,
+        numbers,
+        tables,
         which,
         np.arange(first, end) - before[which],
         of.between(begun, done + 1),
     )
+
+
+def _header_columns(blocks: list[RecordBlock], counts: Integers, places: Integers) -> list[Integers]:
+    """Return the first columns of `Changes`, `starts` to `table_ids`; places run over all blocks."""
+    sizes = np.array([len(block.raw.data) for block in blocks])
+    offsets = np.repeat(np.cumsum(sizes) - sizes, counts)
+    columns = (
+        np.concatenate([block.raw.starts for block in blocks]) + offsets,
+        np.concatenate([block.raw.header_sizes for block in blocks]),
+        np.concatenate([block.raw.payload_sizes for block in blocks]),
+        np.concatenate([block.raw.kinds for block in blocks]),
+        np.concatenate([block.sequence_numbers for block in blocks]),
+        np.concatenate([block.table_ids for block in blocks]),
+    )
+    return [column[places] for column in columns]
 
 
 class Numbering:

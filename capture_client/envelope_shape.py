@@ -45,6 +45,12 @@ _SOURCE = pa.struct(
 _TRANSACTION = pa.struct(
     [("id", pa.string()), ("total_order", pa.int64()), ("data_collection_order", pa.int64())]
 )
+_ABOUT_THE_CHANGE = [
+    ("source", _SOURCE),
+    ("op", pa.string()),
+    ("ts_ms", pa.int64()),
+    ("transaction", _TRANSACTION),
+]
 
 _BEFORE_IMAGES = is_one_of(Kind.DELETE, Kind.UPDBEF)
 _AFTER_IMAGES = is_one_of(Kind.INSERT, Kind.UPDAFT)
@@ -59,20 +65,10 @@ class EnvelopeShape:
     def __init__(self, tables: CapturedTables, server: str, before_image: bool) -> None:
         self._tables = tables
         self._before_image = before_image
-        if len(tables) == 1:
-            self._row = pa.struct(list(tables.schemas[0]))
-        else:
-            self._row = pa.struct(table_fields(tables))
-        self.schema = pa.schema(
-            [
-                ("before", self._row),
-                ("after", self._row),
-                ("source", _SOURCE),
-                ("op", pa.string()),
-                ("ts_ms", pa.int64()),
-                ("transaction", _TRANSACTION),
-            ]
-        )
+        fields = list(tables.schemas[0]) if len(tables) == 1 else table_fields(tables)
+        self._row = pa.struct(fields)
+        images = [("before", self._row), ("after", self._row)]
+        self.schema = pa.schema([*images, *_ABOUT_THE_CHANGE])
         self._form = StoredForm(self.schema, texts=("op",))
         self.stored_schema = self._form.schema
         names = [table.name for table in tables.tables]

@@ -36,6 +36,8 @@ from informix_cdc.capture_client.records import (
     Begin,
     Kind,
     RecordBlock,
+    ServerError,
+    TableSchema,
     Timeout,
     is_one_of,
 )
@@ -149,9 +151,11 @@ class TransactionAssembler:
 
     def _take_lone(self, block: RecordBlock, place: int) -> Iterator[Event]:
         record = block.control(place)
-        if not isinstance(record, Timeout):
-            yield record  # type: ignore[misc]  # TABSCHEMA or ERROR
-        elif (passed := self._timeout(record.sequence_number)) is not None:
+        if isinstance(record, TableSchema | ServerError):
+            yield record
+            return
+        assert isinstance(record, Timeout)  # no other kind is of no transaction
+        if (passed := self._timeout(record.sequence_number)) is not None:
             yield passed
 
     def _take(self, block: RecordBlock, first: int, end: int) -> Iterator[Event]:
