@@ -33,6 +33,10 @@ class CarriedRecords:
         self._carries = 0
         self._count = 0  # of records in front of the present stretch
 
+    def __len__(self) -> int:
+        """Return how many transactions are carried."""
+        return 0 if self._block is None else int((self._block.raw.kinds == _BEGINTX).sum())
+
     def begins(self) -> dict[int, int]:
         """Return the BEGINTX sequence number of every transaction carried, by its id."""
         if (block := self._block) is None:

@@ -107,7 +107,7 @@ class TransactionAssembler:
     @property
     def open_count(self) -> int:
         """How many transactions are open now."""
-        return len(self.open_transactions)
+        return len(self._open) + len(self._carried)
 
     @property
     def open_transactions(self) -> dict[int, int]:

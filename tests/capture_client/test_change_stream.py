@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import pytest
 
 from capture_client.scripted_transport import ScriptedTransport
 from capture_client.streams import begin, commit, row, rows_of, timeout
-from informix_cdc.capture_client.change_stream import Begun, ChangeStream
+from informix_cdc.capture_client.change_stream import Begun, ChangeStream, in_our_numbers
 from informix_cdc.capture_client.committed import Transactions
 from informix_cdc.capture_client.errors import ProtocolViolation
+from informix_cdc.capture_client.framing import RecordCutter
 from informix_cdc.capture_client.positions import Position
+from informix_cdc.capture_client.records import Kind
 from informix_cdc.capture_client.session import CaptureSession, SessionSettings
 from informix_cdc.capture_client.transactions import TransactionAssembler
 
@@ -54,3 +58,12 @@ def test_the_first_of_several_broken_records_is_the_one_that_is_named() -> None:
     with pytest.raises(ProtocolViolation, match=f"record 1 at stream byte {len(WHOLE)} "):
         stream.next_events(5)
     assert stream.stop(5)
+
+
+def test_a_number_that_the_server_does_not_list_is_named_with_its_place_in_the_block() -> None:
+    renumbered = {**{int(kind): kind for kind in Kind}, 500: Kind.TIMEOUT}
+    raw = RecordCutter().feed(WHOLE + row(9, 1, b"x", cast("Kind", 99)) + WHOLE)
+    assert raw is not None
+    with pytest.raises(ProtocolViolation, match="record number 99 at stream byte") as caught:
+        in_our_numbers(raw, renumbered)
+    assert caught.value.facts["record"] == 3

@@ -82,6 +82,7 @@ def test_whether_open_transactions_are_carried_or_kept_alone_makes_no_difference
         assembler, model = TransactionAssembler(Position(0, 0)), Model(entries)
         assert_agree(observe(assembler, entries, cuts), model.observed())
         assert assembler.counters == model.counters
+        assert assembler.open_count == len(assembler.open_transactions)
 
 
 @THOROUGH
