@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 
 from informix_cdc.capture_client.committed import Event
 from informix_cdc.capture_client.errors import InformixCdcError, ProtocolViolation
+from informix_cdc.capture_client.failpoints import failpoint
 from informix_cdc.capture_client.framing import RawRecords, RecordCutter
 from informix_cdc.capture_client.read_ahead import ReadAhead
 from informix_cdc.capture_client.records import Kind, RecordBlock, ServerError, parse_block
@@ -27,20 +29,39 @@ class Begun:
     assembler: TransactionAssembler
 
 
+class Reader(Protocol):
+    """Hands over the bytes of a session; `ReadAhead` does so from a thread of its own."""
+
+    def take(self, timeout_seconds: float) -> list[bytes] | None:
+        """Return what has been read; None when no bytes came in time."""
+
+    def stop(self, timeout_seconds: float) -> bool:
+        """Close the session; tell whether that happened in time."""
+
+
+MakeReader = Callable[[Callable[[], CaptureSession], Callable[[], None]], Reader]
+
+
 class ChangeStream:
     """Yields the events of one session.
 
     Args:
         begin: connects, opens and activates a session; runs in the reading thread.
         close_connection: closes what `begin` connected; runs last in that thread.
+        read: makes the reader of these two.
     """
 
-    def __init__(self, begin: Callable[[], Begun], close_connection: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        begin: Callable[[], Begun],
+        close_connection: Callable[[], None],
+        read: MakeReader = ReadAhead,
+    ) -> None:
         self._begun: Begun | None = None
         self._begin = begin
         self._cutter = RecordCutter()
         self._failure: InformixCdcError | None = None
-        self._reader = ReadAhead(self._open, close_connection)
+        self._reader = read(self._open, close_connection)
 
     @property
     def assembler(self) -> TransactionAssembler | None:
@@ -74,6 +95,7 @@ class ChangeStream:
         if (raw := self._cutter.feed(*chunks)) is None:
             return
         block, failure = _sound_part(raw, begun.session.record_kinds)
+        failpoint("capture.in_assembly")
         for event in begun.assembler.feed(block) if block else ():
             if isinstance(event, ServerError):
                 raise begun.session.codes.error("capture", event.error_code)

@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Callable
 
 from informix_cdc.capture_client.errors import InformixCdcError
+from informix_cdc.capture_client.failpoints import failpoint
 from informix_cdc.capture_client.session import CaptureSession
 
 # A block this large costs little beside its records; a larger one only comes later.
@@ -122,7 +123,9 @@ class ReadAhead:
         self.session = session = self._open_session()
         with contextlib.closing(session):
             while self._has_room():
-                self._hand_over(bytes(session.read()))  # a copy: the buffer is used again
+                chunk = bytes(session.read())  # a copy: the buffer is used again
+                failpoint("capture.after_lo_read")
+                self._hand_over(chunk)
 
     def _has_room(self) -> bool:
         """Wait until what was read has been taken; return False when it is time to stop."""

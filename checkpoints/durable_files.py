@@ -10,7 +10,7 @@ import zlib
 from pathlib import Path
 from typing import BinaryIO
 
-from informix_cdc.checkpoints.failpoints import failpoint
+from informix_cdc.capture_client.failpoints import failpoint
 
 
 def replace_file(path: Path, content: bytes, *, durable: bool) -> None:
@@ -22,6 +22,7 @@ def replace_file(path: Path, content: bytes, *, durable: bool) -> None:
             sync(file)
     failpoint("replace_file.before_rename")
     draft.replace(path)  # the commit point: before this line the old content stands
+    failpoint("replace_file.after_rename")
     if durable:
         sync_folder(path.parent)
 

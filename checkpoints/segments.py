@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from informix_cdc.capture_client.errors import DataLoss
+from informix_cdc.capture_client.failpoints import failpoint
 from informix_cdc.capture_client.positions import Position
 from informix_cdc.checkpoints.durable_files import ChecksummedFile, sync
 from informix_cdc.checkpoints.stored_rows import commits, delivered
@@ -69,6 +70,7 @@ def write_segment(
         sink = ChecksummedFile(file)
         with pa.PythonFile(sink, "w") as output, pa.ipc.new_file(output, schema) as writer:
             written = _write_all(writer, batches)
+        failpoint("segment.before_sync")
         if durable:
             sync(file)
     return Segment(

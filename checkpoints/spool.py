@@ -18,9 +18,9 @@ from typing import BinaryIO
 import pyarrow as pa
 
 from informix_cdc.capture_client.errors import AccessRefused, DataLoss
+from informix_cdc.capture_client.failpoints import failpoint
 from informix_cdc.capture_client.positions import Position, show
 from informix_cdc.checkpoints import manifest as manifests
-from informix_cdc.checkpoints.failpoints import failpoint
 from informix_cdc.checkpoints.manifest import Manifest
 from informix_cdc.checkpoints.segments import (
     SegmentRange,
@@ -151,6 +151,7 @@ class Spool:
             if not gone:
                 return
             self._replace(kept)
+        failpoint("spool.before_unlink")
         for segment in gone:
             (self._folder / segment.file).unlink(missing_ok=True)
 

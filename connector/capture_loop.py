@@ -18,6 +18,7 @@ from informix_cdc.capture_client.change_batches import ChangeEncoder
 from informix_cdc.capture_client.change_stream import ChangeStream
 from informix_cdc.capture_client.committed import Event, Passed, Transactions
 from informix_cdc.capture_client.errors import InformixCdcError
+from informix_cdc.capture_client.failpoints import failpoint
 from informix_cdc.capture_client.positions import Position
 from informix_cdc.capture_client.records import TableSchema
 from informix_cdc.checkpoints.spool import Spool
@@ -71,16 +72,23 @@ class Pending:
 
     Args:
         open_spool: called with the anchor of a first start, when there is no spool yet.
+        clock: seconds from anywhere.
     """
 
-    def __init__(self, spool: Spool | None, open_spool: Callable[[Position], Spool]) -> None:
+    def __init__(
+        self,
+        spool: Spool | None,
+        open_spool: Callable[[Position], Spool],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._clock = clock
         self._spool = spool
         self._open_spool = open_spool
         self._transactions: list[Transactions] = []
         self._position: Position | None = None
         self._rows = 0
         self._flushed_at = 0.0
-        self._begun_at = time.monotonic()
+        self._begun_at = self._clock()
 
     def begin_at(self, anchor: Position | None) -> None:
         """Open the spool as soon as it is known where the stream begins."""
@@ -98,13 +106,13 @@ class Pending:
 
     def is_anchor_overdue(self) -> bool:
         """Tell whether a first start has waited long enough for older transactions to end."""
-        return self._spool is None and time.monotonic() - self._begun_at > UNSEEN_WAIT_SECONDS
+        return self._spool is None and self._clock() - self._begun_at > UNSEEN_WAIT_SECONDS
 
     def patience_seconds(self) -> float:
         """Return how long the next bytes may take before what is here should go on."""
         if not self._transactions:
             return _STOP_POLL_SECONDS
-        return self._flushed_at + self._interval_seconds() - time.monotonic()
+        return self._flushed_at + self._interval_seconds() - self._clock()
 
     def _interval_seconds(self) -> float:
         """Return the time between two flushes: longer the more segments Spark has left lying."""
@@ -123,6 +131,7 @@ class Pending:
         self._transactions, self._position, self._rows = [], None, 0
         if position is None:
             return
+        failpoint("capture.before_flush")
         try:
             self._append(transactions, encoder)
         except InformixCdcError:
@@ -130,7 +139,7 @@ class Pending:
             raise
         if self._spool is not None and position != self._spool.mark:
             self._spool.note(position)
-        self._flushed_at = time.monotonic()
+        self._flushed_at = self._clock()
 
     def _append(self, transactions: list[Transactions], encoder: ChangeEncoder) -> None:
         if transactions:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import difflib
 import os
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields, replace
 from pathlib import Path
@@ -20,8 +19,15 @@ from informix_cdc.capture_client.delivery import Delivery
 from informix_cdc.capture_client.errors import BadOption
 from informix_cdc.capture_client.identifiers import Path as NamePath
 from informix_cdc.capture_client.include_list import ColumnChoice, parse_names
-from informix_cdc.capture_client.positions import parse
 from informix_cdc.capture_client.transport import ConnectionSettings
+from informix_cdc.connector.option_readers import (
+    flag,
+    floating_decimal,
+    names,
+    one_of,
+    starting_position,
+    whole_number,
+)
 
 PASSWORD_VARIABLE = "INFORMIX_CDC_PASSWORD"
 
@@ -35,62 +41,6 @@ _CONNECTION_KEYS = {
     "client_locale": "clientLocale",
 }
 _PASSWORD_KEYS = ("pwd", "password")
-_MOST_DIGITS = 38  # of a Spark DECIMAL
-
-
-def _integer(lowest: int, highest: int) -> Callable[[str], int]:
-    def read(text: str) -> int:
-        if not (text.isascii() and text.strip().isdigit()) or not lowest <= int(text) <= highest:
-            raise ValueError(f"must be a whole number from {lowest} to {highest}")
-        return int(text)
-
-    return read
-
-
-def _one_of(*choices: str) -> Callable[[str], str]:
-    def read(text: str) -> str:
-        if text not in choices:
-            raise ValueError(f"must be {', '.join(choices[:-1])} or {choices[-1]}")
-        return text
-
-    return read
-
-
-def _flag(text: str) -> bool:
-    return _one_of("true", "false")(text.lower()) == "true"
-
-
-_FLOATING = re.compile(r"decimal\(38,\s*(\d+)\)")
-
-
-def _floating_decimal(text: str) -> str | int:
-    if text in ("string", "double"):
-        return text
-    found = _FLOATING.fullmatch(text)
-    if not found or int(found[1]) > _MOST_DIGITS:
-        raise ValueError("must be string, double or decimal(38,n) with n from 0 to 38")
-    return int(found[1])
-
-
-_BETWEEN_COMMAS = re.compile(r'(?:"(?:[^"]|"")*"|[^",])+')
-
-
-def _names(text: str) -> tuple[str, ...]:
-    names = tuple(part.strip() for part in _BETWEEN_COMMAS.findall(text) if part.strip())
-    if text.count('"') % 2:
-        raise ValueError("has a double quote without its other half")
-    if not names or len(set(names)) != len(names):
-        raise ValueError("must be owner.table, or several of them with commas, each once")
-    return names
-
-
-def _starting_position(text: str) -> str:
-    try:
-        if text not in ("latest", "earliest"):
-            parse(text)
-    except BadOption:
-        raise ValueError("must be latest, earliest, log:0xposition or one integer") from None
-    return text
 
 
 def _option(
@@ -110,10 +60,10 @@ class SourceOptions:
     """What a user may set; each field is an option of the same name in camel case."""
 
     host: str = _option("Host name or address of the server.")
-    port: int = _option("Port of its SQLI listener.", _integer(1, 65535), default=9088)
+    port: int = _option("Port of its SQLI listener.", whole_number(1, 65535), default=9088)
     server: str = _option("The server's name (DBSERVERNAME).")
     database: str = _option("The database to capture; it must be logged.")
-    tables: tuple[str, ...] = _option("owner.table, or several with commas.", _names, name="table")
+    tables: tuple[str, ...] = _option("owner.table, or several with commas.", names, name="table")
     user: str = _option("Who connects; the guide demands informix.", default="informix")
     password: str = _option(
         f"Its password; also from passwordFile or the environment variable {PASSWORD_VARIABLE}.",
@@ -124,7 +74,7 @@ class SourceOptions:
         "A file that holds the password; with Spark, on the driver.", default=""
     )
     transport: str = _option(
-        "odbc, or emulator for the embedded one.", _one_of("odbc", "emulator"), default="odbc"
+        "odbc, or emulator for the embedded one.", one_of("odbc", "emulator"), default="odbc"
     )
     driver: str = _option(
         "Path of the ODBC driver library; else libthcli.so or iclit09b.so under INFORMIXDIR.",
@@ -132,19 +82,19 @@ class SourceOptions:
     )
     starting_position: str = _option(
         "Where a new stream begins: latest, earliest (oldest log), or a sequence number (`log:0xpos`).",
-        _starting_position,
+        starting_position,
         default="latest",
     )
     read_timeout_seconds: int = _option(
         "How long the server waits for data before it says that there is none; a stop waits as long.",
-        _integer(1, 60),
+        whole_number(1, 60),
         default=1,
     )
     max_records_per_read: int = _option(
-        "Upper limit of records in one read; servers take 1 to 256.", _integer(1, 256), default=256
+        "Upper limit of records in one read; servers take 1 to 256.", whole_number(1, 256), default=256
     )
     read_buffer_bytes: int = _option(
-        "Size of the read buffer.", _integer(128, 1 << 30), default=256 * 1024
+        "Size of the read buffer.", whole_number(128, 1 << 30), default=256 * 1024
     )
     spool_path: str = _option(
         "Folder that keeps captured rows until Spark has committed them; else a private one.",
@@ -157,25 +107,25 @@ class SourceOptions:
     )
     truncate: str = _option(
         "What TRUNCATE does: fail the query, emit a row, or ignore (counted).",
-        _one_of("fail", "emit", "ignore"),
+        one_of("fail", "emit", "ignore"),
         default="fail",
     )
     floating_decimal: str | int = _option(
         "What DECIMAL(p) without a scale becomes: string (exact), double, or decimal(38,n).",
-        _floating_decimal,
+        floating_decimal,
         default="string",
     )
     intervals: str = _option(
         "typed (months as INT, else INTERVAL DAY TO SECOND), or string as Informix prints them.",
-        _one_of("typed", "string"),
+        one_of("typed", "string"),
         default="typed",
     )
     trailing_blanks: str = _option(
-        "cut or keep those of CHAR and NCHAR.", _one_of("cut", "keep"), default="cut"
+        "cut or keep those of CHAR and NCHAR.", one_of("cut", "keep"), default="cut"
     )
     bad_characters: str = _option(
         "What bytes do that are not valid in the database's code set: fail, or replace by U+FFFD.",
-        _one_of("fail", "replace"),
+        one_of("fail", "replace"),
         default="fail",
     )
 
@@ -187,22 +137,22 @@ class SourceOptions:
     )
     unsupported_columns: str = _option(
         "What TEXT, BYTE, collections, ROW and user-defined types do: fail, or omit the column.",
-        _one_of("fail", "omit"),
+        one_of("fail", "omit"),
         default="fail",
     )
     lobs: str = _option(
         "BLOB and CLOB: handle (its 76 bytes as BINARY), or omit the column.",
-        _one_of("handle", "omit"),
+        one_of("handle", "omit"),
         default="handle",
     )
     shape: str = _option(
         "Form of a row: rows, envelope (Debezium's before/after/op/source), or raw (one row per CDC"
         " record).",
-        _one_of("rows", "envelope", "raw"),
+        one_of("rows", "envelope", "raw"),
         default="rows",
     )
     before_image: bool = _option(
-        "Whether an update also gives its update_preimage row.", _flag, default=True
+        "Whether an update also gives its update_preimage row.", flag, default=True
     )
 
     @classmethod

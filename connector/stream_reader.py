@@ -27,6 +27,7 @@ from pyspark.sql.streaming.datasource import (
 from pyspark.sql.types import StructType
 
 from informix_cdc.capture_client.errors import DataLoss
+from informix_cdc.capture_client.failpoints import failpoint
 from informix_cdc.capture_client.positions import Position
 from informix_cdc.checkpoints.segments import SegmentRange, read_range
 from informix_cdc.checkpoints.spool import Spool
@@ -85,6 +86,7 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: Mapping[str, object], limit: ReadLimit) -> dict[str, object]:
         """Return how far the stream has come, or `start` itself when nothing is new."""
         del limit
+        failpoint("reader.latest_offset")
         begun = StreamOffset.from_json(start)
         capture = self._running(begun)
         spool = self._wait_for_news(capture, begun)
@@ -103,6 +105,7 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self, start: Mapping[str, object], end: Mapping[str, object]
     ) -> list[InputPartition]:
         """Return where the rows of a range lie, capturing it again if this process never saw it."""
+        failpoint("reader.partitions")
         begun, wanted = StreamOffset.from_json(start), StreamOffset.from_json(end)
         after, upto = begun.position.commit, wanted.position.commit
         if not begun.is_started or after == upto:
@@ -118,15 +121,18 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Yield the rows of a partition; asking again yields them again."""
         assert isinstance(partition, SpoolPartition)
         for wanted in partition.ranges:
+            failpoint("reader.read")
             yield from read_range(wanted)
 
     def commit(self, end: Mapping[str, object]) -> None:
         """Let go of the rows up to `end`; Spark will not ask for them again."""
+        failpoint("reader.commit")
         if self._capture is not None and self._capture.state.spool is not None:
             self._capture.state.spool.trim(StreamOffset.from_json(end).position.commit)
 
     def stop(self) -> None:
         """Close the capture session; Spark calls this rarely, so SIGTERM ends up here as well."""
+        failpoint("reader.stop")
         if self._capture is not None:
             self._capture.stop()
 
