@@ -19,7 +19,7 @@ from informix_cdc.capture_client.errors import DataLoss
 from informix_cdc.capture_client.failpoints import failpoint
 from informix_cdc.capture_client.positions import Position
 from informix_cdc.checkpoints.durable_files import ChecksummedFile, sync
-from informix_cdc.checkpoints.stored_rows import commits, delivered
+from informix_cdc.checkpoints.stored_rows import TransactionRows, commits, delivered, transaction_rows
 
 _BUFFER_BYTES = 1 << 20
 
@@ -32,6 +32,7 @@ class Segment:
     rows: int
     size_bytes: int
     checksum: int
+    transactions: int
     first_commit: int
     position: Position
 
@@ -54,6 +55,7 @@ class SegmentRange:
 @dataclass(frozen=True, slots=True)
 class _Written:
     rows: int
+    transactions: int
     first_commit: int
 
 
@@ -74,18 +76,28 @@ def write_segment(
         if durable:
             sync(file)
     return Segment(
-        path.name, written.rows, sink.size_bytes, sink.checksum, written.first_commit, position
+        path.name,
+        written.rows,
+        sink.size_bytes,
+        sink.checksum,
+        written.transactions,
+        written.first_commit,
+        position,
     )
 
 
 def _write_all(writer: pa.RecordBatchWriter, batches: Iterable[pa.RecordBatch]) -> _Written:
-    rows, first_commit = 0, 0
+    rows, transactions, first_commit, last_commit = 0, 0, 0, -1
     for batch in batches:
-        if rows == 0 and batch.num_rows:
-            first_commit = int(commits(batch)[0])
-        rows += batch.num_rows
         writer.write_batch(batch)
-    return _Written(rows, first_commit)
+        if batch.num_rows == 0:
+            continue
+        found = transaction_rows([batch])
+        first_commit = first_commit if rows else int(found.commits[0])
+        transactions += len(found.commits) - int(found.commits[0] == last_commit)
+        last_commit = int(found.commits[-1])
+        rows += batch.num_rows
+    return _Written(rows, transactions, first_commit)
 
 
 def is_intact(folder: Path, segment: Segment) -> bool:
@@ -114,6 +126,13 @@ def _commits(path: Path) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
         reader = pa.ipc.open_file(source)
         parts = [commits(reader.get_batch(n)) for n in range(reader.num_record_batches)]
         return cast("np.ndarray[tuple[int], np.dtype[np.int64]]", np.concatenate(parts))
+
+
+def transactions_in(folder: Path, segment: Segment) -> TransactionRows:
+    """Return the transactions of a segment with their numbers of rows."""
+    with pa.memory_map(str(folder / segment.file)) as source:
+        reader = pa.ipc.open_file(source)
+        return transaction_rows(reader.get_batch(n) for n in range(reader.num_record_batches))
 
 
 def read_range(wanted: SegmentRange) -> Iterator[pa.RecordBatch]:

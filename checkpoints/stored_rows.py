@@ -8,7 +8,8 @@ fields, and the schema's metadata says which columns readers get, in which order
 from __future__ import annotations
 
 import json
-from typing import cast
+from collections.abc import Iterable
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +17,7 @@ import pyarrow.compute as pc
 
 _DELIVERED = b"informix_cdc.delivered"
 _COMMIT = "_commit_version"
+Integers = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 
 def delivered(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -28,12 +30,36 @@ def delivered(batch: pa.RecordBatch) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([columns[name] for name in names], names=names)
 
 
-def commits(batch: pa.RecordBatch) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+class TransactionRows(NamedTuple):
+    """The COMMTX sequence numbers of transactions, and how many rows each has."""
+
+    commits: Integers
+    counts: Integers
+
+
+def transaction_rows(batches: Iterable[pa.RecordBatch]) -> TransactionRows:
+    """Return the transactions of stored batches; one that spans two of them is one."""
+    parts = [_runs(batch) for batch in batches]
+    if not parts:
+        return TransactionRows(np.zeros(0, np.int64), np.zeros(0, np.int64))
+    commits = np.concatenate([part.commits for part in parts])
+    counts = np.concatenate([part.counts for part in parts])
+    firsts = np.flatnonzero(np.diff(commits, prepend=commits[:1] - 1))
+    return TransactionRows(commits[firsts], np.add.reduceat(counts, firsts))
+
+
+def commits(batch: pa.RecordBatch) -> Integers:
     """Return the COMMTX sequence number of every row of a stored batch."""
+    return np.repeat(*_runs(batch))
+
+
+def _runs(batch: pa.RecordBatch) -> TransactionRows:
+    """Return the runs of a batch; a slice of one shares its run ends with the whole."""
     runs = batch.columns[-1]
-    lengths = np.diff(runs.run_ends.to_numpy(), prepend=0)
-    values = runs.values.field(_COMMIT).to_numpy()
-    return cast("np.ndarray[tuple[int], np.dtype[np.int64]]", np.repeat(values, lengths))
+    first, end = runs.find_physical_offset(), runs.find_physical_offset() + runs.find_physical_length()
+    ends = np.clip(runs.run_ends.to_numpy()[first:end].astype(np.int64) - runs.offset, 0, len(runs))
+    values = runs.values.field(_COMMIT).to_numpy()[first:end]
+    return TransactionRows(values, np.diff(ends, prepend=0))
 
 
 def _plain(column: pa.Array) -> pa.Array:
