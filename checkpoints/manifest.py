@@ -10,16 +10,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
+
+import pyarrow as pa
 
 from informix_cdc.capture_client.errors import DataLoss
 from informix_cdc.capture_client.positions import Position
 from informix_cdc.checkpoints.durable_files import replace_file
-from informix_cdc.checkpoints.segments import Segment
+from informix_cdc.checkpoints.segments import Segment, transactions_of
 
-VERSION = 1
+VERSION = 2
 FILE_NAME = "manifest.json"
 
 
@@ -27,7 +29,8 @@ FILE_NAME = "manifest.json"
 class Manifest:
     """Everything that committed above `start` and up to `end` is in `segments`.
 
-    `rows` is a digest of what decides how rows look.
+    `rows` is a digest of what decides how rows look; `fence` is the number of the writer that wrote
+    this: each new one has a higher number.
     """
 
     stream: str
@@ -35,6 +38,7 @@ class Manifest:
     start: Position
     mark: Position
     rows: str = ""
+    fence: int = 0
     segments: tuple[Segment, ...] = field(default=())
     next_number: int = 0
 
@@ -91,27 +95,66 @@ def load(folder: Path) -> Manifest | None:
     """
     path = folder / FILE_NAME
     try:
-        content = json.loads(path.read_bytes())
-        if content.pop("version") != VERSION:
-            raise ValueError("its version is not known")
-        return _manifest(content)
+        return _manifest(_migrated(json.loads(path.read_bytes()), folder))
     except FileNotFoundError:
         return None
-    except (ValueError, TypeError, KeyError, AttributeError) as reason:
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError) as reason:
         raise DataLoss(
-            f"{path} is not a spool manifest of version {VERSION}: {reason}.",
+            f"{path} is not a spool manifest of version {VERSION}: {reason!r}.",
             "Move the folder away: what the log still holds is captured again.",
         ) from None
 
 
+def _migrated(content: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Return the content of a manifest in the present version."""
+    version = content.pop("version")
+    while version in _MIGRATIONS:
+        content = _MIGRATIONS[version](content, folder)
+        version += 1
+    if version != VERSION:
+        raise ValueError(f"its version is {version!r}")
+    return content
+
+
+def _from_1(content: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Version 2 counts transactions and numbers its writers."""
+    segments = [
+        {**segment, "transactions": _count(folder / segment["file"])} for segment in content["segments"]
+    ]
+    return {**content, "fence": 0, "segments": segments}
+
+
+def _count(path: Path) -> int:
+    try:
+        return len(transactions_of(path).commits)
+    except (OSError, pa.ArrowException):
+        return 0  # the segment is not intact, and will be captured again
+
+
+_MIGRATIONS: dict[int, Callable[[dict[str, Any], Path], dict[str, Any]]] = {1: _from_1}
+
+
 def _manifest(content: dict[str, Any]) -> Manifest:
     segments = tuple(
-        Segment(**{**segment, "position": _position(segment["position"])})
+        Segment(**{**_checked(segment, Segment), "position": _position(segment["position"])})
         for segment in content.pop("segments")
     )
     start, mark = _position(content.pop("start")), _position(content.pop("mark"))
-    return Manifest(**content, start=start, mark=mark, segments=segments)
+    return Manifest(**_checked(content, Manifest), start=start, mark=mark, segments=segments)
 
 
 def _position(content: dict[str, Any]) -> Position:
-    return Position(content["commit"], content["restart"], tuple(content["unseen"]))
+    position = Position(content["commit"], content["restart"], tuple(content["unseen"]))
+    if any(type(number) is not int for number in (position.commit, position.restart, *position.unseen)):
+        raise ValueError(f"{content!r} is not a position")
+    return position
+
+
+def _checked(content: dict[str, Any], kind: type[Manifest | Segment]) -> dict[str, Any]:
+    """Refuse values of another type than the fields declare."""
+    types = {"int": int, "str": str}
+    for declared in fields(kind):
+        wanted, value = types.get(str(declared.type)), content.get(declared.name)
+        if wanted and declared.name in content and type(value) is not wanted:
+            raise ValueError(f"{declared.name} is {value!r}")
+    return content

@@ -128,9 +128,9 @@ def _commits(path: Path) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
         return cast("np.ndarray[tuple[int], np.dtype[np.int64]]", np.concatenate(parts))
 
 
-def transactions_in(folder: Path, segment: Segment) -> TransactionRows:
-    """Return the transactions of a segment with their numbers of rows."""
-    with pa.memory_map(str(folder / segment.file)) as source:
+def transactions_of(path: Path) -> TransactionRows:
+    """Return the transactions of a segment's file with their numbers of rows."""
+    with pa.memory_map(str(path)) as source:
         reader = pa.ipc.open_file(source)
         return transaction_rows(reader.get_batch(n) for n in range(reader.num_record_batches))
 

@@ -7,30 +7,28 @@ the files. `append` returns after the commit point, so whoever sees the new end 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import threading
-import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import BinaryIO
 
 import pyarrow as pa
 
-from informix_cdc.capture_client.errors import AccessRefused, DataLoss
+from informix_cdc.capture_client.errors import DataLoss
 from informix_cdc.capture_client.failpoints import failpoint
 from informix_cdc.capture_client.positions import Position, show
 from informix_cdc.checkpoints import manifest as manifests
+from informix_cdc.checkpoints.batch_limits import BatchLimits, end_of_batch
+from informix_cdc.checkpoints.disk_errors import disk_errors
 from informix_cdc.checkpoints.manifest import Manifest
 from informix_cdc.checkpoints.segments import (
     SegmentRange,
     is_intact,
     rows_between,
+    transactions_of,
     write_segment,
 )
-
-_LOCK_FILE = "writer.lock"
-_LOCK_POLL_SECONDS = 0.1
+from informix_cdc.checkpoints.writer_lock import WriterLock
 
 
 class Spool:
@@ -59,11 +57,12 @@ class Spool:
         self._folder = folder
         self._durable = durable
         self._changing = threading.Lock()
-        with contextlib.ExitStack() as on_error, _disk_errors(folder):
+        with contextlib.ExitStack() as on_error, disk_errors(folder):
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            self._lock = _lock_folder(folder, lock_wait_seconds)
+            self._lock = WriterLock(folder, lock_wait_seconds)
             on_error.callback(self.close)
-            self._manifest = self._recovered(Manifest(stream, source, start, mark=start, rows=rows))
+            fresh = Manifest(stream, source, start, mark=start, rows=rows)
+            self._manifest = replace(self._recovered(fresh), fence=self._lock.fence)
             self._remove_strangers()
             on_error.pop_all()
 
@@ -109,8 +108,8 @@ class Spool:
 
     def append(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch], position: Position) -> None:
         """Add the rows of whole transactions; they exist once the manifest names them."""
-        name = f"{self._manifest.next_number:012d}.arrow"
-        with _disk_errors(self._folder):
+        name = f"{self._manifest.fence:06d}-{self._manifest.next_number:012d}.arrow"
+        with disk_errors(self._folder):
             segment = write_segment(
                 self._folder / name, schema, batches, position, durable=self._durable
             )
@@ -144,9 +143,22 @@ class Spool:
         ranges = [rows_between(self._folder, segment, after, upto) for segment in touched]
         return [wanted for wanted in ranges if wanted.first < wanted.end]
 
+    def end_of_batch(self, start: Position, limits: BatchLimits) -> Position:
+        """Return how far a batch that begins at `start` may go; `start` itself if nothing is new."""
+        held = self._manifest
+        if limits.are_none:
+            return held.end if held.end.commit > start.commit else start
+        return end_of_batch(
+            held, start, limits, lambda segment: transactions_of(self._folder / segment.file)
+        )
+
+    def bytes_above(self, commit: int) -> int:
+        """Return the size of the segments that hold something above a commit."""
+        return sum(s.size_bytes for s in self._manifest.segments if s.last_commit > commit)
+
     def trim(self, commit: int) -> None:
         """Let go of what Spark will not ask for again."""
-        with self._changing, _disk_errors(self._folder):
+        with self._changing, disk_errors(self._folder):
             kept, gone = self._manifest.trimmed(commit)
             if not gone:
                 return
@@ -157,9 +169,10 @@ class Spool:
 
     def close(self) -> None:
         """Let the next writer in."""
-        self._lock.close()
+        self._lock.release()
 
     def _replace(self, manifest: Manifest) -> None:
+        self._lock.require_ours()
         manifests.save(manifest, self._folder, durable=self._durable)
         self._manifest = manifest
 
@@ -184,47 +197,3 @@ class Spool:
         for path in self._folder.glob("*.arrow"):
             if path.name not in known:
                 path.unlink()
-
-
-@contextlib.contextmanager
-def _disk_errors(folder: Path) -> Iterator[None]:
-    """Name the folder and the remedy when the disk says no."""
-    try:
-        yield
-    except OSError as reason:
-        raise AccessRefused(
-            f"the spool {folder} cannot be written: {reason.strerror or reason}.",
-            "Make room or mend its rights, or set option spoolPath to another folder.",
-            folder=str(folder),
-        ) from None
-
-
-def is_locked(folder: Path) -> bool:
-    """Tell whether a living writer holds a folder, also one of another container."""
-    try:
-        with (folder / _LOCK_FILE).open("rb") as file:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except FileNotFoundError:
-        return False
-    except OSError:
-        return True
-    return False
-
-
-def _lock_folder(folder: Path, wait_seconds: float) -> BinaryIO:
-    """Take the writer's lock, which the kernel frees when its holder dies."""
-    file = (folder / _LOCK_FILE).open("wb")
-    deadline = time.monotonic() + wait_seconds
-    while True:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() >= deadline:
-                file.close()
-                raise AccessRefused(
-                    f"another query writes the spool {folder}.",
-                    "Stop it, or give this query a spoolPath of its own.",
-                ) from None
-            time.sleep(_LOCK_POLL_SECONDS)
-        else:
-            return file

@@ -13,7 +13,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from informix_cdc.checkpoints.spool import is_locked
+from informix_cdc.checkpoints.writer_lock import is_locked
 
 _PREFIX = "informix-cdc-spool-"
 _SETTLING_SECONDS = 60.0  # a folder is made before its lock is taken

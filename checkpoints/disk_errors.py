@@ -1,0 +1,22 @@
+"""What the disk says, in words that name the folder and the remedy."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from informix_cdc.capture_client.errors import AccessRefused
+
+
+@contextlib.contextmanager
+def disk_errors(folder: Path) -> Iterator[None]:
+    """Name the folder and the remedy when the disk says no."""
+    try:
+        yield
+    except OSError as reason:
+        raise AccessRefused(
+            f"the spool {folder} cannot be written: {reason.strerror or reason}.",
+            "Make room or mend its rights, or set option spoolPath to another folder.",
+            folder=str(folder),
+        ) from None
