@@ -16,17 +16,32 @@ from informix_cdc.capture_client.errors import InformixCdcError, ProtocolViolati
 from informix_cdc.capture_client.failpoints import failpoint
 from informix_cdc.capture_client.framing import RawRecords, RecordCutter
 from informix_cdc.capture_client.read_ahead import ReadAhead
-from informix_cdc.capture_client.records import Kind, RecordBlock, ServerError, parse_block
+from informix_cdc.capture_client.records import (
+    BOUNDS,
+    Kind,
+    RecordBlock,
+    ServerError,
+    TableSchema,
+    is_one_of,
+    parse_block,
+)
 from informix_cdc.capture_client.session import CaptureSession
 from informix_cdc.capture_client.transactions import TransactionAssembler
+
+_HAS_SEQUENCE = ~is_one_of(Kind.TABSCHEMA, Kind.ERROR)
+_IS_OF_TABLE = is_one_of(Kind.INSERT, Kind.DELETE, Kind.UPDBEF, Kind.UPDAFT, Kind.TRUNCATE)
 
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """An active session, and the assembler that knows where it was activated."""
+    """An active session, and the assembler that knows where it was activated.
+
+    The rows of table number `heartbeat` are dropped; the ends of its transactions move the stream.
+    """
 
     session: CaptureSession
     assembler: TransactionAssembler
+    heartbeat: int | None = None
 
 
 class Reader(Protocol):
@@ -49,6 +64,11 @@ class ChangeStream:
         begin: connects, opens and activates a session; runs in the reading thread.
         close_connection: closes what `begin` connected; runs last in that thread.
         read: makes the reader of these two.
+
+    Attributes:
+        reached: the highest sequence number that any record has shown, 0 before the first. The log is
+            read in its order, so whatever committed below has come by.
+        latest_time: the latest time of a BEGINTX or COMMTX record, in seconds since 1970.
     """
 
     def __init__(
@@ -57,6 +77,7 @@ class ChangeStream:
         close_connection: Callable[[], None],
         read: MakeReader = ReadAhead,
     ) -> None:
+        self.reached = self.latest_time = 0
         self._begun: Begun | None = None
         self._begin = begin
         self._cutter = RecordCutter()
@@ -96,12 +117,23 @@ class ChangeStream:
             return
         block, failure = _sound_part(raw, begun.session.record_kinds)
         failpoint("capture.in_assembly")
+        if block is not None:
+            self._note_progress(block)
+            block = _without(begun.heartbeat, block)
         for event in begun.assembler.feed(block) if block else ():
+            if isinstance(event, TableSchema) and event.table_id == begun.heartbeat:
+                continue
             if isinstance(event, ServerError):
                 raise begun.session.codes.error("capture", event.error_code)
             yield event
         if (broken := failure or self._cutter.failure) is not None:
             raise broken
+
+    def _note_progress(self, block: RecordBlock) -> None:
+        numbers = block.sequence_numbers[_HAS_SEQUENCE[block.raw.kinds]]
+        self.reached = max(self.reached, int(numbers.max(initial=0)))
+        bounds = np.flatnonzero(BOUNDS[block.raw.kinds])
+        self.latest_time = max(self.latest_time, int(block.times(bounds).max(initial=0)))
 
     def stop(self, timeout_seconds: float) -> bool:
         """Close the session; tell whether the server was told in time."""
@@ -110,6 +142,16 @@ class ChangeStream:
     def _open(self) -> CaptureSession:
         self._begun = self._begin()
         return self._begun.session
+
+
+def _without(table_id: int | None, block: RecordBlock) -> RecordBlock | None:
+    """Return a block without the rows of a table; None if nothing else is left."""
+    if table_id is None:
+        return block
+    kept = np.flatnonzero(~(_IS_OF_TABLE[block.raw.kinds] & (block.table_ids == table_id)))
+    if len(kept) == len(block):
+        return block
+    return block.only(kept) if len(kept) else None
 
 
 def _sound_part(
