@@ -1,4 +1,4 @@
-"""Read the text of an option as a value; what it must be is said by the ValueError.
+"""Declare an option, and read its text as a value; what it must be is said by the ValueError.
 
 Rule: functions from text to value, used where options are declared.
 """
@@ -7,9 +7,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import MISSING, field
+from typing import Any
 
 from informix_cdc.capture_client.errors import BadOption
 from informix_cdc.capture_client.positions import parse
+
+
+def option(
+    doc: str,
+    read: Callable[[str], Any] = str,
+    *,
+    default: Any = MISSING,  # noqa: ANN401 - a default is of its option's own type
+    name: str = "",
+    secret: bool = False,
+) -> Any:  # noqa: ANN401 - dataclasses.field is typed the same way
+    """Declare an option: its meaning, how its text is read, its default."""
+    metadata = {"doc": doc, "read": read, "name": name}
+    return field(default=default, metadata=metadata, repr=not secret)
 
 
 def whole_number(lowest: int, highest: int) -> Callable[[str], int]:
