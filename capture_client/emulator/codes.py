@@ -29,6 +29,8 @@ RECORD_TYPES = {
     ERROR: ("CDC_REC_ERROR", "the session met an error"),
 }
 
+OTHER = 0  # in the log, not on the wire: a finished record that is none of the guide's
+
 SESSION_IS_DEAD = 0x1  # flag of an ERROR record: only cdc_closesess is left (CDC guide, table 3-6)
 
 # 0 to -83715 are published numbers. Those from -83716 on are ours, chosen so that the ARG family is

@@ -51,18 +51,27 @@ class ListeningServer:
 
     def start(self) -> None:
         """Listen, and accept connections in a thread."""
+        self._stopped.clear()
+        self.come_up()
+
+    def come_up(self) -> None:
+        """Listen, at first or again on the same port."""
         self._listener = socket.create_server((self.host, self.port), backlog=64)
         self.port = self._listener.getsockname()[1]
-        self._stopped.clear()
         Thread(target=self._accept, args=(self._listener,), daemon=True).start()
 
     def stop(self) -> None:
         """Close the port and all connections."""
         self._stopped.set()
-        if self._listener is not None:
-            _hang_up(self._listener)
-            self._listener = None
-        self.disconnect_all()
+        self._close()
+
+    def go_down(self) -> None:
+        """Let the server die: port and connections are closed, see `EmulatedServer.recover`.
+
+        Until `come_up` nobody can connect.
+        """
+        self._close()
+        self.server.recover()
 
     def serve_forever(self) -> None:
         """Return when `stop` is called or the user interrupts."""
@@ -77,13 +86,23 @@ class ListeningServer:
             with suppress(OSError):
                 client.shutdown(socket.SHUT_RDWR)
 
+    def _close(self) -> None:
+        with self._lock:
+            listener, self._listener = self._listener, None
+        if listener is not None:
+            _hang_up(listener)
+        self.disconnect_all()
+
     def _accept(self, listener: socket.socket) -> None:
-        while not self._stopped.is_set():
+        while True:
             try:
                 client, _address = listener.accept()
             except OSError:
                 return
             with self._lock:
+                if self._listener is not listener:  # closed since
+                    client.close()
+                    return
                 self._clients.add(client)
             Thread(target=self._serve, args=(client,), daemon=True).start()
 

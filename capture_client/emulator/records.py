@@ -61,6 +61,11 @@ def table_schema(user_data: int, counts: tuple[int, int, int], text: bytes) -> b
     return _TABSCHEMA(36, len(text), _SCHEME, codes.TABSCHEMA, user_data, 0, *counts) + text
 
 
+def unknown(number: int, sequence: int, transaction_id: int) -> bytes:
+    """Build a record of a type that the guide does not know: as long as an RBTX, our choice."""
+    return _SEQUENCE_AND_ID(28, 0, _SCHEME, number, sequence, transaction_id)
+
+
 def timeout(sequence: int) -> bytes:
     """Build a TIMEOUT record."""
     return _TIMEOUT(24, 0, _SCHEME, codes.TIMEOUT, sequence)

@@ -14,7 +14,7 @@ from typing import cast
 
 from . import codes, records
 from .logical_log import LogFile, LogicalLog, LogRecord
-from .tables import Capture
+from .tables import Capture, Table, make_table
 
 _CHECK_SECONDS = 0.1  # how often a waiting read looks for a cancel or a lost connection
 
@@ -53,6 +53,8 @@ class CaptureSession:
         self.captures: dict[int, Capture] = {}
         self.is_active = False
         self.is_dead = False
+        self.is_stalled = False
+        self.empty_reads = 0
         self._log = log
         self._manner = manner
         self._own_records: deque[bytes] = deque()
@@ -116,6 +118,15 @@ class CaptureSession:
             self.is_dead = self.is_dead or bool(flags & codes.SESSION_IS_DEAD)
             self._log.changed.notify_all()
 
+    def announce_as(self, table: Table, columns: str, locale: str) -> None:
+        """Let the next read return a TABSCHEMA of a captured table with other columns."""
+        with self._log.changed:
+            known = self.captures[table.partnum]
+            altered = make_table(str(table.name), columns, locale, table.tabid, table.kind)
+            names = [column.name for column in altered.columns]
+            self._announce(Capture(altered, names, known.user_data))
+            self._log.changed.notify_all()
+
     def restart_record(self) -> int:
         """Let the next read begin with the first byte of a record that was cut.
 
@@ -135,6 +146,9 @@ class CaptureSession:
             room: the bytes that the caller has room for.
             check: called while waiting; raises to give up.
         """
+        if self.empty_reads:
+            self.empty_reads -= 1
+            return b""
         deadline = time.monotonic() + self.timeout if self.timeout >= 0 else float("inf")
         answer = _Answer(room, self.max_recs)
         while not self._gather_or_wait(answer, deadline):
@@ -155,7 +169,7 @@ class CaptureSession:
             return False
 
     def _is_enough(self, answer: _Answer) -> bool:
-        if not self._manner.is_silent():
+        if not (self.is_stalled or self._manner.is_silent()):
             self._gather(answer)
         fills = self._manner.wait_to_fill and not self.is_dead
         return bool(answer.data) and (answer.is_full or not fills)
@@ -313,4 +327,5 @@ _SHOW: dict[int, Callable[[CaptureSession, LogRecord], bytes | None]] = {
     codes.UPDBEF: CaptureSession._show_row,
     codes.UPDAFT: CaptureSession._show_row,
     codes.TRUNCATE: CaptureSession._show_truncate,
+    codes.OTHER: CaptureSession._show_middle,
 }

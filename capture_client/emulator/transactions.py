@@ -66,6 +66,30 @@ class Transaction:
             self._add_row(codes.UPDBEF, target, *old)
             return self._add_row(codes.UPDAFT, target, *new)
 
+    def update_before_only(self, table: str, before: Mapping[str, object]) -> int:
+        """Log the first half of an update, UPDBEF without UPDAFT.
+
+        The guide sends both, one after the other; half a pair that no DISCARD follows is our choice.
+        """
+        return self._write(codes.UPDBEF, table, before)
+
+    def update_after_only(self, table: str, after: Mapping[str, object]) -> int:
+        """Log the second half of an update, UPDAFT without UPDBEF; our choice as its counterpart."""
+        return self._write(codes.UPDAFT, table, after)
+
+    def write_unknown(self, number: int) -> int:
+        """Log a record of a type that is not in `syscdcrectypes`: every session will read it.
+
+        The guide lets clients look types up, so that a newer server may have more; that it sends
+        one without listing it is our choice.
+        """
+        with self._log.changed:
+            self._must_be_open()
+            sequence = self._log.reserve(_END_BYTES)
+            record = records.unknown(number, sequence, self.id)
+            self._log.add(LogRecord(sequence, codes.OTHER, self.id, 0, b"", record))
+            return sequence
+
     def insert_payload(self, table: str, sizes: Sequence[int], payload: bytes) -> int:
         """Insert a row that is encoded already, all its columns, unchanged."""
         target = self._target(table)
