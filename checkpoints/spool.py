@@ -21,6 +21,7 @@ from informix_cdc.checkpoints import manifest as manifests
 from informix_cdc.checkpoints.batch_limits import BatchLimits, end_of_batch
 from informix_cdc.checkpoints.disk_errors import disk_errors
 from informix_cdc.checkpoints.manifest import Manifest
+from informix_cdc.checkpoints.segment_copies import Copies, NoCopies
 from informix_cdc.checkpoints.segments import (
     SegmentRange,
     is_intact,
@@ -41,6 +42,7 @@ class Spool:
         rows: a digest of what decides how rows look; what was stored under another one is left.
         durable: whether the folder shall survive a crash of the machine (fsync).
         lock_wait_seconds: how long to wait for a former writer to end.
+        copies: where segments go besides the folder, before the manifest names them.
     """
 
     def __init__(
@@ -53,8 +55,10 @@ class Spool:
         durable: bool,
         rows: str = "",
         lock_wait_seconds: float = 10.0,
+        copies: Copies | None = None,
     ) -> None:
         self._folder = folder
+        self._copies = copies or NoCopies()
         self._durable = durable
         self._changing = threading.Lock()
         with contextlib.ExitStack() as on_error, disk_errors(folder):
@@ -64,7 +68,13 @@ class Spool:
             fresh = Manifest(stream, source, start, mark=start, rows=rows)
             self._manifest = replace(self._recovered(fresh), fence=self._lock.fence)
             self._remove_strangers()
+            self._copies.match(folder, self._manifest.segments)
             on_error.pop_all()
+
+    @property
+    def folder(self) -> Path:
+        """Where the segments are."""
+        return self._folder
 
     @property
     def stream(self) -> str:
@@ -113,6 +123,8 @@ class Spool:
             segment = write_segment(
                 self._folder / name, schema, batches, position, durable=self._durable
             )
+            if segment.rows:
+                self._copies.put(self._folder / name, segment)
             failpoint("spool.before_manifest")
             with self._changing:
                 if segment.rows:
@@ -166,6 +178,7 @@ class Spool:
         failpoint("spool.before_unlink")
         for segment in gone:
             (self._folder / segment.file).unlink(missing_ok=True)
+        self._copies.remove(gone)
 
     def close(self) -> None:
         """Let the next writer in."""

@@ -28,6 +28,7 @@ from informix_cdc.connector.connections import open_catalog
 from informix_cdc.connector.offsets import StreamOffset
 from informix_cdc.connector.options import SourceOptions
 from informix_cdc.connector.private_folders import make_private_folder, remove_private_folder
+from informix_cdc.connector.segment_delivery import copies_for
 from informix_cdc.connector.source_tables import SourceTables, describe_tables
 
 logger = logging.getLogger(__name__)
@@ -136,6 +137,7 @@ class CaptureRun:
             rows=source.row_digest,
             durable=bool(self.options.spool_path),
             lock_wait_seconds=self.options.read_timeout_seconds + 5 * STOP_MARGIN_SECONDS,
+            copies=copies_for(self.options, stream),
         )
         logger.info("stream %s begins at %s", stream, show(spool.mark.restart))
         self.state.spool = spool

@@ -19,7 +19,20 @@ from informix_cdc.connector.options import PASSWORD_VARIABLE, SourceOptions, opt
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 # A password on the command line would be in every `ps`; the others mean something to Spark only.
-_NOT_HERE = {"password", "spoolPath", "truncate", "startingPosition", "shape", "beforeImage"}
+_NOT_HERE = {
+    "password",
+    "truncate",
+    "startingPosition",
+    "shape",
+    "beforeImage",
+    "spoolPath",
+    "delivery",
+    "flightHost",
+    "flightPort",
+    "segmentCopies",
+    "minPartitions",
+    "maxPartitionBytes",
+}
 PASSWORD_HINT = (
     f"The password comes from the environment variable {PASSWORD_VARIABLE} or from --password-file."
 )

@@ -21,10 +21,10 @@ from informix_cdc.connector.connection_options import (
     PASSWORD_VARIABLE as PASSWORD_VARIABLE,
 )
 from informix_cdc.connector.connection_options import (
-    ConnectionOptions,
     password_from,
     with_connection_string,
 )
+from informix_cdc.connector.delivery_options import DeliveryOptions
 from informix_cdc.connector.option_readers import (
     flag,
     floating_decimal,
@@ -36,7 +36,7 @@ from informix_cdc.connector.option_readers import (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SourceOptions(ConnectionOptions):
+class SourceOptions(DeliveryOptions):
     """What a user may set; each field is an option of the same name in camel case."""
 
     starting_position: str = option(
@@ -54,10 +54,6 @@ class SourceOptions(ConnectionOptions):
     )
     read_buffer_bytes: int = option(
         "Size of the read buffer.", whole_number(128, 1 << 30), default=256 * 1024
-    )
-    spool_path: str = option(
-        "Folder that keeps captured rows until Spark has committed them; else a private one.",
-        default="",
     )
     truncate: str = option(
         "What TRUNCATE does: fail the query, emit a row, or ignore (counted).",

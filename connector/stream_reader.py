@@ -29,12 +29,14 @@ from pyspark.sql.types import StructType
 from informix_cdc.capture_client.errors import DataLoss
 from informix_cdc.capture_client.failpoints import failpoint
 from informix_cdc.capture_client.positions import Position
-from informix_cdc.checkpoints.segments import SegmentRange, read_range
+from informix_cdc.checkpoints.segments import SegmentRange
 from informix_cdc.checkpoints.spool import Spool
 from informix_cdc.connector.capture_thread import CaptureThread
 from informix_cdc.connector.offsets import NOT_STARTED, StreamOffset
 from informix_cdc.connector.options import SourceOptions
 from informix_cdc.connector.partitions import share_out
+from informix_cdc.connector.segment_delivery import SegmentDelivery
+from informix_cdc.connector.segment_places import SegmentPlaces
 from informix_cdc.connector.spark_schema import require_same
 
 _ANCHOR_WAIT_SECONDS = 30.0  # Spark would run an empty batch if the first answer were "not started"
@@ -45,9 +47,10 @@ RESTART_PUBLICATION_SECONDS = 120.0
 
 @dataclass(frozen=True)
 class SpoolPartition(InputPartition):
-    """The rows that one task reads: names of files and row numbers."""
+    """The rows that one task reads: names of files and row numbers, and where the files are."""
 
     ranges: tuple[SegmentRange, ...]
+    places: SegmentPlaces
 
 
 class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -57,6 +60,7 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._options = options
         self._schema = schema
         self._capture: CaptureThread | None = None
+        self._delivery = SegmentDelivery(options)
         self._is_available_now = False
         self._final: Position | None = None
         self._published_at = -RESTART_PUBLICATION_SECONDS  # due: the query may be restarted often
@@ -69,6 +73,7 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             "_options": self._options.without_secrets(),
             "_schema": StructType(),
             "_capture": None,
+            "_delivery": None,
         }
 
     def initialOffset(self) -> dict[str, object]:
@@ -115,14 +120,18 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         capture.state.wait_for(lambda: _holds(capture.state.spool, upto), None)
         spool = capture.state.spool
         assert spool is not None  # `_holds` was true
-        return [SpoolPartition(tuple(ranges)) for ranges in share_out(spool.between(after, upto))]
+        places, options = self._delivery.places(spool), self._options
+        shares = share_out(
+            spool.between(after, upto), options.min_partitions, options.max_partition_bytes
+        )
+        return [SpoolPartition(tuple(ranges), places) for ranges in shares]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a partition; asking again yields them again."""
         assert isinstance(partition, SpoolPartition)
         for wanted in partition.ranges:
             failpoint("reader.read")
-            yield from read_range(wanted)
+            yield from partition.places.read(wanted)
 
     def commit(self, end: Mapping[str, object]) -> None:
         """Let go of the rows up to `end`; Spark will not ask for them again."""
@@ -133,6 +142,7 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def stop(self) -> None:
         """Close the capture session; Spark calls this rarely, so SIGTERM ends up here as well."""
         failpoint("reader.stop")
+        self._delivery.close()
         if self._capture is not None:
             self._capture.stop()
 

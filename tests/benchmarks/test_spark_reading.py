@@ -13,23 +13,26 @@ from benchmarks.measuring import REPEATS, Report, Timing
 from benchmarks.pipeline import START, fill_spool, open_spool
 from benchmarks.prepared_spool import PreparedSpool
 from benchmarks.workload import captured
-from informix_cdc.checkpoints.segments import read_range
 from informix_cdc.connector.partitions import share_out
+from informix_cdc.connector.segment_places import SegmentPlaces
+from informix_cdc.connector.this_host import kernel_id
 
 pytestmark = pytest.mark.spark
 
 ROWS = 2_000_000
+PARTITION_BYTES = 64 << 20
 
 
 def write_parquet(spool_folder: Path, folder: Path) -> int:
     """Write the rows of each partition of a spool as one Parquet file; return how many rows."""
     folder.mkdir()
     spool = open_spool(spool_folder)
-    partitions = share_out(spool.between(START.commit, spool.end.commit))
+    partitions = share_out(spool.between(START.commit, spool.end.commit), 1, PARTITION_BYTES)
+    places = SegmentPlaces("files", kernel_id())
     spool.close()
     rows = 0
     for number, ranges in enumerate(partitions):
-        table = pa.Table.from_batches([batch for one in ranges for batch in read_range(one)])
+        table = pa.Table.from_batches([batch for one in ranges for batch in places.read(one)])
         pq.write_table(table, folder / f"{number}.parquet")
         rows += table.num_rows
     return rows

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
 
 from informix_cdc.capture_client.positions import Position
-from informix_cdc.checkpoints.segments import SegmentRange, read_range
+from informix_cdc.checkpoints.segments import SegmentRange, stored_range
 from informix_cdc.checkpoints.spool import Spool
+from informix_cdc.checkpoints.stored_rows import delivered
 
 START = Position(100, 90)
 SHARED = pa.struct([("_commit_version", pa.int64())])
@@ -31,7 +33,7 @@ def batch(*rows: tuple[int, int]) -> pa.RecordBatch:
 OPENED: list[Spool] = []
 
 
-def open_spool(folder: Path, start: Position = START, **changes: str) -> Spool:
+def open_spool(folder: Path, start: Position = START, **changes: object) -> Spool:
     names = {"stream": "s1", "source": "d1", **changes}
     OPENED.append(Spool(folder, start=start, durable=True, lock_wait_seconds=0.3, **names))
     return OPENED[-1]
@@ -40,6 +42,10 @@ def open_spool(folder: Path, start: Position = START, **changes: str) -> Spool:
 def fill(spool: Spool) -> None:
     spool.append(SCHEMA, [batch((1, 110), (2, 110)), batch((3, 120))], Position(120, 115))
     spool.append(SCHEMA, [batch((4, 130), (5, 140))], Position(140, 135))
+
+
+def read_range(wanted: SegmentRange) -> Iterator[pa.RecordBatch]:
+    return map(delivered, stored_range(wanted, is_written_here=True))
 
 
 def numbers(ranges: list[SegmentRange]) -> list[int]:

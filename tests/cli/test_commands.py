@@ -48,6 +48,12 @@ def test_tail_takes_its_options_and_their_meaning_from_the_declaration_of_the_so
 _NOT_FOR_TAIL = {
     *("password", "spoolPath", "truncate", "startingPosition", "maxRecordsPerRead"),
     *("readBufferBytes", "shape", "beforeImage"),
+    "delivery",
+    "flightHost",
+    "flightPort",
+    "segmentCopies",
+    "minPartitions",
+    "maxPartitionBytes",
 }
 
 
