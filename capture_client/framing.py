@@ -27,6 +27,11 @@ PACKET_SCHEME = 66  # CDC_PKTSCHEME_LRECBINARY, the only one (CDC guide, table 4
 MAX_HEADER_BYTES = 36 + 4 * 32_767
 MAX_PAYLOAD_BYTES = 16 * 1024 * 1024
 
+# A read that returns less than the smallest read buffer (CDC guide, "read buffer") was not cut for want
+# of room: if it does not end the record begun, it is no part of it. Else a size that was corrupted
+# upwards would swallow the TIMEOUT records of a quiet server for ever.
+LEAST_READ_BYTES = 128
+
 _SIZES = Struct(">II")
 _SCHEME = Struct(">I")
 _SCHEME_PLACE = 8
@@ -94,7 +99,7 @@ class RecordCutter:
             raise self.failure
         if len(self._pending) + sum(map(len, chunks)) < self._needed:
             for chunk in chunks:
-                self._pending += chunk
+                self._wait_on(chunk)
             return None
         data = b"".join([self._pending, *chunks, _MARGIN])
         size = len(data) - MARGIN_BYTES
@@ -109,6 +114,13 @@ class RecordCutter:
         if raw is None and self.failure is not None:
             raise self.failure
         return raw
+
+    def _wait_on(self, chunk: bytes | memoryview) -> None:
+        """Take a chunk that does not complete the record begun, unless it cannot belong to it."""
+        if self._pending and len(chunk) < LEAST_READ_BYTES and _is_whole_record(chunk):
+            self.failure = _never_ends(self._needed, self._origin)
+            raise self.failure
+        self._pending += chunk
 
     def _cut_at_once(self, data: bytes, size: int) -> tuple[Integers, int] | None:
         """Do what `_cut` does without looking at each record; None where that is not certain."""
@@ -172,6 +184,23 @@ def _linked_records(data: bytes, size: int) -> tuple[Integers, int] | None:
     if not (possible & (payload <= MAX_PAYLOAD_BYTES)).all():
         return None
     return starts, int(ends[-1])
+
+
+def _is_whole_record(chunk: bytes | memoryview) -> bool:
+    if len(chunk) < COMMON_HEADER_BYTES:
+        return False
+    header, payload = _SIZES.unpack_from(chunk)
+    scheme = _SCHEME.unpack_from(chunk, _SCHEME_PLACE)[0]
+    return bool(scheme == PACKET_SCHEME and header + payload == len(chunk))
+
+
+def _never_ends(size: int, stream_byte: int) -> ProtocolViolation:
+    return ProtocolViolation(
+        f"a record at stream byte {stream_byte} states {size} bytes, but the server has gone on to"
+        " another record before it had sent them.",
+        "The stream is corrupt.",
+        stream_byte=stream_byte,
+    )
 
 
 def _impossible_sizes(header: int, payload: int, stream_byte: int) -> ProtocolViolation:

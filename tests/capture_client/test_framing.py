@@ -287,3 +287,23 @@ def test_negative_numbers_of_a_row_stay_negative() -> None:
     assert raw is not None
     block = parse_block(raw)
     assert (int(block.transaction_ids[0]), int(block.table_ids[0])) == (-3, -2)
+
+
+def test_a_record_that_swallows_the_next_reads_is_refused_and_not_waited_for() -> None:
+    cutter = RecordCutter()
+    longer = bytearray(row(2, 1, b"abc"))
+    longer[5] ^= 0x10  # a megabyte more of payload
+    assert cutter.feed(begin(1, 1, 5, 6) + longer) is not None
+    for _ in range(2):
+        with pytest.raises(ProtocolViolation, match="has gone on to another record") as caught:
+            cutter.feed(timeout(2))
+    assert caught.value.facts["stream_byte"] == 40
+
+
+def test_the_last_bytes_of_a_record_may_look_like_a_record() -> None:
+    whole = row(2, 1, b"x" * 300 + timeout(2))
+    cutter = RecordCutter()
+    assert cutter.feed(whole[:-24]) is None
+    found = cutter.feed(whole[-24:])
+    assert found is not None
+    assert len(found.kinds) == 1
