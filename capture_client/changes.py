@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 from informix_cdc.capture_client.arrow_arrays import Bits
 from informix_cdc.capture_client.committed import Transactions
 from informix_cdc.capture_client.framing import Integers
-from informix_cdc.capture_client.open_transactions import Rows
 from informix_cdc.capture_client.records import Kind, RecordBlock
+from informix_cdc.capture_client.rows import Piece, Rows
 
 BATCH_ROWS = 8192
+BATCH_BYTES = 8 << 20  # of wide rows fewer make a batch
 
 _COLUMNS = (
     "starts",
@@ -112,25 +113,29 @@ def lined_up(batches: Sequence[Transactions]) -> Iterator[Changes]:
         yield changes
 
 
-def _groups(pieces: Iterator[Rows]) -> Iterator[list[Rows]]:
+def _groups(pieces: Iterator[Piece]) -> Iterator[list[Rows]]:
     """Put rows together to batches; a block is cut only if it does not fit into one.
 
-    What comes last is held back if it is the first image of an update.
+    What comes last is held back if it is the first image of an update. What is in a store is read
+    when its turn comes, and forgotten with its last batch.
     """
     group: list[Rows] = []
-    count = 0
+    count = size_bytes = 0
     for piece in pieces:
-        at = 0
-        while at < len(piece):
-            room = BATCH_ROWS - count
-            if len(piece) - at > room and count >= BATCH_ROWS // 2:
+        at, rows = 0, piece.loaded()
+        mean_bytes = max(rows.block.bytes_of(rows.places) // max(len(rows), 1), 1)
+        while at < len(rows):
+            room = min(BATCH_ROWS - count, (BATCH_BYTES - size_bytes) // mean_bytes)
+            is_half_full = count >= BATCH_ROWS // 2 or size_bytes >= BATCH_BYTES // 2
+            if len(rows) - at > room and is_half_full:
                 group, held_back = _without_half_update(group)
                 yield group
-                group, count = held_back, len(held_back)
-                room = BATCH_ROWS - count
-            taken = Rows(piece.block, piece.places[at : at + room])
+                group, count, size_bytes = held_back, len(held_back), 0
+                continue
+            taken = rows.part(at, at + max(room, 1))
             group.append(taken)
             at, count = at + len(taken), count + len(taken)
+            size_bytes += len(taken) * mean_bytes
     if group:
         yield group
 
@@ -140,8 +145,8 @@ def _without_half_update(group: list[Rows]) -> tuple[list[Rows], list[Rows]]:
     last = group[-1]
     if last.block.raw.kinds[last.places[-1]] != Kind.UPDBEF:
         return group, []
-    whole = [*group[:-1], Rows(last.block, last.places[:-1])]
-    return whole, [Rows(last.block, last.places[-1:])]
+    end = len(last) - 1
+    return [*group[:-1], last.part(0, end)], [last.part(end, end + 1)]
 
 
 def _line_up(group: list[Rows], first: int, ends: Integers, of: TransactionColumns) -> Changes:

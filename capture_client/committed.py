@@ -1,7 +1,8 @@
 """What the assembler hands on: transactions that became true, many in one value.
 
 Rule: one entry per transaction in each array, in commit order; rows are named by block and place and
-stay undecoded. Taking a transaction out as a value of its own is for errors and for tests.
+stay undecoded; those in a store are not read. Taking a transaction out as a value of its own is for
+errors and for tests.
 """
 
 from __future__ import annotations
@@ -11,9 +12,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from informix_cdc.capture_client.framing import Integers
-from informix_cdc.capture_client.open_transactions import Rows
 from informix_cdc.capture_client.positions import Position
 from informix_cdc.capture_client.records import ServerError, TableSchema
+from informix_cdc.capture_client.rows import Piece, SpilledRows
 
 
 class Passed(NamedTuple):
@@ -46,7 +47,7 @@ class Transactions:
     restarts: Integers
     unseen: tuple[int, ...]
     record_counts: Integers
-    rows: tuple[Rows, ...]
+    rows: tuple[Piece, ...]
 
     def __len__(self) -> int:
         return len(self.transaction_ids)
@@ -55,6 +56,11 @@ class Transactions:
     def record_count(self) -> int:
         """How many records there are in all, each image of an update counted."""
         return int(self.record_counts.sum())
+
+    @property
+    def is_spilled(self) -> bool:
+        """Whether some of the records are in a store, whose room they take until they are gone."""
+        return any(isinstance(piece, SpilledRows) for piece in self.rows)
 
     @property
     def position(self) -> Position:
@@ -66,7 +72,7 @@ class Transactions:
         counts = self.record_counts.tolist()
         return [self._only(n, rows) for n, rows in enumerate(_shared_out(self.rows, counts))]
 
-    def _only(self, number: int, rows: list[Rows]) -> Transactions:
+    def _only(self, number: int, rows: list[Piece]) -> Transactions:
         one = slice(number, number + 1)
         return Transactions(
             self.transaction_ids[one],
@@ -82,14 +88,14 @@ class Transactions:
         )
 
 
-def _shared_out(rows: Sequence[Rows], counts: Sequence[int]) -> Iterator[list[Rows]]:
+def _shared_out(rows: Sequence[Piece], counts: Sequence[int]) -> Iterator[list[Piece]]:
     """Yield so many records of `rows` at a time, in their order."""
     pieces = iter(rows)
     piece, at = next(pieces, None), 0
     for count in counts:
-        found: list[Rows] = []
+        found: list[Piece] = []
         while count and piece is not None:
-            taken = Rows(piece.block, piece.places[at : at + count])
+            taken = piece.part(at, at + count)
             found.append(taken)
             count, at = count - len(taken), at + len(taken)
             if at == len(piece):

@@ -15,9 +15,10 @@ import numpy as np
 from informix_cdc.capture_client.arrow_arrays import Bits, ragged_places
 from informix_cdc.capture_client.committed import Transactions
 from informix_cdc.capture_client.framing import Integers
-from informix_cdc.capture_client.open_transactions import OpenTransaction, Rows
+from informix_cdc.capture_client.open_transactions import OpenTransaction
 from informix_cdc.capture_client.positions import Position
 from informix_cdc.capture_client.records import Kind, RecordBlock
+from informix_cdc.capture_client.rows import Piece, Rows
 from informix_cdc.capture_client.spans import Spans
 
 _COMMTX = int(Kind.COMMTX)
@@ -138,7 +139,7 @@ class Ends:
             tuple(self._rows(delivered, with_bounds)),
         )
 
-    def _rows(self, delivered: Integers, with_bounds: bool) -> Iterator[Rows]:
+    def _rows(self, delivered: Integers, with_bounds: bool) -> Iterator[Piece]:
         """Yield the rows of transactions in their order, of many at once where they allow it."""
         alone = [n for n, end in enumerate(delivered.tolist()) if end in self.alone]
         at = 0
@@ -155,7 +156,7 @@ class Ends:
         lengths = self.spans.ends[chosen] - firsts - skipped
         return Rows(self.block, self.spans.order[ragged_places(firsts, lengths)])
 
-    def _rows_alone(self, number: int, with_bounds: bool) -> Iterator[Rows]:
+    def _rows_alone(self, number: int, with_bounds: bool) -> Iterator[Piece]:
         open_ = self.alone[number]
         if open_.beginning is not None:
             yield open_.beginning

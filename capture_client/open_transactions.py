@@ -1,51 +1,52 @@
 """A transaction that stays open for long: its rows so far, and what a DISCARD undoes.
 
 Rule: rows are named by block and place. What would keep a block alive that is mostly other records is
-copied: first together with the rows of others, then, of those who are still open later, alone.
+copied: first together with the rows of others, then, of those who are still open later, alone. What
+has been handed to a store comes before what is in memory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from informix_cdc.capture_client.errors import ProtocolViolation
-from informix_cdc.capture_client.framing import MARGIN_BYTES, Integers
+from informix_cdc.capture_client.framing import Integers
 from informix_cdc.capture_client.positions import show
 from informix_cdc.capture_client.records import Begin, Kind, RecordBlock
+from informix_cdc.capture_client.rows import (
+    Piece,
+    Rows,
+    RowStore,
+    SpilledRows,
+    on_their_own,
+    portions,
+    spilled,
+)
 
 _DISCARD = int(Kind.DISCARD)
 
 
-@dataclass(slots=True, eq=False)  # not frozen: there are many, and frozen costs three times as much
-class Rows:
-    """Records of one block, by their places, in the order of their transaction."""
-
-    block: RecordBlock
-    places: Integers
-
-    def __len__(self) -> int:
-        return len(self.places)
-
-    @property
-    def sequence_numbers(self) -> Integers:
-        """The sequence number of each row."""
-        return self.block.sequence_numbers[self.places]
-
-
 @dataclass(slots=True, eq=False)
 class OpenTransaction:
-    """A transaction that has begun, and its rows so far; `beginning` is its BEGINTX if wanted."""
+    """A transaction that has begun, and its rows so far; `beginning` is its BEGINTX if wanted.
+
+    Attributes:
+        held_bytes: what its rows in memory take.
+        spilled_bytes: what its rows in a store take there.
+    """
 
     begin: Begin
     beginning: Rows | None
-    rows: list[Rows] = field(default_factory=list)
+    rows: list[Piece] = field(default_factory=list)
     ordered: int = 0  # so many of `rows` are known to rise, one after the other
     settled: int = 0  # so many of `rows` have a block of their own
     is_loose: bool = False  # some of `rows` share a block with those of others
     has_ended: bool = False
+    held_bytes: int = 0
+    spilled_bytes: int = 0
+    was_spilled: bool = False
 
     @property
     def row_count(self) -> int:
@@ -73,83 +74,95 @@ class OpenTransaction:
         self._add(block, places[begun:])
         return undone
 
-    def pieces_in(self, block: RecordBlock) -> Iterator[Rows]:
-        """Yield the newest rows as far as they lie in a block."""
-        if self.beginning is not None and self.beginning.block is block:
-            yield self.beginning
+    def new_pieces(self) -> list[Rows]:
+        """Return the newest rows as far as they have not been put to account."""
+        new: list[Rows] = []
         for rows in reversed(self.rows):
-            if rows.block is not block:
-                return
-            yield rows
+            if isinstance(rows, SpilledRows) or rows.held_bytes:
+                break
+            new.append(rows)
+        return new
 
     def settle(self) -> None:
         """Give the rows that have come since the last time a block of their own."""
         self.is_loose = False
-        loose = self.rows[self.settled :]
+        loose = self._in_memory(self.settled)
         if self.beginning is not None:
-            self.beginning = _on_their_own([self.beginning])
+            self.beginning = on_their_own([self.beginning])
         if loose:
-            self.rows[self.settled :] = [_on_their_own(loose)]
+            self.held_bytes -= sum([rows.held_bytes for rows in loose])
+            own = [on_their_own(portion) for portion in portions(loose)]
+            for rows in own:
+                rows.held_bytes = rows.size_bytes
+                self.held_bytes += rows.held_bytes
+            self.rows[self.settled :] = own
             self.ordered = min(self.ordered, self.settled)
         self.settled = len(self.rows)
+
+    def spill(self, store: RowStore) -> int:
+        """Hand what is in memory to a store; return how many bytes that took there."""
+        first = len(self.rows)
+        while first and isinstance(self.rows[first - 1], Rows):
+            first -= 1
+        handed_over = spilled(self._in_memory(first), store)
+        self.rows[first:] = handed_over
+        self.settle()
+        self.ordered = min(self.ordered, first)
+        added = sum([rows.kept.size_bytes for rows in handed_over])
+        self.held_bytes, self.was_spilled = 0, True
+        self.spilled_bytes += added
+        return added
+
+    def drop(self) -> None:
+        """Let go of all rows."""
+        self.rows, self.has_ended = [], True
+        self.held_bytes = self.spilled_bytes = 0
+
+    def _in_memory(self, first: int) -> list[Rows]:
+        """Return the pieces from a number on, of which none has been handed over."""
+        return [rows for rows in self.rows[first:] if isinstance(rows, Rows)]
 
     def _add(self, block: RecordBlock, places: Integers) -> None:
         if len(places):
             self.rows.append(Rows(block, places))
 
+    def _pop(self) -> Piece:
+        last = self.rows.pop()
+        if isinstance(last, Rows):
+            self.held_bytes -= last.held_bytes
+        else:
+            self.spilled_bytes -= last.kept.size_bytes
+        return last
+
     def _discard(self, sequence_number: int) -> int:
         """Drop the rows from a sequence number on and return how many those were (guide, table 3-5).
 
-        Numbers rise, so that what goes is the end: many savepoints cost no more than their rows.
+        Numbers rise, so that what goes is the end: many savepoints cost no more than their rows. Rows
+        in a store are read back only if the cut goes through them.
         """
         self._require_order()
         dropped = 0
-        while self.rows:
-            last = self.rows.pop()
-            kept = int(np.searchsorted(last.sequence_numbers, sequence_number))
-            dropped += len(last) - kept
-            if kept:
-                self.rows.append(_on_their_own([Rows(last.block, last.places[:kept])]))
-                break
+        while self.rows and self.rows[-1].last_number >= sequence_number:
+            last = self._pop()
+            dropped += len(last)
+            if last.first_number < sequence_number:
+                last = last.loaded()
+                kept = int(np.searchsorted(last.sequence_numbers, sequence_number))
+                self.rows.append(on_their_own([last.part(0, kept)]))
+                dropped -= kept
         self.ordered = len(self.rows)
         self.settled = min(self.settled, self.ordered)
         return dropped
 
     def _require_order(self) -> None:
-        highest = self.rows[self.ordered - 1].sequence_numbers[-1] if self.ordered else -1
+        highest = self.rows[self.ordered - 1].last_number if self.ordered else -1
         for rows in self.rows[self.ordered :]:
-            numbers = rows.sequence_numbers
-            if numbers[0] < highest or (numbers[1:] < numbers[:-1]).any():
+            if rows.first_number < highest or not rows.rises:
                 raise ProtocolViolation(
                     f"sequence numbers of transaction {self.begin.transaction_id} fall"
-                    f" near {show(int(numbers[0]))}.",
+                    f" near {show(rows.first_number)}.",
                     "Within a transaction they must rise; a savepoint cannot be undone exactly.",
                     transaction_id=self.begin.transaction_id,
                 )
-            highest = numbers[-1]
+            highest = rows.last_number
         self.ordered = len(self.rows)
-
-
-def share_a_block(pieces: Sequence[Rows]) -> None:
-    """Copy rows of one block out of it, all into one, if they are less than half of it."""
-    block = pieces[0].block
-    places = np.concatenate([rows.places for rows in pieces])
-    if _is_most_of(block, places):
-        return
-    shared, at = block.only(places), 0
-    for rows in pieces:
-        rows.block, rows.places = shared, np.arange(at, at + len(rows))
-        at += len(rows)
-
-
-def _on_their_own(pieces: Sequence[Rows]) -> Rows:
-    """Return rows in a block of their own, or as they are if they are most of theirs."""
-    if len(pieces) == 1 and _is_most_of(pieces[0].block, pieces[0].places):
-        return pieces[0]
-    parts = [rows.block.only(rows.places) for rows in pieces]
-    block = parts[0] if len(parts) == 1 else RecordBlock.joined(parts)
-    return Rows(block, np.arange(len(block)))
-
-
-def _is_most_of(block: RecordBlock, places: Integers) -> bool:
-    return 2 * block.bytes_of(places) >= len(block.raw.data) - MARGIN_BYTES

@@ -15,7 +15,6 @@ committed at or below the last delivered commit; above it, its beginning is lost
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
@@ -29,7 +28,8 @@ from informix_cdc.capture_client.committed import Event, Passed
 from informix_cdc.capture_client.ends import Ends
 from informix_cdc.capture_client.errors import DataLoss, InformixCdcError, ProtocolViolation
 from informix_cdc.capture_client.framing import Integers
-from informix_cdc.capture_client.open_transactions import OpenTransaction, Rows, share_a_block
+from informix_cdc.capture_client.held_rows import HeldRows, MemoryLimit
+from informix_cdc.capture_client.open_transactions import OpenTransaction
 from informix_cdc.capture_client.positions import Position, show
 from informix_cdc.capture_client.records import (
     OF_NO_TRANSACTION,
@@ -41,18 +41,16 @@ from informix_cdc.capture_client.records import (
     Timeout,
     is_one_of,
 )
+from informix_cdc.capture_client.rows import Rows
 from informix_cdc.capture_client.spans import ENDS, Spans, spans_of
 
 _BOUNDS = is_one_of(Kind.BEGINTX, Kind.COMMTX, Kind.RBTX)
 _SPARE_BEGINS = 1024
-# Rows of open transactions share blocks for so long; then each gets one, so many in a stretch.
-_LOOSE_STRETCHES = 64
-_SETTLED_AT_ONCE = 256
 
 
 @dataclass(slots=True)
 class AssemblyCounters:
-    """What was left out, and why; counted because it must not happen silently."""
+    """What was left out or put aside, and why; counted because it must not happen silently."""
 
     transactions: int = 0
     empty_transactions: int = 0
@@ -60,6 +58,8 @@ class AssemblyCounters:
     discarded_rows: int = 0
     unseen_transactions: int = 0
     abandoned_transactions: int = 0
+    spilled_transactions: int = 0
+    spilled_bytes: int = 0
 
 
 class TransactionAssembler:
@@ -72,6 +72,7 @@ class TransactionAssembler:
         server_clock: the server's time at a first start, in seconds since 1970.
         floor: where a first start was activated; no pair lies below it, whatever a TIMEOUT says.
         expected_commit: a replay must pass exactly this COMMTX; anything beyond it first is loss.
+        memory_limit: what the rows of open transactions may take; None keeps all of them in memory.
 
     Attributes:
         anchor: where the stream begins; None as long as that is not known.
@@ -87,6 +88,7 @@ class TransactionAssembler:
         server_clock: int = 0,
         floor: int = 0,
         expected_commit: int | None = None,
+        memory_limit: MemoryLimit | None = None,
     ) -> None:
         self.anchor = start
         self.with_bounds = False
@@ -99,9 +101,7 @@ class TransactionAssembler:
         self._expected_commit = expected_commit
         self._waits_for_unseen = True
         self._carried = CarriedRecords()
-        self._touched: list[OpenTransaction] = []  # by the stretch that is being taken
-        self._stretches = 0
-        self._loose: deque[tuple[int, OpenTransaction]] = deque()  # and when each is to settle
+        self._held = HeldRows(memory_limit)
         self._failure: tuple[int, InformixCdcError] | None = None
 
     @property
@@ -114,6 +114,16 @@ class TransactionAssembler:
         """The BEGINTX sequence number of every transaction now open, by its id."""
         alone = {key: open_.begin.sequence_number for key, open_ in self._open.items()}
         return alone | self._carried.begins()
+
+    @property
+    def open_bytes_in_memory(self) -> int:
+        """What the rows of open transactions take, but for the few short ones that are carried."""
+        return self._held.bytes_in_memory
+
+    @property
+    def open_bytes_spilled(self) -> int:
+        """What the rows of open transactions that have been put aside take where they are now."""
+        return self._held.bytes_spilled
 
     def stop_waiting_for_unseen(self) -> None:
         """Let the anchor be found although transactions older than the stream are still open."""
@@ -167,10 +177,13 @@ class TransactionAssembler:
         elif len(ends):
             yield from self._deliver(ends)
         for open_ in ends.alone.values():
-            open_.rows = []  # handed on; what still names it must not keep its blocks
+            open_.drop()  # handed on; what still names it must not keep its blocks
         if self._failure is not None:
             raise self._failure[1]
-        self._let_go_of(block)
+        self._held.let_go_of(block)
+        spilled = self._held.spill(self._open.values())
+        self.counters.spilled_transactions += spilled.transactions
+        self.counters.spilled_bytes += spilled.size_bytes
 
     def _ends(self, block: RecordBlock, spans: Spans) -> Ends:
         ends, is_alone = Ends.of(block, spans), self._is_alone(block, spans)
@@ -191,31 +204,17 @@ class TransactionAssembler:
 
     # transactions that have begun
 
-    def _let_go_of(self, block: RecordBlock) -> None:
-        """Keep no block alive for the few rows in it whose transactions stay open."""
-        kept, self._touched = [open_ for open_ in self._touched if not open_.has_ended], []
-        if pieces := [rows for open_ in kept for rows in open_.pieces_in(block)]:
-            share_a_block(pieces)
-        self._stretches += 1
-        for open_ in kept:
-            if not open_.is_loose:
-                open_.is_loose = True
-                self._loose.append((self._stretches + _LOOSE_STRETCHES, open_))
-        for _ in range(_SETTLED_AT_ONCE):
-            if not self._loose or self._loose[0][0] > self._stretches:
-                break
-            self._loose.popleft()[1].settle()
-
     def _take_alone(self, span: int, ends: Ends, number: int | None) -> None:
         """Take one span; `number` is its place in `ends` if it closes its transaction."""
         block, spans = ends.block, ends.spans
         key = int(spans.transaction_ids[span])
         places = spans.order[spans.firsts[span] : spans.ends[span]]
         has_discard = bool(spans.has_discard[span])
-        open_ = self._open.pop(key, None)
+        if (open_ := self._open.pop(key, None)) is not None:
+            self._held.take_out(open_)
         if spans.begins[span]:
             if open_ is not None:  # ids are slots: the former owner is gone and cannot have committed
-                open_.has_ended, open_.rows = True, []
+                open_.drop()
                 self.counters.abandoned_transactions += 1
                 ends.abandoned.append((int(places[0]), open_.begin.sequence_number))
             self._unseen.discard(key)
@@ -229,7 +228,7 @@ class TransactionAssembler:
             self._unseen.add(key)
         if number is None and open_ is not None:
             self._open[key] = open_
-            self._touched.append(open_)
+            self._held.put_back(open_)
         elif number is not None:
             self._close(ends, number, open_)
 

@@ -9,6 +9,7 @@ from informix_cdc.capture_client.committed import Event, Transactions
 from informix_cdc.capture_client.emulator import records as build
 from informix_cdc.capture_client.framing import RawRecords, RecordCutter
 from informix_cdc.capture_client.records import Control, Kind, RecordBlock, parse_block
+from informix_cdc.capture_client.rows import Piece
 from informix_cdc.capture_client.transactions import TransactionAssembler
 
 ReadRow = tuple[Kind, int, int, int, bytes]
@@ -92,7 +93,13 @@ def read_all(chunks: Iterable[bytes]) -> list[Read]:
 
 def rows_of(transactions: Transactions) -> list[ReadRow]:
     """Return the rows of transactions in their order."""
-    return [row for rows in transactions.rows for row in rows_in(rows.block, rows.places.tolist())]
+    return [row for piece in map(loaded, transactions.rows) for row in rows_in(*piece)]
+
+
+def loaded(piece: Piece) -> tuple[RecordBlock, list[int]]:
+    """Return where the records of a piece are, read back if they were put aside."""
+    rows = piece.loaded()
+    return rows.block, rows.places.tolist()
 
 
 def one_by_one(events: Iterable[Event]) -> Iterator[Event]:
