@@ -29,6 +29,15 @@ def log_page(log_number: int, page: int) -> int:
     return log_number << _LOG_SHIFT | page << _PAGE_SHIFT
 
 
+def page_after(sequence_number: int) -> int:
+    """Return where the page after a sequence number's begins, for positions that name a page.
+
+    >>> show(page_after(parse("47:0x5e018")))
+    '47:0x5f000'
+    """
+    return ((sequence_number >> _PAGE_SHIFT) + 1) << _PAGE_SHIFT
+
+
 def log_number(sequence_number: int) -> int:
     """Return the logical log that a sequence number lies in."""
     return sequence_number >> _LOG_SHIFT

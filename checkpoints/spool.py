@@ -7,6 +7,7 @@ the files. `append` returns after the commit point, so whoever sees the new end 
 from __future__ import annotations
 
 import contextlib
+import shutil
 import threading
 from collections.abc import Iterable
 from dataclasses import replace
@@ -18,7 +19,8 @@ from informix_cdc.capture_client.errors import DataLoss
 from informix_cdc.capture_client.failpoints import failpoint
 from informix_cdc.capture_client.positions import Position, show
 from informix_cdc.checkpoints import manifest as manifests
-from informix_cdc.checkpoints.batch_limits import BatchLimits, end_of_batch
+from informix_cdc.checkpoints.batch_ends import end_of_batch
+from informix_cdc.checkpoints.batch_limits import BatchLimits
 from informix_cdc.checkpoints.disk_errors import disk_errors
 from informix_cdc.checkpoints.manifest import Manifest
 from informix_cdc.checkpoints.segment_copies import Copies, NoCopies
@@ -166,7 +168,12 @@ class Spool:
 
     def bytes_above(self, commit: int) -> int:
         """Return the size of the segments that hold something above a commit."""
-        return sum(s.size_bytes for s in self._manifest.segments if s.last_commit > commit)
+        size_bytes = 0
+        for segment in reversed(self._manifest.segments):  # what Spark has taken lies in front
+            if segment.last_commit <= commit:
+                break
+            size_bytes += segment.size_bytes
+        return size_bytes
 
     def trim(self, commit: int) -> None:
         """Let go of what Spark will not ask for again."""
@@ -183,6 +190,12 @@ class Spool:
     def close(self) -> None:
         """Let the next writer in."""
         self._lock.release()
+
+    def discard(self) -> None:
+        """Remove the folder and everything in it: nobody will ask for this stream again."""
+        self._copies.remove(self._manifest.segments)
+        shutil.rmtree(self._folder, ignore_errors=True)
+        self.close()
 
     def _replace(self, manifest: Manifest) -> None:
         self._lock.require_ours()

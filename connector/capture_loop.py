@@ -10,9 +10,11 @@ run in any process.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
 from threading import Event as StopFlag
+from typing import Protocol
 
 from informix_cdc.capture_client.change_batches import ChangeEncoder
 from informix_cdc.capture_client.change_stream import ChangeStream
@@ -24,8 +26,8 @@ from informix_cdc.capture_client.records import TableSchema
 from informix_cdc.checkpoints.spool import Spool
 from informix_cdc.connector.capture_state import CaptureState
 
-# A flush costs about a millisecond; rows wait at most this long for company.
-FLUSH_SECONDS = 0.02
+logger = logging.getLogger(__name__)
+
 # Each segment makes the manifest longer; this many double the time between two of them.
 SEGMENTS_PER_INTERVAL = 32
 # Enough rows to make a segment worth a file; a single larger transaction goes whole.
@@ -35,36 +37,81 @@ _STOP_POLL_SECONDS = 0.1
 UNSEEN_WAIT_SECONDS = 5.0
 
 
+class Guard(Protocol):
+    """Ends a capture that does not move; `CaptureGuard` does."""
+
+    def connect(self) -> None:
+        """Begin to count the time of silence."""
+
+    def excuse(self) -> None:
+        """Take that the capture did not read."""
+
+    def check(self, reached: int | None, mark: Position | None) -> None:
+        """Judge after a read."""
+
+
+class Unguarded:
+    """Lets everything pass."""
+
+    def connect(self) -> None:
+        """Do nothing."""
+
+    def excuse(self) -> None:
+        """Do nothing."""
+
+    def check(self, reached: int | None, mark: Position | None) -> None:
+        """Do nothing."""
+
+
 def capture(
     stream: ChangeStream,
     encoder: ChangeEncoder,
     pending: Pending,
     state: CaptureState,
     stop: StopFlag,
+    guard: Guard = Unguarded(),  # noqa: B008 - it has no state
 ) -> None:
-    """Move committed transactions from the server into the spool until told to stop."""
+    """Move committed transactions from the server into the spool until told to stop.
+
+    Raises:
+        InformixCdcError: the stream cannot go on; whatever is whole is in the spool.
+    """
+    guard.connect()
     while not stop.is_set():
-        try:
-            events = stream.next_events(pending.patience_seconds())
-            if events and stream.assembler is not None:
-                pending.begin_at(stream.assembler.anchor)
-            for event in events or ():
-                if isinstance(event, TableSchema):
-                    pending.flush(encoder)  # rows that came before it have the layout before it
-                    encoder.announce(event)
-                else:
-                    pending.add(event)
-        except InformixCdcError:
-            pending.flush(encoder)  # what is whole does not wait for what is broken
-            raise
-        catches_up = state.catches_up(events)
+        if pending.is_far_ahead(state):
+            state.pause(lambda: not pending.is_far_ahead(state), _STOP_POLL_SECONDS)
+            guard.excuse()
+            continue
+        events = _take(stream, encoder, pending)
+        catches_up = state.catches_up(events, stream)
         if catches_up or pending.is_due(is_idle=events is None):
             pending.flush(encoder)
             state.notify()
         if pending.is_anchor_overdue() and stream.assembler is not None:
             stream.assembler.stop_waiting_for_unseen()
-        state.observe(events, stream.assembler, catches_up)
+        state.observe(events, stream, catches_up)
         state.ignored_truncates = encoder.ignored_truncates
+        if stream.assembler is not None:
+            mark = state.spool.mark if state.spool else None
+            guard.check(None if events is None else stream.reached, mark)
+
+
+def _take(stream: ChangeStream, encoder: ChangeEncoder, pending: Pending) -> list[Event] | None:
+    """Take the next events into what is pending; None when no bytes came."""
+    try:
+        events = stream.next_events(pending.patience_seconds())
+        if events and stream.assembler is not None:
+            pending.begin_at(stream.assembler.anchor)
+        for event in events or ():
+            if isinstance(event, TableSchema):
+                pending.flush(encoder)  # rows that came before it have the layout before it
+                encoder.announce(event)
+            else:
+                pending.add(event)
+    except InformixCdcError:
+        pending.flush(encoder)  # what is whole does not wait for what is broken
+        raise
+    return events
 
 
 class Pending:
@@ -73,6 +120,8 @@ class Pending:
     Args:
         open_spool: called with the anchor of a first start, when there is no spool yet.
         clock: seconds from anywhere.
+        latency_seconds: how long rows wait for company; a flush costs about a millisecond.
+        most_bytes_ahead: how much may lie in the spool that Spark has not taken.
     """
 
     def __init__(
@@ -80,7 +129,12 @@ class Pending:
         spool: Spool | None,
         open_spool: Callable[[Position], Spool],
         clock: Callable[[], float] = time.monotonic,
+        *,
+        latency_seconds: float = 0.02,
+        most_bytes_ahead: int = 1 << 62,
     ) -> None:
+        self._latency_seconds = latency_seconds
+        self._most_bytes_ahead = most_bytes_ahead
         self._clock = clock
         self._spool = spool
         self._open_spool = open_spool
@@ -104,6 +158,21 @@ class Pending:
         elif isinstance(event, Passed):
             self._position = event.position
 
+    def is_far_ahead(self, state: CaptureState) -> bool:
+        """Tell whether reading must wait for Spark, and say so when that changes.
+
+        A single transaction may exceed the bound, and what Spark has taken does not count: there is
+        always something new for Spark, or something is read on.
+        """
+        ahead = state.bytes_ahead()
+        is_far = ahead > self._most_bytes_ahead
+        if is_far != state.is_paused:
+            what = "reading pauses until Spark has taken more" if is_far else "reading goes on"
+            logger.warning("%s: the spool is %d bytes ahead of Spark", what, ahead)
+            state.is_paused = is_far
+            state.notify()
+        return is_far
+
     def is_anchor_overdue(self) -> bool:
         """Tell whether a first start has waited long enough for older transactions to end."""
         return self._spool is None and self._clock() - self._begun_at > UNSEEN_WAIT_SECONDS
@@ -117,7 +186,7 @@ class Pending:
     def _interval_seconds(self) -> float:
         """Return the time between two flushes: longer the more segments Spark has left lying."""
         segments = self._spool.segment_count if self._spool else 0
-        return FLUSH_SECONDS * (1 + segments / SEGMENTS_PER_INTERVAL)
+        return self._latency_seconds * (1 + segments / SEGMENTS_PER_INTERVAL)
 
     def is_due(self, is_idle: bool) -> bool:
         """Tell whether to flush: nothing more is coming, enough is here, or it has waited enough."""

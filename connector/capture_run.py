@@ -18,17 +18,21 @@ import pyarrow as pa
 
 from informix_cdc.capture_client.change_stream import ChangeStream, MakeReader
 from informix_cdc.capture_client.errors import DataLoss
-from informix_cdc.capture_client.positions import Position, show
+from informix_cdc.capture_client.positions import Position, page_after, show
 from informix_cdc.capture_client.read_ahead import ReadAhead
 from informix_cdc.checkpoints.spool import Spool
+from informix_cdc.connector.capture_guard import CaptureGuard
 from informix_cdc.connector.capture_loop import Pending, capture
 from informix_cdc.connector.capture_start import CaptureStart
 from informix_cdc.connector.capture_state import CaptureState
-from informix_cdc.connector.connections import open_catalog
-from informix_cdc.connector.offsets import StreamOffset
+from informix_cdc.connector.connections import open_catalog, silent_seconds
+from informix_cdc.connector.data_loss_jump import Jump, can_jump
+from informix_cdc.connector.liveness import Liveness
+from informix_cdc.connector.offsets import NOT_STARTED, StreamOffset
 from informix_cdc.connector.options import SourceOptions
 from informix_cdc.connector.private_folders import make_private_folder, remove_private_folder
 from informix_cdc.connector.segment_delivery import copies_for
+from informix_cdc.connector.server_watch import ServerWatch, Watch
 from informix_cdc.connector.source_tables import SourceTables, describe_tables
 
 logger = logging.getLogger(__name__)
@@ -47,6 +51,7 @@ class CaptureRun:
         check_schema: refuses the schema of the tables if it is not the declared one.
         read: how a session is read.
         clock: seconds from anywhere.
+        watch: asks the server how its log stands.
     """
 
     options: SourceOptions
@@ -57,7 +62,18 @@ class CaptureRun:
     stop: threading.Event
     read: MakeReader = ReadAhead
     clock: Callable[[], float] = time.monotonic
+    watch: Callable[[SourceOptions, SourceTables, Callable[[], float]], Watch] = ServerWatch
+    liveness: Liveness = field(init=False)
+    _jump: Jump | None = field(default=None, init=False)
+    _loss: DataLoss | None = field(default=None, init=False)
     _private_folder: Path | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        self.liveness = Liveness(
+            silent_seconds=2 * silent_seconds(self.options),  # the transport gives up first, if it can
+            stalled_seconds=self.options.stalled_seconds,
+            stalled=self.options.stalled,
+        )
 
     def once(self, on_error: Callable[[BaseException], None]) -> None:
         """Capture until told to stop, or until the connection is lost.
@@ -65,18 +81,14 @@ class CaptureRun:
         Args:
             on_error: told at once, since closing the session waits for the read in flight.
         """
-        with open_catalog(self.options) as catalog:
-            source = describe_tables(self.options, catalog)
-            if not self.state.target_position:  # the first time, not when a connection was lost
-                self.state.server_clock = catalog.clock()
-                self.state.target_position = catalog.current_position()
-        self._require_same_source(source)
-        self.check_schema(source.schema())
-        if self.stop.is_set():
-            return
-        if self.offset.is_started and self.state.spool is None:
-            self._open_spool(source, self.offset.stream, self.offset.position)
-        self._capture(source, on_error)
+        while True:
+            try:
+                self._once(on_error)
+                return
+            except DataLoss as loss:
+                if not self._may_jump(loss) or self.stop.is_set():
+                    raise
+                self._leave_stream(loss)
 
     def let_go(self) -> None:
         """Let the next writer in, and leave no private folder behind."""
@@ -85,6 +97,20 @@ class CaptureRun:
         if self._private_folder is not None:
             remove_private_folder(self._private_folder)
 
+    def _once(self, on_error: Callable[[BaseException], None]) -> None:
+        with open_catalog(self.options) as catalog:
+            source = describe_tables(self.options, catalog)
+            if not self.state.target_position:  # the first time, not when a connection was lost
+                self.state.server_clock = catalog.clock()
+                self.state.target_position = page_after(catalog.current_position())
+        self.check_schema(source.schema())
+        if self.stop.is_set():
+            return
+        if self.offset.is_started and self.state.spool is None:
+            self._open_spool(source, self.offset)
+        self._require_same_source(source)
+        self._capture(source, on_error)
+
     def _capture(self, source: SourceTables, on_error: Callable[[BaseException], None]) -> None:
         spool = self.state.spool
         start = CaptureStart(
@@ -92,18 +118,31 @@ class CaptureRun:
             source,
             spool.mark if spool else None,
             self._expected(),
+            self._jump,
             self.state.counters,
         )
         stream = ChangeStream(start.begin, start.close, self.read)
-        pending = Pending(spool, lambda anchor: self._open_spool(source, "", anchor), self.clock)
+        watch = self.watch(self.options, source, self.clock)
+        guard = CaptureGuard(self.liveness, watch, self.state, self.clock)
         try:
-            capture(stream, source.encoder(), pending, self.state, self.stop)
+            capture(stream, source.encoder(), self._pending(source), self.state, self.stop, guard)
         except BaseException as reason:
-            on_error(reason)
+            if not self._may_jump(reason):
+                on_error(reason)
             raise
         finally:
+            watch.close()
             if not stream.stop(self.options.read_timeout_seconds + STOP_MARGIN_SECONDS):
                 logger.warning("the server did not answer in time; the session is left to it")
+
+    def _pending(self, source: SourceTables) -> Pending:
+        return Pending(
+            self.state.spool,
+            lambda anchor: self._begin_stream(source, anchor),
+            self.clock,
+            latency_seconds=self.options.max_latency_ms / 1000,
+            most_bytes_ahead=self.options.max_spool_bytes,
+        )
 
     def _expected(self) -> int | None:
         """Return the commit a replay must pass, unless the spool already holds it."""
@@ -112,34 +151,66 @@ class CaptureRun:
 
     def _require_same_source(self, source: SourceTables) -> None:
         spool = self.state.spool
-        expected = spool.source if spool else self.offset.source
-        if expected and expected != source.source:
+        if spool is not None and spool.source != source.source:
             raise DataLoss(
-                f"the stream was begun on source {expected}, but server, database"
+                f"the stream was begun on source {spool.source}, but server, database"
                 f" and tables now make source {source.source}.",
                 "A table was dropped, re-created or altered, or the options changed: start a new stream"
                 " with a new checkpoint.",
-                expected=expected,
+                expected=spool.source,
                 found=source.source,
+                is_gap=True,
             )
 
-    def _open_spool(self, source: SourceTables, stream: str, start: Position) -> Spool:
-        stream = stream or secrets.token_hex(8)
+    def _begin_stream(self, source: SourceTables, anchor: Position) -> Spool:
+        """Open the spool of a new stream; say so if it goes on where another was lost."""
+        if self._jump is not None and self._loss is not None:
+            logger.error("%s", self._jump.report(self._loss, anchor))
+            self._jump = self._loss = None
+        return self._open_spool(source, StreamOffset(secrets.token_hex(8), source.source, anchor))
+
+    def _open_spool(self, source: SourceTables, offset: StreamOffset) -> Spool:
         if self.options.spool_path:
-            folder = Path(self.options.spool_path) / stream
+            folder = Path(self.options.spool_path) / offset.stream
         else:
             folder = self._private_folder = make_private_folder()
         spool = Spool(
             folder,
-            stream,
-            source.source,
-            start,
+            offset.stream,
+            offset.source,
+            offset.position,
             rows=source.row_digest,
             durable=bool(self.options.spool_path),
             lock_wait_seconds=self.options.read_timeout_seconds + 5 * STOP_MARGIN_SECONDS,
-            copies=copies_for(self.options, stream),
+            copies=copies_for(self.options, offset.stream),
         )
-        logger.info("stream %s begins at %s", stream, show(spool.mark.restart))
+        logger.info("stream %s begins at %s", offset.stream, show(spool.mark.restart))
         self.state.spool = spool
         self.state.notify()
         return spool
+
+    # a loss of data, and what comes after it
+
+    def _may_jump(self, reason: BaseException) -> bool:
+        """Tell whether the stream may go on elsewhere; a planned batch cannot."""
+        has_begun = self.state.spool is not None and self._expected() is None
+        return not self.options.fail_on_data_loss and has_begun and can_jump(reason)
+
+    def _leave_stream(self, loss: DataLoss) -> None:
+        """Let Spark take what the stream has, then leave it for a new one."""
+        former = self.state.spool
+        assert former is not None  # `_may_jump` has looked
+        self._wait_until_taken(former)
+        if self.stop.is_set():
+            return
+        self._loss, self._jump = loss, Jump(former.mark, is_same_source="found" not in loss.facts)
+        self.offset, self._private_folder = NOT_STARTED, None
+        self.state.leave(former)
+        former.discard()
+
+    def _wait_until_taken(self, spool: Spool) -> None:
+        self.state.is_paused = True
+        self.state.notify()
+        while self.state.taken_commit < spool.end.commit and not self.stop.is_set():
+            self.state.pause(lambda: self.state.taken_commit >= spool.end.commit, 1.0)
+        self.state.is_paused = False

@@ -6,6 +6,7 @@ that loses nothing (docs/design.md, section 5).
     first start   full row logging on -> position S -> transactions open now -> capture from S
     in the past   full row logging on -> read on from S for transactions older than S -> again from S
     resume        same source? full row logging still on? -> capture from the restart position
+    jump          as in the past, from where a loss of data leaves off
 """
 
 from __future__ import annotations
@@ -21,17 +22,18 @@ from informix_cdc.capture_client.positions import Position, parse, show
 from informix_cdc.capture_client.session import CapturedTable, CaptureSession, SessionSettings
 from informix_cdc.capture_client.transactions import AssemblyCounters, TransactionAssembler
 from informix_cdc.capture_client.transport import Transport
+from informix_cdc.connector.capture_guard import row_logging_off
 from informix_cdc.connector.connections import open_capture_connection, open_catalog
+from informix_cdc.connector.data_loss_jump import UNFLUSHED_LOG, Jump
 from informix_cdc.connector.options import SourceOptions
 from informix_cdc.connector.source_tables import SourceTables
-
-# syslogs counts pages that are on the disk; the log buffer may be ahead by less than this.
-_UNFLUSHED_LOG = 4096 << 12
 
 
 @dataclass(slots=True)
 class CaptureStart:
     """Begins sessions of one stream; `position` None means that the stream has not started.
+
+    `jump` is set when it starts where another one was lost.
 
     Use `begin` and `close` in one thread: it owns the connection.
     """
@@ -40,6 +42,7 @@ class CaptureStart:
     source: SourceTables
     position: Position | None
     expected_commit: int | None = None
+    jump: Jump | None = None
     counters: AssemblyCounters = field(default_factory=AssemblyCounters)
     _connection: Transport | None = None
 
@@ -68,7 +71,8 @@ class CaptureStart:
         self._activate(session, place)
         assembler.counters = self.counters
         assembler.with_bounds = self.source.delivery.shape == "raw"
-        return Begun(session, assembler)
+        heartbeat = len(self.source.tables) if self.source.heartbeat else None
+        return Begun(session, assembler, heartbeat)
 
     def close(self) -> None:
         """Release the connection."""
@@ -76,7 +80,9 @@ class CaptureStart:
             self._connection.close()
 
     def _start_captures(self, session: CaptureSession) -> None:
-        for number, table in enumerate(self.source.tables):
+        if self.source.heartbeat:
+            session.log_full_rows(str(self.source.heartbeat.name))
+        for number, table in enumerate(self.source.all_tables):
             names = tuple(column.name for column in table.columns)
             session.start_capture(CapturedTable(str(table.name), names, number))
 
@@ -96,6 +102,8 @@ class CaptureStart:
     ) -> tuple[TransactionAssembler, int]:
         for table in self.source.tables:
             session.log_full_rows(str(table.name))
+        if self.jump is not None:
+            return self._jump(self.jump, catalog)
         if self.options.starting_position != "latest":
             return self._start_in_the_past(catalog)
         place = catalog.current_position()
@@ -109,25 +117,29 @@ class CaptureStart:
 
     def _start_in_the_past(self, catalog: Catalog) -> tuple[TransactionAssembler, int]:
         place = _chosen_position(self.options.starting_position, catalog)
+        anchor = Position(place, place, tuple(sorted(self._older_than(place, catalog))))
+        return TransactionAssembler(anchor), place
+
+    def _jump(self, jump: Jump, catalog: Catalog) -> tuple[TransactionAssembler, int]:
+        oldest, current = catalog.oldest_position(), catalog.current_position()
+        place = jump.begins_at(oldest, current)
+        anchor = jump.anchor(place, current, self._older_than(place, catalog))
+        return TransactionAssembler(anchor), place
+
+    def _older_than(self, place: int, catalog: Catalog) -> frozenset[int]:
+        """Read the log from a position on for the transactions that were open there."""
         upto, still_open = catalog.current_position(), catalog.open_transactions()
         connection = open_capture_connection(self.options, self.source.db_locale)
         with contextlib.closing(connection), self._open_session(connection) as scout:
             self._start_captures(scout)
             scout.activate(place)
             older = transactions_older_than_start(scout, upto)
-        anchor = Position(place, place, tuple(sorted(older | still_open)))
-        return TransactionAssembler(anchor), place
+        return older | still_open
 
     def _resume(self, position: Position, catalog: Catalog) -> tuple[TransactionAssembler, int]:
         for table in self.source.tables:
             if not catalog.logs_full_rows(table):
-                raise DataLoss(
-                    f"full row logging of {table.name} was switched off after"
-                    f" {show(position.commit)}; what changed since is not in the log.",
-                    "Reload the table and start a new stream with a new checkpoint.",
-                    table=str(table.name),
-                    position=position.commit,
-                )
+                raise row_logging_off(str(table.name), position)
         _require_in_log(position, catalog.current_position())
         assembler = TransactionAssembler(position, expected_commit=self.expected_commit)
         return assembler, position.restart
@@ -135,8 +147,9 @@ class CaptureStart:
     def _activate(self, session: CaptureSession, place: int) -> None:
         try:
             session.activate(place)
-        except (DataLoss, ServerRefused):
-            if self.position is not None or self.options.starting_position != "latest":
+        except (DataLoss, ServerRefused) as reason:
+            reason.facts["is_gap"] = isinstance(reason, DataLoss)  # the log does not reach back so far
+            if self.position is not None or self.options.starting_position != "latest" or self.jump:
                 raise
             # The guide knows only 0 and positions that a session has returned.
             session.activate(0)
@@ -144,12 +157,13 @@ class CaptureStart:
 
 def _require_in_log(position: Position, current: int) -> None:
     """Refuse a restart position beyond the end of the log: the server would be silent for ever."""
-    if not 0 < position.restart <= current + _UNFLUSHED_LOG:
+    if not 0 < position.restart <= current + UNFLUSHED_LOG:
         raise DataLoss(
             f"the stream goes on at {show(position.restart)}, but the server's log ends at"
             f" {show(current)}.",
             "The server was restored or set up anew: start a new stream with a new checkpoint.",
             position=position.restart,
+            is_gap=True,
         )
 
 

@@ -1,19 +1,19 @@
-"""What the capture thread tells the rest of its process about itself.
+"""What the capture thread tells the rest of its process about itself, and what it is told.
 
-Rule: written by the capture thread, read by anyone; whoever reads can wait for a change.
+Rule: whoever reads can wait for a change. Only `taken` and `stop` are said from outside.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 
+from informix_cdc.capture_client.change_stream import ChangeStream
 from informix_cdc.capture_client.committed import Event, Passed, Transactions
 from informix_cdc.capture_client.errors import ConnectionLost, InformixCdcError
-from informix_cdc.capture_client.transactions import AssemblyCounters, TransactionAssembler
+from informix_cdc.capture_client.transactions import AssemblyCounters
 from informix_cdc.checkpoints.spool import Spool
 
 logger = logging.getLogger(__name__)
@@ -26,45 +26,59 @@ _LEFT_OUT = {
 
 @dataclass(slots=True)
 class CaptureState:
-    """Where a capture stands; `is_caught_up` once it has passed everything older than its start."""
+    """Where a capture stands.
+
+    Attributes:
+        server_clock, target_position: the server's time and log position when the capture began.
+        is_caught_up: whether everything that committed before that is in the spool.
+        taken_commit: Spark has taken, or is about to read, everything up to this commit.
+        is_paused: reading waits until Spark has taken more.
+        former_streams: streams that this one goes on from after a loss of data.
+    """
 
     server_clock: int = 0
     target_position: int = 0
     is_caught_up: bool = False
+    taken_commit: int = 0
+    is_paused: bool = False
+    former_streams: set[str] = field(default_factory=set)
     reconnects: int = 0
+    stalls: int = 0
+    data_losses: int = 0
     ignored_truncates: int = 0
     counters: AssemblyCounters = field(default_factory=AssemblyCounters)
     open_transactions: int = 0
     oldest_open_begin: int | None = None
-    last_contact: float = field(default_factory=time.monotonic)
+    contacts: int = 0
     spool: Spool | None = None
     error: BaseException | None = None
     is_stopped: bool = False
     _logged: dict[str, int] = field(default_factory=dict)
     _changed: threading.Condition = field(default_factory=threading.Condition)
 
-    def catches_up(self, events: Sequence[Event] | None) -> bool:
-        """Tell whether these events are the first that lie beyond the capture's start."""
-        return not self.is_caught_up and any(self._is_past_start(event) for event in events or ())
+    def catches_up(self, events: Sequence[Event] | None, stream: ChangeStream) -> bool:
+        """Tell whether what came is the first that lies beyond the capture's start."""
+        if self.is_caught_up or events is None or not self.target_position:
+            return False
+        is_past = stream.reached >= self.target_position or stream.latest_time > self.server_clock
+        return is_past or any(self._is_past_start(event) for event in events)
 
-    def observe(
-        self, events: Sequence[Event] | None, assembler: TransactionAssembler | None, catches_up: bool
-    ) -> None:
+    def observe(self, events: Sequence[Event] | None, stream: ChangeStream, catches_up: bool) -> None:
         """Note what the latest bytes said, once what they complete is in the spool.
 
         Args:
             events: None means that there were no bytes.
-            assembler: None as long as no session is active.
+            stream: where they came from.
             catches_up: what `catches_up` said of these events.
         """
-        if events is None or assembler is None:
+        if events is None or (assembler := stream.assembler) is None:
             return
-        self.last_contact = time.monotonic()
+        self.contacts += 1
         self.open_transactions = assembler.open_count
         self.oldest_open_begin = assembler.lowest_open()
         self.is_caught_up |= catches_up
         self._log_what_is_left_out()
-        if events:
+        if events or catches_up:
             self.notify()
 
     def _log_what_is_left_out(self) -> None:
@@ -79,10 +93,25 @@ class CaptureState:
             # `restart` stays behind while a transaction is open; `commit` moves with every COMMTX
             newest = max(event.position.commit, event.position.restart)
             return event.is_timeout or newest >= self.target_position
-        return isinstance(event, Transactions) and (
-            int(event.commit_times.max()) > self.server_clock
-            or event.position.commit >= self.target_position
-        )
+        return isinstance(event, Transactions) and event.position.commit >= self.target_position
+
+    def take(self, commit: int) -> None:
+        """Let go of the bound on what lies in the spool up to a commit: it is on its way to Spark."""
+        if commit > self.taken_commit:
+            self.taken_commit = commit
+            self.notify()
+
+    def leave(self, former: Spool) -> None:
+        """Forget a stream that is lost; another one begins."""
+        self.former_streams.add(former.stream)
+        self.data_losses += 1
+        self.spool, self.taken_commit = None, 0
+        self.target_position, self.is_caught_up = 0, False
+        self.notify()
+
+    def bytes_ahead(self) -> int:
+        """Return how much lies in the spool that Spark has not taken."""
+        return self.spool.bytes_above(self.taken_commit) if self.spool else 0
 
     def notify(self) -> None:
         """Wake whoever waits."""
@@ -93,6 +122,11 @@ class CaptureState:
         """Let nobody wait any longer."""
         self.is_stopped = True
         self.notify()
+
+    def pause(self, is_over: Callable[[], bool], timeout_seconds: float) -> None:
+        """Wait for Spark, in the capture thread."""
+        with self._changed:
+            self._changed.wait_for(lambda: self.is_stopped or is_over(), timeout_seconds)
 
     def wait_for(self, is_true: Callable[[], bool], timeout_seconds: float | None) -> None:
         """Wait until a condition holds; what is there already is not held back by a later error.
@@ -125,7 +159,10 @@ class CaptureState:
             "oldestOpenBegin": self.oldest_open_begin,
             "spoolRows": spool.rows if spool else 0,
             "spoolBytes": spool.size_bytes if spool else 0,
+            "isPaused": self.is_paused,
             "reconnects": self.reconnects,
+            "stalls": self.stalls,
+            "dataLosses": self.data_losses,
             "ignoredTruncates": self.ignored_truncates,
             "isCaughtUp": self.is_caught_up,
             **{_camel(name): count for name, count in asdict(self.counters).items()},

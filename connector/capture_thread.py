@@ -22,8 +22,7 @@ from informix_cdc.connector.options import SourceOptions
 
 logger = logging.getLogger(__name__)
 
-# How long a server may stay away before the query fails.
-RECONNECT_SECONDS = 60.0
+_MOST_PAUSE_SECONDS = 5.0
 
 
 class CaptureThread:
@@ -44,7 +43,8 @@ class CaptureThread:
     ) -> None:
         self.state = CaptureState()
         self._options = options
-        self._lost_at: float | None = None
+        self._failed_since: float | None = None
+        self._contacts_then = self._failures = 0
         self._stop = threading.Event()
         self._capture = CaptureRun(
             options, offset, expected_commit, check_schema, self.state, self._stop
@@ -86,7 +86,7 @@ class CaptureThread:
     def _retrying(self) -> Retrying:
         return Retrying(
             retry=retry_if_exception(self._is_worth_retrying),
-            wait=wait_exponential(multiplier=0.2, max=5.0) + wait_random(0, 0.2),
+            wait=wait_exponential(multiplier=0.2, max=_MOST_PAUSE_SECONDS) + wait_random(0, 0.2),
             stop=self._is_given_up,
             sleep=self._pause,
             before_sleep=self._note_reconnect,
@@ -95,16 +95,21 @@ class CaptureThread:
 
     def _is_worth_retrying(self, reason: BaseException) -> bool:
         """Retry what was once a working connection; a first mistake is reported at once."""
-        was_connected = self.state.spool is not None
+        was_connected = self.state.spool is not None or bool(self.state.former_streams)
         is_away = bool(getattr(reason, "facts", {}).get("unreachable"))
         return isinstance(reason, ConnectionLost) or (is_away and was_connected)
 
-    def _is_given_up(self, _: RetryCallState) -> bool:
+    def _is_given_up(self, attempt: RetryCallState) -> bool:
         """Count from the first failure after the last contact: silence before it is no failure."""
         now = time.monotonic()
-        if self._lost_at is None or self.state.last_contact > self._lost_at:
-            self._lost_at = now
-        return self._stop.is_set() or now - self._lost_at > RECONNECT_SECONDS
+        if self._failed_since is None or self.state.contacts > self._contacts_then:
+            self._failed_since, self._contacts_then, self._failures = now, self.state.contacts, 0
+            attempt.attempt_number = 1  # pauses begin small again
+        self._failures += 1
+        most = self._options.max_reconnect_attempts
+        too_often = bool(most) and self._failures > most
+        too_long = now - self._failed_since > self._options.max_reconnect_seconds
+        return self._stop.is_set() or too_often or too_long
 
     def _pause(self, seconds: float) -> None:
         self._stop.wait(seconds)

@@ -32,6 +32,17 @@ _NOT_HERE = {
     "segmentCopies",
     "minPartitions",
     "maxPartitionBytes",
+    "maxRowsPerTrigger",
+    "maxBytesPerTrigger",
+    "maxTransactionsPerTrigger",
+    "maxLatencyMs",
+    "maxSpoolBytes",
+    "failOnDataLoss",
+    "maxReconnectSeconds",
+    "maxReconnectAttempts",
+    "stalled",
+    "stalledSeconds",
+    "heartbeatTable",
 }
 PASSWORD_HINT = (
     f"The password comes from the environment variable {PASSWORD_VARIABLE} or from --password-file."

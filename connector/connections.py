@@ -36,9 +36,13 @@ _TRANSPORTS: dict[str, Callable[[ConnectionSettings, float], Transport]] = {
 }
 
 
+def silent_seconds(options: SourceOptions) -> float:
+    """Return how long a living server may send nothing, not even a TIMEOUT record."""
+    return options.read_timeout_seconds * _SILENT_TIMEOUTS + _SILENT_SECONDS
+
+
 def _open(options: SourceOptions, settings: ConnectionSettings) -> Transport:
-    silence = options.read_timeout_seconds * _SILENT_TIMEOUTS + _SILENT_SECONDS
-    return _TRANSPORTS[options.transport](settings, silence)
+    return _TRANSPORTS[options.transport](settings, silent_seconds(options))
 
 
 @contextlib.contextmanager

@@ -95,13 +95,14 @@ _SIZE = re.compile(r"(\d{1,15})([kmgt]?)b?")
 _UNITS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
 
 
-def size(lowest: int) -> Callable[[str], int]:
+def size(lowest: int, highest: int = 1 << 50) -> Callable[[str], int]:
     """Read a number of bytes such as 512m; k, m, g and t are powers of 1024."""
 
     def read(text: str) -> int:
         found = _SIZE.fullmatch(text.strip().lower())
-        if not found or (count := int(found[1]) << _UNITS[found[2]]) < lowest:
-            raise ValueError(f"must be a number of bytes such as 512m, at least {lowest}")
+        count = int(found[1]) << _UNITS[found[2]] if found else -1
+        if not lowest <= count <= highest:
+            raise ValueError(f"must be a number of bytes such as 512m, from {lowest} to {highest}")
         return count
 
     return read

@@ -12,11 +12,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, fields, replace
 from typing import Any, cast
 
+from informix_cdc.capture_client.catalog import TableName
 from informix_cdc.capture_client.decode_rules import DecodeRules
 from informix_cdc.capture_client.delivery import Delivery
 from informix_cdc.capture_client.errors import BadOption
 from informix_cdc.capture_client.identifiers import Path as NamePath
 from informix_cdc.capture_client.include_list import ColumnChoice, parse_names
+from informix_cdc.checkpoints.batch_limits import BatchLimits
 from informix_cdc.connector.connection_options import (
     PASSWORD_VARIABLE as PASSWORD_VARIABLE,
 )
@@ -30,6 +32,7 @@ from informix_cdc.connector.option_readers import (
     floating_decimal,
     one_of,
     option,
+    size,
     starting_position,
     whole_number,
 )
@@ -52,9 +55,7 @@ class SourceOptions(DeliveryOptions):
     max_records_per_read: int = option(
         "Upper limit of records in one read; servers take 1 to 256.", whole_number(1, 256), default=256
     )
-    read_buffer_bytes: int = option(
-        "Size of the read buffer.", whole_number(128, 1 << 30), default=256 * 1024
-    )
+    read_buffer_bytes: int = option("Size of the read buffer.", size(128, 1 << 30), default=256 * 1024)
     truncate: str = option(
         "What TRUNCATE does: fail the query, emit a row, or ignore (counted).",
         one_of("fail", "emit", "ignore"),
@@ -101,6 +102,60 @@ class SourceOptions(DeliveryOptions):
         one_of("rows", "envelope", "raw"),
         default="rows",
     )
+    max_rows_per_trigger: int = option(
+        "The most rows of a micro-batch; a larger transaction goes alone. 0: no limit.",
+        whole_number(0, 1 << 62),
+        default=0,
+    )
+    max_bytes_per_trigger: int = option(
+        "The most bytes of a micro-batch, as they lie in the spool (64m, 2g). 0: no limit.",
+        size(0),
+        default=0,
+    )
+    max_transactions_per_trigger: int = option(
+        "The most transactions of a micro-batch; of the three limits the first one reached ends it.",
+        whole_number(0, 1 << 62),
+        default=0,
+    )
+    max_latency_ms: int = option(
+        "How long committed rows wait for company before they go into the spool.",
+        whole_number(0, 60_000),
+        default=20,
+    )
+    max_spool_bytes: int = option(
+        "How much may lie in the spool that Spark has not taken; beyond it reading pauses.",
+        size(1),
+        default=16 << 30,
+    )
+    fail_on_data_loss: bool = option(
+        "Whether lost changes end the query; else it goes on at the oldest position left, and says so.",
+        flag,
+        default=True,
+    )
+    max_reconnect_seconds: int = option(
+        "How long a lost connection is tried again before the query fails.",
+        whole_number(0, 604_800),
+        default=60,
+    )
+    max_reconnect_attempts: int = option(
+        "How often it is tried again; 0: as often as the time allows.",
+        whole_number(0, 1_000_000),
+        default=0,
+    )
+    stalled: str = option(
+        "What a stream does that stands still while the server's log moves, after one new session: warn"
+        " or fail.",
+        one_of("warn", "fail"),
+        default="warn",
+    )
+    stalled_seconds: int = option(
+        "How long it must stand still for that.", whole_number(10, 86_400), default=120
+    )
+    heartbeat_table: str = option(
+        "owner.table that something updates now and then: its changes move the restart position and are"
+        " not delivered.",
+        default="",
+    )
     before_image: bool = option(
         "Whether an update also gives its update_preimage row.", flag, default=True
     )
@@ -120,6 +175,7 @@ class SourceOptions(DeliveryOptions):
         values: dict[str, Any] = {f.name: _read(f, merged) for f in fields(cls)}
         options = cls(**values)
         options.table_names()
+        options.heartbeat()
         return replace(options, password=password_from(options, environment))
 
     def without_secrets(self) -> SourceOptions:
@@ -132,6 +188,31 @@ class SourceOptions(DeliveryOptions):
             names=self.columns,
             unsupported=cast("Any", self.unsupported_columns),
             lobs=cast("Any", self.lobs),
+        )
+
+    def heartbeat(self) -> TableName | None:
+        """Return the table whose changes only move the stream.
+
+        Raises:
+            BadOption: it is one of the captured tables, or not a name.
+        """
+        if not self.heartbeat_table:
+            return None
+        name = TableName.parse(self.heartbeat_table, self.database)
+        if name in self.table_names():
+            raise BadOption(
+                "option 'heartbeatTable' names a captured table, whose rows would not be delivered.",
+                "Name a table of its own, or leave the option out: captured tables move the stream.",
+                option="heartbeatTable",
+            )
+        return name
+
+    def batch_limits(self) -> BatchLimits:
+        """Return the most that a micro-batch takes."""
+        return BatchLimits(
+            self.max_rows_per_trigger or None,
+            self.max_bytes_per_trigger or None,
+            self.max_transactions_per_trigger or None,
         )
 
     def decode_rules(self, codec: str) -> DecodeRules:
@@ -154,6 +235,9 @@ class SourceOptions(DeliveryOptions):
         )
 
 
+_KIBI = 1024
+
+
 def option_name(declared: Field[Any]) -> str:
     """Return the name under which users set a field."""
     first, *rest = declared.name.split("_")
@@ -169,7 +253,13 @@ def option_rows() -> Iterator[tuple[str, str, str]]:
 
 def _shown(default: object) -> str:
     """Return a default as a user would write it."""
-    return str(default).lower() if isinstance(default, bool) else str(default or "")
+    if isinstance(default, bool):
+        return str(default).lower()
+    if isinstance(default, int) and default >= _KIBI and default % _KIBI == 0:
+        power = 2 if default % _KIBI**2 == 0 else 1
+        power = 3 if default % _KIBI**3 == 0 else power
+        return f"{default // _KIBI**power}{' kmg'[power]}"
+    return "" if default is None else str(default)
 
 
 def _refuse_unknown(given: Mapping[str, str]) -> None:

@@ -25,6 +25,7 @@ class SegmentDelivery:
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
         self._server: SegmentServer | None = None
+        self._served_folder: Path | None = None
 
     def places(self, spool: Spool) -> SegmentPlaces:
         """Return where executors look for rows of this spool.
@@ -47,11 +48,14 @@ class SegmentDelivery:
             self._server = None
 
     def _served(self, folder: Path) -> FlightAddress:
+        if self._served_folder != folder:
+            self.close()  # a stream that was lost has no folder any more
         if self._server is None:
             from informix_cdc.connector.flight_server import SegmentServer  # 35 ms and 8 MB
 
             options = self._options
             self._server = SegmentServer(folder, options.flight_host, options.flight_port)
+            self._served_folder = folder
         return self._server.address
 
 

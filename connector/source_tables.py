@@ -6,7 +6,7 @@ Rule: whatever can be wrong with the set-up is found here, before a capture sess
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -15,6 +15,7 @@ from informix_cdc.capture_client.change_batches import ChangeEncoder, delivered_
 from informix_cdc.capture_client.column_choice import choose_columns
 from informix_cdc.capture_client.decode_rules import DecodeRules
 from informix_cdc.capture_client.delivery import Delivery
+from informix_cdc.capture_client.include_list import ColumnChoice
 from informix_cdc.capture_client.locales import codec_of
 from informix_cdc.connector.connections import open_catalog
 from informix_cdc.connector.options import SourceOptions
@@ -31,6 +32,12 @@ class SourceTables:
     rules: DecodeRules
     delivery: Delivery
     source: str
+    heartbeat: Table | None = None
+
+    @property
+    def all_tables(self) -> tuple[Table, ...]:
+        """The captured tables, and behind them the one that is not delivered."""
+        return (*self.tables, self.heartbeat) if self.heartbeat else self.tables
 
     @property
     def row_digest(self) -> str:
@@ -64,9 +71,18 @@ def describe_tables(options: SourceOptions, catalog: Catalog) -> SourceTables:
         options.decode_rules(codec_of(db_locale)),
         options.delivery(),
         source_digest(catalog.server_name(), tables),
+        _heartbeat(options, catalog),
     )
     found.schema()
     return found
+
+
+def _heartbeat(options: SourceOptions, catalog: Catalog) -> Table | None:
+    """Return the heartbeat table with one column: more is not read."""
+    if (name := options.heartbeat()) is None:
+        return None
+    (table,) = choose_columns([catalog.table(name)], ColumnChoice(unsupported="omit", lobs="omit"))
+    return replace(table, columns=table.columns[:1])
 
 
 def look_up_tables(options: SourceOptions) -> SourceTables:

@@ -8,9 +8,9 @@ process pickles a copy without the password; executors call only `read`.
 from __future__ import annotations
 
 import gc
+import logging
 import signal
 import threading
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -22,27 +22,29 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import (
     ReadAllAvailable,
     ReadLimit,
+    ReadMaxRows,
     SupportsTriggerAvailableNow,
 )
 from pyspark.sql.types import StructType
 
 from informix_cdc.capture_client.errors import DataLoss
 from informix_cdc.capture_client.failpoints import failpoint
-from informix_cdc.capture_client.positions import Position
+from informix_cdc.checkpoints.batch_limits import BatchLimits
 from informix_cdc.checkpoints.segments import SegmentRange
 from informix_cdc.checkpoints.spool import Spool
 from informix_cdc.connector.capture_thread import CaptureThread
+from informix_cdc.connector.data_loss_jump import can_jump
 from informix_cdc.connector.offsets import NOT_STARTED, StreamOffset
 from informix_cdc.connector.options import SourceOptions
 from informix_cdc.connector.partitions import share_out
 from informix_cdc.connector.segment_delivery import SegmentDelivery
 from informix_cdc.connector.segment_places import SegmentPlaces
 from informix_cdc.connector.spark_schema import require_same
+from informix_cdc.connector.stream_progress import StreamProgress, require_same_stream
 
-_ANCHOR_WAIT_SECONDS = 30.0  # Spark would run an empty batch if the first answer were "not started"
-_LONG_POLL_SECONDS = 0.2  # spares Spark its idle polling and answers at once when rows come
-# How often the restart position of a quiet stream is written to the checkpoint.
-RESTART_PUBLICATION_SECONDS = 120.0
+logger = logging.getLogger(__name__)
+
+_NO_LIMIT = (1 << 63) - 1  # of rows: tells Spark that there are limits, which this source applies
 
 
 @dataclass(frozen=True)
@@ -61,10 +63,7 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._schema = schema
         self._capture: CaptureThread | None = None
         self._delivery = SegmentDelivery(options)
-        self._is_available_now = False
-        self._final: Position | None = None
-        self._published_at = -RESTART_PUBLICATION_SECONDS  # due: the query may be restarted often
-        self._is_closed = False
+        self._progress = StreamProgress()
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the password and the thread behind: whoever unpickles this only reads."""
@@ -81,26 +80,24 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return NOT_STARTED.to_json()
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        """Take everything that is there."""
-        return ReadAllAvailable()
+        """Tell Spark whether a batch is limited; Trigger.Once asks for everything all the same."""
+        limits = self._options.batch_limits()
+        return ReadAllAvailable() if limits.are_none else ReadMaxRows(limits.rows or _NO_LIMIT)
 
     def prepareForTriggerAvailableNow(self) -> None:
         """End once everything committed before the query's start has been delivered."""
-        self._is_available_now = True
+        self._progress.is_available_now = True
 
     def latestOffset(self, start: Mapping[str, object], limit: ReadLimit) -> dict[str, object]:
-        """Return how far the stream has come, or `start` itself when nothing is new."""
-        del limit
+        """Return how far the next batch goes, or `start` itself when nothing is new."""
         failpoint("reader.latest_offset")
         begun = StreamOffset.from_json(start)
-        capture = self._running(begun)
-        spool = self._wait_for_news(capture, begun)
-        if spool is None:
-            return dict(start)
-        end = self._next_position(spool, begun)
-        if end is None:
-            return dict(start)
-        return StreamOffset(spool.stream, spool.source, end).to_json()
+        state = self._running(begun).state
+        state.take(begun.position.commit)
+        limits = BatchLimits() if isinstance(limit, ReadAllAvailable) else self._options.batch_limits()
+        self._progress.wait(state, begun, limits)
+        end = self._progress.next_offset(state, begun, limits)
+        return dict(start) if end is None else end.to_json()
 
     def reportLatestOffset(self) -> dict[str, object] | None:
         """Return figures of the capture for Spark's progress."""
@@ -113,13 +110,14 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         failpoint("reader.partitions")
         begun, wanted = StreamOffset.from_json(start), StreamOffset.from_json(end)
         after, upto = begun.position.commit, wanted.position.commit
-        if not begun.is_started or after == upto:
+        if not begun.is_started or begun == wanted or self._is_jump(begun, wanted):
             return []
-        _require_same_stream(begun, wanted.stream, wanted.source)
-        capture = self._running(begun, expected_commit=upto)
-        capture.state.wait_for(lambda: _holds(capture.state.spool, upto), None)
-        spool = capture.state.spool
-        assert spool is not None  # `_holds` was true
+        require_same_stream(begun, wanted.stream, wanted.source)
+        if after == upto:
+            return []
+        spool = self._spool_that_holds(begun, upto)
+        if spool is None:
+            return []
         places, options = self._delivery.places(spool), self._options
         shares = share_out(
             spool.between(after, upto), options.min_partitions, options.max_partition_bytes
@@ -136,8 +134,10 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def commit(self, end: Mapping[str, object]) -> None:
         """Let go of the rows up to `end`; Spark will not ask for them again."""
         failpoint("reader.commit")
-        if self._capture is not None and self._capture.state.spool is not None:
-            self._capture.state.spool.trim(StreamOffset.from_json(end).position.commit)
+        done = StreamOffset.from_json(end)
+        spool = self._capture.state.spool if self._capture else None
+        if spool is not None and spool.stream == done.stream:
+            spool.trim(done.position.commit)
 
     def stop(self) -> None:
         """Close the capture session; Spark calls this rarely, so SIGTERM ends up here as well."""
@@ -152,61 +152,30 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             check = partial(require_same, self._schema)
             self._capture = CaptureThread(self._options, start, expected_commit, check)
             self._capture.start()
-        spool = self._capture.state.spool
-        if spool is not None and start.is_started:
-            _require_same_stream(start, spool.stream, spool.source)
         return self._capture
 
-    def _wait_for_news(self, capture: CaptureThread, start: StreamOffset) -> Spool | None:
-        state = capture.state
+    def _is_jump(self, start: StreamOffset, end: StreamOffset) -> bool:
+        """Tell whether a range leads from a stream that was lost to the one that goes on."""
+        return start.stream != end.stream and not self._options.fail_on_data_loss
 
-        def has_news() -> bool:
-            spool = state.spool
-            if spool is None:
-                return False
-            if self._is_available_now:
-                return state.is_caught_up
-            return not start.is_started or spool.end.commit > start.position.commit
-
-        patience = _LONG_POLL_SECONDS if start.is_started else _ANCHOR_WAIT_SECONDS
-        state.wait_for(has_news, None if self._is_available_now else patience)
-        return state.spool
-
-    def _next_position(self, spool: Spool, start: StreamOffset) -> Position | None:
-        """Return the position to publish; None when there is nothing that Spark should know."""
-        if not start.is_started:
-            return spool.start
-        end = spool.end
-        if self._is_available_now:
-            self._final = end = self._final or end
-        if end.commit > start.position.commit:
-            return end
-        return self._quiet_position(spool, start.position)
-
-    def _quiet_position(self, spool: Spool, start: Position) -> Position | None:
-        """Return a pair that only moves the restart position, so that a quiet table keeps its place."""
-        now = time.monotonic()
-        is_due = self._is_available_now or now - self._published_at > RESTART_PUBLICATION_SECONDS
-        mark, end = spool.mark, spool.end
-        is_news = end.commit <= start.commit and mark.restart > start.restart
-        if self._is_closed or not (is_due and is_news):
+    def _spool_that_holds(self, start: StreamOffset, upto: int) -> Spool | None:
+        """Wait for the rows of a range; None when they are lost and the query may go on."""
+        capture = self._running(start, expected_commit=upto)
+        capture.state.take(upto)  # what is asked for must not wait for room
+        try:
+            capture.state.wait_for(lambda: _holds(capture.state.spool, upto), None)
+        except DataLoss as loss:
+            if self._options.fail_on_data_loss or not can_jump(loss):
+                raise
+            logger.error("DATA LOSS: the rows of a batch that was planned are gone: %s", loss.message)
+            capture.stop()
+            self._capture = None  # the next offset that is asked for finds another beginning
             return None
-        self._is_closed = self._is_available_now  # one closing pair, then the run ends
-        self._published_at = now
-        return mark
+        return capture.state.spool
 
 
 def _holds(spool: Spool | None, commit: int) -> bool:
     return spool is not None and spool.mark.commit >= commit
-
-
-def _require_same_stream(start: StreamOffset, stream: str, source: str) -> None:
-    if (start.stream, start.source) != (stream, source):
-        raise DataLoss(
-            f"an offset of stream {start.stream} of source {start.source} meets one of stream {stream}"
-            f" of source {source}.",
-            "The checkpoint holds two streams: start a new one with a new checkpoint.",
-        )
 
 
 def _settle_in_runner() -> None:

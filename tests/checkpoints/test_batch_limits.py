@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from informix_cdc.capture_client.positions import Position
-from informix_cdc.checkpoints.batch_limits import BatchLimits, end_of_batch
+from informix_cdc.checkpoints.batch_ends import end_of_batch
+from informix_cdc.checkpoints.batch_limits import BatchLimits
 from informix_cdc.checkpoints.manifest import Manifest
 from informix_cdc.checkpoints.segments import Segment
 from informix_cdc.checkpoints.stored_rows import TransactionRows

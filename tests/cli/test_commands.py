@@ -54,6 +54,17 @@ _NOT_FOR_TAIL = {
     "segmentCopies",
     "minPartitions",
     "maxPartitionBytes",
+    "maxRowsPerTrigger",
+    "maxBytesPerTrigger",
+    "maxTransactionsPerTrigger",
+    "maxLatencyMs",
+    "maxSpoolBytes",
+    "failOnDataLoss",
+    "maxReconnectSeconds",
+    "maxReconnectAttempts",
+    "stalled",
+    "stalledSeconds",
+    "heartbeatTable",
 }
 
 

@@ -24,7 +24,7 @@ from connector.driving import (
     rows_of,
 )
 from informix_cdc.capture_client.errors import BadOption, DataLoss
-from informix_cdc.connector import stream_reader
+from informix_cdc.connector import stream_progress
 from informix_cdc.connector.options import SourceOptions
 from informix_cdc.connector.stream_reader import InformixStreamReader
 from stores import ORDERS, listening_stores, source_options
@@ -145,7 +145,7 @@ def test_a_planned_quiet_pair_is_no_loss_after_a_reconnect(
 def test_a_planned_quiet_pair_is_no_loss_when_the_kept_spool_is_beyond_it(
     served: Served, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stream_reader, "RESTART_PUBLICATION_SECONDS", 0.1)
+    monkeypatch.setattr(stream_progress, "RESTART_PUBLICATION_SECONDS", 0.1)
     server, listening = served
     with reader(listening.port, spoolPath=str(tmp_path)) as first:
         anchor = anchor_of(first)
@@ -281,11 +281,10 @@ def test_a_stop_lets_nobody_wait_for_ever(served: Served) -> None:
 
 
 def test_a_silent_hour_does_not_count_against_the_time_for_reconnecting(
-    served: Served, monkeypatch: pytest.MonkeyPatch
+    served: Served,
 ) -> None:
-    monkeypatch.setattr("informix_cdc.connector.capture_thread.RECONNECT_SECONDS", 2.0)
     server, listening = served
-    with reader(listening.port, readTimeoutSeconds="6") as made:
+    with reader(listening.port, readTimeoutSeconds="6", maxReconnectSeconds="2") as made:
         threading.Timer(1, insert, [server, 1]).start()
         anchor = made.latestOffset(made.initialOffset(), LIMIT)
         time.sleep(3)

@@ -22,7 +22,7 @@ from connector.driving import (
     rows_of,
 )
 from informix_cdc.capture_client.errors import BadOption
-from informix_cdc.connector import stream_reader
+from informix_cdc.connector import stream_progress
 from stores import ORDERS, PASSWORD, Workload, listening_stores, order_row
 
 
@@ -207,7 +207,7 @@ def test_a_pickled_reader_is_small_holds_no_password_and_still_reads(
 def test_a_quiet_table_moves_the_restart_position_with_an_empty_batch(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stream_reader, "RESTART_PUBLICATION_SECONDS", 0.5)
+    monkeypatch.setattr(stream_progress, "RESTART_PUBLICATION_SECONDS", 0.5)
     server, listening = served
     with reader(listening.port) as made:
         anchor = anchor_of(made)
