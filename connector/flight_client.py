@@ -13,7 +13,7 @@ from itertools import chain
 
 import pyarrow as pa
 from pyarrow import flight
-from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_fixed
+from tenacity import Retrying, retry_if_exception_type, stop_after_attempt
 
 from informix_cdc.capture_client.errors import AccessRefused
 from informix_cdc.checkpoints.segments import SegmentRange
@@ -66,7 +66,7 @@ def _call(address: FlightAddress, piece: SegmentRange) -> list[pa.RecordBatch]:
 
 _RETRYING = Retrying(
     retry=retry_if_exception_type(flight.FlightUnavailableError),
-    wait=wait_fixed(_PAUSE_SECONDS),
+    wait=lambda _: _PAUSE_SECONDS,
     stop=stop_after_attempt(_ATTEMPTS),
     reraise=True,
 )
