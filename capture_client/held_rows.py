@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import NamedTuple
 
 from informix_cdc.capture_client.open_transactions import OpenTransaction
 from informix_cdc.capture_client.records import RecordBlock
-from informix_cdc.capture_client.rows import RowStore, share_a_block
+from informix_cdc.capture_client.rows import Rows, RowStore, SpilledRows, share_a_block
 
 # Rows of open transactions share blocks for so long; then each gets one, so many in a stretch.
 _LOOSE_STRETCHES = 64
@@ -43,29 +42,31 @@ class HeldRows:
     Attributes:
         bytes_in_memory: what the rows of open transactions take.
         bytes_spilled: what those in the store take there.
+        touched: open transactions that the stretch which is being taken says something of.
     """
 
     def __init__(self, limit: MemoryLimit | None) -> None:
         self.bytes_in_memory = 0
         self.bytes_spilled = 0
         self._limit = limit
-        self._touched: list[OpenTransaction] = []  # by the stretch that is being taken
+        self.touched: list[OpenTransaction] = []
         self._stretches = 0
         self._loose: deque[tuple[int, OpenTransaction]] = deque()  # and when each is to settle
 
     def take_out(self, open_: OpenTransaction) -> None:
-        """Leave a transaction out of the account: it may be changed, or has ended."""
+        """Leave a transaction out of the account: it is about to be changed, or has ended."""
         self.bytes_in_memory -= open_.held_bytes
         self.bytes_spilled -= open_.spilled_bytes
 
     def put_back(self, open_: OpenTransaction) -> None:
-        """Take a transaction that stays open over the end of this stretch into the account."""
-        self._add(open_)
-        self._touched.append(open_)
+        """Take a transaction into the account again."""
+        self.bytes_in_memory += open_.held_bytes
+        self.bytes_spilled += open_.spilled_bytes
 
     def let_go_of(self, block: RecordBlock) -> None:
         """Keep no block alive for the few rows in it whose transactions stay open."""
-        kept, self._touched = [open_ for open_ in self._touched if not open_.has_ended], []
+        kept = [open_ for open_ in self.touched if not open_.has_ended]
+        self.touched.clear()
         self._put_to_account(kept, block)
         self._stretches += 1
         for open_ in kept:
@@ -78,16 +79,21 @@ class HeldRows:
             self._settle(self._loose.popleft()[1])
 
     def _put_to_account(self, kept: Sequence[OpenTransaction], block: RecordBlock) -> None:
-        new = [open_.new_pieces() for open_ in kept]
+        pieces: list[Rows] = []
+        owners: list[OpenTransaction] = []
+        for open_ in kept:
+            for rows in reversed(open_.rows):
+                if isinstance(rows, SpilledRows) or rows.held_bytes:
+                    break
+                pieces.append(rows)
+                owners.append(open_)
         begun = [open_.beginning for open_ in kept if open_.beginning is not None]
-        pieces = [rows for rows in [*begun, *chain.from_iterable(new)] if rows.block is block]
-        if pieces:
-            share_a_block(pieces)
-        for open_, its_pieces in zip(kept, new, strict=True):
-            for rows in its_pieces:
-                rows.held_bytes = rows.held_bytes or rows.size_bytes
-                open_.held_bytes += rows.held_bytes
-                self.bytes_in_memory += rows.held_bytes
+        if sharing := [rows for rows in (*begun, *pieces) if rows.block is block]:
+            share_a_block(sharing)
+        for open_, rows in zip(owners, pieces, strict=True):
+            rows.held_bytes = rows.held_bytes or rows.size_bytes
+            open_.held_bytes += rows.held_bytes
+        self.bytes_in_memory += sum([rows.held_bytes for rows in pieces])
 
     def spill(self, open_transactions: Iterable[OpenTransaction]) -> Spilled:
         """Hand rows of the largest to the store if all of them take more than the limit.
@@ -113,14 +119,10 @@ class HeldRows:
         try:
             return open_.spill(store)
         finally:
-            self._add(open_)
+            self.put_back(open_)
 
     def _settle(self, open_: OpenTransaction) -> None:
         if not open_.has_ended:
             self.take_out(open_)
             open_.settle()
-            self._add(open_)
-
-    def _add(self, open_: OpenTransaction) -> None:
-        self.bytes_in_memory += open_.held_bytes
-        self.bytes_spilled += open_.spilled_bytes
+            self.put_back(open_)

@@ -19,7 +19,6 @@ from informix_cdc.capture_client.rows import (
     Piece,
     Rows,
     RowStore,
-    SpilledRows,
     on_their_own,
     portions,
     spilled,
@@ -53,35 +52,28 @@ class OpenTransaction:
         """How many rows DISCARD has left."""
         return sum([len(rows) for rows in self.rows])
 
-    def take(self, block: RecordBlock, places: Integers, has_discard: bool) -> int:
+    def add(self, block: RecordBlock, places: Integers) -> None:
+        """Take the next rows, no DISCARD among them."""
+        if len(places):
+            self.rows.append(Rows(block, places))
+
+    def take(self, block: RecordBlock, places: Integers) -> int:
         """Take the next rows and DISCARDs; return how many rows the latter undid.
 
         Raises:
             ProtocolViolation: a DISCARD among rows whose sequence numbers fall.
         """
-        if not has_discard:
-            self._add(block, places)
-            return 0
         begun, undone = 0, 0
         for cut in np.flatnonzero(block.raw.kinds[places] == _DISCARD).tolist():
-            self._add(block, places[begun:cut])
+            self.add(block, places[begun:cut])
             try:
                 undone += self._discard(int(block.sequence_numbers[places[cut]]))
             except ProtocolViolation as reason:
                 reason.facts["record"] = int(places[cut])  # its place: what ended before it is sound
                 raise
             begun = cut + 1
-        self._add(block, places[begun:])
+        self.add(block, places[begun:])
         return undone
-
-    def new_pieces(self) -> list[Rows]:
-        """Return the newest rows as far as they have not been put to account."""
-        new: list[Rows] = []
-        for rows in reversed(self.rows):
-            if isinstance(rows, SpilledRows) or rows.held_bytes:
-                break
-            new.append(rows)
-        return new
 
     def settle(self) -> None:
         """Give the rows that have come since the last time a block of their own."""
@@ -121,10 +113,6 @@ class OpenTransaction:
     def _in_memory(self, first: int) -> list[Rows]:
         """Return the pieces from a number on, of which none has been handed over."""
         return [rows for rows in self.rows[first:] if isinstance(rows, Rows)]
-
-    def _add(self, block: RecordBlock, places: Integers) -> None:
-        if len(places):
-            self.rows.append(Rows(block, places))
 
     def _pop(self) -> Piece:
         last = self.rows.pop()

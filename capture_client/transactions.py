@@ -210,10 +210,10 @@ class TransactionAssembler:
         key = int(spans.transaction_ids[span])
         places = spans.order[spans.firsts[span] : spans.ends[span]]
         has_discard = bool(spans.has_discard[span])
-        if (open_ := self._open.pop(key, None)) is not None:
-            self._held.take_out(open_)
+        open_ = self._open.pop(key, None)
         if spans.begins[span]:
             if open_ is not None:  # ids are slots: the former owner is gone and cannot have committed
+                self._held.take_out(open_)
                 open_.drop()
                 self.counters.abandoned_transactions += 1
                 ends.abandoned.append((int(places[0]), open_.begin.sequence_number))
@@ -228,7 +228,7 @@ class TransactionAssembler:
             self._unseen.add(key)
         if number is None and open_ is not None:
             self._open[key] = open_
-            self._held.put_back(open_)
+            self._held.touched.append(open_)
         elif number is not None:
             self._close(ends, number, open_)
 
@@ -248,14 +248,20 @@ class TransactionAssembler:
     def _take_rows(
         self, open_: OpenTransaction, block: RecordBlock, rows: Integers, has_discard: bool
     ) -> None:
+        if not has_discard:
+            open_.add(block, rows)
+            return
+        self._held.take_out(open_)
         try:
-            self.counters.discarded_rows += open_.take(block, rows, has_discard)
+            self.counters.discarded_rows += open_.take(block, rows)
         except ProtocolViolation as reason:
             self._fail(cast("int", reason.facts["record"]), reason)
+        self._held.put_back(open_)
 
     def _close(self, ends: Ends, number: int, open_: OpenTransaction | None) -> None:
         ends.close(number, open_)
         if open_ is not None:
+            self._held.take_out(open_)
             open_.has_ended = True
             return
         key, sequence_number = int(ends.transaction_ids[number]), int(ends.sequence_numbers[number])
