@@ -37,18 +37,19 @@ class Spilled(NamedTuple):
 
 
 class HeldRows:
-    """Keeps account of open transactions; without a limit all of their rows stay in memory.
+    """Keeps account of open transactions.
 
     Attributes:
+        limit: None keeps all of their rows in memory.
         bytes_in_memory: what the rows of open transactions take.
         bytes_spilled: what those in the store take there.
         touched: open transactions that the stretch which is being taken says something of.
     """
 
-    def __init__(self, limit: MemoryLimit | None) -> None:
+    def __init__(self) -> None:
+        self.limit: MemoryLimit | None = None
         self.bytes_in_memory = 0
         self.bytes_spilled = 0
-        self._limit = limit
         self.touched: list[OpenTransaction] = []
         self._stretches = 0
         self._loose: deque[tuple[int, OpenTransaction]] = deque()  # and when each is to settle
@@ -101,7 +102,7 @@ class HeldRows:
         Raises:
             AccessRefused: the store does not take them.
         """
-        limit = self._limit
+        limit = self.limit
         if limit is None or self.bytes_in_memory <= limit.size_bytes:
             return Spilled(0, 0)
         transactions = size_bytes = 0

@@ -72,7 +72,6 @@ class TransactionAssembler:
         server_clock: the server's time at a first start, in seconds since 1970.
         floor: where a first start was activated; no pair lies below it, whatever a TIMEOUT says.
         expected_commit: a replay must pass exactly this COMMTX; anything beyond it first is loss.
-        memory_limit: what the rows of open transactions may take; None keeps all of them in memory.
 
     Attributes:
         anchor: where the stream begins; None as long as that is not known.
@@ -88,7 +87,6 @@ class TransactionAssembler:
         server_clock: int = 0,
         floor: int = 0,
         expected_commit: int | None = None,
-        memory_limit: MemoryLimit | None = None,
     ) -> None:
         self.anchor = start
         self.with_bounds = False
@@ -101,7 +99,7 @@ class TransactionAssembler:
         self._expected_commit = expected_commit
         self._waits_for_unseen = True
         self._carried = CarriedRecords()
-        self._held = HeldRows(memory_limit)
+        self._held = HeldRows()
         self._failure: tuple[int, InformixCdcError] | None = None
 
     @property
@@ -124,6 +122,10 @@ class TransactionAssembler:
     def open_bytes_spilled(self) -> int:
         """What the rows of open transactions that have been put aside take where they are now."""
         return self._held.bytes_spilled
+
+    def limit_memory(self, limit: MemoryLimit) -> None:
+        """Say how much the rows of open transactions may take; without it all stay in memory."""
+        self._held.limit = limit
 
     def stop_waiting_for_unseen(self) -> None:
         """Let the anchor be found although transactions older than the stream are still open."""

@@ -141,6 +141,7 @@ class Pending:
         self._transactions: list[Transactions] = []
         self._position: Position | None = None
         self._rows = 0
+        self._holds_spilled = False  # what lies on the disk twice goes on at once
         self._flushed_at = 0.0
         self._begun_at = self._clock()
 
@@ -154,6 +155,7 @@ class Pending:
         if isinstance(event, Transactions):
             self._transactions.append(event)
             self._rows += event.record_count
+            self._holds_spilled |= event.is_spilled
             self._position = event.position
         elif isinstance(event, Passed):
             self._position = event.position
@@ -192,12 +194,14 @@ class Pending:
         """Tell whether to flush: nothing more is coming, enough is here, or it has waited enough."""
         if not self._transactions:
             return self._position is not None
-        return is_idle or self._rows >= FLUSH_ROWS or self.patience_seconds() <= 0
+        is_enough = self._rows >= FLUSH_ROWS or self._holds_spilled
+        return is_idle or is_enough or self.patience_seconds() <= 0
 
     def flush(self, encoder: ChangeEncoder) -> None:
         """Append what is here to the spool, in one segment, with the newest valid position."""
         transactions, position = self._transactions, self._position
         self._transactions, self._position, self._rows = [], None, 0
+        self._holds_spilled = False
         if position is None:
             return
         failpoint("capture.before_flush")

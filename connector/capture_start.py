@@ -12,16 +12,20 @@ that loses nothing (docs/design.md, section 5).
 from __future__ import annotations
 
 import contextlib
+import tempfile
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from informix_cdc.capture_client.catalog import Catalog
 from informix_cdc.capture_client.change_stream import Begun
 from informix_cdc.capture_client.errors import BadOption, DataLoss, ServerRefused
+from informix_cdc.capture_client.held_rows import MemoryLimit
 from informix_cdc.capture_client.older_transactions import transactions_older_than_start
 from informix_cdc.capture_client.positions import Position, parse, show
 from informix_cdc.capture_client.session import CapturedTable, CaptureSession, SessionSettings
 from informix_cdc.capture_client.transactions import AssemblyCounters, TransactionAssembler
 from informix_cdc.capture_client.transport import Transport
+from informix_cdc.checkpoints.spill_files import SpillFiles
 from informix_cdc.connector.capture_guard import row_logging_off
 from informix_cdc.connector.connections import open_capture_connection, open_catalog
 from informix_cdc.connector.data_loss_jump import UNFLUSHED_LOG, Jump
@@ -70,9 +74,14 @@ class CaptureStart:
         self._start_captures(session)
         self._activate(session, place)
         assembler.counters = self.counters
+        assembler.limit_memory(self._memory_limit())
         assembler.with_bounds = self.source.delivery.shape == "raw"
         heartbeat = len(self.source.tables) if self.source.heartbeat else None
         return Begun(session, assembler, heartbeat)
+
+    def _memory_limit(self) -> MemoryLimit:
+        folder = Path(self.options.spool_path or tempfile.gettempdir())
+        return MemoryLimit(self.options.max_transaction_memory_bytes, SpillFiles(folder))
 
     def close(self) -> None:
         """Release the connection."""

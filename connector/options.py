@@ -127,6 +127,12 @@ class SourceOptions(DeliveryOptions):
         size(1),
         default=16 << 30,
     )
+    max_transaction_memory_bytes: int = option(
+        "How much the rows of open transactions take in memory; beyond it they go to files in"
+        " spoolPath, or the system's temporary folder.",
+        size(1 << 20),
+        default=128 << 20,
+    )
     fail_on_data_loss: bool = option(
         "Whether lost changes end the query; else it goes on at the oldest position left, and says so.",
         flag,

@@ -48,9 +48,10 @@ LIMITS = st.sampled_from([0, 600, 2000])  # bytes: all of it spills, or some
 PORTIONS = st.sampled_from([1, 100, 4 << 20])  # a row each, a few, all of them
 
 
-def spilling(store: FakeStore, limit_bytes: int = 0, **arguments: object) -> TransactionAssembler:
-    limit = MemoryLimit(limit_bytes, store)
-    return TransactionAssembler(START, memory_limit=limit, **arguments)  # type: ignore[arg-type]
+def spilling(store: FakeStore, limit_bytes: int = 0, start: Position = START) -> TransactionAssembler:
+    assembler = TransactionAssembler(start)
+    assembler.limit_memory(MemoryLimit(limit_bytes, store))
+    return assembler
 
 
 @pytest.fixture(autouse=True)
@@ -94,12 +95,8 @@ def test_after_every_chunk_memory_and_store_hold_what_the_account_says(
 def test_a_resume_that_spills_gets_exactly_the_rest(entries: History, cuts: list[int]) -> None:
     whole = observe(TransactionAssembler(START), entries, [])
     for position in positions_in(whole)[::2]:
-        limit = MemoryLimit(0, FakeStore())
-        rest = observe(
-            TransactionAssembler(position, memory_limit=limit),
-            from_place(entries, position.restart),
-            cuts,
-        )
+        resumed = spilling(FakeStore(), start=position)
+        rest = observe(resumed, from_place(entries, position.restart), cuts)
         assert transactions_after(rest, START) == transactions_after(whole, position)
 
 
