@@ -1,0 +1,64 @@
+"""One Spark for all crash tests: processes below it die, it lives.
+
+The environment variable that arms failpoints is inherited by every process that this JVM starts, and
+names a file; a test writes the failpoint's name into it, and who dies there removes it.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from crashes.mortal_stream import MortalStream, MortalStreams
+from end_to_end.conftest import spark as spark  # the suite's one session
+from informix_cdc.capture_client.emulator import EmulatedServer, ListeningServer
+from informix_cdc.capture_client.failpoints import VARIABLE
+from stores import listening_stores, source_options
+
+SEEDS_VARIABLE = "INFORMIX_CDC_CRASH_SEEDS"
+ARMED = Path(tempfile.mkdtemp(prefix="informix-cdc-crashes-")) / "failpoint"
+os.environ[VARIABLE] = str(ARMED)  # here, since the session may be started by another test
+
+_LOCAL_CHECKPOINTS = "org.apache.spark.sql.execution.streaming.checkpointing"
+
+
+def seeds() -> list[int]:
+    """Return the seeds to try: INFORMIX_CDC_CRASH_SEEDS=7,8 or random:20; else two fixed ones."""
+    chosen = os.environ.get(SEEDS_VARIABLE, "1,2")
+    if chosen.startswith("random:"):
+        return [random.SystemRandom().randrange(10**6) for _ in range(int(chosen[7:]))]
+    return [int(seed) for seed in chosen.split(",")]
+
+
+@pytest.fixture(scope="session")
+def mortal_spark(spark: SparkSession) -> SparkSession:
+    """The session of these tests, with the settings that make small batches cheap."""
+    assert str(spark._jvm.System.getenv(VARIABLE)) == str(ARMED)  # type: ignore[union-attr]
+    session = spark.newSession()
+    manager = f"{_LOCAL_CHECKPOINTS}.FileSystemBasedCheckpointFileManager"
+    session.conf.set("spark.sql.streaming.checkpointFileManagerClass", manager)
+    return session
+
+
+@pytest.fixture
+def served() -> Iterator[tuple[EmulatedServer, ListeningServer]]:
+    with listening_stores() as (server, listening):
+        yield server, listening
+
+
+@pytest.fixture
+def streams(
+    mortal_spark: SparkSession, served: tuple[EmulatedServer, ListeningServer], tmp_path: Path
+) -> Iterator[MortalStreams]:
+    """Two streams of orders at once: one keeps its spool over a death, one has a private spool."""
+    options = source_options(served[1].port)
+    kept = MortalStream(mortal_spark, {**options, "spoolPath": str(tmp_path / "spool")}, tmp_path / "a")
+    made = MortalStreams([kept, MortalStream(mortal_spark, options, tmp_path / "b")], ARMED)
+    yield made
+    made.stop()

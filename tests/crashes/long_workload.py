@@ -1,0 +1,69 @@
+"""A workload that goes on while processes die: its transactions stay open over crash and restart.
+
+Its account of what it committed is the oracle; it shares no code with the product.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from informix_cdc.capture_client.emulator import EmulatedServer
+from stores import Workload, _OpenTransaction
+
+STEPS_AT_ONCE = 8
+PAUSE_SECONDS = 0.02
+
+
+class LongWorkload(Workload):
+    """Steps of interleaved transactions, here and there or in the background."""
+
+    def __init__(self, server: EmulatedServer, seed: int) -> None:
+        super().__init__(server, seed)
+        self._resting = threading.Event()
+
+    @property
+    def open_transactions(self) -> int:
+        """How many transactions have begun and not ended."""
+        return len(self._open)
+
+    def steps(self, count: int) -> None:
+        """Begin, change, roll back and commit, leaving transactions open at the end."""
+        for _ in range(count):
+            if not self._open or (len(self._open) < self._max_open and self._chance(0.4)):
+                self._open.append(_OpenTransaction(self._server.begin(user_id=1000)))
+            else:
+                self._step(self._random.choice(self._open))
+
+    def leave_some_open(self) -> None:
+        """Go on until several transactions with rows are open."""
+        while sum(bool(one.changes) for one in self._open) < 2:
+            self.steps(1)
+
+    def finish(self) -> None:
+        """End what is open, and commit one last row."""
+        while self._open:
+            self._step(self._open[0])
+        seen = len(self.committed)
+        while len(self.committed) == seen:
+            self.run(1)
+
+    @contextmanager
+    def going_on(self) -> Iterator[None]:
+        """Work in the background for the length of a block."""
+        self._resting.clear()
+        thread = threading.Thread(target=self._work, name="workload")
+        thread.start()
+        try:
+            yield
+        finally:
+            self._resting.set()
+            thread.join()
+        self.leave_some_open()
+
+    def _work(self) -> None:
+        while not self._resting.is_set():
+            self.steps(STEPS_AT_ONCE)
+            time.sleep(PAUSE_SECONDS)

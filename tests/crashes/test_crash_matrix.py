@@ -1,0 +1,136 @@
+"""Every failpoint, with and without a spool that is kept: die there, start again, compare.
+
+Each test runs two streams over the same changes, one with `spoolPath`, one without; both die.
+
+    INFORMIX_CDC_CRASH_SEEDS=17 pytest tests/crashes           a run again
+    INFORMIX_CDC_CRASH_SEEDS=random:50 pytest tests/crashes    a long one
+"""
+
+from __future__ import annotations
+
+import random
+import signal
+
+import pytest
+
+from crashes.conftest import seeds
+from crashes.delivered import planned_batches
+from crashes.long_workload import LongWorkload
+from crashes.mortal_stream import MortalStreams, end_and_compare
+from informix_cdc.capture_client.emulator import EmulatedServer, ListeningServer
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+Served = tuple[EmulatedServer, ListeningServer]
+
+FAILPOINTS = [
+    "capture.after_lo_read",
+    "capture.in_assembly",
+    "capture.before_flush",
+    "segment.before_sync",
+    "spool.before_manifest",
+    "replace_file.before_rename",
+    "replace_file.after_rename",
+    "reader.latest_offset",
+    "reader.partitions",
+    "reader.read",
+    "reader.commit",
+    "spool.before_unlink",
+]
+DEATHS_IN_A_SEQUENCE = 6
+
+
+@pytest.mark.fault(
+    fault="the process at a failpoint dies under load, with and without spoolPath",
+    outcome="after a restart every change is there once, in order; transactions are whole",
+)
+@pytest.mark.parametrize("seed", seeds()[:1])
+@pytest.mark.parametrize("failpoint", FAILPOINTS)
+def test_death_at_a_failpoint_loses_and_repeats_nothing(
+    failpoint: str, seed: int, streams: MortalStreams, served: Served
+) -> None:
+    work = LongWorkload(served[0], seed)
+    passing = random.Random(f"{seed} {failpoint}").randint(1, 3)
+    streams.begin()
+    work.steps(100)
+    with work.going_on():
+        streams.all_die_at(f"{failpoint}@{passing}")
+    end_and_compare(streams, work)
+
+
+@pytest.mark.fault(
+    fault="the runner dies before or in the first micro-batch",
+    outcome="the stream begins where the checkpoint says, or if it says nothing at the restart",
+)
+@pytest.mark.parametrize(
+    "failpoint", ["capture.after_lo_read", "reader.latest_offset", "reader.partitions"]
+)
+def test_death_at_the_start_does_not_move_a_start_that_was_noted(
+    failpoint: str, streams: MortalStreams, served: Served
+) -> None:
+    work = LongWorkload(served[0], seeds()[0])
+    streams.all_start_and_die_at(failpoint)
+    if failpoint == "reader.partitions":  # in batch 0, whose end is noted: from there on all counts
+        work.steps(100)
+        work.leave_some_open()
+    for one in streams.streams:
+        assert bool(planned_batches(one.checkpoint)) == bool(work.committed)
+    streams.begin()
+    end_and_compare(streams, work)
+
+
+@pytest.mark.fault(
+    fault="kill -9 or SIGTERM of the runner",
+    outcome="the query fails; after a restart every change is there once, in order",
+)
+@pytest.mark.parametrize("with_signal", [signal.SIGKILL, signal.SIGTERM], ids=["kill -9", "SIGTERM"])
+def test_a_killed_runner_loses_and_repeats_nothing(
+    with_signal: signal.Signals, streams: MortalStreams, served: Served
+) -> None:
+    work = LongWorkload(served[0], seeds()[0])
+    streams.begin()
+    with work.going_on():
+        streams.one_runner_is_sent(with_signal)
+        streams.one_runner_is_sent(with_signal)
+    end_and_compare(streams, work)
+
+
+@pytest.mark.fault(
+    fault="query.stop(), and the runner dies before it has closed its session",
+    outcome="after a restart every change is there once, in order",
+)
+def test_death_in_stop_loses_and_repeats_nothing(streams: MortalStreams, served: Served) -> None:
+    work = LongWorkload(served[0], seeds()[0])
+    streams.begin()
+    with work.going_on():
+        streams.one_dies_in_stop()
+        streams.one_dies_in_stop()
+    end_and_compare(streams, work)
+
+
+@pytest.mark.fault(
+    fault="a seeded sequence of deaths and restarts, transactions open over all of them",
+    outcome="every change is there once, in order; offsets only move forward",
+)
+@pytest.mark.parametrize("seed", seeds())
+def test_deaths_one_after_the_other_lose_and_repeat_nothing(
+    seed: int, streams: MortalStreams, served: Served
+) -> None:
+    work, chance = LongWorkload(served[0], seed), random.Random(seed)
+    streams.begin()
+    with work.going_on():
+        for failpoint in chance.choices(
+            [*FAILPOINTS, "reader.stop", "SIGKILL"], k=DEATHS_IN_A_SEQUENCE
+        ):
+            _die(streams, failpoint, chance.randint(1, 4))
+            streams.start()
+    end_and_compare(streams, work)
+
+
+def _die(streams: MortalStreams, where: str, passing: int) -> None:
+    if where == "SIGKILL":
+        streams.one_runner_is_sent(signal.SIGKILL)
+    elif where == "reader.stop":
+        streams.one_dies_in_stop()
+    else:
+        streams.one_dies_at(f"{where}@{passing}")
