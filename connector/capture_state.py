@@ -31,7 +31,8 @@ class CaptureState:
     Attributes:
         server_clock, target_position: the server's time and log position when the capture began.
         is_caught_up: whether everything that committed before that is in the spool.
-        taken_commit: Spark has taken, or is about to read, everything up to this commit.
+        taken_commit: Spark is done with everything up to this commit.
+        planned_commit: the end of the batch that Spark reads now.
         is_paused: reading waits until Spark has taken more.
         former_streams: streams that this one goes on from after a loss of data.
     """
@@ -40,6 +41,7 @@ class CaptureState:
     target_position: int = 0
     is_caught_up: bool = False
     taken_commit: int = 0
+    planned_commit: int = 0
     is_paused: bool = False
     former_streams: set[str] = field(default_factory=set)
     reconnects: int = 0
@@ -96,22 +98,30 @@ class CaptureState:
         return isinstance(event, Transactions) and event.position.commit >= self.target_position
 
     def take(self, commit: int) -> None:
-        """Let go of the bound on what lies in the spool up to a commit: it is on its way to Spark."""
+        """Note that Spark asks for what lies above a commit, so it is done with the rest."""
         if commit > self.taken_commit:
             self.taken_commit = commit
             self.notify()
+
+    def plan(self, commit: int) -> None:
+        """Note that Spark asks for a range up to a commit: that must not wait for room."""
+        self.planned_commit = max(self.planned_commit, commit)
+        self.notify()
 
     def leave(self, former: Spool) -> None:
         """Forget a stream that is lost; another one begins."""
         self.former_streams.add(former.stream)
         self.data_losses += 1
-        self.spool, self.taken_commit = None, 0
+        self.spool = None
+        self.taken_commit = self.planned_commit = 0
         self.target_position, self.is_caught_up = 0, False
         self.notify()
 
     def bytes_ahead(self) -> int:
         """Return how much lies in the spool that Spark has not taken."""
-        return self.spool.bytes_above(self.taken_commit) if self.spool else 0
+        if self.spool is None:
+            return 0
+        return self.spool.bytes_above(max(self.taken_commit, self.planned_commit))
 
     def notify(self) -> None:
         """Wake whoever waits."""

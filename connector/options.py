@@ -155,7 +155,7 @@ class SourceOptions(DeliveryOptions):
         default="warn",
     )
     stalled_seconds: int = option(
-        "How long it must stand still for that.", whole_number(10, 86_400), default=120
+        "How long it must stand still for that.", whole_number(1, 86_400), default=120
     )
     heartbeat_table: str = option(
         "owner.table that something updates now and then: its changes move the restart position and are"

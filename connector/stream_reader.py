@@ -161,7 +161,7 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _spool_that_holds(self, start: StreamOffset, upto: int) -> Spool | None:
         """Wait for the rows of a range; None when they are lost and the query may go on."""
         capture = self._running(start, expected_commit=upto)
-        capture.state.take(upto)  # what is asked for must not wait for room
+        capture.state.plan(upto)
         try:
             capture.state.wait_for(lambda: _holds(capture.state.spool, upto), None)
         except DataLoss as loss:

@@ -1,0 +1,255 @@
+"""With failOnDataLoss=false a lost stream goes on elsewhere: counted, told, nothing twice."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from connector.driving import (
+    LIMIT,
+    Offset,
+    Served,
+    anchor_of,
+    drained,
+    failure_of,
+    insert,
+    next_offset,
+    numbers,
+    reader,
+    rows_of,
+)
+from informix_cdc.capture_client.errors import DataLoss
+from informix_cdc.connector import server_watch
+from informix_cdc.connector.stream_reader import InformixStreamReader
+from stores import ORDER_COLUMNS, ORDERS, listening_stores, order_row
+
+GOES_ON = {"failOnDataLoss": "false"}
+
+
+def jumped(made: InformixStreamReader, start: Offset) -> Offset:
+    """Ask until another stream goes on, and check that the batch that leads to it is empty."""
+    end = next_offset(made, start)
+    assert end["stream"] != start["stream"]
+    assert made.partitions(start, end) == []
+    return end
+
+
+def losses(made: InformixStreamReader) -> dict[str, Any]:
+    figures = made.reportLatestOffset()
+    assert figures is not None
+    return figures
+
+
+@pytest.fixture
+def small_log() -> Iterator[Served]:
+    with listening_stores(log_pages=4, log_count=3) as (server, listening):
+        yield server, listening
+
+
+def overwrite_the_log(served: Served) -> None:
+    for _ in range(6):
+        served[0].switch_log()
+
+
+def test_a_log_that_is_gone_is_left_and_the_stream_goes_on(
+    small_log: Served, caplog: pytest.LogCaptureFixture
+) -> None:
+    server, listening = small_log
+    with reader(listening.port) as first:
+        anchor = anchor_of(first)
+    insert(server, 1)  # lost
+    overwrite_the_log(small_log)
+    second = insert(server, 2)
+    with reader(listening.port, **GOES_ON) as made:
+        start = jumped(made, anchor)
+        rows, end = drained(made, start, second)
+        more, _ = drained(made, end, insert(server, 3))
+        assert losses(made)["dataLosses"] == 1
+    assert (numbers(rows), numbers(more)) == ([2], [3])
+    told = [record.message for record in caplog.records if record.levelno == logging.ERROR]
+    assert len(told) == 1
+    assert "DATA LOSS" in told[0]
+    assert "CDC_E_LSN" in told[0]
+
+
+def test_transactions_that_began_in_the_lost_log_are_counted_not_errors(small_log: Served) -> None:
+    server, listening = small_log
+    with reader(listening.port) as first:
+        anchor = anchor_of(first)
+    half_lost = server.begin()
+    half_lost.insert(ORDERS, order_row((1, None, None, None)))
+    server.log.may_drop = lambda _file: True  # a server without a long transaction high-water mark
+    overwrite_the_log(small_log)
+    half_lost.insert(ORDERS, order_row((2, None, None, None)))
+    whole = insert(server, 3)
+    with reader(listening.port, **GOES_ON) as made:
+        start = jumped(made, anchor)
+        assert start["unseen"] == [half_lost.id]
+        rows, end = drained(made, start, whole)
+        half_lost.commit()
+        more, _ = drained(made, end, insert(server, 4))
+        assert losses(made)["unseenTransactions"] == 1
+    assert (numbers(rows), numbers(more)) == ([3], [4])
+
+
+def test_row_logging_switched_off_in_between_loses_only_what_changed_meanwhile(served: Served) -> None:
+    server, listening = served
+    with reader(listening.port) as first:
+        anchor = anchor_of(first)
+        delivered, middle = drained(first, anchor, insert(server, 1))
+        insert(server, 2)  # captured in time, though not yet handed out
+    server.set_full_row_logging(ORDERS, False)
+    insert(server, 3)
+    with reader(listening.port, **GOES_ON) as made:
+        start = jumped(made, middle)
+        rows, _ = drained(made, start, insert(server, 4))
+    assert (numbers(delivered), numbers(rows)) == ([1], [2, 4])
+
+
+def test_row_logging_switched_off_in_mid_run_ends_the_stream(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server_watch, "INTERVAL_SECONDS", 0.1)
+    server, listening = served
+    with reader(listening.port) as made:
+        anchor = anchor_of(made)
+        rows, end = drained(made, anchor, insert(server, 1))
+        server.set_full_row_logging(ORDERS, False)
+        error = failure_of(lambda: next_offset(made, end))
+    assert numbers(rows) == [1]
+    assert isinstance(error, DataLoss)
+    assert "full row logging of stores:informix.orders was switched off" in str(error)
+
+
+def test_row_logging_switched_off_in_mid_run_is_switched_on_again_if_the_stream_may_go_on(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server_watch, "INTERVAL_SECONDS", 0.1)
+    server, listening = served
+    with reader(listening.port, **GOES_ON) as made:
+        anchor = anchor_of(made)
+        rows, end = drained(made, anchor, insert(server, 1))
+        server.set_full_row_logging(ORDERS, False)
+        start = jumped(made, end)
+        more, _ = drained(made, start, insert(server, 2))
+    assert (numbers(rows), numbers(more)) == ([1], [2])
+
+
+def test_a_table_dropped_and_created_again_goes_on_as_another_source(served: Served) -> None:
+    server, listening = served
+    with reader(listening.port) as first:
+        anchor = anchor_of(first)
+        insert(server, 1)
+    server.set_full_row_logging(ORDERS, False)
+    server.drop_table(ORDERS)
+    server.create_table(ORDERS, ORDER_COLUMNS)
+    with reader(listening.port, **GOES_ON) as made:
+        start = jumped(made, anchor)
+        assert start["source"] != anchor["source"]
+        rows, _ = drained(made, start, insert(server, 2))
+    assert numbers(rows) == [2]
+
+
+def test_what_the_kept_spool_holds_is_handed_out_before_the_stream_is_left(
+    small_log: Served, tmp_path: Path
+) -> None:
+    server, listening = small_log
+    kept = {"spoolPath": str(tmp_path), "maxRowsPerTrigger": "1"}
+    with reader(listening.port, **kept) as first:
+        anchor = anchor_of(first)
+        insert(server, 1)
+        second = insert(server, 2)
+        first.partitions(anchor, {**anchor, "commit": second})  # both are captured, none is committed
+    overwrite_the_log(small_log)
+    with reader(listening.port, **kept, **GOES_ON) as made:
+        rows, middle = [], anchor
+        while middle["commit"] < second:
+            end = made.latestOffset(middle, made.getDefaultReadLimit())
+            rows += rows_of(made, middle, end)
+            middle = end
+        assert numbers(rows) == [1, 2]
+        start = jumped(made, middle)
+        more, _ = drained(made, start, insert(server, 3))
+    assert numbers(more) == [3]
+    assert [folder.name for folder in tmp_path.iterdir()] == [start["stream"]]
+
+
+def test_a_planned_batch_can_be_replayed_from_the_kept_spool_when_the_log_has_moved_on(
+    small_log: Served, tmp_path: Path
+) -> None:
+    server, listening = small_log
+    kept = {"spoolPath": str(tmp_path)}
+    with reader(listening.port, **kept) as first:
+        anchor = anchor_of(first)
+        rows, end = drained(first, anchor, insert(server, 1))
+    overwrite_the_log(small_log)
+    with reader(listening.port, **kept) as second:
+        assert rows_of(second, anchor, end) == rows
+        assert isinstance(failure_of(lambda: next_offset(second, end)), DataLoss)
+
+
+def test_a_planned_batch_that_is_gone_ends_the_query_or_is_left_out_loudly(
+    small_log: Served, caplog: pytest.LogCaptureFixture
+) -> None:
+    server, listening = small_log
+    with reader(listening.port) as first:
+        anchor = anchor_of(first)
+        _, end = drained(first, anchor, insert(server, 1))
+    overwrite_the_log(small_log)
+    with reader(listening.port) as second:
+        assert isinstance(failure_of(lambda: rows_of(second, anchor, end)), DataLoss)
+    with reader(listening.port, **GOES_ON) as third:
+        assert rows_of(third, anchor, end) == []
+        assert "the rows of a batch that was planned are gone" in caplog.text
+        start = jumped(third, end)
+        rows, _ = drained(third, start, insert(server, 2))
+    assert numbers(rows) == [2]
+
+
+def test_a_batch_that_leads_over_a_loss_is_empty_again_in_another_process(small_log: Served) -> None:
+    server, listening = small_log
+    with reader(listening.port) as first:
+        anchor = anchor_of(first)
+    overwrite_the_log(small_log)
+    with reader(listening.port, **GOES_ON) as second:
+        start = jumped(second, anchor)
+    last = insert(server, 1)
+    with reader(listening.port, **GOES_ON) as third:
+        assert third.partitions(anchor, start) == []
+        assert numbers(drained(third, start, last)[0]) == [1]
+    with reader(listening.port) as strict:
+        assert "two streams" in str(failure_of(lambda: strict.partitions(anchor, start)))
+
+
+def test_available_now_goes_over_a_loss_and_ends(small_log: Served) -> None:
+    server, listening = small_log
+    with reader(listening.port) as first:
+        anchor = anchor_of(first)
+    overwrite_the_log(small_log)
+    insert(server, 1)
+    with reader(listening.port, **GOES_ON) as made:
+        made.prepareForTriggerAvailableNow()
+        rows, start = [], anchor
+        deadline = time.monotonic() + 20
+        while (end := made.latestOffset(start, LIMIT)) != start and time.monotonic() < deadline:
+            rows += rows_of(made, start, end)
+            start = end
+    assert numbers(rows) == [1]
+
+
+def test_a_server_that_was_set_up_anew_is_read_from_its_oldest_log(served: Served) -> None:
+    """Its positions are lower than those of the checkpoint: they must not hide what is new."""
+    server, listening = served
+    server.set_full_row_logging(ORDERS, True)
+    with reader(listening.port) as first:
+        anchor = anchor_of(first)
+    far = {**anchor, "commit": anchor["commit"] + (9 << 32), "restart": anchor["restart"] + (9 << 32)}
+    last = insert(server, 1)
+    with reader(listening.port, **GOES_ON) as made:
+        start = jumped(made, far)
+        assert numbers(drained(made, start, last)[0]) == [1]
