@@ -1,0 +1,263 @@
+"""A stream that does not move is noticed; a quiet one keeps its place in the log."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from connector.driving import (
+    LIMIT,
+    Offset,
+    Served,
+    anchor_of,
+    drained,
+    failure_of,
+    insert,
+    next_offset,
+    numbers,
+    reader,
+    rows_of,
+)
+from informix_cdc.capture_client.emulator import EmulatedServer
+from informix_cdc.capture_client.errors import BadOption, ConnectionLost, ServerRefused
+from informix_cdc.connector import server_watch, stream_progress
+from informix_cdc.connector.stream_reader import InformixStreamReader
+from stores import CUSTOMERS, ORDERS, listening_stores
+
+
+@pytest.fixture(autouse=True)
+def watched_closely(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server_watch, "INTERVAL_SECONDS", 0.1)
+    monkeypatch.setattr(stream_progress, "RESTART_PUBLICATION_SECONDS", 0.1)
+
+
+@contextmanager
+def foreign_traffic(server: EmulatedServer) -> Iterator[None]:
+    """Let the log move on by pages."""
+    stop = threading.Event()
+
+    def run() -> None:
+        while not stop.wait(0.01):
+            for _ in range(40):
+                server.begin().commit()
+
+    worker = threading.Thread(target=run)
+    worker.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        worker.join()
+
+
+def wait_until(is_true: Any, seconds: float = 20) -> None:
+    deadline = time.monotonic() + seconds
+    while not is_true():
+        assert time.monotonic() < deadline, "it did not come true"
+        time.sleep(0.05)
+
+
+def figure(made: InformixStreamReader, name: str) -> Any:
+    figures = made.reportLatestOffset()
+    assert figures is not None
+    return figures[name]
+
+
+def test_a_stalled_stream_is_opened_once_more_and_then_told(
+    served: Served, caplog: pytest.LogCaptureFixture
+) -> None:
+    server, listening = served
+    with reader(listening.port, stalledSeconds="1") as made:
+        anchor = anchor_of(made)
+        server.silence(True)
+        with foreign_traffic(server):
+            wait_until(lambda: "A new session did not mend it" in caplog.text)
+        assert figure(made, "stalls") == 1
+        assert figure(made, "reconnects") == 1
+        server.silence(False)
+        rows, _ = drained(made, anchor, insert(server, 1))
+    assert numbers(rows) == [1]
+    assert "only TIMEOUT records came for 1 s" in caplog.text
+
+
+def test_a_stalled_stream_fails_if_asked_to_with_both_positions(served: Served) -> None:
+    server, listening = served
+    with reader(listening.port, stalledSeconds="1", stalled="fail") as made:
+        anchor = anchor_of(made)
+        server.silence(True)
+        with foreign_traffic(server):
+            error = failure_of(lambda: next_offset(made, anchor, seconds=20))
+    assert isinstance(error, ServerRefused)
+    assert "the stream stands at" in str(error)
+    assert "the server's log has moved from" in str(error)
+
+
+def test_a_quiet_server_is_not_stalled(served: Served) -> None:
+    _, listening = served
+    with reader(listening.port, stalledSeconds="1", stalled="fail") as made:
+        anchor = anchor_of(made)
+        deadline = time.monotonic() + 3
+        while time.monotonic() < deadline:
+            anchor = made.latestOffset(anchor, LIMIT)
+        assert figure(made, "stalls") == 0
+
+
+def test_reconnecting_ends_after_so_many_attempts(served: Served) -> None:
+    _, listening = served
+    with reader(listening.port, maxReconnectAttempts="2", maxReconnectSeconds="600") as made:
+        anchor = anchor_of(made)
+        listening.__exit__(None, None, None)
+        error = failure_of(lambda: next_offset(made, anchor, seconds=30))
+        assert figure(made, "reconnects") == 2
+    assert isinstance(error, ConnectionLost) or error.facts.get("unreachable")
+
+
+def test_a_permanent_error_ends_the_query_without_another_attempt(served: Served) -> None:
+    server, listening = served
+    with reader(listening.port) as made:
+        anchor = anchor_of(made)
+        server.users["informix"] = "changed"
+        listening.disconnect_all()
+        error = failure_of(lambda: next_offset(made, anchor, seconds=30))
+        assert figure(made, "reconnects") == 1
+    assert "IFXCDC-0002" in str(error)
+
+
+# quiet tables
+
+
+def pass_by(server: EmulatedServer, made: InformixStreamReader, start: Offset, logs: int) -> Offset:
+    """Fill logs with what is not captured, and ask for offsets meanwhile."""
+    for _ in range(logs):
+        server.switch_log()
+        server.begin().commit()
+        end = made.latestOffset(start, LIMIT)
+        deadline = time.monotonic() + 10
+        while end == start and time.monotonic() < deadline:
+            end = made.latestOffset(start, LIMIT)
+        assert rows_of(made, start, end) == []
+        start = end
+    return start
+
+
+def test_a_quiet_table_keeps_its_place_over_a_log_wrap_with_foreign_traffic() -> None:
+    with listening_stores(log_pages=4, log_count=4) as (server, listening):
+        with reader(listening.port) as made:
+            end = pass_by(server, made, anchor_of(made), logs=8)
+        last = insert(server, 1)
+        with reader(listening.port) as again:
+            assert numbers(drained(again, end, last)[0]) == [1]
+
+
+def test_a_quiet_table_keeps_its_place_by_timeouts_alone() -> None:
+    """Foreign transactions are hidden; TIMEOUT records move with the log (assumption 7)."""
+    with listening_stores(log_pages=4, log_count=4, foreign_transactions=False) as (server, listening):
+        with reader(listening.port) as made:
+            end = anchor_of(made)
+            for _ in range(8):
+                server.switch_log()
+                server.begin().commit()
+                end = next_offset(made, end)
+        last = insert(server, 1)
+        with reader(listening.port) as again:
+            assert numbers(drained(again, end, last)[0]) == [1]
+
+
+def test_few_empty_batches_are_published_for_a_quiet_table(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stream_progress, "RESTART_PUBLICATION_SECONDS", 120.0)
+    server, listening = served
+    with reader(listening.port) as made:
+        start, published = anchor_of(made), 0
+        deadline = time.monotonic() + 3
+        with foreign_traffic(server):
+            while time.monotonic() < deadline:
+                end = made.latestOffset(start, LIMIT)
+                published += end != start
+                start = end
+    assert published == 1
+
+
+def test_a_restart_position_about_to_be_overwritten_is_told_with_what_holds_it_back(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with listening_stores(log_pages=64, log_count=6) as (server, listening):
+        with reader(listening.port) as made:  # noqa: SIM117 - it has the port of the first
+            anchor = anchor_of(made)
+            held = server.begin()
+            held.insert(ORDERS, {"order_num": 1, "customer_num": None, "note": None, "amount": None})
+            wait_until(lambda: figure(made, "openTransactions") == 1)
+            for _ in range(5):
+                server.switch_log()
+            wait_until(lambda: "will be overwritten soon" in caplog.text)
+            assert "is still open" in caplog.text
+            rows, _ = drained(made, anchor, held.commit())
+    assert numbers(rows) == [1]
+
+
+# heartbeats
+
+
+def beat(server: EmulatedServer) -> int:
+    with server.transaction() as transaction:
+        row = {"customer_num": 1, "name": "beat", "city": None}
+        return transaction.insert(CUSTOMERS, row)
+
+
+def test_heartbeats_move_the_restart_position_and_are_not_delivered() -> None:
+    with listening_stores(log_pages=4, log_count=4, foreign_transactions=False) as (server, listening):
+        options = {"heartbeatTable": "informix.customers"}
+        with reader(listening.port, **options) as made:
+            end = anchor_of(made)
+            for _ in range(8):
+                server.switch_log()
+                beat(server)
+                end = next_offset(made, end)
+                assert figure(made, "transactions") == 0
+        beat(server)
+        last = insert(server, 1)
+        with reader(listening.port, **options) as again:
+            assert numbers(drained(again, end, last)[0]) == [1]
+
+
+@pytest.mark.parametrize("shape", ["rows", "envelope", "raw"])
+def test_a_transaction_with_heartbeats_among_its_rows_is_delivered_without_them(
+    shape: str, served: Served
+) -> None:
+    server, listening = served
+    with reader(listening.port, heartbeatTable="informix.customers", shape=shape) as made:
+        anchor = anchor_of(made)
+        with server.transaction() as transaction:
+            for number in (1, 2):
+                transaction.insert(CUSTOMERS, {"customer_num": 1, "name": "beat", "city": None})
+                row = {"order_num": number, "customer_num": None, "note": None, "amount": None}
+                transaction.insert(ORDERS, row)
+            transaction.truncate(CUSTOMERS)
+        rows = rows_of(made, anchor, next_offset(made, anchor))
+    changes = [
+        row for row in rows if row.get("record_type") not in ("CDC_REC_BEGINTX", "CDC_REC_COMMTX")
+    ]
+    assert len(changes) == 2
+
+
+def test_a_stream_with_a_heartbeat_is_the_same_source_as_without(served: Served) -> None:
+    server, listening = served
+    with reader(listening.port) as first:
+        anchor = anchor_of(first)
+    with reader(listening.port, heartbeatTable="informix.customers") as second:
+        assert numbers(drained(second, anchor, insert(server, 1))[0]) == [1]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("informix.orders", "names a captured table"), ("beats", "is not owner.table")],
+)
+def test_a_heartbeat_table_that_makes_no_sense_is_refused(name: str, text: str) -> None:
+    with pytest.raises(BadOption, match=text), reader(1, heartbeatTable=name):
+        pass
