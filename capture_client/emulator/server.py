@@ -38,6 +38,7 @@ class EmulatedServer:
         page_bytes: bytes of a page.
         log_count: log files that are kept; then the oldest is overwritten.
         first_log: number of the first log file.
+        timeout_seconds: how long a second of a session's timeout lasts; tests have no time to lose.
         latency_seconds: the least time between the arrival of a request and its answer.
         next_session_id: number of the first capture session.
         cdc_users: who may use the CDC database.
@@ -55,6 +56,7 @@ class EmulatedServer:
         page_bytes: int = 2048,
         log_count: int = 16,
         first_log: int = 1,
+        timeout_seconds: float = 1.0,
         latency_seconds: float = 0.0,
         next_session_id: int = 1,
         cdc_users: frozenset[str] = frozenset({"informix"}),
@@ -68,7 +70,9 @@ class EmulatedServer:
         self.log = LogicalLog(first_log, log_pages, page_bytes, log_count)
         self.log.may_drop = self._is_unneeded
         self.open_transactions: dict[int, Transaction] = {}
-        self._manner = ReadingManner(wait_to_fill, foreign_transactions, lambda: self._is_silent)
+        self._manner = ReadingManner(
+            wait_to_fill, foreign_transactions, lambda: self._is_silent, timeout_seconds
+        )
         self._is_silent = False
         self._sessions: dict[int, CaptureSession] = {}
         self._session_ids = count(next_session_id)

@@ -26,6 +26,7 @@ class ReadingManner:
     wait_to_fill: bool
     foreign_transactions: bool
     is_silent: Callable[[], bool]
+    timeout_seconds: float
 
 
 @dataclass(slots=True)
@@ -149,7 +150,8 @@ class CaptureSession:
         if self.empty_reads:
             self.empty_reads -= 1
             return b""
-        deadline = time.monotonic() + self.timeout if self.timeout >= 0 else float("inf")
+        patience = self.timeout * self._manner.timeout_seconds if self.timeout >= 0 else float("inf")
+        deadline = time.monotonic() + patience
         answer = _Answer(room, self.max_recs)
         while not self._gather_or_wait(answer, deadline):
             try:

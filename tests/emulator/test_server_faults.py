@@ -125,3 +125,8 @@ def reads_until_timeout(client: RawClient) -> list[bytes]:
     while reads[-1][12:16] != (201).to_bytes(4, "big"):
         reads.append(client.read())
     return reads
+
+
+def test_the_seconds_of_a_timeout_can_be_shortened(connect: Connect) -> None:
+    client = capturing(connect, make_server(timeout_seconds=0.0), timeout=3600)
+    assert names(client.until_timeout()) == ["TABSCHEMA", "TIMEOUT"]
