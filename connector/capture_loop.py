@@ -23,6 +23,7 @@ from informix_cdc.capture_client.errors import InformixCdcError
 from informix_cdc.capture_client.failpoints import failpoint
 from informix_cdc.capture_client.positions import Position
 from informix_cdc.capture_client.records import TableSchema
+from informix_cdc.capture_client.rows import Rows
 from informix_cdc.checkpoints.spool import Spool
 from informix_cdc.connector.capture_state import CaptureState
 
@@ -30,8 +31,7 @@ logger = logging.getLogger(__name__)
 
 # Each segment makes the manifest longer; this many double the time between two of them.
 SEGMENTS_PER_INTERVAL = 32
-# Enough rows to make a segment worth a file; a single larger transaction goes whole.
-FLUSH_ROWS = 65_536
+_SEGMENT_BYTES = 16 << 20
 _STOP_POLL_SECONDS = 0.1
 # How long a first start waits for transactions that were open before it.
 UNSEEN_WAIT_SECONDS = 5.0
@@ -121,6 +121,7 @@ class Pending:
         open_spool: called with the anchor of a first start, when there is no spool yet.
         clock: seconds from anywhere.
         latency_seconds: how long rows wait for company; a flush costs about a millisecond.
+        segment_bytes: how many bytes of records are worth a segment; a larger transaction goes whole.
         most_bytes_ahead: how much may lie in the spool that Spark has not taken.
     """
 
@@ -131,16 +132,18 @@ class Pending:
         clock: Callable[[], float] = time.monotonic,
         *,
         latency_seconds: float = 0.02,
+        segment_bytes: int = _SEGMENT_BYTES,
         most_bytes_ahead: int = 1 << 62,
     ) -> None:
         self._latency_seconds = latency_seconds
+        self._segment_bytes = segment_bytes
         self._most_bytes_ahead = most_bytes_ahead
         self._clock = clock
         self._spool = spool
         self._open_spool = open_spool
         self._transactions: list[Transactions] = []
         self._position: Position | None = None
-        self._rows = 0
+        self._bytes = 0
         self._holds_spilled = False  # what lies on the disk twice goes on at once
         self._flushed_at = 0.0
         self._begun_at = self._clock()
@@ -154,7 +157,7 @@ class Pending:
         """Take the next event in stream order."""
         if isinstance(event, Transactions):
             self._transactions.append(event)
-            self._rows += event.record_count
+            self._bytes += sum(rows.size_bytes for rows in event.rows if isinstance(rows, Rows))
             self._holds_spilled |= event.is_spilled
             self._position = event.position
         elif isinstance(event, Passed):
@@ -194,13 +197,13 @@ class Pending:
         """Tell whether to flush: nothing more is coming, enough is here, or it has waited enough."""
         if not self._transactions:
             return self._position is not None
-        is_enough = self._rows >= FLUSH_ROWS or self._holds_spilled
+        is_enough = self._bytes >= self._segment_bytes or self._holds_spilled
         return is_idle or is_enough or self.patience_seconds() <= 0
 
     def flush(self, encoder: ChangeEncoder) -> None:
         """Append what is here to the spool, in one segment, with the newest valid position."""
         transactions, position = self._transactions, self._position
-        self._transactions, self._position, self._rows = [], None, 0
+        self._transactions, self._position, self._bytes = [], None, 0
         self._holds_spilled = False
         if position is None:
             return

@@ -141,6 +141,7 @@ class CaptureRun:
             lambda anchor: self._begin_stream(source, anchor),
             self.clock,
             latency_seconds=self.options.max_latency_ms / 1000,
+            segment_bytes=self.options.segment_bytes,
             most_bytes_ahead=self.options.max_spool_bytes,
         )
 

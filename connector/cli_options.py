@@ -37,6 +37,7 @@ _NOT_HERE = {
     "maxTransactionsPerTrigger",
     "maxLatencyMs",
     "maxSpoolBytes",
+    "segmentBytes",
     "failOnDataLoss",
     "maxReconnectSeconds",
     "maxReconnectAttempts",

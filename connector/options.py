@@ -122,6 +122,11 @@ class SourceOptions(DeliveryOptions):
         whole_number(0, 60_000),
         default=20,
     )
+    segment_bytes: int = option(
+        "How many bytes of committed records, in memory, are worth a segment of the spool at once.",
+        size(1 << 10),
+        default=16 << 20,
+    )
     max_spool_bytes: int = option(
         "How much may lie in the spool that Spark has not taken; beyond it reading pauses.",
         size(1),

@@ -59,6 +59,7 @@ _NOT_FOR_TAIL = {
     "maxTransactionsPerTrigger",
     "maxLatencyMs",
     "maxSpoolBytes",
+    "segmentBytes",
     "failOnDataLoss",
     "maxReconnectSeconds",
     "maxReconnectAttempts",

@@ -108,3 +108,25 @@ def test_transactions_before_one_that_cannot_be_encoded_are_kept_in_one_segment(
     spool, failure = captured([ANNOUNCED, *good, *bad], delivery=Delivery(shape=shape))
     assert isinstance(failure, ProtocolViolation)
     assert [len(rows) for rows in spool.segments if rows] == [4]
+
+
+def test_a_segment_is_written_when_it_is_large_enough_or_has_waited_long_enough() -> None:
+    now = [100.0]
+    kept: Any = Spool()
+    pending = Pending(kept, lambda _: kept, lambda: now[0], latency_seconds=0.05, segment_bytes=2000)
+    encoder = ChangeEncoder([make_table("t", COLUMNS)], DecodeRules())
+    assert isinstance(ANNOUNCED, TableSchema)
+    encoder.announce(ANNOUNCED)
+    for event in transaction(1, 1, 2):
+        pending.add(event)
+    pending.flush(encoder)
+    for event in transaction(10, 3, 4):
+        pending.add(event)
+    assert not pending.is_due(is_idle=False)
+    now[0] += 0.06
+    assert pending.is_due(is_idle=False)
+    now[0] -= 0.06
+    for number in range(20, 80, 10):
+        for event in transaction(number, 5, 6):
+            pending.add(event)
+    assert pending.is_due(is_idle=False)

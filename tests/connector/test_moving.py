@@ -187,17 +187,17 @@ def test_few_empty_batches_are_published_for_a_quiet_table(
 def test_a_restart_position_about_to_be_overwritten_is_told_with_what_holds_it_back(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    with listening_stores(log_pages=64, log_count=6) as (server, listening):
-        with reader(listening.port) as made:  # noqa: SIM117 - it has the port of the first
-            anchor = anchor_of(made)
-            held = server.begin()
-            held.insert(ORDERS, {"order_num": 1, "customer_num": None, "note": None, "amount": None})
-            wait_until(lambda: figure(made, "openTransactions") == 1)
-            for _ in range(5):
-                server.switch_log()
-            wait_until(lambda: "will be overwritten soon" in caplog.text)
-            assert "is still open" in caplog.text
-            rows, _ = drained(made, anchor, held.commit())
+    big_log = listening_stores(log_pages=64, log_count=6)
+    with big_log as (server, listening), reader(listening.port) as made:
+        anchor = anchor_of(made)
+        held = server.begin()
+        held.insert(ORDERS, {"order_num": 1, "customer_num": None, "note": None, "amount": None})
+        wait_until(lambda: figure(made, "openTransactions") == 1)
+        for _ in range(5):
+            server.switch_log()
+        wait_until(lambda: "will be overwritten soon" in caplog.text)
+        assert "is still open" in caplog.text
+        rows, _ = drained(made, anchor, held.commit())
     assert numbers(rows) == [1]
 
 
