@@ -193,20 +193,27 @@ class RecordBlock:
         """Return how many bytes some of the records take."""
         return int(self.raw.header_sizes[places].sum() + self.raw.payload_sizes[places].sum())
 
-    def only(self, places: Integers) -> RecordBlock:
-        """Return some of the records, at least one, as a block with bytes of its own."""
+    def bytes_at(self, places: Integers, margin: bytes = b"") -> bytes:
+        """Return the bytes of some of the records, at least one, back to back, and a margin."""
         raw, data = self.raw, self.raw.data
-        sizes = raw.header_sizes[places] + raw.payload_sizes[places]
         starts = raw.starts[places]
-        ends = starts + sizes
+        ends = starts + raw.header_sizes[places] + raw.payload_sizes[places]
+        if len(places) == 1:
+            return data[starts[0] : ends[0]] + margin
         is_apart = starts[1:] != ends[:-1]
         firsts = starts[np.append(True, is_apart)].tolist()
         lasts = ends[np.append(is_apart, True)].tolist()
         pieces = [data[first:last] for first, last in zip(firsts, lasts, strict=True)]
+        return b"".join([*pieces, margin])
+
+    def only(self, places: Integers) -> RecordBlock:
+        """Return some of the records, at least one, as a block with bytes of its own."""
+        raw = self.raw
+        sizes = raw.header_sizes[places] + raw.payload_sizes[places]
         return RecordBlock(
             RawRecords(
-                b"".join([*pieces, bytes(MARGIN_BYTES)]),
-                raw.origin + firsts[0],
+                self.bytes_at(places, bytes(MARGIN_BYTES)),
+                raw.origin + int(raw.starts[places[0]]),
                 np.cumsum(sizes) - sizes,
                 raw.header_sizes[places],
                 raw.payload_sizes[places],

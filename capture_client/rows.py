@@ -147,20 +147,22 @@ def spilled(pieces: Sequence[Rows], store: RowStore) -> list[SpilledRows]:
 
 
 def _handed_over(portion: Sequence[Rows], store: RowStore) -> SpilledRows:
-    blocks = [rows.block.only(rows.places) for rows in portion]
-    raws = [block.raw for block in blocks]
-    sequence_numbers = np.concatenate([block.sequence_numbers for block in blocks])
+    picked = [(rows.block.raw, rows.places) for rows in portion]
+    sequence_numbers = np.concatenate([rows.sequence_numbers for rows in portion])
     kept = store.keep(
         [
-            *[memoryview(raw.data)[: raw.size_bytes] for raw in raws],
-            np.concatenate([raw.header_sizes for raw in raws]).astype(_SIZE).data,
-            np.concatenate([raw.payload_sizes for raw in raws]).astype(_SIZE).data,
-            np.concatenate([raw.kinds for raw in raws]).astype(_KIND).data,
+            *[memoryview(rows.block.bytes_at(rows.places)) for rows in portion],
+            np.concatenate([raw.header_sizes[places] for raw, places in picked]).astype(_SIZE).data,
+            np.concatenate([raw.payload_sizes[places] for raw, places in picked]).astype(_SIZE).data,
+            np.concatenate([raw.kinds[places] for raw, places in picked]).astype(_KIND).data,
         ]
     )
     first, last = int(sequence_numbers[0]), int(sequence_numbers[-1])
     count, rises = len(sequence_numbers), _rise(sequence_numbers)
-    return SpilledRows(kept, count, raws[0].origin, first, last, rises, 0, count)
+    raw, places = picked[0]
+    return SpilledRows(
+        kept, count, raw.origin + int(raw.starts[places[0]]), first, last, rises, 0, count
+    )
 
 
 def _rise(sequence_numbers: Integers) -> bool:
@@ -168,16 +170,21 @@ def _rise(sequence_numbers: Integers) -> bool:
 
 
 def portions(pieces: Sequence[Rows]) -> Iterator[list[Rows]]:
-    """Yield rows of one transaction, as many at a time as are worth a block, or a read."""
+    """Yield rows of one transaction, as many at a time as are worth a block, or a read.
+
+    They have been put to account, so that small ones need not be measured again.
+    """
     portion: list[Rows] = []
     size_bytes = 0
-    for rows in (part for piece in pieces for part in _cut(piece)):
-        added = rows.block.bytes_of(rows.places)
-        if portion and size_bytes + added > PORTION_BYTES:
-            yield portion
-            portion, size_bytes = [], 0
-        portion.append(rows)
-        size_bytes += added
+    for piece in pieces:
+        is_large = piece.held_bytes > PORTION_BYTES
+        for rows in _cut(piece) if is_large else (piece,):
+            added = rows.size_bytes if is_large else rows.held_bytes
+            if portion and size_bytes + added > PORTION_BYTES:
+                yield portion
+                portion, size_bytes = [], 0
+            portion.append(rows)
+            size_bytes += added
     if portion:
         yield portion
 
