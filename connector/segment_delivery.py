@@ -6,6 +6,7 @@ executors are `SegmentPlaces`.
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,9 @@ from informix_cdc.connector.this_host import kernel_id
 
 if TYPE_CHECKING:
     from informix_cdc.connector.flight_server import SegmentServer
+
+
+_CLOSING_SECONDS = 0.5
 
 
 class SegmentDelivery:
@@ -42,10 +46,16 @@ class SegmentDelivery:
         )
 
     def close(self) -> None:
-        """End the server; safe to call twice."""
-        if self._server is not None:
-            self._server.shutdown()
-            self._server = None
+        """End the server; safe to call twice.
+
+        It takes no call from here on. It would wait for those in flight, also for that of an executor
+        that has stopped reading; the query's end does not wait for it.
+        """
+        server, self._server = self._server, None
+        if server is not None:
+            ending = threading.Thread(target=server.shutdown, name="informix-cdc flight", daemon=True)
+            ending.start()
+            ending.join(_CLOSING_SECONDS)
 
     def _served(self, folder: Path) -> FlightAddress:
         if self._served_folder != folder:

@@ -29,7 +29,7 @@ _OPTIONS = {
 
 
 class PreparedSpool(DataSource):
-    """`format("prepared-spool")`, option `path`."""
+    """`format("prepared-spool")`, options `path` and `delivery`."""
 
     @classmethod
     def name(cls) -> str:
@@ -39,12 +39,13 @@ class PreparedSpool(DataSource):
         return to_spark(delivered_schema([catalog_table()], DecodeRules()))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-        return _PreparedReader(Path(self.options["path"]), schema)
+        delivery = self.options.get("delivery", "auto")
+        return _PreparedReader(Path(self.options["path"]), delivery, schema)
 
 
 class _PreparedReader(InformixStreamReader):
-    def __init__(self, folder: Path, schema: StructType) -> None:
-        super().__init__(SourceOptions.parse(_OPTIONS), schema)
+    def __init__(self, folder: Path, delivery: str, schema: StructType) -> None:
+        super().__init__(SourceOptions.parse({**_OPTIONS, "delivery": delivery}), schema)
         self._folder = folder
         self._finished: Any = None
 

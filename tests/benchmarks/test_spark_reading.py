@@ -1,4 +1,4 @@
-"""Spool to Spark, beside Spark's own stream of Parquet files with the same rows."""
+"""Spool to Spark by file and by Flight, beside Spark's own stream of Parquet files of the same rows."""
 
 from __future__ import annotations
 
@@ -57,11 +57,15 @@ def test_spark_reads_the_spool_and_parquet_files(
     spark.dataSource.register(PreparedSpool)
     spool = spark.readStream.format("prepared-spool").load(str(tmp_path / "spool"))
     parquet = spark.readStream.schema(spool.schema).parquet(str(tmp_path / "parquet"))
-    frames = {"spool": spool, "parquet": parquet}
+    flight = spark.readStream.format("prepared-spool").option("delivery", "flight")
+    frames = {"spool": spool, "parquet": parquet, "flight": flight.load(str(tmp_path / "spool"))}
     seconds: dict[str, list[float]] = {name: [] for name in frames}
     for turn in range(REPEATS + 1):
         for name, frame in frames.items():
             seconds[name].append(stream_once(frame, tmp_path / f"checkpoint-{name}-{turn}"))
-    ours, theirs = (Timing(tuple(seconds[name][1:])) for name in frames)  # the first warms Spark up
+    timings = [Timing(tuple(seconds[name][1:])) for name in frames]  # the first warms Spark up
+    ours, theirs, pulled = timings
     beside = f"Parquet files {theirs.rate(ROWS)}: {ours.times_faster_than(theirs)}"
     report.add("spool -> Spark", "one micro-batch, noop sink", ours.rate(ROWS), beside)
+    beside = f"by file: {pulled.times_faster_than(ours)}"
+    report.add("spool -> Spark", "the same by Flight", pulled.rate(ROWS), beside)

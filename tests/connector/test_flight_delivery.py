@@ -6,9 +6,11 @@ import json
 import logging
 import pickle
 import socket
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -21,9 +23,11 @@ from informix_cdc.capture_client.errors import AccessRefused
 from informix_cdc.capture_client.positions import Position
 from informix_cdc.checkpoints.segments import SegmentRange, stored_range
 from informix_cdc.checkpoints.spool import Spool
-from informix_cdc.connector import flight_client
+from informix_cdc.connector import flight_client, segment_delivery
 from informix_cdc.connector.flight_client import fetched_range
 from informix_cdc.connector.flight_server import SegmentServer, ticket_of
+from informix_cdc.connector.options import SourceOptions
+from stores import source_options
 
 LOOPBACK = "127.0.0.1"
 ROWS = 1000
@@ -244,6 +248,17 @@ def test_the_server_ends_with_the_query(served: Served) -> None:
         copied = pickle.loads(pickle.dumps(made))
     with pytest.raises(AccessRefused, match="cannot be reached"):
         list(copied.read(part))
+
+
+def test_the_end_of_a_query_does_not_wait_for_an_executor_that_has_stopped_reading(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(segment_delivery, "_CLOSING_SECONDS", 0.01)
+    read_on = threading.Event()
+    delivery = segment_delivery.SegmentDelivery(SourceOptions.parse(source_options(1), {}))
+    monkeypatch.setattr(delivery, "_server", SimpleNamespace(shutdown=read_on.wait))
+    delivery.close()
+    read_on.set()
 
 
 def test_files_alone_need_no_server(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:

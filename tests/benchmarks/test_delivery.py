@@ -1,0 +1,47 @@
+"""From the spool to an executor without Spark: by file, by file with its bytes compared, by Flight."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from benchmarks.measuring import REPEATS, Report, Timing, timed
+from benchmarks.pipeline import START, fill_spool, open_spool
+from benchmarks.workload import captured
+from informix_cdc.checkpoints import segments
+from informix_cdc.checkpoints.segments import SegmentRange
+from informix_cdc.connector.flight_server import SegmentServer
+from informix_cdc.connector.segment_places import SegmentPlaces
+from informix_cdc.connector.this_host import kernel_id
+
+ROWS = 500_000
+
+
+def read(places: SegmentPlaces, ranges: list[SegmentRange]) -> None:
+    assert sum(batch.num_rows for one in ranges for batch in places.read(one)) == ROWS
+
+
+def test_rows_are_read_in_three_ways(report: Report, tmp_path: Path) -> None:
+    fill_spool(captured(ROWS, 10), tmp_path)
+    captured.cache_clear()
+    spool = open_spool(tmp_path)
+    ranges = spool.between(START.commit, spool.end.commit)
+    server = SegmentServer(tmp_path, "127.0.0.1", 0)
+    ways = {
+        "by file": SegmentPlaces("files", kernel_id()),
+        "by file, its bytes compared first": SegmentPlaces("files", "another host"),
+        "by Flight, both ends": SegmentPlaces("flight", server=server.address),
+    }
+    seconds: dict[str, list[float]] = {name: [] for name in ways}
+    cpu_seconds: dict[str, list[float]] = {name: [] for name in ways}
+    for _ in range(REPEATS + 1):
+        for name, places in ways.items():
+            segments._file_checksum.cache_clear()
+            before = time.process_time()
+            seconds[name].append(timed(lambda places=places: read(places, ranges)))
+            cpu_seconds[name].append(time.process_time() - before)
+    server.shutdown()
+    spool.close()
+    for name in ways:  # the first turn warms up
+        cpu = f"{min(cpu_seconds[name][1:]) / ROWS * 1e6:.2f} µs of CPU a row"
+        report.add("spool -> executor", name, Timing(tuple(seconds[name][1:])).rate(ROWS), cpu)
