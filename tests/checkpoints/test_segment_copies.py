@@ -7,10 +7,12 @@ import pickle
 from pathlib import Path
 
 import pytest
+from pyarrow import fs
 
 from checkpoints.spools import SCHEMA, batch, fill, open_spool
 from informix_cdc.capture_client.errors import AccessRefused
 from informix_cdc.capture_client.positions import Position
+from informix_cdc.checkpoints import segment_copies
 from informix_cdc.checkpoints.segment_copies import SegmentCopies
 from informix_cdc.checkpoints.segments import SegmentRange
 from informix_cdc.checkpoints.spool import Spool
@@ -139,6 +141,29 @@ def test_a_copy_that_cannot_be_made_leaves_the_spool_as_it_was(tmp_path: Path) -
     with pytest.raises(AccessRefused, match="the copies of segments under"):
         spool.append(SCHEMA, [batch((6, 150))], Position(150, 150))
     assert (spool.end, spool.segment_count) == (Position(140, 135), 2)
+
+
+def test_where_nothing_can_be_moved_a_copy_is_written_in_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "copies").mkdir()
+    bucket = fs.SubTreeFileSystem(str(tmp_path / "copies"), fs.LocalFileSystem())
+    monkeypatch.setattr(segment_copies, "_opened", lambda url: (bucket, url.removeprefix("s3://")))
+    copies = SegmentCopies("s3://bucket/", "s1")
+    spool = open_spool(tmp_path / "spool", copies=copies)
+    fill(spool)
+    assert numbers(copies, spool.between(100, 140)) == [1, 2, 3, 4, 5]
+    left = (tmp_path / "copies" / "bucket" / "s1").iterdir()
+    assert all(path.suffix == ".arrow" for path in left)
+
+
+def test_half_a_copy_of_a_process_that_died_is_written_again(tmp_path: Path) -> None:
+    first = copied_spool(tmp_path)
+    fill(first)
+    first.close()
+    files(tmp_path)[0].write_bytes(b"half")
+    second = copied_spool(tmp_path)
+    assert numbers(copies_in(tmp_path / "copies"), second.between(100, 140)) == [1, 2, 3, 4, 5]
 
 
 def test_a_copy_that_cannot_be_removed_is_a_warning(

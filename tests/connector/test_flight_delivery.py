@@ -18,7 +18,7 @@ import pytest
 from pyarrow import flight
 
 from checkpoints.spools import SCHEMA, batch, open_spool
-from connector.driving import Served, anchor_of, drained, insert, numbers, reader, rows_of
+from connector.driving import LIMIT, Served, anchor_of, drained, insert, numbers, reader, rows_of
 from informix_cdc.capture_client.errors import AccessRefused
 from informix_cdc.capture_client.positions import Position
 from informix_cdc.checkpoints.segments import SegmentRange, stored_range
@@ -280,3 +280,19 @@ def test_copies_of_a_streams_segments_come_and_go(served: Served, tmp_path: Path
         made.commit(end)
         assert list(tmp_path.rglob("*.arrow")) == []
     assert numbers(rows) == [2]
+
+
+def test_a_place_of_copies_that_is_away_for_a_while_is_waited_for(
+    served: Served, tmp_path: Path
+) -> None:
+    server, listening = served
+    with reader(listening.port, segmentCopies=tmp_path.as_uri()) as made:
+        anchor = anchor_of(made)
+        [folder] = tmp_path.iterdir()
+        folder.rename(tmp_path / "away")
+        commit = insert(server, 1, 2)
+        while not made.reportLatestOffset()["reconnects"]:  # type: ignore[index]
+            assert made.latestOffset(anchor, LIMIT) == anchor
+        (tmp_path / "away").rename(folder)
+        rows, _ = drained(made, anchor, commit)
+    assert numbers(rows) == [1, 2]
