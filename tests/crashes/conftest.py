@@ -56,8 +56,12 @@ def served() -> Iterator[tuple[EmulatedServer, ListeningServer]]:
 def streams(
     mortal_spark: SparkSession, served: tuple[EmulatedServer, ListeningServer], tmp_path: Path
 ) -> Iterator[MortalStreams]:
-    """Two streams of orders at once: one keeps its spool over a death, one has a private spool."""
-    options = source_options(served[1].port)
+    """Two streams of orders at once: one keeps its spool over a death, one has a private spool.
+
+    Limits are low enough to be reached: batches end at them, and a large transaction goes to disk.
+    """
+    limits = {"maxTransactionsPerTrigger": "300", "maxTransactionMemoryBytes": str(1 << 20)}
+    options = source_options(served[1].port, **limits)
     kept = MortalStream(mortal_spark, {**options, "spoolPath": str(tmp_path / "spool")}, tmp_path / "a")
     made = MortalStreams([kept, MortalStream(mortal_spark, options, tmp_path / "b")], ARMED)
     yield made

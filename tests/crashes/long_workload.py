@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from informix_cdc.capture_client.emulator import EmulatedServer
-from stores import Workload, _OpenTransaction
+from stores import CommittedTransaction, Workload, _OpenTransaction
 
 STEPS_AT_ONCE = 8
 PAUSE_SECONDS = 0.02
@@ -23,11 +23,7 @@ class LongWorkload(Workload):
     def __init__(self, server: EmulatedServer, seed: int) -> None:
         super().__init__(server, seed)
         self._resting = threading.Event()
-
-    @property
-    def open_transactions(self) -> int:
-        """How many transactions have begun and not ended."""
-        return len(self._open)
+        self._large: _OpenTransaction | None = None
 
     def steps(self, count: int) -> None:
         """Begin, change, roll back and commit, leaving transactions open at the end."""
@@ -36,6 +32,12 @@ class LongWorkload(Workload):
                 self._open.append(_OpenTransaction(self._server.begin(user_id=1000)))
             else:
                 self._step(self._random.choice(self._open))
+
+    def begin_large(self, rows: int) -> None:
+        """Begin a transaction of many rows, which commits when all else has ended."""
+        self._large = _OpenTransaction(self._server.begin(user_id=1000))
+        for _ in range(rows):
+            self._insert(self._large)
 
     def leave_some_open(self) -> None:
         """Go on until several transactions with rows are open."""
@@ -46,6 +48,9 @@ class LongWorkload(Workload):
         """End what is open, and commit one last row."""
         while self._open:
             self._step(self._open[0])
+        if self._large is not None:
+            commit = self._large.transaction.commit()
+            self.committed.append(CommittedTransaction(commit, self._large.changes))
         seen = len(self.committed)
         while len(self.committed) == seen:
             self.run(1)

@@ -5,12 +5,14 @@ Rule: a death must be proven. A failpoint not reached, or a query that lives on,
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
@@ -42,6 +44,11 @@ class MortalStream:
     def has_begun(self) -> bool:
         """Whether the checkpoint says where the stream begins: from there on all counts."""
         return bool(committed_batches(self.checkpoint))
+
+    def figures(self) -> dict[str, Any]:
+        """Return how the capture stood when Spark last asked; empty before that."""
+        progress = self.query.lastProgress if self.query is not None else None
+        return json.loads(progress.json)["sources"][0]["latestOffset"] or {} if progress else {}
 
     def start(self, *, available_now: bool = False) -> None:
         """Start or restart from the checkpoint."""

@@ -16,7 +16,7 @@ import pytest
 from crashes.conftest import seeds
 from crashes.delivered import planned_batches
 from crashes.long_workload import LongWorkload
-from crashes.mortal_stream import MortalStreams, end_and_compare
+from crashes.mortal_stream import MortalStreams, end_and_compare, wait_for
 from informix_cdc.capture_client.emulator import EmulatedServer, ListeningServer
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -38,11 +38,15 @@ FAILPOINTS = [
     "spool.before_unlink",
 ]
 DEATHS_IN_A_SEQUENCE = 6
+SEEDS = "1; others by INFORMIX_CDC_CRASH_SEEDS"
+SEQUENCES = "1, 2; others by INFORMIX_CDC_CRASH_SEEDS"
 
 
 @pytest.mark.fault(
-    fault="the process at a failpoint dies under load, with and without spoolPath",
+    fault="the process at a failpoint dies under load, with and without spoolPath: each step"
+    " of capture, segment, manifest, latestOffset, partitions, read, commit and trim",
     outcome="after a restart every change is there once, in order; transactions are whole",
+    seeds=SEEDS,
 )
 @pytest.mark.parametrize("seed", seeds()[:1])
 @pytest.mark.parametrize("failpoint", FAILPOINTS)
@@ -96,6 +100,22 @@ def test_a_killed_runner_loses_and_repeats_nothing(
 
 
 @pytest.mark.fault(
+    fault="kill -9 of the runner while rows of an open transaction lie on disk",
+    outcome="after a restart the transaction is read again, whole, and delivered once",
+)
+def test_a_spilled_transaction_outlives_the_runner(streams: MortalStreams, served: Served) -> None:
+    work = LongWorkload(served[0], seeds()[0])
+    streams.begin()
+    work.begin_large(rows=12_000)
+    with work.going_on():
+        for one in streams.streams:
+            wait_for(lambda one=one: one.figures().get("spilledBytes", 0) > 0, one.said)  # type: ignore[misc]
+        streams.one_runner_is_sent(signal.SIGKILL)
+        streams.one_runner_is_sent(signal.SIGKILL)
+    end_and_compare(streams, work)
+
+
+@pytest.mark.fault(
     fault="query.stop(), and the runner dies before it has closed its session",
     outcome="after a restart every change is there once, in order",
 )
@@ -111,6 +131,7 @@ def test_death_in_stop_loses_and_repeats_nothing(streams: MortalStreams, served:
 @pytest.mark.fault(
     fault="a seeded sequence of deaths and restarts, transactions open over all of them",
     outcome="every change is there once, in order; offsets only move forward",
+    seeds=SEQUENCES,
 )
 @pytest.mark.parametrize("seed", seeds())
 def test_deaths_one_after_the_other_lose_and_repeat_nothing(

@@ -25,6 +25,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 Served = tuple[EmulatedServer, ListeningServer]
 PROGRAM = Path(__file__).parent / "driver_to_kill.py"
+SEEDS = "1; others by INFORMIX_CDC_CRASH_SEEDS"
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
@@ -69,6 +70,7 @@ def jvm_of(process: subprocess.Popen[bytes]) -> int:
 @pytest.mark.fault(
     fault="kill -9 of the JVM after the offset log, before, in and after the sink's write",
     outcome="the planned batch runs again with the same rows and replaces what was written of it",
+    seeds=SEEDS,
 )
 @pytest.mark.parametrize("step", ["before the sink", "before the rename", "after the rename"])
 def test_a_jvm_killed_between_sparks_two_logs_runs_the_batch_again(
