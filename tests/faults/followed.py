@@ -107,9 +107,23 @@ def account(workload: Workload) -> Delivered:
     return [(one.commit, one.changes) for one in workload.committed]
 
 
-def in_background(workload: Workload, transactions: int) -> threading.Thread:
-    """Run a workload beside the test; join the thread before asking for its account."""
-    thread = threading.Thread(target=workload.run, args=(transactions,))
+def in_background(
+    workload: Workload, transactions: int, pause_seconds: float = 0.0
+) -> threading.Thread:
+    """Run a workload beside the test; join the thread before asking for its account.
+
+    Args:
+        workload: run in portions of 10 transactions.
+        transactions: how many in all.
+        pause_seconds: how long it rests after each portion.
+    """
+
+    def run() -> None:
+        for _ in range(0, transactions, 10):
+            workload.run(10)
+            time.sleep(pause_seconds)
+
+    thread = threading.Thread(target=run)
     thread.start()
     return thread
 
