@@ -30,7 +30,11 @@ from informix_cdc.connector.data_loss_jump import Jump, can_jump
 from informix_cdc.connector.liveness import Liveness
 from informix_cdc.connector.offsets import NOT_STARTED, StreamOffset
 from informix_cdc.connector.options import SourceOptions
-from informix_cdc.connector.private_folders import make_private_folder, remove_private_folder
+from informix_cdc.connector.private_folders import (
+    make_private_folder,
+    remove_empty_streams,
+    remove_private_folder,
+)
 from informix_cdc.connector.segment_delivery import copies_for
 from informix_cdc.connector.server_watch import ServerWatch, Watch
 from informix_cdc.connector.source_tables import SourceTables, describe_tables
@@ -172,6 +176,7 @@ class CaptureRun:
 
     def _open_spool(self, source: SourceTables, offset: StreamOffset) -> Spool:
         if self.options.spool_path:
+            remove_empty_streams(Path(self.options.spool_path))
             folder = Path(self.options.spool_path) / offset.stream
         else:
             folder = self._private_folder = make_private_folder()

@@ -51,6 +51,8 @@ class CaptureState:
     counters: AssemblyCounters = field(default_factory=AssemblyCounters)
     open_transactions: int = 0
     oldest_open_begin: int | None = None
+    open_bytes_in_memory: int = 0
+    open_bytes_spilled: int = 0
     contacts: int = 0
     spool: Spool | None = None
     error: BaseException | None = None
@@ -78,6 +80,8 @@ class CaptureState:
         self.contacts += 1
         self.open_transactions = assembler.open_count
         self.oldest_open_begin = assembler.lowest_open()
+        self.open_bytes_in_memory = assembler.open_bytes_in_memory
+        self.open_bytes_spilled = assembler.open_bytes_spilled
         self.is_caught_up |= catches_up
         self._log_what_is_left_out()
         if events or catches_up:
@@ -167,6 +171,8 @@ class CaptureState:
         return {
             "openTransactions": self.open_transactions,
             "oldestOpenBegin": self.oldest_open_begin,
+            "openBytesInMemory": self.open_bytes_in_memory,
+            "openBytesSpilled": self.open_bytes_spilled,
             "spoolRows": spool.rows if spool else 0,
             "spoolBytes": spool.size_bytes if spool else 0,
             "isPaused": self.is_paused,

@@ -1,6 +1,8 @@
-"""Private spool folders under the system's temporary folder, named after the process that owns them.
+"""Folders that nobody will ask for any more: who made them is gone.
 
-Rule: a folder whose process is gone is a left-over of a crash, and the next one to come removes it.
+Rule: a private folder under the system's temporary folder is named after its process; when that is
+gone, the next one to come removes it. Under spoolPath a stream's folder that is unlocked and holds no
+rows is worth nothing, since everything in it is in the checkpoint too.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from informix_cdc.checkpoints.writer_lock import is_locked
 
 _PREFIX = "informix-cdc-spool-"
 _SETTLING_SECONDS = 60.0  # a folder is made before its lock is taken
+_STREAM = re.compile(r"[0-9a-f]{16}")
 _NAME = re.compile(rf"{_PREFIX}(\d+)-.*")
 
 
@@ -36,6 +39,20 @@ def remove_left_overs(parent: Path) -> None:
     for folder in parent.glob(f"{_PREFIX}*"):
         with contextlib.suppress(FileNotFoundError):  # somebody else cleans up as well
             if _is_left_over(folder):
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def remove_empty_streams(spool_path: Path) -> None:
+    """Remove the folders of streams that hold no rows and have no writer.
+
+    A query that dies before its first offset is logged, or that leaves a stream after a loss of data
+    while it is starting, leaves such a folder. A quiet stream that comes back makes a new one.
+    """
+    for folder in spool_path.glob("*/"):
+        with contextlib.suppress(FileNotFoundError):
+            is_ours = _STREAM.fullmatch(folder.name) and folder.stat().st_uid == os.getuid()
+            is_settled = is_ours and time.time() - folder.stat().st_mtime > _SETTLING_SECONDS
+            if is_settled and not any(folder.glob("*.arrow")) and not is_locked(folder):
                 shutil.rmtree(folder, ignore_errors=True)
 
 

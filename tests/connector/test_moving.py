@@ -24,6 +24,7 @@ from connector.driving import (
     rows_of,
 )
 from informix_cdc.capture_client.emulator import EmulatedServer
+from informix_cdc.capture_client.emulator_transport import EmulatorTransport
 from informix_cdc.capture_client.errors import BadOption, ConnectionLost, ServerRefused
 from informix_cdc.connector import server_watch, stream_progress
 from informix_cdc.connector.stream_reader import InformixStreamReader
@@ -105,6 +106,35 @@ def test_a_quiet_server_is_not_stalled(served: Served) -> None:
         while time.monotonic() < deadline:
             anchor = made.latestOffset(anchor, LIMIT)
         assert figure(made, "stalls") == 0
+
+
+def test_a_read_that_never_returns_is_left_to_itself_and_the_stream_goes_on(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A driver that ignores its own timeout must not hang the query."""
+    monkeypatch.setattr("informix_cdc.connector.connections._SILENT_SECONDS", 0.5)
+    monkeypatch.setattr("informix_cdc.connector.connections._SILENT_TIMEOUTS", 1)
+    server, listening = served
+    stuck, release = threading.Event(), threading.Event()
+    read_on = EmulatorTransport.lo_read
+
+    def lo_read(transport: EmulatorTransport, session_id: int, max_bytes: int) -> memoryview:
+        if stuck.is_set():
+            stuck.clear()
+            release.wait(60)
+        return read_on(transport, session_id, max_bytes)
+
+    monkeypatch.setattr(EmulatorTransport, "lo_read", lo_read)
+    with reader(listening.port) as made:
+        anchor = anchor_of(made)
+        stuck.set()
+        last = insert(server, 1)
+        wait_until(lambda: not stuck.is_set())
+        rows, end = drained(made, anchor, max(last, insert(server, 2)))
+        assert figure(made, "reconnects") == 1
+        release.set()
+        assert numbers(drained(made, end, insert(server, 3))[0]) == [3]
+    assert numbers(rows) == [1, 2]
 
 
 def test_reconnecting_ends_after_so_many_attempts(served: Served) -> None:

@@ -12,7 +12,12 @@ import pytest
 
 from informix_cdc.capture_client.positions import Position
 from informix_cdc.checkpoints.spool import Spool
-from informix_cdc.connector.private_folders import make_private_folder, remove_left_overs
+from informix_cdc.checkpoints.writer_lock import WriterLock
+from informix_cdc.connector.private_folders import (
+    make_private_folder,
+    remove_empty_streams,
+    remove_left_overs,
+)
 
 Make = Callable[..., Path]
 
@@ -74,3 +79,24 @@ def test_a_new_folder_is_for_its_owner_only(tmp_path: Path, monkeypatch: pytest.
     folder = make_private_folder()
     assert folder.stat().st_mode & 0o777 == 0o700
     assert f"-{os.getpid()}-" in folder.name
+
+
+def test_empty_folders_of_streams_are_removed_unless_new_locked_or_of_others(
+    make: Make, tmp_path: Path
+) -> None:
+    empty, held, young, other = (
+        make("0123456789abcdef"),
+        make("1123456789abcdef"),
+        make("2123456789abcdef", age_seconds=0),
+        make("somebody's"),
+    )
+    filled = make("3123456789abcdef")
+    lock = WriterLock(held, 0)
+    for folder in (empty, held, young, other):
+        then = folder.stat().st_mtime
+        (folder / "0.arrow").unlink()
+        os.utime(folder, (then, then))
+    remove_empty_streams(tmp_path)
+    lock.release()
+    assert not empty.exists()
+    assert all(folder.exists() for folder in (held, young, other, filled))
