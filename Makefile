@@ -1,5 +1,6 @@
 # One word per intent. `make help` lists them.
 PYTHON ?= python3
+SECONDS ?= 60
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 # The package is installed file by file (see CONTRIBUTING), so a new file means a new install.
@@ -8,7 +9,7 @@ FOLDERS := connector connector/facade connector/autoload capture_client capture_
 export PYSPARK_PYTHON := $(abspath $(BIN)/python)
 export PYSPARK_DRIVER_PYTHON := $(abspath $(BIN)/python)
 
-.PHONY: help install demo check fmt test bench build clean
+.PHONY: help install demo check fmt test fuzz bench build clean
 .DEFAULT_GOAL := help
 
 help: ## list these words
@@ -39,6 +40,10 @@ fmt: $(VENV)/.installed ## put the code into its format
 
 test: $(VENV)/.installed ## the whole test suite
 	$(BIN)/pytest
+
+fuzz: $(VENV)/.installed ## feed noise to every door for SECONDS each, guided by coverage
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[fuzz]'
+	cd tests && for door in $$($(abspath $(BIN))/python -m fuzz); do $(abspath $(BIN))/python -m fuzz $$door $(SECONDS) || exit 1; done
 
 bench: $(VENV)/.installed ## measure; prints the table that stands in the README
 	$(BIN)/python -m pytest tests/benchmarks --run-benchmarks -q -s

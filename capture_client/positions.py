@@ -17,7 +17,8 @@ from informix_cdc.capture_client.errors import BadOption
 
 _LOG_SHIFT = 32
 _PAGE_SHIFT = 12
-_TEXT = re.compile(r"(\d+):(0x[0-9a-fA-F]+|\d+)")
+_TEXT = re.compile(r"([0-9]{1,10}):(0x[0-9a-fA-F]{1,8}|[0-9]{1,10})")
+_INTEGER = re.compile(r"[0-9]{1,19}")
 
 
 def log_page(log_number: int, page: int) -> int:
@@ -61,10 +62,14 @@ def parse(text: str) -> int:
     >>> parse("47:0x5e018") == parse("201863847960")
     True
     """
-    if text.isdigit():
-        return int(text)
-    if found := _TEXT.fullmatch(text):
-        return int(found[1]) << _LOG_SHIFT | int(found[2], 0)
+    place = -1
+    if _INTEGER.fullmatch(text):
+        place = int(text)
+    elif found := _TEXT.fullmatch(text):
+        offset = int(found[2], 16 if found[2].startswith("0x") else 10)
+        place = int(found[1]) << _LOG_SHIFT | offset if offset >> _LOG_SHIFT == 0 else -1
+    if 0 <= place < 1 << 63:
+        return place
     raise BadOption(f"{text!r} is not a position.", "Write log:0xposition or one integer.")
 
 
