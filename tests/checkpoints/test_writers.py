@@ -41,6 +41,10 @@ def test_a_newcomer_is_refused_when_the_former_writer_stays(tmp_path: Path) -> N
     assert not is_locked(tmp_path)
 
 
+@pytest.mark.fault(
+    fault="a writer whose lock was lost comes back",
+    outcome="it finds a higher number and writes nothing: IFXCDC-0002",
+)
 def test_a_writer_that_was_thought_dead_writes_nothing_more(tmp_path: Path) -> None:
     """On a file system that has lost the lock, the number still tells the two apart."""
     sleeper = open_spool(tmp_path)

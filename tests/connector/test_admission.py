@@ -164,6 +164,10 @@ def test_available_now_keeps_to_the_limits_and_ends(served: Served) -> None:
     assert all(len(batch) <= 3 for batch in found)
 
 
+@pytest.mark.fault(
+    fault="AvailableNow under constant load",
+    outcome="ends; everything committed before the call, within the limits",
+)
 def test_available_now_ends_under_constant_load_with_limits(served: Served) -> None:
     server, listening = served
     with reader(listening.port) as first:
@@ -176,6 +180,10 @@ def test_available_now_ends_under_constant_load_with_limits(served: Served) -> N
     assert delivered[:50] == list(range(50))
 
 
+@pytest.mark.fault(
+    fault="AvailableNow beside a transaction that never ends",
+    outcome="ends with what was committed before the call",
+)
 def test_available_now_ends_beside_one_big_transaction_that_goes_on_and_on(served: Served) -> None:
     """No COMMTX and no TIMEOUT comes: the rows themselves show how far the log has been read."""
     server, listening = served
@@ -231,6 +239,10 @@ def test_reading_pauses_when_the_spool_is_full_and_says_so(
     assert "reading pauses until Spark has taken more" in caplog.text
 
 
+@pytest.mark.fault(
+    fault="the spool is full and Spark never calls commit",
+    outcome="reading pauses and goes on; rows as committed, once, in order",
+)
 def test_a_full_spool_is_no_deadlock_though_spark_never_commits(served: Served) -> None:
     """What lies at or below the start that was last handed in does not count."""
     server, listening = served
@@ -242,6 +254,10 @@ def test_a_full_spool_is_no_deadlock_though_spark_never_commits(served: Served) 
     assert numbers(rows) == [0, 1, 2, 3, 4]
 
 
+@pytest.mark.fault(
+    fault="one transaction is larger than maxSpoolBytes",
+    outcome="it passes whole",
+)
 def test_a_single_transaction_may_exceed_the_bound(served: Served) -> None:
     server, listening = served
     with reader(listening.port, maxSpoolBytes="1k") as made:

@@ -56,6 +56,10 @@ def overwrite_the_log(served: Served) -> None:
         served[0].switch_log()
 
 
+@pytest.mark.fault(
+    fault="the log the stream needs was overwritten; failOnDataLoss=false",
+    outcome="a new stream at the oldest log after an empty batch; told, counted; nothing twice",
+)
 def test_a_log_that_is_gone_is_left_and_the_stream_goes_on(
     small_log: Served, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -77,6 +81,10 @@ def test_a_log_that_is_gone_is_left_and_the_stream_goes_on(
     assert "CDC_E_LSN" in told[0]
 
 
+@pytest.mark.fault(
+    fault="transactions that began in the lost log commit after the jump",
+    outcome="left out whole and counted",
+)
 def test_transactions_that_began_in_the_lost_log_are_counted_not_errors(small_log: Served) -> None:
     server, listening = small_log
     with reader(listening.port) as first:
@@ -97,6 +105,10 @@ def test_transactions_that_began_in_the_lost_log_are_counted_not_errors(small_lo
     assert (numbers(rows), numbers(more)) == ([3], [4])
 
 
+@pytest.mark.fault(
+    fault="full row logging off between two runs; failOnDataLoss=false",
+    outcome="goes on at the old restart position; only what changed meanwhile is missing",
+)
 def test_row_logging_switched_off_in_between_loses_only_what_changed_meanwhile(served: Served) -> None:
     server, listening = served
     with reader(listening.port) as first:
@@ -111,6 +123,10 @@ def test_row_logging_switched_off_in_between_loses_only_what_changed_meanwhile(s
     assert (numbers(delivered), numbers(rows)) == ([1], [2, 4])
 
 
+@pytest.mark.fault(
+    fault="full row logging off in mid-run",
+    outcome="IFXCDC-0006 with table and position, after all rows before it",
+)
 def test_row_logging_switched_off_in_mid_run_ends_the_stream(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -140,6 +156,10 @@ def test_row_logging_switched_off_in_mid_run_is_switched_on_again_if_the_stream_
     assert (numbers(rows), numbers(more)) == ([1], [2])
 
 
+@pytest.mark.fault(
+    fault="table dropped and created again; failOnDataLoss=false",
+    outcome="a new stream of the new source",
+)
 def test_a_table_dropped_and_created_again_goes_on_as_another_source(served: Served) -> None:
     server, listening = served
     with reader(listening.port) as first:
@@ -155,6 +175,10 @@ def test_a_table_dropped_and_created_again_goes_on_as_another_source(served: Ser
     assert numbers(rows) == [2]
 
 
+@pytest.mark.fault(
+    fault="the log is gone while the kept spool still holds rows",
+    outcome="these rows first, then the jump",
+)
 def test_what_the_kept_spool_holds_is_handed_out_before_the_stream_is_left(
     small_log: Served, tmp_path: Path
 ) -> None:
@@ -179,6 +203,10 @@ def test_what_the_kept_spool_holds_is_handed_out_before_the_stream_is_left(
     assert [folder.name for folder in tmp_path.iterdir()] == [start["stream"]]
 
 
+@pytest.mark.fault(
+    fault="a planned batch is asked for again when the log has moved on; spoolPath kept",
+    outcome="the same rows from the spool",
+)
 def test_a_planned_batch_can_be_replayed_from_the_kept_spool_when_the_log_has_moved_on(
     small_log: Served, tmp_path: Path
 ) -> None:
@@ -193,6 +221,10 @@ def test_a_planned_batch_can_be_replayed_from_the_kept_spool_when_the_log_has_mo
         assert isinstance(failure_of(lambda: next_offset(second, end)), DataLoss)
 
 
+@pytest.mark.fault(
+    fault="a planned batch is asked for again when log and spool are gone",
+    outcome="IFXCDC-0006; with failOnDataLoss=false empty, told, and a jump",
+)
 def test_a_planned_batch_that_is_gone_ends_the_query_or_is_left_out_loudly(
     small_log: Served, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -242,6 +274,10 @@ def test_available_now_goes_over_a_loss_and_ends(small_log: Served) -> None:
     assert numbers(rows) == [1]
 
 
+@pytest.mark.fault(
+    fault="the server's log ends before the stream's position (restored server)",
+    outcome="IFXCDC-0006; with failOnDataLoss=false from its oldest log",
+)
 def test_a_server_that_was_set_up_anew_is_read_from_its_oldest_log(served: Served) -> None:
     """Its positions are lower than those of the checkpoint: they must not hide what is new."""
     server, listening = served

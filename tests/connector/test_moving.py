@@ -69,6 +69,10 @@ def figure(made: InformixStreamReader, name: str) -> Any:
     return figures[name]
 
 
+@pytest.mark.fault(
+    fault="TIMEOUT records only, while the server's log moves on",
+    outcome="session opened once more, then a warning with both positions; rows go on when it mends",
+)
 def test_a_stalled_stream_is_opened_once_more_and_then_told(
     served: Served, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -86,6 +90,10 @@ def test_a_stalled_stream_is_opened_once_more_and_then_told(
     assert "only TIMEOUT records came for 1 s" in caplog.text
 
 
+@pytest.mark.fault(
+    fault="the same with stalled=fail",
+    outcome="IFXCDC-0005 with both positions",
+)
 def test_a_stalled_stream_fails_if_asked_to_with_both_positions(served: Served) -> None:
     server, listening = served
     with reader(listening.port, stalledSeconds="1", stalled="fail") as made:
@@ -108,6 +116,10 @@ def test_a_quiet_server_is_not_stalled(served: Served) -> None:
         assert figure(made, "stalls") == 0
 
 
+@pytest.mark.fault(
+    fault="a driver's read never returns, whatever its timeout",
+    outcome="left to itself; reconnects; rows as committed, once, in order",
+)
 def test_a_read_that_never_returns_is_left_to_itself_and_the_stream_goes_on(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -137,6 +149,10 @@ def test_a_read_that_never_returns_is_left_to_itself_and_the_stream_goes_on(
     assert numbers(rows) == [1, 2]
 
 
+@pytest.mark.fault(
+    fault="the server stays away",
+    outcome="the query fails after maxReconnectAttempts or maxReconnectSeconds",
+)
 def test_reconnecting_ends_after_so_many_attempts(served: Served) -> None:
     _, listening = served
     with reader(listening.port, maxReconnectAttempts="2", maxReconnectSeconds="600") as made:
@@ -147,6 +163,10 @@ def test_reconnecting_ends_after_so_many_attempts(served: Served) -> None:
     assert isinstance(error, ConnectionLost) or error.facts.get("unreachable")
 
 
+@pytest.mark.fault(
+    fault="the password was changed while the connection was lost",
+    outcome="fails at once",
+)
 def test_a_permanent_error_ends_the_query_without_another_attempt(served: Served) -> None:
     server, listening = served
     with reader(listening.port) as made:
@@ -175,6 +195,10 @@ def pass_by(server: EmulatedServer, made: InformixStreamReader, start: Offset, l
     return start
 
 
+@pytest.mark.fault(
+    fault="log wrap while nothing captured changes",
+    outcome="the restart position moves on; a restart loses nothing",
+)
 def test_a_quiet_table_keeps_its_place_over_a_log_wrap_with_foreign_traffic() -> None:
     with listening_stores(log_pages=4, log_count=4) as (server, listening):
         with reader(listening.port) as made:
@@ -214,6 +238,10 @@ def test_few_empty_batches_are_published_for_a_quiet_table(
     assert published == 1
 
 
+@pytest.mark.fault(
+    fault="a transaction stays open until the log is nearly full",
+    outcome="a warning that names it",
+)
 def test_a_restart_position_about_to_be_overwritten_is_told_with_what_holds_it_back(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -240,6 +268,10 @@ def beat(server: EmulatedServer) -> int:
         return transaction.insert(CUSTOMERS, row)
 
 
+@pytest.mark.fault(
+    fault="log wrap on a server that hides foreign transactions, with heartbeatTable",
+    outcome="the restart position moves on; heartbeats are not delivered",
+)
 def test_heartbeats_move_the_restart_position_and_are_not_delivered() -> None:
     with listening_stores(log_pages=4, log_count=4, foreign_transactions=False) as (server, listening):
         options = {"heartbeatTable": "informix.customers"}

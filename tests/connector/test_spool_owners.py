@@ -24,6 +24,10 @@ def test_two_sinks_on_one_data_frame_are_two_streams(served: Served, tmp_path: P
     assert {folder.name for folder in tmp_path.iterdir()} == {anchor["stream"] for anchor in anchors}
 
 
+@pytest.mark.fault(
+    fault="the query starts again before its former process has ended",
+    outcome="waits its turn, then goes on from the spool",
+)
 def test_a_newcomer_answers_with_the_start_while_the_former_owner_ends(
     served: Served, tmp_path: Path
 ) -> None:
@@ -39,6 +43,10 @@ def test_a_newcomer_answers_with_the_start_while_the_former_owner_ends(
             assert numbers(drained(newcomer, anchor, last)[0]) == [1]
 
 
+@pytest.mark.fault(
+    fault="two queries on one checkpoint and spoolPath",
+    outcome="the second is refused: IFXCDC-0002; the first is not disturbed",
+)
 def test_a_newcomer_refuses_after_the_read_timeout_and_a_margin(
     served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -23,6 +23,10 @@ _ARGUMENTS = ("fault", "outcome", "seeds")
 _HEADINGS = {
     "faults": "The server and the network",
     "crashes": "Our own processes",
+    "simulation": "Seeded schedules of all of it, without Spark",
+    "connector": "Loss, limits and liveness",
+    "checkpoints": "The spool",
+    "fuzz": "Noise",
 }
 _NOT_YET = "**not yet**: "
 
