@@ -86,9 +86,13 @@ class MortalStreams:
     def begin(self) -> None:
         """Start, and wait until every checkpoint says where its stream begins."""
         self.start()
+        self.wait_for_batches(1)
+
+    def wait_for_batches(self, count: int = 3) -> None:
+        """Wait until Spark counts this many batches as done, so that a death has a past."""
         wait_for(
-            lambda: all(one.has_begun for one in self.streams),
-            lambda: "no beginning: " + " ".join(one.said() for one in self.streams),
+            lambda: all(len(committed_batches(one.checkpoint)) >= count for one in self.streams),
+            lambda: "no more batches: " + " ".join(one.said() for one in self.streams),
         )
 
     def one_dies_at(self, failpoint: str) -> None:

@@ -56,8 +56,8 @@ def test_death_at_a_failpoint_loses_and_repeats_nothing(
     work = LongWorkload(served[0], seed)
     passing = random.Random(f"{seed} {failpoint}").randint(1, 3)
     streams.begin()
-    work.steps(100)
     with work.going_on():
+        streams.wait_for_batches()
         streams.all_die_at(f"{failpoint}@{passing}")
     end_and_compare(streams, work)
 
@@ -94,6 +94,7 @@ def test_a_killed_runner_loses_and_repeats_nothing(
     work = LongWorkload(served[0], seeds()[0])
     streams.begin()
     with work.going_on():
+        streams.wait_for_batches()
         streams.one_runner_is_sent(with_signal)
         streams.one_runner_is_sent(with_signal)
     end_and_compare(streams, work)
@@ -123,6 +124,7 @@ def test_death_in_stop_loses_and_repeats_nothing(streams: MortalStreams, served:
     work = LongWorkload(served[0], seeds()[0])
     streams.begin()
     with work.going_on():
+        streams.wait_for_batches()
         streams.one_dies_in_stop()
         streams.one_dies_in_stop()
     end_and_compare(streams, work)
@@ -140,6 +142,7 @@ def test_deaths_one_after_the_other_lose_and_repeat_nothing(
     work, chance = LongWorkload(served[0], seed), random.Random(seed)
     streams.begin()
     with work.going_on():
+        streams.wait_for_batches()
         for failpoint in chance.choices(
             [*FAILPOINTS, "reader.stop", "SIGKILL"], k=DEATHS_IN_A_SEQUENCE
         ):

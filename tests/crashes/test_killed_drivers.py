@@ -101,7 +101,7 @@ def test_a_jvm_killed_after_sparks_commit_log_goes_on_after_it(
     work = LongWorkload(served[0], seeds()[0])
     with driver(streams, tmp_path / "log") as process:
         with work.going_on():
-            _wait_for_batches(streams, 3)
+            streams.wait_for_batches()
         wait_for(lambda: _is_at_rest(streams, work), lambda: "the rows do not come")
         os.kill(jvm_of(process), signal.SIGKILL)
         assert process.wait(60) != 0
@@ -126,21 +126,13 @@ def test_a_dead_worker_costs_a_task_attempt_and_a_terminated_driver_loses_nothin
             streams.arm("reader.read@2")
             wait_for(lambda: not ARMED.exists(), lambda: "no worker read a second time")
             done = max(len(committed_batches(one.checkpoint)) for one in streams.streams)
-            _wait_for_batches(streams, done + 2)
+            streams.wait_for_batches(done + 2)
             assert process.poll() is None, "the query ended"
             below = descendants(process.pid)
             process.send_signal(signal.SIGTERM)
             assert process.wait(60) != 0
         wait_for(lambda: not any(map(is_alive, below)), lambda: "processes are left over")
     end_and_compare(streams, work)
-
-
-def _wait_for_batches(streams: MortalStreams, count: int) -> None:
-    for one in streams.streams:
-        wait_for(
-            lambda checkpoint=one.checkpoint: len(committed_batches(checkpoint)) >= count,  # type: ignore[misc]
-            lambda: "no more batches",
-        )
 
 
 def _is_at_rest(streams: MortalStreams, work: LongWorkload) -> bool:
