@@ -85,6 +85,14 @@ class Ends:
         begun: Bits = self.begin_sequence_numbers != _NEVER
         return begun
 
+    def first_falling_commit(self, former: int) -> int | None:
+        """Return the number of the first COMMTX that is not above all before it, if there is one."""
+        commits = np.flatnonzero(self.is_commit)
+        numbers = self.sequence_numbers[commits]
+        before = np.maximum.accumulate(np.append(former, numbers[:-1]))
+        falls = np.flatnonzero(numbers <= before)
+        return int(commits[falls[0]]) if len(falls) else None
+
     def close(self, number: int, open_: OpenTransaction | None) -> None:
         """Say which transaction an end closes; None where its BEGINTX was not seen."""
         if open_ is None:

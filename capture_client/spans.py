@@ -77,6 +77,18 @@ def spans_of(block: RecordBlock, first: int, end: int) -> Spans:
     )
 
 
+def first_low_record(block: RecordBlock, spans: Spans) -> int | None:
+    """Return the place of the first record whose number lies below its BEGINTX, if there is one."""
+    numbers = block.sequence_numbers[spans.order]
+    begins = numbers[spans.firsts]
+    wrong = np.flatnonzero(spans.begins & (np.minimum.reduceat(numbers, spans.firsts) < begins))
+    if len(wrong) == 0:
+        return None
+    stretches = [slice(spans.firsts[span], spans.ends[span]) for span in wrong.tolist()]
+    low = [spans.order[of][numbers[of] < numbers[of][0]] for of in stretches]
+    return int(np.concatenate(low).min())
+
+
 def _stable_order(ids: Integers) -> Integers:
     low, high = int(ids.min()), int(ids.max())
     if high - low < _FEW_IDS:

@@ -26,7 +26,7 @@ from informix_cdc.capture_client.arrow_arrays import Bits
 from informix_cdc.capture_client.carried_records import CarriedRecords
 from informix_cdc.capture_client.committed import Event, Passed
 from informix_cdc.capture_client.ends import Ends
-from informix_cdc.capture_client.errors import DataLoss, InformixCdcError, ProtocolViolation
+from informix_cdc.capture_client.errors import InformixCdcError, ProtocolViolation
 from informix_cdc.capture_client.framing import Integers
 from informix_cdc.capture_client.held_rows import HeldRows, MemoryLimit
 from informix_cdc.capture_client.open_transactions import OpenTransaction
@@ -42,7 +42,8 @@ from informix_cdc.capture_client.records import (
     is_one_of,
 )
 from informix_cdc.capture_client.rows import Rows
-from informix_cdc.capture_client.spans import ENDS, Spans, spans_of
+from informix_cdc.capture_client.spans import ENDS, Spans, first_low_record, spans_of
+from informix_cdc.capture_client.stream_faults import beginning_lost, out_of_order, replay_failed
 
 _BOUNDS = is_one_of(Kind.BEGINTX, Kind.COMMTX, Kind.RBTX)
 _SPARE_BEGINS = 1024
@@ -101,6 +102,7 @@ class TransactionAssembler:
         self._carried = CarriedRecords()
         self._held = HeldRows()
         self._failure: tuple[int, InformixCdcError] | None = None
+        self._highest_commit = -1  # of this session
 
     @property
     def open_count(self) -> int:
@@ -193,6 +195,7 @@ class TransactionAssembler:
         number_of = {span: number for number, span in enumerate(ends.spans_ended.tolist())}
         for span in np.flatnonzero(is_alone).tolist():
             self._take_alone(span, ends, number_of.get(span))
+        self._require_order(ends)
         return ends
 
     def _is_alone(self, block: RecordBlock, spans: Spans) -> Bits:
@@ -224,6 +227,7 @@ class TransactionAssembler:
             self._note_begin(open_.begin)
         rows = places if number is None else places[:-1]
         if open_ is not None:
+            self._require_above(open_.begin, block, rows)
             self._take_rows(open_, block, rows, has_discard)
         elif len(rows) and self.anchor is None:
             # Not kept after a start: what its COMMTX means is decided when that comes.
@@ -269,12 +273,14 @@ class TransactionAssembler:
         key, sequence_number = int(ends.transaction_ids[number]), int(ends.sequence_numbers[number])
         is_commit, was_unseen = bool(ends.is_commit[number]), key in self._unseen
         self._unseen.discard(key)
-        self.counters.unseen_transactions += is_commit and was_unseen
+        is_new = is_commit and sequence_number > self._position.commit
+        self.counters.unseen_transactions += is_new and was_unseen
         if not is_commit or was_unseen or self.anchor is None:
             return
         before = ends.sequence_numbers[:number][ends.is_commit[:number]]
         if sequence_number > max(self._position.commit, int(before.max(initial=0))):
-            self._fail(int(ends.places[number]), self._beginning_lost(key, sequence_number))
+            reason = beginning_lost(key, sequence_number, self._position.restart)
+            self._fail(int(ends.places[number]), reason)
 
     def _fail(self, place: int, reason: InformixCdcError) -> None:
         """Note what is wrong at a place of the block: what ends before it is delivered first."""
@@ -327,7 +333,8 @@ class TransactionAssembler:
 
     def _timeout(self, sequence_number: int) -> Passed | None:
         if self._expected_commit is not None:
-            raise self._replay_failed(f"the server has nothing beyond {show(sequence_number)}")
+            what = f"the server has nothing beyond {show(sequence_number)}"
+            raise replay_failed(self._expected_commit, what)
         if self.anchor is None:
             return self._anchor_at(sequence_number, is_caught_up=True)
         self._form_pair(self._position.commit, sequence_number)
@@ -361,6 +368,23 @@ class TransactionAssembler:
 
     # what is refused
 
+    def _require_order(self, ends: Ends) -> None:
+        """Refuse what the guide rules out: a COMMTX below another, a BEGINTX above its own records.
+
+        Such rows would pass for delivered ones, or a restart position would be too high.
+        """
+        if (fallen := ends.first_falling_commit(self._highest_commit)) is not None:
+            number = int(ends.sequence_numbers[fallen])
+            self._fail(int(ends.places[fallen]), out_of_order("COMMTX", number))
+        commits = ends.sequence_numbers[ends.is_commit]
+        self._highest_commit = max(self._highest_commit, int(commits.max(initial=-1)))
+        if (low := first_low_record(ends.block, ends.spans)) is not None:
+            self._fail(low, out_of_order("BEGINTX", int(ends.block.sequence_numbers[low])))
+
+    def _require_above(self, begin: Begin, block: RecordBlock, rows: Integers) -> None:
+        if len(rows) and int(block.sequence_numbers[rows].min()) < begin.sequence_number:
+            self._fail(int(rows[0]), out_of_order("BEGINTX", begin.sequence_number))
+
     def _check_replay(self, ends: Ends) -> None:
         expected = self._expected_commit
         if expected is None:
@@ -370,23 +394,6 @@ class TransactionAssembler:
             return
         sequence_number = int(ends.sequence_numbers[reached[0]])
         if sequence_number > expected:
-            reason = self._replay_failed(f"the log continues with {show(sequence_number)}")
+            reason = replay_failed(expected, f"the log continues with {show(sequence_number)}")
             self._fail(int(ends.places[reached[0]]), reason)
         self._expected_commit = None
-
-    def _replay_failed(self, what: str) -> DataLoss:
-        expected = self._expected_commit or 0
-        return DataLoss(
-            f"a batch that Spark has planned ends at commit {show(expected)}, but {what}.",
-            "The log is not the one the checkpoint was written for: start a new stream.",
-            expected_commit=expected,
-        )
-
-    def _beginning_lost(self, key: int, sequence_number: int) -> DataLoss:
-        return DataLoss(
-            f"transaction {key} committed at {show(sequence_number)}, but its beginning lies before"
-            f" {show(self._position.restart)}, where this capture began.",
-            "Its rows cannot be delivered whole: start a new stream and reload the tables.",
-            transaction_id=key,
-            sequence_number=sequence_number,
-        )

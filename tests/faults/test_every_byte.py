@@ -146,11 +146,6 @@ def test_a_flip_that_makes_another_valid_stream_neither_hangs_nor_crashes(log: R
     assert all(isinstance(captured.error, ScriptEnds) for captured in ends if captured not in told)
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="COMMTX records are in order (guide); one that is below another of the same session is"
-    " dropped as delivered already, although it shows that a number was wrong",
-)
 def test_a_commit_number_that_falls_within_a_session_is_told(log: Recorded) -> None:
     first = next(n for n, field in enumerate(fields_of(log.stream)) if field == (2, "sequence"))
     captured = log.captured()
@@ -158,11 +153,6 @@ def test_a_commit_number_that_falls_within_a_session_is_told(log: Recorded) -> N
     assert was_told(captured)
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="sequence numbers rise within a transaction (guide); a BEGINTX above its own rows is taken,"
-    " and the restart position with it",
-)
 def test_a_begin_number_above_its_own_rows_is_told(log: Recorded) -> None:
     first = next(n for n, field in enumerate(fields_of(log.stream)) if field == (1, "sequence"))
     captured = log.captured()
