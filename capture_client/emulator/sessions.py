@@ -171,10 +171,14 @@ class CaptureSession:
             return False
 
     def _is_enough(self, answer: _Answer) -> bool:
-        if not (self.is_stalled or self._manner.is_silent()):
-            self._gather(answer)
+        self._gather(answer)
         fills = self._manner.wait_to_fill and not self.is_dead
         return bool(answer.data) and (answer.is_full or not fills)
+
+    @property
+    def _is_quiet(self) -> bool:
+        """Whether there is nothing but TIMEOUT records, though never in the middle of a record."""
+        return self.is_stalled or self._manner.is_silent()
 
     def _give_back(self, answer: _Answer) -> None:
         """Let the next read return what a read that is given up had gathered."""
@@ -183,7 +187,7 @@ class CaptureSession:
             self._cut_at = 0
 
     def _gather(self, answer: _Answer) -> None:
-        while not answer.is_full:
+        while not answer.is_full and (self._cut_record or not self._is_quiet):
             if self._gather_block(answer):
                 continue
             record = self._cut_record or self._next_record()
