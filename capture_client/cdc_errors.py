@@ -92,7 +92,9 @@ class ErrorCodes:
         kind, remedy = _MEANING.get(name, (ServerRefused, "See the CDC guide, chapter 5."))
         where = "" if position is None else f" at {show(position)}"
         text = self._text(code, transport).rstrip(".")
-        facts = {} if position is None else {"position": position}
+        facts: dict[str, object] = {} if position is None else {"position": position}
+        if kind is DataLoss:
+            facts["is_gap"] = True  # the log does not reach back so far: `failOnDataLoss` decides
         return kind(
             f"{what}{where} failed: {name} ({code}): {text}.",
             remedy,
