@@ -216,10 +216,21 @@ class Spool:
         reaches = former.start.commit <= fresh.start.commit <= former.end.commit
         serves = reaches and former.rows == fresh.rows
         intact = all(is_intact(self._folder, segment) for segment in former.segments)
-        return former if serves and intact else fresh
+        return _with_later_restart(former, fresh.start) if serves and intact else fresh
 
     def _remove_strangers(self) -> None:
         known = {segment.file for segment in self._manifest.segments}
         for path in self._folder.glob("*.arrow"):
             if path.name not in known:
                 path.unlink()
+
+
+def _with_later_restart(held: Manifest, start: Position) -> Manifest:
+    """Return a manifest whose mark begins no earlier than where Spark says that a session may.
+
+    `note` does not write, so that the mark on the disk may lie in a log that is gone by now. Whatever
+    commits above the mark commits above `start` too, so that its restart is valid for both.
+    """
+    if start.restart <= held.mark.restart:
+        return held
+    return replace(held, mark=replace(start, commit=held.mark.commit))
