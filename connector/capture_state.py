@@ -121,6 +121,10 @@ class CaptureState:
         self.target_position, self.is_caught_up = 0, False
         self.notify()
 
+    def has_left(self, stream: str) -> bool:
+        """Tell whether a stream was lost: Spark was done with all its rows before it was left."""
+        return stream in self.former_streams
+
     def bytes_ahead(self) -> int:
         """Return how much lies in the spool that Spark has not taken."""
         if self.spool is None:

@@ -159,11 +159,12 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return start.stream != end.stream and not self._options.fail_on_data_loss
 
     def _spool_that_holds(self, start: StreamOffset, upto: int) -> Spool | None:
-        """Wait for the rows of a range; None when they are lost and the query may go on."""
+        """Wait for the rows of a range; None when it has none, or lost them and the query may go on."""
         capture = self._running(start, expected_commit=upto)
-        capture.state.plan(upto)
+        state = capture.state
+        state.plan(upto)
         try:
-            capture.state.wait_for(lambda: _holds(capture.state.spool, upto), None)
+            state.wait_for(lambda: state.has_left(start.stream) or _holds(state.spool, upto), None)
         except DataLoss as loss:
             if self._options.fail_on_data_loss or not can_jump(loss):
                 raise
@@ -171,7 +172,7 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             capture.stop()
             self._capture = None  # the next offset that is asked for finds another beginning
             return None
-        return capture.state.spool
+        return None if state.has_left(start.stream) else state.spool
 
 
 def _holds(spool: Spool | None, commit: int) -> bool:
