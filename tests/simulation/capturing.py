@@ -1,0 +1,152 @@
+"""The capture thread without a thread: the product's own, run by whoever drives the simulation.
+
+Rule: the capture keeps control of its own loop and gives the world a turn wherever it looks at its
+stop flag, waits for Spark, or passes a failpoint. So both sides lie on one stack, and a side that would
+wait for the other one says so instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from informix_cdc.connector.capture_run import CaptureRun
+from informix_cdc.connector.capture_state import CaptureState
+from informix_cdc.connector.capture_thread import CaptureThread
+from informix_cdc.connector.connections import open_catalog
+from informix_cdc.connector.liveness import LogFacts
+from informix_cdc.connector.offsets import StreamOffset
+from informix_cdc.connector.options import SourceOptions
+from informix_cdc.connector.server_watch import log_facts
+from informix_cdc.connector.source_tables import SourceTables
+from simulation.wire import InlineReader
+
+if TYPE_CHECKING:
+    from simulation.world import World
+
+
+class Death(BaseException):
+    """The process is gone: nothing that it held in memory exists any more."""
+
+
+class Blocked(BaseException):
+    """Spark waits for the capture, which needs a turn to go on; the same call is made again later."""
+
+
+@dataclass
+class StopFlag:
+    """An event; looking at it gives the world a turn."""
+
+    world: World
+    is_up: bool = False
+
+    def is_set(self) -> bool:
+        if not self.is_up:
+            self.world.turn()
+        return self.is_up
+
+    def wait(self, timeout: float) -> bool:
+        self.world.now += timeout
+        return self.is_set()
+
+    def set(self) -> None:
+        self.is_up = True
+
+
+@dataclass
+class Handover:
+    """A condition: the capture's side gives turns, Spark's side does not wait."""
+
+    world: World
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def notify_all(self) -> None: ...
+
+    def wait_for(self, is_true: Callable[[], Any], timeout: float | None = None) -> bool:
+        if is_true():
+            return True
+        if self.world.is_sparks_turn:
+            if timeout is None:
+                raise Blocked
+            return False
+        self.world.now += timeout or 0.0
+        self.world.turn()
+        return bool(is_true())
+
+
+@dataclass
+class Watch:
+    """Asks the server how its log stands whenever it is looked at, once in a while."""
+
+    options: SourceOptions
+    source: SourceTables
+    clock: Callable[[], float]
+    world: World
+    facts_then: LogFacts | None = field(default=None)
+
+    @property
+    def facts(self) -> LogFacts | None:
+        if self.world.down_turns == 0 and self.world.decide.one_in(self.world.setup.watch_one_in):
+            with open_catalog(self.options) as catalog:
+                self.facts_then = log_facts(catalog, self.source, self.clock())
+        return self.facts_then
+
+    def close(self) -> None: ...
+
+
+class SimulatedCapture(CaptureThread):
+    """The capture thread of one process; `run` is what the thread would do."""
+
+    def __init__(
+        self,
+        world: World,
+        options: SourceOptions,
+        offset: StreamOffset,
+        expected_commit: int | None = None,
+        check_schema: Callable[[pa.Schema], None] = lambda _: None,
+    ) -> None:
+        super().__init__(options, offset, expected_commit, check_schema)
+        self.is_running = self.has_run = False
+        self._world = world
+        self.flag = StopFlag(world)
+        self.state = CaptureState(_changed=Handover(world))  # type: ignore[arg-type]
+        self._stop = self.flag  # type: ignore[assignment]
+        self._capture = CaptureRun(
+            options,
+            offset,
+            expected_commit,
+            lambda _: None,
+            self.state,
+            self.flag,  # type: ignore[arg-type]
+            read=lambda begin, close: InlineReader(world, begin, close),
+            clock=world.clock,
+            watch=lambda options, source, clock: Watch(options, source, clock, world),
+        )
+
+    def start(self) -> None:
+        self._world.process.captures.append(self)
+
+    def run(self) -> None:
+        """Capture until stopped, or until an error that a new connection does not mend."""
+        self.is_running = True
+        try:
+            self._run()
+        finally:
+            self.is_running, self.has_run = False, True
+
+    def stop(self) -> None:
+        self.flag.set()
+        self.state.stop()
+        if not self.is_running:
+            self._capture.let_go()
+
+    def die(self) -> None:
+        """Free what the kernel frees."""
+        if self.state.spool is not None:
+            self.state.spool.close()

@@ -1,0 +1,93 @@
+"""What stays the same for a whole schedule, and the options that each of its processes has.
+
+Rule: the plain `Setup()` has no chance in it; what varies is decided by the schedule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from informix_cdc.connector.options import SourceOptions
+from simulation.account import DATABASE, PASSWORD
+from simulation.decisions import Decisions
+
+_OPTIONS = SourceOptions.parse(
+    {
+        "host": "here",
+        "port": "1",
+        "server": "informix",
+        "database": DATABASE,
+        "table": "informix.changes",
+        "password": PASSWORD,
+        "transport": "emulator",
+        "delivery": "files",
+        "stalledSeconds": "10",
+    },
+    {},
+)
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What stays the same for a whole schedule. Of `one_in`, 0 means never."""
+
+    turns: int = 40
+    keeps_spool: bool = False
+    foreign_transactions: bool = True
+    log_pages: int = 8
+    page_bytes: int = 512
+    starting_position: str = "latest"
+    fail_on_data_loss: bool = True
+    death_one_in: int = 0
+    failpoint_one_in: int = 0
+    fault_one_in: int = 0
+    overwrite_one_in: int = 0
+    watch_one_in: int = 0
+    varies_options: bool = False
+
+    @classmethod
+    def decided(cls, decide: Decisions) -> Setup:
+        """Choose one."""
+        overwrite_one_in = decide.one_of([0, 0, 0, 2, 6])
+        return cls(
+            turns=10 + decide.below(30),
+            keeps_spool=bool(decide.below(2)),
+            foreign_transactions=True,
+            log_pages=decide.one_of([8, 2, 4]),
+            page_bytes=decide.one_of([512, 256, 2048]),
+            starting_position=decide.one_of(["latest", "latest", "earliest"]),
+            fail_on_data_loss=overwrite_one_in == 0 or decide.one_in(4),
+            death_one_in=decide.one_of([0, 60, 30, 15]),
+            failpoint_one_in=decide.one_of([0, 80, 30, 15]),
+            fault_one_in=decide.one_of([0, 30, 10]),
+            overwrite_one_in=overwrite_one_in,
+            watch_one_in=decide.one_of([0, 0, 3]),
+            varies_options=True,
+        )
+
+    def options(self, folder: Path, decide: Decisions) -> SourceOptions:
+        """Return the options of the next process; a user may change them between two runs."""
+        options = replace(
+            _OPTIONS,
+            fail_on_data_loss=self.fail_on_data_loss,
+            starting_position=self.starting_position,
+            spool_path=str(folder / "spool") if self.keeps_spool else "",
+        )
+        return _varied(options, decide.one_of) if self.varies_options else options
+
+
+def _varied(options: SourceOptions, choose: Callable[[Sequence[int]], int]) -> SourceOptions:
+    return replace(
+        options,
+        max_records_per_read=choose([256, 1, 2, 3, 7]),
+        read_buffer_bytes=choose([4096, 128, 150, 200]),
+        max_transactions_per_trigger=choose([0, 0, 1, 2]),
+        max_rows_per_trigger=choose([0, 0, 1, 4]),
+        max_latency_ms=choose([20, 0, 2000]),
+        max_spool_bytes=choose([1 << 30, 1 << 30, 1]),
+        min_partitions=choose([1, 3]),
+        max_transaction_memory_bytes=choose([1 << 30, 1, 300]),
+        segment_bytes=choose([1 << 20, 1 << 20, 1]),
+    )
