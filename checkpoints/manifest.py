@@ -9,6 +9,7 @@ does not name was written by someone who died before the commit point.
 from __future__ import annotations
 
 import json
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -66,8 +67,13 @@ class Manifest:
 
 def save(manifest: Manifest, folder: Path, *, durable: bool) -> None:
     """Replace the manifest of a folder."""
-    content = json.dumps({"version": VERSION, **_plain(manifest)}).encode()
+    plain = _plain(manifest)
+    content = json.dumps({"version": VERSION, "checksum": _checksum(plain), **plain}).encode()
     replace_file(folder / FILE_NAME, content, durable=durable)
+
+
+def _checksum(content: dict[str, Any]) -> int:
+    return zlib.crc32(json.dumps(content).encode())
 
 
 def _plain(value: Manifest | Segment | Position) -> dict[str, Any]:
@@ -107,7 +113,9 @@ def load(folder: Path) -> Manifest | None:
 
 def _migrated(content: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Return the content of a manifest in the present version."""
-    version = content.pop("version")
+    version, checksum = content.pop("version"), content.pop("checksum", None)
+    if version == VERSION and checksum != _checksum(content):
+        raise ValueError(f"its checksum is {checksum!r}, its content makes {_checksum(content)}")
     while version in _MIGRATIONS:
         content = _MIGRATIONS[version](content, folder)
         version += 1
