@@ -38,15 +38,24 @@ class StreamProgress:
     _published_at: float | None = field(default=None, init=False)
     _is_closed: bool = field(default=False, init=False)
 
-    def wait(self, state: CaptureState, start: StreamOffset, limits: BatchLimits) -> None:
-        """Wait until there is something to say, for a while or, with AvailableNow, until there is.
+    def wait(
+        self, state: CaptureState, start: StreamOffset, limits: BatchLimits, *, takes_all: bool = False
+    ) -> None:
+        """Wait until there is something to say: for a while, or as long as it takes.
+
+        Args:
+            state: of the capture.
+            start: the end of the batch before.
+            limits: of the next batch.
+            takes_all: wait for all that is there, since there will be no other batch (Trigger.Once).
 
         Raises:
             InformixCdcError: the capture has ended, and there is nothing left.
         """
         patience = LONG_POLL_SECONDS if start.is_started else ANCHOR_WAIT_SECONDS
-        timeout_seconds = None if self.is_available_now else patience
-        state.wait_for(lambda: self._has_news(state, start, limits), timeout_seconds)
+        is_last = self.is_available_now or takes_all
+        timeout_seconds = None if is_last else patience
+        state.wait_for(lambda: self._has_news(state, start, limits, is_last), timeout_seconds)
 
     def next_offset(
         self, state: CaptureState, start: StreamOffset, limits: BatchLimits
@@ -64,14 +73,16 @@ class StreamProgress:
             position = self._next_position(spool, state, start.position, limits)
         return None if position is None else StreamOffset(spool.stream, spool.source, position)
 
-    def _has_news(self, state: CaptureState, start: StreamOffset, limits: BatchLimits) -> bool:
+    def _has_news(
+        self, state: CaptureState, start: StreamOffset, limits: BatchLimits, is_last: bool
+    ) -> bool:
         if (spool := state.spool) is None:
             return False
-        if _is_new_to(spool, state, start) or (self.is_available_now and state.is_caught_up):
+        if _is_new_to(spool, state, start) or (is_last and state.is_caught_up):
             return True
         end = spool.end_of_batch(start.position, limits)
         is_new = end.commit > start.position.commit
-        if self.is_available_now:
+        if is_last:
             return is_new and (state.is_paused or end.commit < spool.end.commit)
         return is_new
 

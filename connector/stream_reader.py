@@ -44,7 +44,8 @@ from informix_cdc.connector.stream_progress import StreamProgress, require_same_
 
 logger = logging.getLogger(__name__)
 
-_NO_LIMIT = (1 << 63) - 1  # of rows: tells Spark that there are limits, which this source applies
+# Spark asks for everything, ReadAllAvailable, with Trigger.Once only: other triggers hand this back.
+_NO_LIMIT = (1 << 63) - 1
 
 
 @dataclass(frozen=True)
@@ -80,9 +81,8 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return NOT_STARTED.to_json()
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        """Tell Spark whether a batch is limited; Trigger.Once asks for everything all the same."""
-        limits = self._options.batch_limits()
-        return ReadAllAvailable() if limits.are_none else ReadMaxRows(limits.rows or _NO_LIMIT)
+        """Tell Spark how many rows a batch takes; the other limits are applied here."""
+        return ReadMaxRows(self._options.batch_limits().rows or _NO_LIMIT)
 
     def prepareForTriggerAvailableNow(self) -> None:
         """End once everything committed before the query's start has been delivered."""
@@ -94,8 +94,9 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         begun = StreamOffset.from_json(start)
         state = self._running(begun).state
         state.take(begun.position.commit)
-        limits = BatchLimits() if isinstance(limit, ReadAllAvailable) else self._options.batch_limits()
-        self._progress.wait(state, begun, limits)
+        takes_all = isinstance(limit, ReadAllAvailable)
+        limits = BatchLimits() if takes_all else self._options.batch_limits()
+        self._progress.wait(state, begun, limits, takes_all=takes_all)
         end = self._progress.next_offset(state, begun, limits)
         return dict(start) if end is None else end.to_json()
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyspark.sql.streaming.datasource import ReadAllAvailable
+from pyspark.sql.streaming.datasource import ReadMaxRows
 from pyspark.sql.types import StructType
 
 from informix_cdc.capture_client.emulator import EmulatedServer, ListeningServer
@@ -22,7 +22,7 @@ from stores import ORDERS, order_row, source_options
 
 Offset = Mapping[str, Any]
 Served = tuple[EmulatedServer, ListeningServer]
-LIMIT = ReadAllAvailable()
+LIMIT = ReadMaxRows((1 << 63) - 1)  # what Spark hands back where nothing is limited
 NOT_STARTED = {"version": 1, "stream": "", "source": "", "commit": 0, "restart": 0, "unseen": []}
 
 

@@ -12,7 +12,6 @@ import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows
 
 from connector.driving import (
-    LIMIT,
     Offset,
     Served,
     anchor_of,
@@ -46,14 +45,14 @@ def batches(made: InformixStreamReader, start: Offset, upto: int) -> list[list[i
 @pytest.mark.parametrize(
     ("options", "limit"),
     [
-        ({}, ReadAllAvailable()),
+        ({}, ReadMaxRows((1 << 63) - 1)),
         ({"maxRowsPerTrigger": "7"}, ReadMaxRows(7)),
         ({"maxBytesPerTrigger": "1m"}, ReadMaxRows((1 << 63) - 1)),
         ({"maxTransactionsPerTrigger": "2", "maxRowsPerTrigger": "9"}, ReadMaxRows(9)),
     ],
     ids=str,
 )
-def test_spark_is_told_one_limit_rows_if_they_are_limited(
+def test_spark_is_told_one_limit_and_never_to_take_everything(
     options: dict[str, str], limit: ReadLimit
 ) -> None:
     with reader(1, **options) as made:
@@ -87,16 +86,17 @@ def test_batches_end_between_transactions_at_the_first_limit_reached(
         assert batches(made, anchor, last) == expected
 
 
-def test_trigger_once_takes_everything_whatever_the_limits(served: Served) -> None:
+def test_trigger_once_waits_for_everything_that_was_committed_before_whatever_the_limits(
+    served: Served,
+) -> None:
     server, listening = served
-    with reader(listening.port, maxRowsPerTrigger="1") as made:
-        anchor = anchor_of(made)
-        insert(server, 1)
-        last = insert(server, 2)
-        deadline = time.monotonic() + 10
-        while made.latestOffset(anchor, LIMIT)["commit"] < last and time.monotonic() < deadline:
-            pass
-        assert numbers(rows_of(made, anchor, made.latestOffset(anchor, LIMIT))) == [1, 2]
+    with reader(listening.port) as first:
+        anchor = anchor_of(first)
+    for number in range(300):
+        insert(server, number)
+    with reader(listening.port, maxRowsPerTrigger="1", maxRecordsPerRead="7") as made:
+        end = made.latestOffset(anchor, ReadAllAvailable())
+        assert numbers(rows_of(made, anchor, end)) == list(range(300))
 
 
 @pytest.mark.parametrize("keeps_spool", [False, True])

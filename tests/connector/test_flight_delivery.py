@@ -147,6 +147,10 @@ def test_a_segment_that_was_trimmed_is_named(spool: Spool, server: SegmentServer
         fetched_range(server.address, wanted)
 
 
+@pytest.mark.fault(
+    fault="the Flight server of the driver is gone",
+    outcome="an error within seconds, and the task is tried again",
+)
 def test_a_server_that_is_gone_ends_in_an_error_and_not_in_a_wait(spool: Spool) -> None:
     gone = SegmentServer(spool.folder, LOOPBACK, 0)
     gone.shutdown()
@@ -166,6 +170,10 @@ def test_a_server_that_goes_between_two_pieces_ends_the_reading(
         list(rows)
 
 
+@pytest.mark.fault(
+    fault="the Flight server of the driver says nothing",
+    outcome="an error after its deadline, no wait",
+)
 def test_a_server_that_says_nothing_ends_in_an_error_in_time(
     spool: Spool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -282,6 +290,10 @@ def test_copies_of_a_streams_segments_come_and_go(served: Served, tmp_path: Path
     assert numbers(rows) == [2]
 
 
+@pytest.mark.fault(
+    fault="the place of segmentCopies is away for a while",
+    outcome="the capture tries again; rows as committed, once, in order",
+)
 def test_a_place_of_copies_that_is_away_for_a_while_is_waited_for(
     served: Served, tmp_path: Path
 ) -> None:

@@ -93,6 +93,10 @@ def test_the_server_is_asked_where_this_host_sees_no_file_and_no_copy(
     assert [n for found in read for n in found.column("n").to_pylist()] == [3, 4]
 
 
+@pytest.mark.fault(
+    fault="a segment's file on another host holds other bytes",
+    outcome="passed over by its checksum; copy or Flight instead",
+)
 def test_a_file_with_other_bytes_is_passed_over_on_another_host(
     spool: Spool, server: SegmentServer, tmp_path: Path
 ) -> None:
@@ -130,6 +134,10 @@ def test_flight_alone_looks_at_no_file(spool: Spool, server: SegmentServer) -> N
         numbers(SegmentPlaces("flight", kernel_id(), None, NOBODY), spool)
 
 
+@pytest.mark.fault(
+    fault="an executor reaches neither folder, copy nor Flight server",
+    outcome="IFXCDC-0002 that names every place and the remedy",
+)
 def test_an_executor_that_reaches_nothing_is_told_every_place_and_the_remedy(
     spool: Spool, tmp_path: Path
 ) -> None:
