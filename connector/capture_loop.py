@@ -91,7 +91,9 @@ def capture(
             stream.assembler.stop_waiting_for_unseen()
         state.observe(events, stream, catches_up)
         state.ignored_truncates = encoder.ignored_truncates
-        if stream.assembler is not None:
+        if stream.assembler is None:
+            guard.excuse()  # still connecting, or reading the log for what was open at the start
+        else:
             mark = state.spool.mark if state.spool else None
             guard.check(None if events is None else stream.reached, mark)
 

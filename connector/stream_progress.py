@@ -34,7 +34,7 @@ class StreamProgress:
 
     clock: Callable[[], float] = time.monotonic
     is_available_now: bool = False
-    _final: Position | None = field(default=None, init=False)
+    _final: tuple[str, Position] | None = field(default=None, init=False)  # of which stream
     _published_at: float | None = field(default=None, init=False)
     _is_closed: bool = field(default=False, init=False)
 
@@ -91,8 +91,9 @@ class StreamProgress:
     ) -> Position | None:
         end = spool.end_of_batch(start, limits)
         if self.is_available_now and state.is_caught_up:
-            self._final = self._final or spool.end
-            end = end if end.commit < self._final.commit else self._final
+            if self._final is None or self._final[0] != spool.stream:
+                self._final = (spool.stream, spool.end)
+            end = min(end, self._final[1], key=lambda position: position.commit)
         if end.commit > start.commit:
             return end
         return self._quiet_position(spool, start)

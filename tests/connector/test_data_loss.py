@@ -289,3 +289,30 @@ def test_a_server_that_was_set_up_anew_is_read_from_its_oldest_log(served: Serve
     with reader(listening.port, **GOES_ON) as made:
         start = jumped(made, far)
         assert numbers(drained(made, start, last)[0]) == [1]
+
+
+def test_available_now_that_had_caught_up_goes_over_a_later_loss_to_the_new_streams_own_end(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The end that was found in the old stream says nothing about the new one."""
+    monkeypatch.setattr(server_watch, "INTERVAL_SECONDS", 0.1)
+    server, listening = served
+    with reader(listening.port) as first:
+        anchor = anchor_of(first)
+    last = insert(server, 1)
+    with reader(listening.port, **GOES_ON) as made:
+        made.prepareForTriggerAvailableNow()
+        end = made.latestOffset(anchor, LIMIT)
+        assert end["commit"] == last
+        server.set_full_row_logging(ORDERS, False)
+        insert(server, 2)
+        while not losses(made)["dataLosses"]:
+            end = made.latestOffset(end, LIMIT)
+        start = end
+        assert start["stream"] != anchor["stream"]
+        rows = []
+        while (end := made.latestOffset(start, LIMIT)) != start:
+            assert end["stream"] == start["stream"]
+            rows += rows_of(made, start, end)
+            start = end
+    assert numbers(rows) == []

@@ -27,6 +27,7 @@ from informix_cdc.capture_client.emulator import EmulatedServer
 from informix_cdc.capture_client.emulator_transport import EmulatorTransport
 from informix_cdc.capture_client.errors import BadOption, ConnectionLost, ServerRefused
 from informix_cdc.connector import server_watch, stream_progress
+from informix_cdc.connector.capture_start import CaptureStart
 from informix_cdc.connector.stream_reader import InformixStreamReader
 from stores import CUSTOMERS, ORDERS, listening_stores
 
@@ -147,6 +148,27 @@ def test_a_read_that_never_returns_is_left_to_itself_and_the_stream_goes_on(
         release.set()
         assert numbers(drained(made, end, insert(server, 3))[0]) == [3]
     assert numbers(rows) == [1, 2]
+
+
+def test_a_start_that_takes_long_is_not_taken_for_a_dead_connection(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A start in the past reads the log before its session says anything."""
+    monkeypatch.setattr("informix_cdc.connector.connections._SILENT_SECONDS", 0.1)
+    monkeypatch.setattr("informix_cdc.connector.connections._SILENT_TIMEOUTS", 1)
+    look_back = CaptureStart._older_than
+
+    def slowly(start: CaptureStart, place: int, catalog: Any) -> frozenset[int]:
+        time.sleep(4)
+        return look_back(start, place, catalog)
+
+    monkeypatch.setattr(CaptureStart, "_older_than", slowly)
+    server, listening = served
+    server.set_full_row_logging(ORDERS, True)
+    last = insert(server, 1)
+    with reader(listening.port, startingPosition="earliest") as made:
+        assert numbers(drained(made, anchor_of(made), last)[0]) == [1]
+        assert figure(made, "reconnects") == 0
 
 
 @pytest.mark.fault(
