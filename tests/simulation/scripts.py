@@ -41,6 +41,7 @@ class ScriptedWorld(World):
         if self.is_dead or self.is_sparks_turn or self._is_through:
             super().turn()
             return
+        self.count_turn()
         what = next(self._script, "through")
         if what == "through":
             self._is_through = True

@@ -13,7 +13,7 @@ import pytest
 from informix_cdc.capture_client.errors import DataLoss
 from informix_cdc.capture_client.positions import show
 from simulation.account import COLUMNS, TABLE
-from simulation.faults import overwrite, switch_log
+from simulation.faults import lose_connections, overwrite, switch_log
 from simulation.scripts import DIE, ScriptedWorld, failure, play
 
 Steps = Iterator[str | None]
@@ -365,21 +365,44 @@ def test_a_jump_waits_until_spark_has_what_was_captured(keeps_spool: bool) -> No
     def script(world: ScriptedWorld) -> Steps:
         yield from begun(world)
         world.account.transaction()
-        yield
-        yield from world.until("batch 1 is in the offset log")
+        yield from world.until("batch 1 has 1 partitions")  # planned, and not yet read
         for _ in range(3):
             switch_log(world)
-        world.mute_reads = 1
         overwrite(world)
+        lose_connections(world)
         world.account.transaction()
-        for _ in range(5):
+        for _ in range(9):
             yield
+        yield from world.batch()
+        yield from world.until("latestOffset gave")
         yield from world.batch()
         world.account.transaction()
 
     world = play(script, keeps_spool=keeps_spool, fail_on_data_loss=False)
+    assert world.stream_count == 2
     assert world.failures == []
     assert rows(world)[0] == 1
+
+
+def test_a_batch_planned_of_a_stream_that_is_lost_before_it_runs_is_empty() -> None:
+    def script(world: ScriptedWorld) -> Steps:
+        yield from begun(world)
+        world.server.begin().commit()
+        world.now += 130
+        yield from world.until("batch 1 is in the offset log")  # a pair that moves restart only
+        for _ in range(3):
+            switch_log(world)
+        overwrite(world)
+        lose_connections(world)
+        for _ in range(9):
+            yield
+        yield from world.batch()
+        yield from world.batch()
+        world.account.transaction()
+
+    world = play(script, fail_on_data_loss=False)
+    assert world.stream_count == 2
+    assert rows(world) == [1]
 
 
 @pytest.mark.fault(

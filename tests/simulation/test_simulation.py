@@ -20,10 +20,12 @@ import pytest
 
 from simulation.schedules import play, play_many
 
-FIXED_SEEDS = 700
-RANDOM_SEEDS = 100
+FIXED_SEEDS = 1200
+RANDOM_SEEDS = 200
 REGRESSIONS = [
-    (0, "the first schedule of all"),
+    (2, "a log overwritten under an open session ended the query although failOnDataLoss was false"),
+    (1013, "a jump removed segments that Spark had planned and not yet read"),
+    (1569, "a batch planned of a stream that was left since met the spool of the next one"),
 ]
 
 
@@ -44,7 +46,7 @@ def say(text: str) -> None:
     " server that restarts, is silent or sends TIMEOUT only, logs that come round; reads cut anywhere",
     outcome="the workload's own account: same rows, whole, in order, once; every pair valid; batches"
     " replayed to the byte",
-    seeds="700 fixed and 100 new ones in every run",
+    seeds="1200 fixed and 200 new ones in every run",
 )
 def test_every_schedule_ends_with_the_rows_of_the_workloads_own_account(
     capsys: pytest.CaptureFixture[str],

@@ -162,9 +162,7 @@ class World:
         """Let the server, its clients and Spark do a few things."""
         if self.is_dead or self.is_sparks_turn:
             return
-        self.turns += 1
-        if self.turns > _MOST_TURNS:
-            raise Violation("the schedule does not come to its end")
+        self.count_turn()
         self.down_turns = max(self.down_turns - 1, 0)
         if self.turns > self.setup.turns:
             self._drain()
@@ -172,6 +170,16 @@ class World:
         for _ in range(1 + self.decide.below(4)):
             if not self.process.query.has_ended:
                 self._step()
+
+    def count_turn(self) -> None:
+        """Take that a turn begins.
+
+        Raises:
+            Violation: there have been far too many.
+        """
+        self.turns += 1
+        if self.turns > _MOST_TURNS:
+            raise Violation("the schedule does not come to its end")
 
     def _step(self) -> None:
         number = self.decide.below(20)
@@ -276,7 +284,7 @@ class World:
         self.must_live()
         if not self.is_draining and self.decide.one_in(self.setup.failpoint_one_in):
             self.die(name)
-        if name in _OPEN_POINTS and not self.is_draining and self.decide.one_in(8):
+        if name in _OPEN_POINTS and not self.is_draining and self.decide.one_in(3):
             self.turn()
 
     def seconds_without_bytes(self, patience_seconds: float) -> float | None:
