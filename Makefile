@@ -39,7 +39,7 @@ fmt: $(VENV)/.installed ## put the code into its format
 	$(BIN)/ruff check --fix .
 
 test: $(VENV)/.installed ## the whole test suite
-	$(BIN)/pytest
+	$(BIN)/pytest --numprocesses 2 --dist loadgroup
 
 fuzz: $(VENV)/.installed ## feed noise to every door for SECONDS each, guided by coverage
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[fuzz]'

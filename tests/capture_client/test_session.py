@@ -119,7 +119,8 @@ def test_a_negative_answer_is_an_error_named_in_full(
     with pytest.raises(InformixCdcError) as refused:
         session.start_capture(ORDERS)
     assert type(refused.value) is kind
-    assert refused.value.facts == {"error_code": code, "error_name": name}
+    facts = {"error_code": code, "error_name": name}
+    assert facts.items() <= refused.value.facts.items()
     text = str(refused.value)
     assert f"cdc_startcapture of stores:informix.orders failed: {name} ({code}): text of CDC_E_" in text
     assert refused.value.remedy
