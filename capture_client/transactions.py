@@ -16,13 +16,13 @@ committed at or below the last delivered commit; above it, its beginning is lost
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from typing import cast
 
 import numpy as np
 
 from informix_cdc.capture_client.arrow_arrays import Bits
+from informix_cdc.capture_client.assembly_counters import AssemblyCounters
 from informix_cdc.capture_client.carried_records import CarriedRecords
 from informix_cdc.capture_client.committed import Event, Passed
 from informix_cdc.capture_client.ends import Ends
@@ -43,24 +43,15 @@ from informix_cdc.capture_client.records import (
 )
 from informix_cdc.capture_client.rows import Rows
 from informix_cdc.capture_client.spans import ENDS, Spans, first_low_record, spans_of
-from informix_cdc.capture_client.stream_faults import beginning_lost, out_of_order, replay_failed
+from informix_cdc.capture_client.stream_faults import (
+    beginning_lost,
+    out_of_order,
+    replay_failed,
+    require_replay_goes_on,
+)
 
 _BOUNDS = is_one_of(Kind.BEGINTX, Kind.COMMTX, Kind.RBTX)
 _SPARE_BEGINS = 1024
-
-
-@dataclass(slots=True)
-class AssemblyCounters:
-    """What was left out or put aside, and why; counted because it must not happen silently."""
-
-    transactions: int = 0
-    empty_transactions: int = 0
-    rolled_back_transactions: int = 0
-    discarded_rows: int = 0
-    unseen_transactions: int = 0
-    abandoned_transactions: int = 0
-    spilled_transactions: int = 0
-    spilled_bytes: int = 0
 
 
 class TransactionAssembler:
@@ -103,6 +94,7 @@ class TransactionAssembler:
         self._held = HeldRows()
         self._failure: tuple[int, InformixCdcError] | None = None
         self._highest_commit = -1  # of this session
+        self._replay_timeouts = 0
 
     @property
     def open_count(self) -> int:
@@ -333,8 +325,9 @@ class TransactionAssembler:
 
     def _timeout(self, sequence_number: int) -> Passed | None:
         if self._expected_commit is not None:
-            what = f"the server has nothing beyond {show(sequence_number)}"
-            raise replay_failed(self._expected_commit, what)
+            self._replay_timeouts += 1
+            require_replay_goes_on(self._expected_commit, sequence_number, self._replay_timeouts)
+            return None
         if self.anchor is None:
             return self._anchor_at(sequence_number, is_caught_up=True)
         self._form_pair(self._position.commit, sequence_number)

@@ -158,8 +158,11 @@ class SegmentCopies:
             raise AccessRefused(
                 f"the copies of segments under {self.url}: {reason}.",
                 "Mend option segmentCopies or the rights there, or leave the option out.",
-                unreachable=True,  # worth another try where it once worked
+                unreachable=not isinstance(reason, _PERMANENT),  # else worth another try
             ) from None
+
+
+_PERMANENT = (PermissionError, NotADirectoryError, IsADirectoryError)
 
 
 def _copy_name(of: Segment | SegmentRange) -> str:

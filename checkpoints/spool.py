@@ -21,7 +21,7 @@ from informix_cdc.capture_client.positions import Position, show
 from informix_cdc.checkpoints import manifest as manifests
 from informix_cdc.checkpoints.batch_ends import end_of_batch
 from informix_cdc.checkpoints.batch_limits import BatchLimits
-from informix_cdc.checkpoints.disk_errors import disk_errors
+from informix_cdc.checkpoints.disk_errors import disk_errors, reading_errors
 from informix_cdc.checkpoints.manifest import Manifest
 from informix_cdc.checkpoints.segment_copies import Copies, NoCopies
 from informix_cdc.checkpoints.segments import (
@@ -63,12 +63,15 @@ class Spool:
         self._copies = copies or NoCopies()
         self._durable = durable
         self._changing = threading.Lock()
+        self._is_discarded = False
         with contextlib.ExitStack() as on_error, disk_errors(folder):
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._lock = WriterLock(folder, lock_wait_seconds)
             on_error.callback(self.close)
             fresh = Manifest(stream, source, start, mark=start, rows=rows)
-            self._manifest = replace(self._recovered(fresh), fence=self._lock.fence)
+            recovered = self._recovered(fresh)
+            self._lock.take_number(above=recovered.fence, durable=durable)
+            self._manifest = replace(recovered, fence=self._lock.fence)
             self._remove_strangers()
             self._copies.match(folder, self._manifest.segments)
             on_error.pop_all()
@@ -154,7 +157,8 @@ class Spool:
                 "Restart the query: the range is captured again.",
             )
         touched = [s for s in held.segments if s.last_commit > after and s.first_commit <= upto]
-        ranges = [rows_between(self._folder, segment, after, upto) for segment in touched]
+        with reading_errors(self._folder):
+            ranges = [rows_between(self._folder, segment, after, upto) for segment in touched]
         return [wanted for wanted in ranges if wanted.first < wanted.end]
 
     def end_of_batch(self, start: Position, limits: BatchLimits) -> Position:
@@ -162,9 +166,10 @@ class Spool:
         held = self._manifest
         if limits.are_none:
             return held.end if held.end.commit > start.commit else start
-        return end_of_batch(
-            held, start, limits, lambda segment: transactions_of(self._folder / segment.file)
-        )
+        with reading_errors(self._folder):
+            return end_of_batch(
+                held, start, limits, lambda segment: transactions_of(self._folder / segment.file)
+            )
 
     def bytes_above(self, commit: int) -> int:
         """Return the size of the segments that hold something above a commit."""
@@ -179,7 +184,7 @@ class Spool:
         """Let go of what Spark will not ask for again."""
         with self._changing, disk_errors(self._folder):
             kept, gone = self._manifest.trimmed(commit)
-            if not gone:
+            if not gone or self._is_discarded:
                 return
             self._replace(kept)
         failpoint("spool.before_unlink")
@@ -193,8 +198,10 @@ class Spool:
 
     def discard(self) -> None:
         """Remove the folder and everything in it: nobody will ask for this stream again."""
-        self._copies.remove(self._manifest.segments)
-        shutil.rmtree(self._folder, ignore_errors=True)
+        with self._changing:
+            self._is_discarded = True
+            self._copies.remove(self._manifest.segments)
+            shutil.rmtree(self._folder, ignore_errors=True)
         self.close()
 
     def _replace(self, manifest: Manifest) -> None:
@@ -216,7 +223,9 @@ class Spool:
         reaches = former.start.commit <= fresh.start.commit <= former.end.commit
         serves = reaches and former.rows == fresh.rows
         intact = all(is_intact(self._folder, segment) for segment in former.segments)
-        return _with_later_restart(former, fresh.start) if serves and intact else fresh
+        if serves and intact:
+            return _with_later_restart(former, fresh.start)
+        return replace(fresh, fence=former.fence, next_number=former.next_number)
 
     def _remove_strangers(self) -> None:
         known = {segment.file for segment in self._manifest.segments}

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from informix_cdc.capture_client.errors import DataLoss, ServerRefused
 from informix_cdc.capture_client.positions import Position, show
@@ -27,37 +27,55 @@ class CaptureGuard:
     watch: Watch
     state: CaptureState
     clock: Callable[[], float] = time.monotonic
+    is_replaying: Callable[[], bool] = lambda: False
+    known_loss: Callable[[], DataLoss | None] = lambda: None
+    _begun_at: float | None = field(default=None, init=False)
 
     def connect(self) -> None:
-        """Begin to count the time of silence."""
+        """Begin to count the time of silence; the session is not open yet."""
+        self._begun_at = None
         self.liveness.connect(self.clock())
 
     def excuse(self) -> None:
         """Take that the capture did not read."""
         self.liveness.excuse(self.clock())
 
-    def check(self, reached: int | None, mark: Position | None) -> None:
-        """Judge after a read.
+    def hear(self, reached: int | None) -> None:
+        """Note a read, before anything is done with it that takes time.
 
         Args:
             reached: the highest sequence number seen; None when no bytes came.
-            mark: the newest pair in the spool, if there is one.
 
         Raises:
-            ConnectionLost: the server is silent, or its stream stands still for the first time.
-            ServerRefused: the stream stands still, and option `stalled` says fail.
-            DataLoss: full row logging was switched off.
+            ConnectionLost: the server is silent.
         """
         now = self.clock()
+        if self._begun_at is None:
+            self._begun_at = now  # what was said before, row logging for one, may have changed since
         if reached is None:
             self.liveness.require_contact(now)
         else:
             self.liveness.hear(now, reached)
-        if (facts := self.watch.facts) is not None:
-            self._judge(now, facts, mark)
+
+    def judge(self, mark: Position | None) -> None:
+        """Judge what the server last said, once what was read is in the spool.
+
+        Args:
+            mark: the newest pair in the spool, if there is one.
+
+        Raises:
+            ConnectionLost: the stream stands still for the first time.
+            ServerRefused: the stream stands still, and option `stalled` says fail.
+            DataLoss: full row logging was switched off; a batch that was planned comes first.
+        """
+        if (loss := self.known_loss()) is not None and not self.is_replaying():
+            raise loss
+        facts = self.watch.facts
+        if facts is not None and self._begun_at is not None and facts.asked_at > self._begun_at:
+            self._judge(self.clock(), facts, mark)
 
     def _judge(self, now: float, facts: LogFacts, mark: Position | None) -> None:
-        if facts.unlogged_tables and mark is not None:
+        if facts.unlogged_tables and mark is not None and not self.is_replaying():
             raise row_logging_off(facts.unlogged_tables[0], mark)
         verdict = self.liveness.verdict(now, facts)
         self.state.stalls = self.liveness.stalls

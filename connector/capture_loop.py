@@ -46,8 +46,11 @@ class Guard(Protocol):
     def excuse(self) -> None:
         """Take that the capture did not read."""
 
-    def check(self, reached: int | None, mark: Position | None) -> None:
-        """Judge after a read."""
+    def hear(self, reached: int | None) -> None:
+        """Note a read; None says that no bytes came."""
+
+    def judge(self, mark: Position | None) -> None:
+        """Judge once what was read is in the spool."""
 
 
 class Unguarded:
@@ -59,7 +62,10 @@ class Unguarded:
     def excuse(self) -> None:
         """Do nothing."""
 
-    def check(self, reached: int | None, mark: Position | None) -> None:
+    def hear(self, reached: int | None) -> None:
+        """Do nothing."""
+
+    def judge(self, mark: Position | None) -> None:
         """Do nothing."""
 
 
@@ -83,6 +89,10 @@ def capture(
             guard.excuse()
             continue
         events = _take(stream, encoder, pending)
+        if stream.assembler is None:
+            guard.connect()  # still at it, or reading the log for what was open at the start
+        else:
+            guard.hear(None if events is None else stream.reached)
         catches_up = state.catches_up(events, stream)
         if catches_up or pending.is_due(is_idle=events is None):
             pending.flush(encoder)
@@ -91,11 +101,8 @@ def capture(
             stream.assembler.stop_waiting_for_unseen()
         state.observe(events, stream, catches_up)
         state.ignored_truncates = encoder.ignored_truncates
-        if stream.assembler is None:
-            guard.excuse()  # still connecting, or reading the log for what was open at the start
-        else:
-            mark = state.spool.mark if state.spool else None
-            guard.check(None if events is None else stream.reached, mark)
+        if stream.assembler is not None:
+            guard.judge(state.spool.mark if state.spool else None)
 
 
 def _take(stream: ChangeStream, encoder: ChangeEncoder, pending: Pending) -> list[Event] | None:

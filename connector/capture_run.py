@@ -42,6 +42,7 @@ from informix_cdc.connector.source_tables import SourceTables, describe_tables
 logger = logging.getLogger(__name__)
 
 STOP_MARGIN_SECONDS = 2.0
+_MOST_JUMPS = 5  # a log that is overwritten faster than it is read has no beginning
 
 
 @dataclass(slots=True)
@@ -70,6 +71,7 @@ class CaptureRun:
     liveness: Liveness = field(init=False)
     _jump: Jump | None = field(default=None, init=False)
     _loss: DataLoss | None = field(default=None, init=False)
+    _jumps: int = field(default=0, init=False)  # that found no beginning
     _private_folder: Path | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
@@ -127,7 +129,14 @@ class CaptureRun:
         )
         stream = ChangeStream(start.begin, start.close, self.read)
         watch = self.watch(self.options, source, self.clock)
-        guard = CaptureGuard(self.liveness, watch, self.state, self.clock)
+        guard = CaptureGuard(
+            self.liveness,
+            watch,
+            self.state,
+            self.clock,
+            is_replaying=lambda: self._expected() is not None,
+            known_loss=lambda: start.loss,
+        )
         try:
             capture(stream, source.encoder(), self._pending(source), self.state, self.stop, guard)
         except BaseException as reason:
@@ -172,6 +181,7 @@ class CaptureRun:
         if self._jump is not None and self._loss is not None:
             logger.error("%s", self._jump.report(self._loss, anchor))
             self._jump = self._loss = None
+            self._jumps = 0
         return self._open_spool(source, StreamOffset(secrets.token_hex(8), source.source, anchor))
 
     def _open_spool(self, source: SourceTables, offset: StreamOffset) -> Spool:
@@ -199,13 +209,18 @@ class CaptureRun:
 
     def _may_jump(self, reason: BaseException) -> bool:
         """Tell whether the stream may go on elsewhere; a planned batch cannot."""
-        has_begun = self.state.spool is not None and self._expected() is None
-        return not self.options.fail_on_data_loss and has_begun and can_jump(reason)
+        has_begun = self.state.spool is not None or self._jump is not None
+        is_free = has_begun and self._expected() is None
+        return not self.options.fail_on_data_loss and is_free and can_jump(reason)
 
     def _leave_stream(self, loss: DataLoss) -> None:
         """Let Spark take what the stream has, then leave it for a new one."""
         former = self.state.spool
-        assert former is not None  # `_may_jump` has looked
+        if former is None:  # lost again while it looked for a beginning: the oldest log is another now
+            self._jumps += 1
+            if self._jumps > _MOST_JUMPS:
+                raise loss
+            return
         self._wait_until_taken(former)
         if self.stop.is_set():
             return
@@ -217,6 +232,6 @@ class CaptureRun:
     def _wait_until_taken(self, spool: Spool) -> None:
         self.state.is_paused = True
         self.state.notify()
-        while self.state.taken_commit < spool.end.commit and not self.stop.is_set():
-            self.state.pause(lambda: self.state.taken_commit >= spool.end.commit, 1.0)
+        while not self.state.has_taken(spool) and not self.stop.is_set():
+            self.state.pause(lambda: self.state.has_taken(spool), 1.0)
         self.state.is_paused = False

@@ -16,6 +16,7 @@ import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from informix_cdc.capture_client.assembly_counters import AssemblyCounters
 from informix_cdc.capture_client.catalog import Catalog
 from informix_cdc.capture_client.change_stream import Begun
 from informix_cdc.capture_client.errors import BadOption, DataLoss, ServerRefused
@@ -23,7 +24,7 @@ from informix_cdc.capture_client.held_rows import MemoryLimit
 from informix_cdc.capture_client.older_transactions import transactions_older_than_start
 from informix_cdc.capture_client.positions import Position, parse, show
 from informix_cdc.capture_client.session import CapturedTable, CaptureSession, SessionSettings
-from informix_cdc.capture_client.transactions import AssemblyCounters, TransactionAssembler
+from informix_cdc.capture_client.transactions import TransactionAssembler
 from informix_cdc.capture_client.transport import Transport
 from informix_cdc.checkpoints.spill_files import SpillFiles
 from informix_cdc.connector.capture_guard import row_logging_off
@@ -48,6 +49,7 @@ class CaptureStart:
     expected_commit: int | None = None
     jump: Jump | None = None
     counters: AssemblyCounters = field(default_factory=AssemblyCounters)
+    loss: DataLoss | None = None  # to be raised once the expected commit has passed
     _connection: Transport | None = None
 
     def begin(self) -> Begun:
@@ -70,7 +72,7 @@ class CaptureStart:
             if self.position is None:
                 assembler, place = self._first_start(session, catalog)
             else:
-                assembler, place = self._resume(self.position, catalog)
+                assembler, place = self._resume(self.position, session, catalog)
         self._start_captures(session)
         self._activate(session, place)
         assembler.counters = self.counters
@@ -82,6 +84,17 @@ class CaptureStart:
     def _memory_limit(self) -> MemoryLimit:
         folder = Path(self.options.spool_path or tempfile.gettempdir())
         return MemoryLimit(self.options.max_transaction_memory_bytes, SpillFiles(folder))
+
+    def _note_loss(self, loss: DataLoss, session: CaptureSession, table: str) -> None:
+        """Refuse to go on; but hand a planned batch out first, whose rows were logged before.
+
+        For that row logging must be on. Where a loss ends the query it stays off: switched on, it
+        would hide the loss from the next start.
+        """
+        if self.options.fail_on_data_loss or self.expected_commit is None:
+            raise loss
+        session.log_full_rows(table)
+        self.loss = loss
 
     def close(self) -> None:
         """Release the connection."""
@@ -137,7 +150,8 @@ class CaptureStart:
 
     def _older_than(self, place: int, catalog: Catalog) -> frozenset[int]:
         """Read the log from a position on for the transactions that were open there."""
-        upto, still_open = catalog.current_position(), catalog.open_transactions()
+        still_open = catalog.open_transactions()  # first: who ends after this, ends before `upto`
+        upto = catalog.current_position()
         connection = open_capture_connection(self.options, self.source.db_locale)
         with contextlib.closing(connection), self._open_session(connection) as scout:
             self._start_captures(scout)
@@ -145,10 +159,12 @@ class CaptureStart:
             older = transactions_older_than_start(scout, upto)
         return older | still_open
 
-    def _resume(self, position: Position, catalog: Catalog) -> tuple[TransactionAssembler, int]:
+    def _resume(
+        self, position: Position, session: CaptureSession, catalog: Catalog
+    ) -> tuple[TransactionAssembler, int]:
         for table in self.source.tables:
             if not catalog.logs_full_rows(table):
-                raise row_logging_off(str(table.name), position)
+                self._note_loss(row_logging_off(str(table.name), position), session, str(table.name))
         _require_in_log(position, catalog.current_position())
         assembler = TransactionAssembler(position, expected_commit=self.expected_commit)
         return assembler, position.restart

@@ -10,10 +10,10 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 
+from informix_cdc.capture_client.assembly_counters import AssemblyCounters
 from informix_cdc.capture_client.change_stream import ChangeStream
 from informix_cdc.capture_client.committed import Event, Passed, Transactions
 from informix_cdc.capture_client.errors import ConnectionLost, InformixCdcError
-from informix_cdc.capture_client.transactions import AssemblyCounters
 from informix_cdc.checkpoints.spool import Spool
 
 logger = logging.getLogger(__name__)
@@ -31,8 +31,6 @@ class CaptureState:
     Attributes:
         server_clock, target_position: the server's time and log position when the capture began.
         is_caught_up: whether everything that committed before that is in the spool.
-        taken_commit: Spark is done with everything up to this commit.
-        planned_commit: the end of the batch that Spark reads now.
         is_paused: reading waits until Spark has taken more.
         former_streams: streams that this one goes on from after a loss of data.
     """
@@ -40,8 +38,6 @@ class CaptureState:
     server_clock: int = 0
     target_position: int = 0
     is_caught_up: bool = False
-    taken_commit: int = 0
-    planned_commit: int = 0
     is_paused: bool = False
     former_streams: set[str] = field(default_factory=set)
     reconnects: int = 0
@@ -57,6 +53,8 @@ class CaptureState:
     spool: Spool | None = None
     error: BaseException | None = None
     is_stopped: bool = False
+    _taken: dict[str, int] = field(default_factory=dict)  # by stream, as is the next one
+    _planned: dict[str, int] = field(default_factory=dict)
     _logged: dict[str, int] = field(default_factory=dict)
     _changed: threading.Condition = field(default_factory=threading.Condition)
 
@@ -101,23 +99,26 @@ class CaptureState:
             return event.is_timeout or newest >= self.target_position
         return isinstance(event, Transactions) and event.position.commit >= self.target_position
 
-    def take(self, commit: int) -> None:
+    def take(self, stream: str, commit: int) -> None:
         """Note that Spark asks for what lies above a commit, so it is done with the rest."""
-        if commit > self.taken_commit:
-            self.taken_commit = commit
+        if commit > self._taken.get(stream, -1):
+            self._taken[stream] = commit
             self.notify()
 
-    def plan(self, commit: int) -> None:
+    def plan(self, stream: str, commit: int) -> None:
         """Note that Spark asks for a range up to a commit: that must not wait for room."""
-        self.planned_commit = max(self.planned_commit, commit)
+        self._planned[stream] = max(commit, self._planned.get(stream, 0))
         self.notify()
+
+    def has_taken(self, spool: Spool) -> bool:
+        """Tell whether Spark is done with everything that a spool holds."""
+        return self._taken.get(spool.stream, -1) >= spool.end.commit
 
     def leave(self, former: Spool) -> None:
         """Forget a stream that is lost; another one begins."""
         self.former_streams.add(former.stream)
         self.data_losses += 1
         self.spool = None
-        self.taken_commit = self.planned_commit = 0
         self.target_position, self.is_caught_up = 0, False
         self.notify()
 
@@ -129,7 +130,8 @@ class CaptureState:
         """Return how much lies in the spool that Spark has not taken."""
         if self.spool is None:
             return 0
-        return self.spool.bytes_above(max(self.taken_commit, self.planned_commit))
+        stream = self.spool.stream
+        return self.spool.bytes_above(max(self._taken.get(stream, 0), self._planned.get(stream, 0)))
 
     def notify(self) -> None:
         """Wake whoever waits."""

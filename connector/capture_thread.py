@@ -23,6 +23,7 @@ from informix_cdc.connector.options import SourceOptions
 logger = logging.getLogger(__name__)
 
 _MOST_PAUSE_SECONDS = 5.0
+_STEADY_SECONDS = 60.0  # a connection that held so long is another story than the one before
 
 
 class CaptureThread:
@@ -45,6 +46,8 @@ class CaptureThread:
         self._options = options
         self._failed_since: float | None = None
         self._contacts_then = self._failures = 0
+        self._progress_then: object = None
+        self._tried_at = time.monotonic()
         self._stop = threading.Event()
         self._capture = CaptureRun(
             options, offset, expected_commit, check_schema, self.state, self._stop
@@ -100,11 +103,19 @@ class CaptureThread:
         return isinstance(reason, ConnectionLost) or (is_away and was_connected)
 
     def _is_given_up(self, attempt: RetryCallState) -> bool:
-        """Count from the first failure after the last contact: silence before it is no failure."""
-        now = time.monotonic()
-        if self._failed_since is None or self.state.contacts > self._contacts_then:
-            self._failed_since, self._contacts_then, self._failures = now, self.state.contacts, 0
+        """Count from the first failure after the last progress: silence before it is no failure.
+
+        Bytes alone are no progress: what fails on its way into the spool would be tried for ever.
+        """
+        now, spool = time.monotonic(), self.state.spool
+        progress = (spool.stream, spool.mark) if spool else None
+        was_steady = (
+            self.state.contacts > self._contacts_then and now - self._tried_at > _STEADY_SECONDS
+        )
+        if self._failed_since is None or progress != self._progress_then or was_steady:
+            self._failed_since, self._progress_then, self._failures = now, progress, 0
             attempt.attempt_number = 1  # pauses begin small again
+        self._contacts_then = self.state.contacts
         self._failures += 1
         most = self._options.max_reconnect_attempts
         too_often = bool(most) and self._failures > most
@@ -113,6 +124,7 @@ class CaptureThread:
 
     def _pause(self, seconds: float) -> None:
         self._stop.wait(seconds)
+        self._tried_at = time.monotonic()
 
     def _note_reconnect(self, attempt: RetryCallState) -> None:
         self.state.reconnects += 1

@@ -15,7 +15,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from informix_cdc.checkpoints.writer_lock import is_locked
+from informix_cdc.capture_client.errors import AccessRefused
+from informix_cdc.checkpoints.writer_lock import WriterLock
 
 _PREFIX = "informix-cdc-spool-"
 _SETTLING_SECONDS = 60.0  # a folder is made before its lock is taken
@@ -39,7 +40,7 @@ def remove_left_overs(parent: Path) -> None:
     for folder in parent.glob(f"{_PREFIX}*"):
         with contextlib.suppress(FileNotFoundError):  # somebody else cleans up as well
             if _is_left_over(folder):
-                shutil.rmtree(folder, ignore_errors=True)
+                _remove_unless_locked(folder)
 
 
 def remove_empty_streams(spool_path: Path) -> None:
@@ -52,8 +53,14 @@ def remove_empty_streams(spool_path: Path) -> None:
         with contextlib.suppress(FileNotFoundError):
             is_ours = _STREAM.fullmatch(folder.name) and folder.stat().st_uid == os.getuid()
             is_settled = is_ours and time.time() - folder.stat().st_mtime > _SETTLING_SECONDS
-            if is_settled and not any(folder.glob("*.arrow")) and not is_locked(folder):
-                shutil.rmtree(folder, ignore_errors=True)
+            if is_settled and not any(folder.glob("*.arrow")):
+                _remove_unless_locked(folder)
+
+
+def _remove_unless_locked(folder: Path) -> None:
+    """Remove a folder under its own lock, so that nobody begins to write there meanwhile."""
+    with contextlib.suppress(AccessRefused):
+        WriterLock(folder, 0).remove_folder()
 
 
 def _is_left_over(folder: Path) -> bool:
@@ -62,7 +69,7 @@ def _is_left_over(folder: Path) -> bool:
     if found is None or facts.st_uid != os.getuid():
         return False
     is_settled = time.time() - facts.st_mtime > _SETTLING_SECONDS
-    return is_settled and not _is_alive(int(found[1])) and not is_locked(folder)
+    return is_settled and not _is_alive(int(found[1]))
 
 
 def _is_alive(process: int) -> bool:

@@ -6,7 +6,7 @@ connection tells when the server is gone.
 
 from __future__ import annotations
 
-import contextlib
+import itertools
 import logging
 import threading
 import time
@@ -23,6 +23,7 @@ from informix_cdc.connector.source_tables import SourceTables
 logger = logging.getLogger(__name__)
 
 INTERVAL_SECONDS = 15.0
+SOON_SECONDS = 1.0  # the second time: what a new session has to know
 
 
 class Watch(Protocol):
@@ -37,7 +38,7 @@ class Watch(Protocol):
 
 
 class ServerWatch:
-    """Asks every `INTERVAL_SECONDS` until it is closed.
+    """Asks at once, and every `INTERVAL_SECONDS` until it is closed.
 
     Args:
         options: where to connect.
@@ -63,16 +64,22 @@ class ServerWatch:
         self._closed.set()
 
     def _run(self) -> None:
-        while not self._closed.wait(INTERVAL_SECONDS):
-            with contextlib.suppress(InformixCdcError):
+        has_warned = False
+        while not self._closed.is_set():
+            try:
                 self._ask_on()
+            except InformixCdcError as reason:
+                if not has_warned and not self._closed.is_set():
+                    logger.warning("the server's log is not watched for now: %s", reason)
+                has_warned = True
+            self._closed.wait(INTERVAL_SECONDS)
 
     def _ask_on(self) -> None:
         """Ask over one connection until it breaks or the watch is closed."""
         with open_catalog(self._options) as catalog:
-            while True:
+            for wait_seconds in itertools.chain([SOON_SECONDS], itertools.repeat(INTERVAL_SECONDS)):
                 self.facts = log_facts(catalog, self._source, self._clock())
-                if self._closed.wait(INTERVAL_SECONDS):
+                if self._closed.wait(min(wait_seconds, INTERVAL_SECONDS)):
                     return
 
 

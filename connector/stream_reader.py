@@ -29,6 +29,7 @@ from pyspark.sql.types import StructType
 
 from informix_cdc.capture_client.errors import DataLoss
 from informix_cdc.capture_client.failpoints import failpoint
+from informix_cdc.capture_client.positions import show
 from informix_cdc.checkpoints.batch_limits import BatchLimits
 from informix_cdc.checkpoints.segments import SegmentRange
 from informix_cdc.checkpoints.spool import Spool
@@ -65,6 +66,7 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._capture: CaptureThread | None = None
         self._delivery = SegmentDelivery(options)
         self._progress = StreamProgress()
+        self._lost_batches = 0
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the password and the thread behind: whoever unpickles this only reads."""
@@ -93,9 +95,11 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         failpoint("reader.latest_offset")
         begun = StreamOffset.from_json(start)
         state = self._running(begun).state
-        state.take(begun.position.commit)
+        state.take(begun.stream, begun.position.commit)
         takes_all = isinstance(limit, ReadAllAvailable)
         limits = BatchLimits() if takes_all else self._options.batch_limits()
+        if takes_all:
+            state.plan(begun.stream, _NO_LIMIT)  # there will be no other batch: the spool has room
         self._progress.wait(state, begun, limits, takes_all=takes_all)
         end = self._progress.next_offset(state, begun, limits)
         return dict(start) if end is None else end.to_json()
@@ -152,6 +156,7 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             _settle_in_runner()
             check = partial(require_same, self._schema)
             self._capture = CaptureThread(self._options, start, expected_commit, check)
+            self._capture.state.data_losses = self._lost_batches
             self._capture.start()
         return self._capture
 
@@ -163,13 +168,20 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Wait for the rows of a range; None when it has none, or lost them and the query may go on."""
         capture = self._running(start, expected_commit=upto)
         state = capture.state
-        state.plan(upto)
+        state.plan(start.stream, upto)
         try:
             state.wait_for(lambda: state.has_left(start.stream) or _holds(state.spool, upto), None)
         except DataLoss as loss:
             if self._options.fail_on_data_loss or not can_jump(loss):
                 raise
-            logger.error("DATA LOSS: the rows of a batch that was planned are gone: %s", loss.message)
+            logger.error(
+                "DATA LOSS (failOnDataLoss=false): the rows of a batch that was planned are gone,"
+                " commits above %s up to %s. Why: %s",
+                show(start.position.commit),
+                show(upto),
+                loss.message,
+            )
+            self._lost_batches += 1
             capture.stop()
             self._capture = None  # the next offset that is asked for finds another beginning
             return None

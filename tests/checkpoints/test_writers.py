@@ -13,13 +13,15 @@ from checkpoints.spools import SCHEMA, batch, fill, numbers, open_spool
 from informix_cdc.capture_client.errors import AccessRefused, DataLoss
 from informix_cdc.capture_client.positions import Position
 from informix_cdc.checkpoints import manifest as manifests
-from informix_cdc.checkpoints.writer_lock import WriterLock, is_locked
+from informix_cdc.checkpoints.batch_limits import BatchLimits
+from informix_cdc.checkpoints.writer_lock import WriterLock
 
 
 def test_each_writer_has_a_higher_number_than_the_one_before(tmp_path: Path) -> None:
     fences = []
     for _ in range(3):
         lock = WriterLock(tmp_path, 0)
+        lock.take_number()
         fences.append(lock.fence)
         lock.release()
     assert fences == [1, 2, 3]
@@ -27,8 +29,10 @@ def test_each_writer_has_a_higher_number_than_the_one_before(tmp_path: Path) -> 
 
 def test_a_newcomer_waits_for_the_former_writer_and_then_gets_in(tmp_path: Path) -> None:
     former = WriterLock(tmp_path, 0)
+    former.take_number()
     threading.Timer(0.3, former.release).start()
     newcomer = WriterLock(tmp_path, 5)
+    newcomer.take_number()
     assert newcomer.fence == former.fence + 1
     newcomer.release()
 
@@ -37,9 +41,8 @@ def test_a_newcomer_is_refused_when_the_former_writer_stays(tmp_path: Path) -> N
     former = WriterLock(tmp_path, 0)
     with pytest.raises(AccessRefused, match="another query writes the spool"):
         WriterLock(tmp_path, 0.2)
-    assert is_locked(tmp_path)
     former.release()
-    assert not is_locked(tmp_path)
+    WriterLock(tmp_path, 0).release()
 
 
 @pytest.mark.fault(
@@ -73,6 +76,49 @@ def test_two_writers_never_use_the_same_file_name(tmp_path: Path) -> None:
     second = open_spool(tmp_path)
     second.append(SCHEMA, [batch((6, 150))], Position(150, 145))
     assert sorted(path.name[:6] for path in tmp_path.glob("*.arrow")) == ["000001", "000001", "000002"]
+
+
+def test_a_lost_lock_file_does_not_let_the_number_fall(tmp_path: Path) -> None:
+    for _ in range(3):
+        last = open_spool(tmp_path)
+        fill(last) if not last.segment_count else last.trim(120)
+        last.close()
+    (tmp_path / "writer.lock").unlink()
+    spool = open_spool(tmp_path, Position(120, 115))
+    spool.append(SCHEMA, [batch((6, 150))], Position(150, 145))
+    found = manifests.load(tmp_path)
+    assert found is not None
+    assert found.fence > 2
+
+
+def test_a_folder_removed_while_its_next_writer_waits_is_made_anew(tmp_path: Path) -> None:
+    folder = tmp_path / "spool"
+    former = WriterLock(folder, 0)
+    threading.Timer(0.3, former.remove_folder).start()
+    newcomer = WriterLock(folder, 5)
+    newcomer.take_number()
+    newcomer.require_ours()
+    newcomer.release()
+
+
+def test_a_spool_that_was_discarded_lets_nothing_go_and_says_nothing(tmp_path: Path) -> None:
+    """Spark's commit of the last batch may come while the stream is being left."""
+    spool = open_spool(tmp_path / "spool")
+    fill(spool)
+    spool.discard()
+    spool.trim(140)
+    assert not (tmp_path / "spool").exists()
+
+
+def test_a_segment_that_somebody_removed_is_named_with_the_remedy(tmp_path: Path) -> None:
+    spool = open_spool(tmp_path)
+    fill(spool)
+    for path in tmp_path.glob("*.arrow"):
+        path.unlink()
+    with pytest.raises(AccessRefused, match=r"cannot be read: .*Start the query again"):
+        spool.end_of_batch(Position(100, 90), BatchLimits(rows=1))
+    with pytest.raises(AccessRefused, match=r"cannot be read: .*Start the query again"):
+        spool.between(100, 110)
 
 
 def as_version_1(folder: Path) -> None:

@@ -25,6 +25,7 @@ from connector.driving import (
 )
 from informix_cdc.capture_client.errors import DataLoss
 from informix_cdc.connector import server_watch
+from informix_cdc.connector.capture_start import CaptureStart
 from informix_cdc.connector.stream_reader import InformixStreamReader
 from stores import ORDER_COLUMNS, ORDERS, listening_stores, order_row
 
@@ -32,10 +33,11 @@ GOES_ON = {"failOnDataLoss": "false"}
 
 
 def jumped(made: InformixStreamReader, start: Offset) -> Offset:
-    """Ask until another stream goes on, and check that the batch that leads to it is empty."""
-    end = next_offset(made, start)
-    assert end["stream"] != start["stream"]
-    assert made.partitions(start, end) == []
+    """Ask until another stream goes on, and check that nothing comes on the way there."""
+    end = start
+    while end["stream"] == start["stream"]:
+        begun, end = end, next_offset(made, end)
+        assert rows_of(made, begun, end) == []
     return end
 
 
@@ -237,7 +239,7 @@ def test_a_planned_batch_that_is_gone_ends_the_query_or_is_left_out_loudly(
         assert isinstance(failure_of(lambda: rows_of(second, anchor, end)), DataLoss)
     with reader(listening.port, **GOES_ON) as third:
         assert rows_of(third, anchor, end) == []
-        assert "the rows of a batch that was planned are gone" in caplog.text
+        assert "the rows of a batch that was planned are gone, commits above" in caplog.text
         start = jumped(third, end)
         rows, _ = drained(third, start, insert(server, 2))
     assert numbers(rows) == [2]
@@ -316,3 +318,72 @@ def test_available_now_that_had_caught_up_goes_over_a_later_loss_to_the_new_stre
             rows += rows_of(made, start, end)
             start = end
     assert numbers(rows) == []
+
+
+def test_a_planned_batch_comes_before_the_loss_that_followed_it(served: Served) -> None:
+    """Its rows were logged before row logging was switched off, so they are in the log."""
+    server, listening = served
+    with reader(listening.port) as first:
+        anchor = anchor_of(first)
+        rows, end = drained(first, anchor, insert(server, 1))
+    server.set_full_row_logging(ORDERS, False)
+    insert(server, 2)
+    for _ in range(2):  # row logging stays off, so that every start sees it
+        with reader(listening.port) as strict:
+            assert "was switched off" in str(failure_of(lambda: rows_of(strict, anchor, end)))
+    with reader(listening.port, **GOES_ON) as made:
+        assert rows_of(made, anchor, end) == rows
+        start = jumped(made, end)
+        more, _ = drained(made, start, insert(server, 3))
+    assert (numbers(rows), numbers(more)) == ([1], [3])
+
+
+def test_a_second_loss_does_not_touch_the_batch_that_is_being_read(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What Spark had taken of the first stream, with higher positions, says nothing of the second."""
+    monkeypatch.setattr(server_watch, "INTERVAL_SECONDS", 0.1)
+    server, listening = served
+    server.set_full_row_logging(ORDERS, True)
+    with reader(listening.port) as first:
+        anchor = anchor_of(first)
+    far = {**anchor, "commit": anchor["commit"] + (9 << 32), "restart": anchor["restart"] + (9 << 32)}
+    options = {"maxSpoolBytes": "1", "maxLatencyMs": "0", **GOES_ON}
+    with reader(listening.port, **options) as made:
+        start = jumped(made, far)
+        made.latestOffset(far, LIMIT)  # Spark asks again before the anchor is in its log
+        for number in range(5):
+            insert(server, number)
+        end = next_offset(made, start)
+        assert losses(made)["isPaused"]  # the bound counts for the new stream
+        parts = made.partitions(start, end)
+        server.set_full_row_logging(ORDERS, False)
+        time.sleep(1)
+        rows = [row for part in parts for batch in made.read(part) for row in batch.to_pylist()]
+        while end["stream"] == start["stream"]:
+            following = next_offset(made, end)
+            rows += rows_of(made, end, following)
+            end = following
+        more, _ = drained(made, end, insert(server, 9))
+    assert (numbers(rows), numbers(more)) == ([0, 1, 2, 3, 4], [9])
+
+
+def test_a_log_that_wraps_while_a_new_beginning_is_looked_for_is_looked_through_again(
+    small_log: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server, listening = small_log
+    with reader(listening.port) as first:
+        anchor = anchor_of(first)
+    overwrite_the_log(small_log)
+    look_back, wraps = CaptureStart._older_than, iter([True])
+
+    def slowly(start: CaptureStart, place: int, catalog: Any) -> frozenset[int]:
+        found = look_back(start, place, catalog)
+        if next(wraps, False):
+            overwrite_the_log(small_log)
+        return found
+
+    monkeypatch.setattr(CaptureStart, "_older_than", slowly)
+    with reader(listening.port, **GOES_ON) as made:
+        start = jumped(made, anchor)
+        assert numbers(drained(made, start, insert(server, 1))[0]) == [1]

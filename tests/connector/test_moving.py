@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,8 +26,14 @@ from connector.driving import (
 )
 from informix_cdc.capture_client.emulator import EmulatedServer
 from informix_cdc.capture_client.emulator_transport import EmulatorTransport
-from informix_cdc.capture_client.errors import BadOption, ConnectionLost, ServerRefused
-from informix_cdc.connector import server_watch, stream_progress
+from informix_cdc.capture_client.errors import (
+    AccessRefused,
+    BadOption,
+    ConnectionLost,
+    ServerRefused,
+)
+from informix_cdc.checkpoints.segment_copies import SegmentCopies
+from informix_cdc.connector import capture_thread, server_watch, stream_progress
 from informix_cdc.connector.capture_start import CaptureStart
 from informix_cdc.connector.stream_reader import InformixStreamReader
 from stores import CUSTOMERS, ORDERS, listening_stores
@@ -198,6 +205,37 @@ def test_a_permanent_error_ends_the_query_without_another_attempt(served: Served
         error = failure_of(lambda: next_offset(made, anchor, seconds=30))
         assert figure(made, "reconnects") == 1
     assert "IFXCDC-0002" in str(error)
+
+
+def test_what_fails_on_its_way_into_the_spool_is_not_tried_for_ever(
+    served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Bytes keep coming, so that the server is there; nothing gets any further."""
+    monkeypatch.setattr(capture_thread, "_MOST_PAUSE_SECONDS", 0.2)
+
+    def away(*_: object) -> None:
+        raise AccessRefused("the place of copies is away", "Wait.", unreachable=True)
+
+    server, listening = served
+    options = {"maxReconnectAttempts": "3", "segmentCopies": tmp_path.as_uri()}
+    with reader(listening.port, **options) as made:
+        anchor = anchor_of(made)
+        monkeypatch.setattr(SegmentCopies, "put", away)
+        insert(server, *range(3000))
+        error = failure_of(lambda: next_offset(made, anchor, seconds=40))
+        assert figure(made, "reconnects") == 3
+    assert "the place of copies is away" in str(error)
+
+
+def test_a_replay_bears_a_server_that_stands_still_for_a_moment(served: Served) -> None:
+    server, listening = served
+    with reader(listening.port) as first:
+        anchor = anchor_of(first)
+        rows, end = drained(first, anchor, insert(server, 1))
+    with reader(listening.port) as second:
+        server.silence(True)
+        threading.Timer(3, server.silence, [False]).start()
+        assert rows_of(second, anchor, end) == rows
 
 
 # quiet tables

@@ -21,7 +21,7 @@ from crashes.delivered import assert_delivered_exactly_once, committed_batches
 from crashes.long_workload import LongWorkload
 from exactly_once_sink import write_batch
 
-DEATH_SECONDS = 60
+DEATH_SECONDS = 150.0
 _RUNNER = "python_streaming_source_runner"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
@@ -57,7 +58,8 @@ def driver(
             yield process
         finally:
             for child in descendants(process.pid):
-                os.kill(child, signal.SIGKILL)
+                with contextlib.suppress(ProcessLookupError):  # it has died by itself
+                    os.kill(child, signal.SIGKILL)
             process.kill()
 
 
