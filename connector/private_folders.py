@@ -46,8 +46,8 @@ def remove_left_overs(parent: Path) -> None:
 def remove_empty_streams(spool_path: Path) -> None:
     """Remove the folders of streams that hold no rows and have no writer.
 
-    A query that dies before its first offset is logged, or that leaves a stream after a loss of data
-    while it is starting, leaves such a folder. A quiet stream that comes back makes a new one.
+    A query that dies before its first offset is logged leaves such a folder; a quiet stream that comes
+    back makes a new one. One that holds rows stays: only its checkpoint knows whether they are wanted.
     """
     for folder in spool_path.glob("*/"):
         with contextlib.suppress(FileNotFoundError):
