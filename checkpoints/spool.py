@@ -65,7 +65,6 @@ class Spool:
         self._changing = threading.Lock()
         self._is_discarded = False
         with contextlib.ExitStack() as on_error, disk_errors(folder):
-            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._lock = WriterLock(folder, lock_wait_seconds)
             on_error.callback(self.close)
             fresh = Manifest(stream, source, start, mark=start, rows=rows)

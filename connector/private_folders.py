@@ -59,7 +59,7 @@ def remove_empty_streams(spool_path: Path) -> None:
 
 def _remove_unless_locked(folder: Path) -> None:
     """Remove a folder under its own lock, so that nobody begins to write there meanwhile."""
-    with contextlib.suppress(AccessRefused):
+    with contextlib.suppress(AccessRefused, OSError):  # cleaning up is no reason to fail
         WriterLock(folder, 0).remove_folder()
 
 

@@ -311,38 +311,6 @@ def test_an_id_that_shows_rows_before_the_anchor_is_unseen_too() -> None:
     assert assembler.counters.unseen_transactions == 1
 
 
-# a replay
-
-
-def replay(expected: int) -> TransactionAssembler:
-    return TransactionAssembler(Position(10, 10), expected_commit=expected)
-
-
-def test_a_replay_passes_exactly_the_expected_commit_and_goes_on() -> None:
-    events = feed(replay(13), b(11), row(12), c(13), timeout(14), b(15), row(16), c(17))
-    assert delivered(events) == [[12], [16]]
-
-
-def test_a_replay_that_meets_a_later_commit_first_is_loss() -> None:
-    with pytest.raises(DataLoss, match="ends at commit 0:0xd, but the log continues with 0:0xe"):
-        feed(replay(13), b(11), row(12), c(14))
-
-
-def test_a_replay_that_meets_nothing_but_timeouts_is_loss() -> None:
-    with pytest.raises(DataLoss, match="ends at commit 0:0xd, but the server has nothing beyond 0:0xc"):
-        feed(replay(13), b(11), row(12), *[timeout(12)] * 10)
-
-
-def test_a_replay_that_meets_a_timeout_beyond_its_end_is_loss_at_once() -> None:
-    with pytest.raises(DataLoss, match="nothing beyond 0:0xd"):
-        feed(replay(13), b(11), row(12), timeout(13))
-
-
-def test_a_replay_bears_a_few_timeouts() -> None:
-    events = feed(replay(13), b(11), row(12), *[timeout(12)] * 9, c(13))
-    assert delivered(events) == [[12]]
-
-
 # memory
 
 
