@@ -231,10 +231,10 @@ def test_reading_pauses_when_the_spool_is_full_and_says_so(
         next_offset(made, anchor)
         for number in (2, 3, 4):
             insert(server, number)
-        time.sleep(0.5)
-        figures = made.reportLatestOffset()
-        assert figures is not None
-        assert figures["isPaused"]
+        deadline = time.monotonic() + 20
+        while not (figures := made.reportLatestOffset() or {})["isPaused"]:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
         assert figures["spoolRows"] == 1
     assert "reading pauses until Spark has taken more" in caplog.text
 
