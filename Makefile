@@ -9,7 +9,7 @@ FOLDERS := connector connector/facade connector/autoload capture_client capture_
 export PYSPARK_PYTHON := $(abspath $(BIN)/python)
 export PYSPARK_DRIVER_PYTHON := $(abspath $(BIN)/python)
 
-.PHONY: help install demo check fmt test fuzz bench build clean
+.PHONY: help install demo check fmt docs test fuzz bench build clean
 .DEFAULT_GOAL := help
 
 help: ## list these words
@@ -38,6 +38,9 @@ fmt: $(VENV)/.installed ## put the code into its format
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+docs: $(VENV)/.installed ## make the tables of README and docs/ anew from the code
+	cd tests && $(abspath $(BIN))/python -m manual.made_parts && $(abspath $(BIN))/python -m faults.fault_matrix
+
 test: $(VENV)/.installed ## the whole test suite
 	$(BIN)/pytest --numprocesses 2 --dist loadgroup
 
@@ -45,7 +48,7 @@ fuzz: $(VENV)/.installed ## feed noise to every door for SECONDS each, guided by
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[fuzz]'
 	cd tests && for door in $$($(abspath $(BIN))/python -m fuzz); do $(abspath $(BIN))/python -m fuzz $$door $(SECONDS) || exit 1; done
 
-bench: $(VENV)/.installed ## measure; prints the table that stands in the README
+bench: $(VENV)/.installed ## measure; prints the table that stands in docs/performance.md
 	$(BIN)/python -m pytest tests/benchmarks --run-benchmarks -q -s
 
 build: $(VENV)/.installed ## a wheel in dist/

@@ -309,7 +309,7 @@ def _unsupported(column: Column, table: str, why: str) -> UnsupportedColumn:
     return UnsupportedColumn(
         f"column {column.name} of table {table} has type {column.type_text.upper()[:200]},"
         f" which cannot be captured{why}.",
-        "Leave it out by option columns or unsupportedColumns=omit; the README lists the types.",
+        "Leave it out by option columns or unsupportedColumns=omit; docs/types.md lists the types.",
         table=table,
         column=column.name,
         type=column.type_text,

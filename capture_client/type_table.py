@@ -1,4 +1,4 @@
-"""The types that can be captured, as a reader of the README sees them.
+"""The types that can be captured, as a reader of the manual sees them.
 
 Rule: declared once. What each becomes is asked of `compile_type`, so the page cannot say otherwise; the
 end-to-end test has a column of every declaration.
@@ -96,7 +96,7 @@ TYPE_FAMILIES = (
 
 
 def table_lines(spark_name: Callable[[pa.DataType], str]) -> Iterator[str]:
-    """Yield the Markdown lines of the README's table; `spark_name` says an Arrow type in Spark's words.
+    """Yield the Markdown lines of the manual's table; `spark_name` says an Arrow type in Spark's words.
 
     Raises:
         ValueError: the types of one family do not become the same.

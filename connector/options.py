@@ -1,6 +1,6 @@
 """Every option of the source, declared once: name, type, default, meaning and secrecy.
 
-Rule: parsing, validation, the README's table and `--help` derive from this declaration. Spark hands
+Rule: parsing, validation, the manual's tables and `--help` derive from this declaration. Spark hands
 option names over in lower case; an unknown one is refused with the nearest name that exists.
 """
 
@@ -256,7 +256,7 @@ def option_name(declared: Field[Any]) -> str:
 
 
 def option_rows() -> Iterator[tuple[str, str, str]]:
-    """Yield (name, default, meaning) of every option, for the README and for help texts."""
+    """Yield (name, default, meaning) of every option, for the manual and for help texts."""
     for declared in fields(SourceOptions):
         default = "required" if declared.default is MISSING else _shown(declared.default)
         yield option_name(declared), default, str(declared.metadata["doc"])
@@ -270,7 +270,7 @@ def _shown(default: object) -> str:
         power = 2 if default % _KIBI**2 == 0 else 1
         power = 3 if default % _KIBI**3 == 0 else power
         return f"{default // _KIBI**power}{' kmg'[power]}"
-    return "" if default is None else str(default)
+    return "" if default in (None, ()) else str(default)
 
 
 def _refuse_unknown(given: Mapping[str, str]) -> None:

@@ -314,7 +314,7 @@ DECLARATIONS = [text for family in TYPE_FAMILIES for text in family.declarations
 TYPE_TABLE = ", ".join(f"c{number} {text}" for number, text in enumerate(DECLARATIONS))
 
 
-@pytest.mark.parametrize("columns", [EVERY_TYPE, TYPE_TABLE], ids=["a mixture", "the README's table"])
+@pytest.mark.parametrize("columns", [EVERY_TYPE, TYPE_TABLE], ids=["a mixture", "the manual's table"])
 def test_catalog_and_stream_compile_to_the_same_types(columns: str) -> None:
     table = emulated.make_table("stores:informix.t", columns, "en_US.utf8", 100, "table")
     described, _ = encode_rows(columns, [])

@@ -10,6 +10,7 @@ import pytest
 from informix_cdc.capture_client.errors import BadOption
 from informix_cdc.capture_client.include_list import ColumnChoice
 from informix_cdc.connector.options import SourceOptions, option_rows
+from manual.made_parts import ROOT, options_named
 
 GIVEN = {
     "host": "db.example",
@@ -24,7 +25,7 @@ def parse(environment: dict[str, str] | None = None, **changes: str) -> SourceOp
     return SourceOptions.parse({**GIVEN, **changes}, environment or {})
 
 
-def test_defaults_are_those_of_the_table_in_the_readme() -> None:
+def test_defaults_are_those_of_the_page_of_options() -> None:
     options = parse()
     assert (options.port, options.user, options.transport) == (9088, "informix", "odbc")
     assert (options.read_timeout_seconds, options.max_records_per_read) == (1, 256)
@@ -137,7 +138,12 @@ def test_the_password_is_in_no_repr_and_in_no_pickle_for_executors() -> None:
     assert b"s3cret" not in pickle.dumps(options.without_secrets())
 
 
-def test_every_option_has_a_meaning_and_the_readme_lists_it() -> None:
-    readme = (Path(__file__).parents[2] / "README.md").read_text()
-    for name, default, meaning in option_rows():
-        assert f"| `{name}` | {default or '-'} | {meaning} |" in readme
+def test_every_option_stands_in_one_table_of_the_options_page() -> None:
+    page = (ROOT / "docs" / "options.md").read_text(encoding="utf-8")
+    found = sorted(options_named(page))
+    declared = sorted(name for name, _, _ in option_rows())
+    assert found == declared, "name it after a `make docs: options` mark of docs/options.md"
+
+
+def test_every_option_has_a_meaning() -> None:
+    assert all(meaning.strip() for _, _, meaning in option_rows())

@@ -1,4 +1,4 @@
-"""Every type of the README's table as a column, from the emulator's log to values that Spark collects.
+"""Every type of the manual's table as a column, from the emulator's log to values that Spark collects.
 
 A row with usual values, one with the lowest, one with the highest, and one that is NULL wherever a
 column can be.

@@ -1,0 +1,88 @@
+"""Fill in the parts of the manual that the code knows best: `make docs`.
+
+Rule: a page keeps its own words and order; between two marks stands what the code declares, made from
+the declaration, so that every machine makes the same page.
+
+    <!-- make docs: options host port -->    these options, in this order
+    <!-- make docs: types -->                what each Informix type becomes
+    <!-- end -->
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+
+from informix_cdc.capture_client.type_table import table_lines
+from informix_cdc.connector.options import option_rows
+from informix_cdc.connector.spark_schema import to_spark
+
+ROOT = Path(__file__).resolve().parents[2]
+REMEDY = "run `make docs`, or `python -m manual.made_parts` in tests/"
+_PART = re.compile(r"(<!-- make docs: (\w+) ?(.*?) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
+
+
+def pages() -> list[Path]:
+    """Return the pages that may have parts made here."""
+    return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def with_made_parts(page: str) -> str:
+    """Return a page whose marked parts say what the code says.
+
+    Raises:
+        ValueError: a mark names a part, or an option, that does not exist.
+    """
+    return _PART.sub(lambda found: found[1] + _made(found[2], found[3].split()) + found[5], page)
+
+
+def options_named(page: str) -> Iterator[str]:
+    """Yield the names of the options whose tables a page has."""
+    for found in _PART.finditer(page):
+        if found[2] == "options":
+            yield from found[3].split()
+
+
+def spark_name(kind: pa.DataType) -> str:
+    """Return an Arrow type in Spark's words."""
+    return to_spark(pa.schema([("c", kind)]))["c"].dataType.simpleString().upper()
+
+
+def _made(part: str, names: list[str]) -> str:
+    if part not in _PARTS:
+        raise ValueError(f"no part is called {part!r}, but {', '.join(_PARTS)}")
+    return "".join(f"{line}\n" for line in _PARTS[part](names))
+
+
+def _options(names: list[str]) -> Iterator[str]:
+    declared = {row[0]: row for row in option_rows()}
+    if unknown := [name for name in names if name not in declared]:
+        raise ValueError(f"no option is called {', '.join(unknown)}")
+    yield "| option | default | meaning |"
+    yield "|---|---|---|"
+    for name, default, meaning in map(declared.__getitem__, names):
+        yield f"| `{name}` | {default or '-'} | {meaning} |"
+
+
+def _types(_: list[str]) -> Iterator[str]:
+    return table_lines(spark_name)
+
+
+_PARTS: dict[str, Callable[[list[str]], Iterable[str]]] = {"options": _options, "types": _types}
+
+
+def main() -> None:
+    """Write the pages anew."""
+    for path in pages():
+        old = path.read_text(encoding="utf-8")
+        if (new := with_made_parts(old)) != old:
+            path.write_text(new, encoding="utf-8")
+            sys.stdout.write(f"{path.relative_to(ROOT)} is made anew\n")
+
+
+if __name__ == "__main__":
+    main()

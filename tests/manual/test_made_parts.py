@@ -1,0 +1,40 @@
+"""The manual's tables are what the code declares, and every option has its place in it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from informix_cdc.connector.options import option_rows
+from manual.made_parts import REMEDY, pages, with_made_parts
+
+OLD = "before\n<!-- make docs: {} -->\n| OLD |\n<!-- end -->\nafter\n"
+
+
+@pytest.mark.parametrize("path", pages(), ids=lambda path: path.name)
+def test_a_page_says_what_the_code_says(path: Path) -> None:
+    page = path.read_text(encoding="utf-8")
+    assert with_made_parts(page) == page, REMEDY
+
+
+def test_a_part_that_is_out_of_date_is_replaced_and_nothing_else() -> None:
+    rows = {name: (default, meaning) for name, default, meaning in option_rows()}
+    made = with_made_parts(OLD.format("options port lobs"))
+    assert made.splitlines() == [
+        "before",
+        "<!-- make docs: options port lobs -->",
+        "| option | default | meaning |",
+        "|---|---|---|",
+        f"| `port` | 9088 | {rows['port'][1]} |",
+        f"| `lobs` | handle | {rows['lobs'][1]} |",
+        "<!-- end -->",
+        "after",
+    ]
+    assert with_made_parts(made) == made
+
+
+@pytest.mark.parametrize(("mark", "says"), [("options hots", "hots"), ("news", "options, types")])
+def test_a_mark_that_names_nothing_is_refused(mark: str, says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        with_made_parts(OLD.format(mark))
