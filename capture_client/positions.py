@@ -44,6 +44,11 @@ def log_number(sequence_number: int) -> int:
     return sequence_number >> _LOG_SHIFT
 
 
+def page_number(sequence_number: int) -> int:
+    """Return the page of its log that a sequence number lies in, counted from 0."""
+    return (sequence_number & 0xFFFFFFFF) >> _PAGE_SHIFT
+
+
 def show(sequence_number: int) -> str:
     """Print a sequence number the way the server's guide does.
 

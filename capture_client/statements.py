@@ -23,6 +23,8 @@ ERROR_TEXT = "SELECT informix.cdc_errortext(?, ?) FROM informix.syscdcvers"
 API_VERSION = "SELECT majvers, minvers FROM informix.syscdcvers"
 RECORD_TYPES = "SELECT recnum, recname FROM informix.syscdcrectypes"
 ERROR_CODES = "SELECT errcode, errname, errdesc FROM informix.syscdcerrcodes"
+SESSIONS = "SELECT sessid, majvers, minvers, timeout, createtime, errcode FROM informix.syscdcsess"
+SESSION_TABLES = "SELECT * FROM informix.syscdctabs"
 
 # the read function of ODBC: descriptor in, buffer out
 LO_READ = "{call ifx_lo_read(?, ?)}"
@@ -31,7 +33,10 @@ LO_READ = "{call ifx_lo_read(?, ?)}"
 SERVER_NAME = "SELECT DBSERVERNAME FROM informix.systables WHERE tabid = 1"
 SERVER_CLOCK = "SELECT dbinfo('utc_current') FROM informix.systables WHERE tabid = 1"
 CURRENT_LOG = "SELECT uniqid, used FROM sysmaster:informix.syslogs WHERE is_current = 1"
-OLDEST_LOG = "SELECT MIN(uniqid) FROM sysmaster:informix.syslogs"
+OLDEST_LOG = "SELECT MIN(uniqid) FROM sysmaster:informix.syslogs WHERE uniqid > 0"  # 0: never used
+LOG_FILES = "SELECT uniqid, size, used, is_current FROM sysmaster:informix.syslogs"
+LOG_FILL_TIMES = "SELECT uniqid, filltime FROM sysmaster:informix.syslogfil"
+BASE_PAGE_BYTES = "SELECT pagesize FROM sysmaster:informix.sysdbspaces WHERE dbsnum = 1"  # rootdbs
 OPEN_TRANSACTIONS = "SELECT tx_id FROM sysmaster:informix.systrans WHERE tx_logbeg > 0"
 
 # one database and its tables

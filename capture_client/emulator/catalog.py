@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from . import codes
+from .logical_log import LogicalLog
 from .server import CDC_DATABASE, SYSTEM_DATABASE, EmulatedServer
-from .tables import Database, Table
+from .tables import Capture, Database, Table
 
 Value = str | int | None
 Row = dict[str, Value]
@@ -52,20 +53,46 @@ def _packet_schemes(_server: EmulatedServer, _database: Database) -> Iterator[Ro
 
 def _cdc_sessions(server: EmulatedServer, _database: Database) -> Iterator[Row]:
     for session in server.sessions().values():
-        yield {"sessid": session.id, "majvers": 1, "minvers": 1, "timeout": session.timeout}
+        yield {
+            "sessid": session.id,
+            "majvers": 1,
+            "minvers": 1,
+            "seqnum": 0,
+            "timeout": session.timeout,
+            "createtime": session.created,
+            "flags": 0,
+            "status": 0,
+            "errcode": session.error,
+            "errutc": 0,
+        }
 
 
 def _cdc_tables(server: EmulatedServer, _database: Database) -> Iterator[Row]:
     for session in server.sessions().values():
         for capture in session.captures.values():
-            name = capture.table.name
-            yield {
-                "sessid": session.id,
-                "dbname": name.database,
-                "tablename": name.table,
-                "owner": name.owner,
-                "userdata": capture.user_data,
-            }
+            yield _cdc_table(session.id, capture)
+
+
+def _cdc_table(session_id: int, capture: Capture) -> Row:
+    name = capture.table.name
+    fixed_bytes, fixed_count, variable_count = capture.counts
+    fixed_names, variable_names = capture.names
+    return {
+        "sessid": session_id,
+        "dbname": name.database,
+        "tablename": name.table,
+        "owner": name.owner,
+        "seqnum": 0,
+        "startutc": capture.started,
+        "userdata": capture.user_data,
+        "fixedbytes": fixed_bytes,
+        "numfixed": fixed_count,
+        "fixedcols": fixed_names,
+        "numvar": variable_count,
+        "varcols": variable_names,
+        "flags": 0,
+        "status": 0,
+    }
 
 
 def _logs(server: EmulatedServer, _database: Database) -> Iterator[Row]:
@@ -78,14 +105,33 @@ def _logs(server: EmulatedServer, _database: Database) -> Iterator[Row]:
     with log.changed:
         log.current.used_pages = log.flush_page()
         for place, file in enumerate(log.files):
-            yield {
-                "number": place + 1,
-                "uniqid": file.number,
-                "size": log.pages,
-                "used": file.used_pages,
-                "is_used": 1,
-                "is_current": int(file is log.current),
-            }
+            is_current = int(file is log.current)
+            yield _log(log, place, file.number, file.used_pages, is_used=1, is_current=is_current)
+        for place in range(len(log.files), log.count):  # never used yet
+            yield _log(log, place, 0, 0)
+
+
+def _log(
+    log: LogicalLog, place: int, uniqid: int, used: int, is_used: int = 0, is_current: int = 0
+) -> Row:
+    return {
+        "number": place + 1,
+        "uniqid": uniqid,
+        "size": log.pages,
+        "used": used,
+        "is_used": is_used,
+        "is_current": is_current,
+    }
+
+
+def _log_fill_times(server: EmulatedServer, _database: Database) -> Iterator[Row]:
+    with server.log.changed:
+        for file in server.log.files:
+            yield {"uniqid": file.number, "filltime": file.filled_at}
+
+
+def _dbspaces(server: EmulatedServer, _database: Database) -> Iterator[Row]:
+    yield {"dbsnum": 1, "name": "rootdbs", "pagesize": server.log.page_bytes}
 
 
 def _transactions(server: EmulatedServer, _database: Database) -> Iterator[Row]:
@@ -167,6 +213,8 @@ _TABLES: dict[tuple[str, str], Callable[[EmulatedServer, Database], Iterator[Row
     (CDC_DATABASE, "syscdcsess"): _cdc_sessions,
     (CDC_DATABASE, "syscdctabs"): _cdc_tables,
     (SYSTEM_DATABASE, "syslogs"): _logs,
+    (SYSTEM_DATABASE, "syslogfil"): _log_fill_times,
+    (SYSTEM_DATABASE, "sysdbspaces"): _dbspaces,
     (SYSTEM_DATABASE, "systrans"): _transactions,
     (SYSTEM_DATABASE, "sysdatabases"): _databases,
     (SYSTEM_DATABASE, "sysdbslocale"): _locales,

@@ -80,7 +80,8 @@ def _start_capture(caller: Caller, arguments: list[str]) -> int:
     _require(table.is_logged and table.full_row_logging, "CDC_E_TABPROPERTIES")
     _require(table.partnum not in session.captures, "CDC_E_TABCAPTURED")
     names = _column_names(table, arguments[3])
-    session.capture(Capture(table, names, _integer(arguments[4])))
+    now = int(caller.server.clock())
+    session.capture(Capture(table, names, _integer(arguments[4]), now))
     return 0
 
 

@@ -9,6 +9,7 @@ are too many the oldest goes. Whoever calls a method that changes or searches th
 
 from __future__ import annotations
 
+import time
 from bisect import bisect_left
 from collections.abc import Callable, Hashable
 from threading import Condition
@@ -48,6 +49,7 @@ class LogFile:
         # what sessions have made of the records, in their order, by what the sessions capture
         self.encoded: dict[Hashable, list[bytes | None]] = {}
         self.used_pages = 0
+        self.filled_at = 0
         self.is_gone = False
         self.next: LogFile | None = None
 
@@ -60,13 +62,21 @@ class LogFile:
 class LogicalLog:
     """All log files that are still there, oldest first."""
 
-    def __init__(self, first: int, pages: int, page_bytes: int, count: int) -> None:
+    def __init__(
+        self,
+        first: int,
+        pages: int,
+        page_bytes: int,
+        count: int,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
         if not 0 < page_bytes <= 4096 or not 1 < pages <= MAX_PAGES or count < 2 or first < 1:
             raise ValueError("at least 2 logs, from 1 on, of 2 to 0x100000 pages of up to 4096 bytes")
         self.changed = Condition()
         self.pages = pages
         self.page_bytes = page_bytes
         self.count = count
+        self.clock = clock
         self.files = [LogFile(first)]
         self.may_drop: Callable[[LogFile], bool] = lambda _file: True
         self._page = 0
@@ -112,6 +122,7 @@ class LogicalLog:
             raise ValueError(f"log {number} does not come after log {current.number}")
         self._drop_oldest(keep=self.count - 1)
         current.used_pages = self._page + 1
+        current.filled_at = int(self.clock())
         current.next = LogFile(number)
         self.files.append(current.next)
         self._page, self._byte = 0, PAGE_HEADER_BYTES

@@ -1,6 +1,6 @@
 """Answer a SELECT on the system tables.
 
-Rule: the least SQL that clients send: one table, columns or functions of them, comparisons joined
+Rule: the least SQL that clients send: one table, columns or functions of them or *, comparisons joined
 by AND, one ORDER BY. Anything else is a syntax error, never a guess.
 """
 
@@ -63,12 +63,19 @@ def select(
     if make_rows is None:
         raise sql_error(-206, table)
     given = iter(parameters)
-    columns = [_column(server, item.strip(), given) for item in split_at_commas(match["columns"])]
+    wants_all = match["columns"] == "*"
+    texts = [] if wants_all else split_at_commas(match["columns"])
+    columns = [_column(server, item.strip(), given) for item in texts]
     conditions = [_condition(text, given) for text in _conditions(match["where"])]
     rows = [row for row in make_rows() if all(holds(row) for holds in conditions)]
     if match["order"]:
         rows.sort(key=lambda row: _own_key(_field(row, match["order"].lower())))
-    return _project(columns, rows)
+    return _whole(rows) if wants_all else _project(columns, rows)
+
+
+def _whole(rows: list[Row]) -> ResultSet:
+    names = tuple(rows[0]) if rows else ()
+    return ResultSet(names, [tuple(row.values()) for row in rows])
 
 
 @dataclass(frozen=True, slots=True)

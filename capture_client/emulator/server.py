@@ -67,7 +67,7 @@ class EmulatedServer:
         self.latency_seconds = latency_seconds
         self.cdc_users = cdc_users
         self.databases: dict[str, Database] = {}
-        self.log = LogicalLog(first_log, log_pages, page_bytes, log_count)
+        self.log = LogicalLog(first_log, log_pages, page_bytes, log_count, lambda: self.clock())
         self.log.may_drop = self._is_unneeded
         self.open_transactions: dict[int, Transaction] = {}
         self._manner = ReadingManner(
@@ -184,6 +184,7 @@ class EmulatedServer:
         with self.log.changed:
             number = next(self._session_ids)
             session = CaptureSession(number, self.log, self._manner, timeout, max_recs)
+            session.created = int(self.clock())
             self._sessions[number] = session
             return session
 

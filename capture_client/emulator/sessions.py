@@ -51,6 +51,8 @@ class CaptureSession:
         self.id = session_id
         self.timeout = timeout
         self.max_recs = max_recs
+        self.created = 0
+        self.error = 0
         self.captures: dict[int, Capture] = {}
         self.is_active = False
         self.is_dead = False
@@ -115,6 +117,7 @@ class CaptureSession:
     def fail(self, flags: int, code: int) -> None:
         """Let the next read return an ERROR record."""
         with self._log.changed:
+            self.error = code
             self._own_records.append(records.error(flags, code))
             self.is_dead = self.is_dead or bool(flags & codes.SESSION_IS_DEAD)
             self._log.changed.notify_all()

@@ -141,9 +141,10 @@ class Database:
 class Capture:
     """The columns of one table that a session captures, under the table's number in the session."""
 
-    def __init__(self, table: Table, names: Sequence[str], user_data: int) -> None:
+    def __init__(self, table: Table, names: Sequence[str], user_data: int, started: int = 0) -> None:
         self.table = table
         self.user_data = user_data
+        self.started = started
         self._fixed = [column for column in table.fixed if column.name in names]
         self._variable = [column for column in table.variable if column.name in names]
         self.is_whole = len(self._fixed) + len(self._variable) == table.captured_count
@@ -155,6 +156,14 @@ class Capture:
         """Bytes of the fixed columns, number of fixed columns, of variable columns."""
         size = sum(column.type.size or 0 for column in self._fixed)
         return size, len(self._fixed), len(self._variable)
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """The fixed columns' names and the variable ones', with commas."""
+        fixed, variable = (
+            ",".join(column.name for column in part) for part in (self._fixed, self._variable)
+        )
+        return fixed, variable
 
     @property
     def schema_text(self) -> bytes:

@@ -38,10 +38,24 @@ def test_the_position_in_syslogs_lies_between_the_records_before_and_after_it(
         assert last < here == position(cdc) < tx.commit()
 
 
-def test_the_oldest_log_is_the_least_of_syslogs(server: EmulatedServer, cdc: RawClient) -> None:
+def test_the_oldest_log_is_the_least_of_syslogs_but_for_those_never_used(
+    server: EmulatedServer, cdc: RawClient
+) -> None:
     server.switch_log()
-    assert cdc.rows("select min(uniqid) from sysmaster:syslogs") == [("1",)]
-    assert cdc.rows("select max(uniqid), count(*) from sysmaster:syslogs") == [("2", "2")]
+    assert cdc.rows("select min(uniqid) from sysmaster:syslogs where uniqid > 0") == [("1",)]
+    assert cdc.rows("select max(uniqid), count(*) from sysmaster:syslogs") == [("2", "16")]
+    assert cdc.rows("select count(*) from sysmaster:syslogs where is_used = 0") == [("14",)]
+
+
+def test_a_full_log_says_when_it_was_filled(server: EmulatedServer, cdc: RawClient) -> None:
+    server.switch_log()
+    fill_times = cdc.rows("select uniqid, filltime from sysmaster:informix.syslogfil")
+    assert fill_times == [("1", str(NOW)), ("2", "0")]
+
+
+def test_a_star_stands_for_every_column(cdc: RawClient) -> None:
+    assert cdc.rows("select * from sysmaster:sysdbspaces") == [("1", "rootdbs", "2048")]
+    assert cdc.rows("select * from syscdctabs") == []
 
 
 def test_open_transactions_are_in_systrans(server: EmulatedServer, cdc: RawClient) -> None:
