@@ -102,6 +102,22 @@ def release_logging(tables: tuple[str, ...], yes: bool, **given: str | None) -> 
 
 
 @main.command()
+@click.argument("checkpoint")
+@click.option("--spool-path", default="", metavar="FOLDER", help="The query's option spoolPath.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object, for machines.")
+def offsets(checkpoint: str, spool_path: str, as_json: bool) -> None:
+    """Show where a query's CHECKPOINT stands, and what a restart needs; asks no server.
+
+    CHECKPOINT is the query's checkpointLocation: a local path, or a URL such as s3://bucket/path.
+    Positions are shown as the server writes them: number of the logical log, and place in it.
+    """
+    from informix_cdc.connector.offsets_command import print_offsets
+
+    with one_line_errors():
+        print_offsets(checkpoint, spool_path, as_json=as_json)
+
+
+@main.command()
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
     "--port",

@@ -1,0 +1,31 @@
+"""A checkpoint that Spark itself has written, read by `informix-cdc offsets`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from click.testing import CliRunner
+
+from end_to_end.conftest import Collected
+from informix_cdc.capture_client.positions import show
+from informix_cdc.connector.cli import main
+from stores import ORDERS, listening_stores, order_row, source_options
+
+
+def test_the_offsets_command_reads_a_checkpoint_as_spark_writes_it(
+    collect: Callable[..., Collected], tmp_path: Path
+) -> None:
+    with listening_stores() as (server, listening):
+        streamed = collect(source_options(listening.port)).start()
+        streamed.wait_for_start()
+        with server.transaction() as change:
+            change.insert(ORDERS, order_row((1, 1, "note", None)))
+        streamed.wait_until(lambda: bool(streamed.rows))
+        commit = streamed.rows[-1]["_commit_version"]
+        streamed.wait_until(lambda: (tmp_path / "checkpoint" / "commits" / "1").exists())
+        streamed.stop()
+    result = CliRunner().invoke(main, ["offsets", str(tmp_path / "checkpoint"), "--json"])
+    (source,) = json.loads(result.output)["sources"]
+    assert source["committed"]["commit"] == show(commit)
