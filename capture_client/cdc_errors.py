@@ -10,6 +10,7 @@ import logging
 from dataclasses import dataclass
 
 from informix_cdc.capture_client import statements
+from informix_cdc.capture_client.dialects import INFORMIX, Dialect
 from informix_cdc.capture_client.errors import (
     AccessRefused,
     BadOption,
@@ -35,7 +36,7 @@ _FULL_NAMES = (
 
 # What the operator does next, by symbolic name; anything else is ServerRefused without advice.
 _MEANING: dict[str, tuple[type[InformixCdcError], str]] = {
-    "CDC_E_NOCDCDB": (AccessRefused, "Run $INFORMIXDIR/etc/syscdcv1.sql as user informix."),
+    "CDC_E_NOCDCDB": (AccessRefused, "Run ${home}/etc/syscdcv1.sql as user {owner}."),
     "CDC_E_NODB": (BadOption, "Check option database."),
     "CDC_E_DBNOTLOGGED": (
         BadOption,
@@ -68,9 +69,10 @@ class ErrorCodes:
 
     names: dict[int, str]
     descriptions: dict[int, str]
+    dialect: Dialect = INFORMIX
 
     @classmethod
-    def read(cls, transport: Transport) -> ErrorCodes:
+    def read(cls, transport: Transport, dialect: Dialect = INFORMIX) -> ErrorCodes:
         """Read `syscdcerrcodes`; its names are cut at 16 characters."""
         full = {name[:_CUT]: name for name in _FULL_NAMES}
         names, descriptions = {}, {}
@@ -78,7 +80,7 @@ class ErrorCodes:
             short = (name or "").strip()
             names[int(code or 0)] = full.get(short, short)
             descriptions[int(code or 0)] = (description or "").strip()
-        return cls(names, descriptions)
+        return cls(names, descriptions, dialect)
 
     def name(self, code: int) -> str:
         """Return the symbolic name of a code."""
@@ -97,7 +99,7 @@ class ErrorCodes:
             facts["is_gap"] = True  # the log does not reach back so far: `failOnDataLoss` decides
         return kind(
             f"{what}{where} failed: {name} ({code}): {text}.",
-            remedy,
+            self.dialect.worded(remedy),
             error_code=code,
             error_name=name,
             **facts,

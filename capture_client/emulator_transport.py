@@ -53,6 +53,7 @@ class EmulatorTransport:
         self, settings: ConnectionSettings, receive_timeout_seconds: float | None = None
     ) -> None:
         introduction = b"C" + connection_string(settings).encode()
+        self._dialect = settings.dialect
         self._door = Door(settings)
         self._lengths = memoryview(bytearray(_LENGTHS.size))
         self._buffers: list[bytearray] = [bytearray(), bytearray()]
@@ -71,7 +72,7 @@ class EmulatorTransport:
         """Run a query and return all its rows; every value as text, NULL as None."""
         parameters = [_input(argument) for argument in arguments]
         with self._door:
-            self._send(_execute(statement, parameters))
+            self._send(_execute(self._dialect.statement(statement), parameters))
             header, out_bytes = self._receive_header()
             self._refuse_bytes(out_bytes)
             return self._understood(_rows, header)

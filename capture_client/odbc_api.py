@@ -19,6 +19,7 @@ from ctypes import POINTER, c_char_p, c_int, c_short, c_size_t, c_ssize_t, c_ush
 from pathlib import Path
 from typing import Any
 
+from informix_cdc.capture_client.dialects import INFORMIX, Dialect
 from informix_cdc.capture_client.errors import AccessRefused, BadOption
 from informix_cdc.capture_client.odbc_errors import Diagnostic, OdbcFailure
 
@@ -81,7 +82,6 @@ _PROTOTYPES: dict[str, tuple[Any, ...]] = {
     ),
 }
 
-_DRIVERS = ("libthcli.so", "iclit09b.so")  # the thread-safe driver, under its two names
 _MAX_DIAGNOSTICS = 16
 _MAX_MESSAGE_BYTES = 32_766  # the most that a SQLSMALLINT can announce
 
@@ -170,7 +170,7 @@ def _function(library: ctypes.CDLL, name: str) -> Callable[..., int]:
     except AttributeError:
         raise BadOption(
             f"The library {library._name} is not an ODBC driver: it has no {name}.",
-            "Name Informix's libthcli.so in option driver.",
+            "Name libthcli.so or iclit09b.so of the Client SDK in option driver.",
         ) from None
     function.argtypes, function.restype = _PROTOTYPES[name], c_short
     return function  # type: ignore[no-any-return]
@@ -181,8 +181,8 @@ def is_driver_manager(path: str) -> bool:
     return Path(path).name.startswith(("libodbc.", "libiodbc."))
 
 
-def find_driver(named: str, environment: Mapping[str, str]) -> str:
-    """Return the library to load: the one named, else Informix's under INFORMIXDIR.
+def find_driver(named: str, environment: Mapping[str, str], dialect: Dialect = INFORMIX) -> str:
+    """Return the library to load: the one named, else the product's under INFORMIXDIR or GBASEDBTDIR.
 
     A bare name such as libodbc.so.2 is left to the system's loader.
     """
@@ -190,21 +190,21 @@ def find_driver(named: str, environment: Mapping[str, str]) -> str:
         if "/" in named and not Path(named).is_file():
             raise BadOption(f"The ODBC driver {named} does not exist.", "Correct option driver.")
         return named
-    informix_dir = environment.get("INFORMIXDIR", "")
-    places = [Path(informix_dir, "lib", "cli", name) for name in _DRIVERS] if informix_dir else []
+    home = environment.get(dialect.home, "")
+    places = [Path(home, "lib", "cli", name) for name in dialect.libraries] if home else []
     for place in places:
         if place.is_file():
             return str(place)
-    searched = ", ".join(map(str, places)) or "INFORMIXDIR is not set"
+    searched = ", ".join(map(str, places)) or f"{dialect.home} is not set"
     raise AccessRefused(
-        f"No Informix ODBC driver was found ({searched}).",
-        "Install the Informix Client SDK and set INFORMIXDIR,"
-        " or name its libthcli.so in option driver.",
+        f"No {dialect.product} ODBC driver was found ({searched}).",
+        f"Install the {dialect.product} Client SDK and set {dialect.home},"
+        f" or name its {dialect.libraries[0]} in option driver.",
     )
 
 
 def installation_of(driver: str) -> Path | None:
-    """Return the INFORMIXDIR that a driver lies in: `<dir>/lib/cli/x.so` gives `<dir>`."""
+    """Return the client kit that a driver lies in: `<dir>/lib/cli/x.so` gives `<dir>`."""
     for path in (Path(driver).absolute(), Path(driver).resolve()):
         if path.parts[-3:-1] == ("lib", "cli"):
             return path.parents[2]
@@ -215,6 +215,7 @@ def load_library(
     driver: str,
     environment: MutableMapping[str, str] = os.environ,
     dlopen: Callable[..., ctypes.CDLL] = ctypes.CDLL,
+    dialect: Dialect = INFORMIX,
 ) -> ctypes.CDLL:
     """Load the driver, and before it whatever libraries of its installation it asks for.
 
@@ -222,37 +223,37 @@ def load_library(
         BadOption: it cannot be loaded; the message says what the system's loader missed.
     """
     if is_driver_manager(driver) or "/" not in driver:
-        return _open_plainly(driver, dlopen)
+        return _open_plainly(driver, dialect, dlopen)
     installation = installation_of(driver)
-    if installation and not environment.get("INFORMIXDIR"):
+    if installation and not environment.get(dialect.home):
         # the driver looks there for its messages and locales, and reads the variable when it loads
-        environment["INFORMIXDIR"] = str(installation)
-    folders = _library_folders(driver, installation, environment.get("INFORMIXDIR", ""))
-    return _Preloader(driver, folders, dlopen).open()
+        environment[dialect.home] = str(installation)
+    folders = _library_folders(driver, installation, environment.get(dialect.home, ""))
+    return _Preloader(driver, dialect, folders, dlopen).open()
 
 
-def _open_plainly(driver: str, dlopen: Callable[..., ctypes.CDLL]) -> ctypes.CDLL:
+def _open_plainly(driver: str, dialect: Dialect, dlopen: Callable[..., ctypes.CDLL]) -> ctypes.CDLL:
     try:
         return dlopen(driver)
     except OSError as reason:
-        raise _not_loadable(driver, str(reason)) from None
+        raise _not_loadable(driver, dialect, str(reason)) from None
 
 
-def _not_loadable(driver: str, reason: str) -> BadOption:
+def _not_loadable(driver: str, dialect: Dialect, reason: str) -> BadOption:
     return BadOption(
         f"The ODBC driver {driver} cannot be loaded: {reason}.",
-        "Correct option driver, or set LD_LIBRARY_PATH to $INFORMIXDIR/lib, lib/esql and lib/cli"
+        f"Correct option driver, or set LD_LIBRARY_PATH to ${dialect.home}/lib, lib/esql and lib/cli"
         " before Python starts.",
     )
 
 
-def _library_folders(driver: str, installation: Path | None, informix_dir: str) -> list[Path]:
+def _library_folders(driver: str, installation: Path | None, home: str) -> list[Path]:
     """The client kit's folders, in the order its manual gives for LD_LIBRARY_PATH.
 
-    The driver's own kit goes before INFORMIXDIR: libraries of two releases do not mix.
+    The driver's own kit goes before the environment's: libraries of two releases do not mix.
     """
     roots = [installation] if installation else []
-    roots += [Path(informix_dir)] if informix_dir else []
+    roots += [Path(home)] if home else []
     below = [root / "lib" / name for root in roots for name in ("", "esql", "cli")]
     return [Path(driver).absolute().parent, *below]
 
@@ -274,8 +275,11 @@ class _Preloader:
     naming it; the driver itself is not, or its functions could stand in for a driver manager's.
     """
 
-    def __init__(self, driver: str, folders: list[Path], dlopen: Callable[..., ctypes.CDLL]) -> None:
+    def __init__(
+        self, driver: str, dialect: Dialect, folders: list[Path], dlopen: Callable[..., ctypes.CDLL]
+    ) -> None:
         self._driver = driver
+        self._dialect = dialect
         self._folders = folders
         self._dlopen = dlopen
         self._tried: set[str] = set()
@@ -297,6 +301,6 @@ class _Preloader:
         name = match["name"] if match else ""
         path = next((each / name for each in self._folders if (each / name).is_file()), None)
         if not name or path is None or name in self._tried:
-            raise _not_loadable(self._driver, reason) from None
+            raise _not_loadable(self._driver, self._dialect, reason) from None
         self._tried.add(name)
         self._open(str(path), ctypes.RTLD_GLOBAL)

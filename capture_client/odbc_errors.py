@@ -50,7 +50,7 @@ class OdbcFailure(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a diagnostic means: which exception, why, and what to do. `{...}` are settings."""
+    """What a diagnostic means: which exception, why, and what to do; `{...}` are filled in."""
 
     kind: type[InformixCdcError]
     cause: str
@@ -84,8 +84,8 @@ _WRONG_DATABASE = Verdict(
 _NO_RIGHT = Verdict(
     AccessRefused,
     "User {user} may not do this in database {database} on {server}",
-    "Connect as user informix, or grant the privilege; if a cdc_ function is missing,"
-    " run $INFORMIXDIR/etc/syscdcv1.sql on the server.",
+    "Connect as user {owner}, or grant the privilege; if a cdc_ function is missing,"
+    " run ${home}/etc/syscdcv1.sql on the server.",
 )
 _WRONG_LOCALE = Verdict(
     BadOption,
@@ -95,7 +95,7 @@ _WRONG_LOCALE = Verdict(
 _NO_DRIVER = Verdict(
     BadOption,
     "The ODBC driver manager found no driver",
-    "Add DRIVER=<path of the Informix driver> to the extra connection string.",
+    "Add DRIVER=<path of the {product} driver> to the extra connection string.",
 )
 _REFUSED = Verdict(ServerRefused, "{server} refused a statement", "")
 
@@ -199,6 +199,7 @@ class Translator:
             "user": settings.user,
         }
         self._scrub = Scrubber(settings)
+        self._dialect = settings.dialect
 
     def error(self, diagnostics: Sequence[Diagnostic], *, connected: bool) -> InformixCdcError:
         """Build the exception; `facts` hold sqlstate, native, diagnostics and unreachable."""
@@ -207,7 +208,7 @@ class Translator:
         cause = verdict.cause.format(**self._names)
         return verdict.kind(
             f"{cause}: {_told(records)}.",
-            verdict.remedy,
+            self._dialect.worded(verdict.remedy),
             sqlstate=records[0].sqlstate,
             native=records[0].native,
             diagnostics=[(each.sqlstate, each.native, each.text) for each in records],

@@ -52,6 +52,7 @@ class OdbcTransport:
     ) -> None:
         text = connection_string(settings)
         self._codec = _codec(settings.client_locale)
+        self._dialect = settings.dialect
         self._door = Door(settings)
         self._reads: _AlternatingReads | None = None
         with self._door:
@@ -73,7 +74,7 @@ class OdbcTransport:
         with self._door:
             query = _Query(self._api.open_handle(odbc.STATEMENT, self._connection), self._codec)
             try:
-                return query.run(statement, arguments)
+                return query.run(self._dialect.statement(statement), arguments)
             finally:
                 query.close()
 
@@ -137,7 +138,8 @@ class OdbcTransport:
 
 
 def _load(settings: ConnectionSettings, codec: str) -> odbc.OdbcApi:
-    library = odbc.load_library(odbc.find_driver(settings.driver, os.environ))
+    driver = odbc.find_driver(settings.driver, os.environ, settings.dialect)
+    library = odbc.load_library(driver, dialect=settings.dialect)
     return odbc.OdbcApi(library, lambda raw: raw.decode(codec, "replace"))
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from informix_cdc.capture_client import statements
 from informix_cdc.capture_client.cdc_errors import ErrorCodes
+from informix_cdc.capture_client.dialects import INFORMIX, Dialect
 from informix_cdc.capture_client.errors import InformixCdcError, ProtocolViolation, ServerRefused
 from informix_cdc.capture_client.identifiers import quoted
 from informix_cdc.capture_client.records import Kind
@@ -43,6 +44,7 @@ class SessionSettings:
     timeout_seconds: int = 1
     max_records: int = 256
     buffer_bytes: int = 256 * 1024
+    dialect: Dialect = INFORMIX
 
 
 class CaptureSession:
@@ -52,9 +54,9 @@ class CaptureSession:
         self._transport = transport
         self._settings = settings
         self._captured: list[CapturedTable] = []
-        self.codes = ErrorCodes.read(transport)
+        self.codes = ErrorCodes.read(transport, settings.dialect)
         self.record_kinds = _record_kinds(transport)
-        _require_api_version(transport)
+        _require_api_version(transport, settings.dialect)
         self.session_id = self._call(
             "cdc_opensess",
             statements.OPEN_SESSION,
@@ -145,13 +147,13 @@ def release_full_row_logging(transport: Transport, tables: Sequence[str]) -> Non
             raise codes.error(f"cdc_set_fullrowlogging of {table}", answer, transport, None)
 
 
-def _require_api_version(transport: Transport) -> None:
+def _require_api_version(transport: Transport, dialect: Dialect) -> None:
     rows = transport.rows(statements.API_VERSION)
     found = tuple(int(value or 0) for value in rows[0]) if rows else ()
     if not found or found[0] != _API_VERSION[0]:
         raise ServerRefused(
             f"the server's CDC API has version {found}, and this client speaks {_API_VERSION}.",
-            "Run $INFORMIXDIR/etc/syscdcv1.sql of the server's own release as user informix.",
+            dialect.worded("Run ${home}/etc/syscdcv1.sql of the server's own release as user {owner}."),
         )
 
 

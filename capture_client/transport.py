@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from informix_cdc.capture_client.dialects import INFORMIX, Dialect
+
 Argument = int | str
 Row = tuple[str | None, ...]
 
@@ -19,6 +21,7 @@ class ConnectionSettings:
 
     `server` is the server's name (DBSERVERNAME), not a host. `extra` is passed on to the driver's
     connection string untouched. `db_locale` may be empty: then the driver's default applies.
+    Statements are handed to a transport in Informix's words; it sends them in its dialect's.
     """
 
     host: str
@@ -31,6 +34,7 @@ class ConnectionSettings:
     db_locale: str = ""
     client_locale: str = "en_us.utf8"
     extra: str = ""
+    dialect: Dialect = INFORMIX
     connect_timeout_seconds: float = 8.0
 
 

@@ -117,6 +117,7 @@ class CaptureStart:
             timeout_seconds=self.options.read_timeout_seconds,
             max_records=self.options.max_records_per_read,
             buffer_bytes=self.options.read_buffer_bytes,
+            dialect=self.options.dialect,
         )
 
     def _first_start(

@@ -138,6 +138,13 @@ def offsets(checkpoint: str, spool_path: str, as_json: bool) -> None:
     "--wait-to-fill", is_flag=True, help="Reads wait until there are as many records as asked."
 )
 @click.option(
+    "--dialect",
+    type=click.Choice(["informix", "gbase8s"]),
+    default="informix",
+    show_default=True,
+    help="Which product to pose as.",
+)
+@click.option(
     "--demo-workload",
     type=click.FloatRange(0.1, 2000),
     metavar="TRANSACTIONS_PER_SECOND",
@@ -149,6 +156,7 @@ def emulator(
     server_name: str,
     latency_ms: float,
     wait_to_fill: bool,
+    dialect: str,
     demo_workload: float | None,
 ) -> None:
     """Serve an emulated Informix server with a demo database, until Ctrl-C.
@@ -159,9 +167,9 @@ def emulator(
     from informix_cdc.connector.demo_database import demo_server
     from informix_cdc.connector.emulator_command import serve_demo
 
-    server = demo_server(server_name, latency_ms / 1000, wait_to_fill)
+    server = demo_server(server_name, latency_ms / 1000, wait_to_fill, dialect)
     with one_line_errors():
-        serve_demo(server, host, port, demo_workload)
+        serve_demo(server, host, port, demo_workload, dialect)
 
 
 if __name__ == "__main__":

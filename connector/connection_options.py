@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from informix_cdc.capture_client.catalog import TableName
+from informix_cdc.capture_client.dialects import DIALECTS, INFORMIX, Dialect
 from informix_cdc.capture_client.errors import BadOption
 from informix_cdc.capture_client.transport import ConnectionSettings
 from informix_cdc.connector.option_readers import names, one_of, option, whole_number
@@ -37,7 +38,12 @@ class ConnectionOptions:
     server: str = option("The server's name (DBSERVERNAME).")
     database: str = option("The database to capture; it must be logged.")
     tables: tuple[str, ...] = option("owner.table, or several with commas.", names, name="table")
-    user: str = option("Who connects; the guide demands informix.", default="informix")
+    dialect_name: str = option(
+        "informix, or gbase8s for GBase 8s.", one_of(*DIALECTS), default=INFORMIX.name, name="dialect"
+    )
+    user: str = option(
+        "Who connects; by default, as the guides demand, informix, or gbasedbt on GBase 8s.", default=""
+    )
     password: str = option(
         f"Its password; also from passwordFile or the environment variable {PASSWORD_VARIABLE}.",
         default="",
@@ -50,7 +56,8 @@ class ConnectionOptions:
         "odbc, or emulator for the embedded one.", one_of("odbc", "emulator"), default="odbc"
     )
     driver: str = option(
-        "Path of the ODBC driver library; else libthcli.so or iclit09b.so under INFORMIXDIR.",
+        "Path of the ODBC driver library; else libthcli.so or iclit09b.so under INFORMIXDIR"
+        " (iclit09b.so under GBASEDBTDIR).",
         default="",
     )
     db_locale: str = option("Locale of the database; else asked of the server.", default="")
@@ -58,6 +65,11 @@ class ConnectionOptions:
     connection_string: str = option(
         "More keywords for the driver, KEY=value;KEY=value; never a password.", default=""
     )
+
+    @property
+    def dialect(self) -> Dialect:
+        """Which product the server is, with all that this decides."""
+        return DIALECTS[self.dialect_name]
 
     def table_names(self) -> tuple[TableName, ...]:
         """Return the captured tables."""
@@ -79,6 +91,7 @@ class ConnectionOptions:
             db_locale=db_locale,
             client_locale=self.client_locale,
             extra=_extra(self.connection_string),
+            dialect=self.dialect,
         )
 
 

@@ -268,7 +268,6 @@ def _source_options(listening: ListeningServer) -> dict[str, str]:
         "server": listening.server.name,
         "database": database.DATABASE,
         "table": ",".join(database.TABLE_NAMES),
-        "user": database.USER,
         "password": database.PASSWORD,
         "transport": "emulator",
     }

@@ -11,12 +11,13 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
+from informix_cdc.capture_client.dialects import DIALECTS
 from informix_cdc.capture_client.emulator import EmulatedServer
 
 Row = dict[str, Any]
 
 DATABASE = "stores"
-USER, PASSWORD = "informix", "in4mix"  # of a toy that holds nothing; shown to whoever starts it
+PASSWORD = "in4mix"  # of a toy that holds nothing; shown to whoever starts it
 TABLE_NAMES = ("informix.customers", "informix.orders", "informix.items")
 CUSTOMERS, ORDERS, ITEMS = (f"{DATABASE}:{name}" for name in TABLE_NAMES)
 CLERKS = (1001, 1002, 1003, 1004, 1007)
@@ -62,12 +63,16 @@ _STOCK = (
 
 
 def demo_server(
-    name: str = "informix", latency_seconds: float = 0.0, wait_to_fill: bool = False
+    name: str = "informix",
+    latency_seconds: float = 0.0,
+    wait_to_fill: bool = False,
+    dialect: str = "informix",
 ) -> EmulatedServer:
     """Return an emulated server with the demo database and bounded memory."""
     server = EmulatedServer(
         name,
-        {USER: PASSWORD},
+        {DIALECTS[dialect].owner: PASSWORD},
+        poses_as=dialect,
         latency_seconds=latency_seconds,
         wait_to_fill=wait_to_fill,
         log_pages=_LOG_PAGES,

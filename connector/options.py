@@ -187,7 +187,11 @@ class SourceOptions(DeliveryOptions):
         options = cls(**values)
         options.table_names()
         options.heartbeat()
-        return replace(options, password=password_from(options, environment))
+        return replace(
+            options,
+            user=options.user or options.dialect.owner,
+            password=password_from(options, environment),
+        )
 
     def without_secrets(self) -> SourceOptions:
         """Return the same options without the password, for a journey to the executors."""

@@ -25,9 +25,10 @@ Order = tuple[int, int | None, str | None, Decimal | None]
 Change = tuple[str, Order]
 
 
-def stores_server(**arguments: object) -> EmulatedServer:
+def stores_server(poses_as: str = "informix", **arguments: object) -> EmulatedServer:
     """Return a server with the logged database `stores` and its two tables."""
-    server = EmulatedServer(name="informix", users={"informix": PASSWORD}, **arguments)  # type: ignore[arg-type]
+    users = {{"informix": "informix", "gbase8s": "gbasedbt"}[poses_as]: PASSWORD}
+    server = EmulatedServer("informix", users, poses_as=poses_as, **arguments)  # type: ignore[arg-type]
     server.create_database(DATABASE, logged=True, locale="en_US.utf8")
     server.create_table(ORDERS, ORDER_COLUMNS)
     server.create_table(CUSTOMERS, CUSTOMER_COLUMNS)

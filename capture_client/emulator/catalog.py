@@ -157,8 +157,8 @@ def _partitions(server: EmulatedServer, _database: Database) -> Iterator[Row]:
             yield {"partnum": table.partnum, "flags": 0x2 | flags}
 
 
-def _tables(_server: EmulatedServer, database: Database) -> Iterator[Row]:
-    yield {**_table_row("systables", "informix", 1), "partnum": 0x00100002}
+def _tables(server: EmulatedServer, database: Database) -> Iterator[Row]:
+    yield {**_table_row("systables", server.owner, 1), "partnum": 0x00100002}
     for table in database.tables.values():
         yield {
             **_table_row(table.name.table, table.name.owner, table.tabid),

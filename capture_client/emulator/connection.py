@@ -19,7 +19,7 @@ from .sql_errors import sql_error
 
 MIN_READ_BYTES = 128  # CDC guide, read buffer size
 _EXECUTE = re.compile(
-    r"(?:execute function|\{ ?\? ?= ?call|\{ ?call) (?P<cdc>syscdcv1 ?: ?)?(?:informix\.)?"
+    r"(?:execute function|\{ ?\? ?= ?call|\{ ?call) (?P<cdc>syscdcv1 ?: ?)?(?:(?P<owner>\w+)\.)?"
     r"(?P<name>cdc_\w+) ?\((?P<arguments>.*)\)(?: ?\})?",
     re.IGNORECASE,
 )
@@ -78,6 +78,8 @@ class Connection:
 
     def _call(self, match: re.Match[str], parameters: Parameters) -> int:
         name = match["name"].lower()
+        if match["owner"] not in (None, self.server.owner):
+            raise sql_error(-674, f"{match['owner']}.{name}")
         self._must_be_granted(name, match["cdc"] is not None)
         items = [item.strip() for item in split_at_commas(match["arguments"])]
         arguments = [literal(item, parameters) for item in items if item]

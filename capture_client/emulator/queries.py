@@ -27,7 +27,9 @@ _CONDITION = re.compile(
     r"(\w+) ?(=|<=|>=|<>|!=|<|>| like ) ?(\?|'[^']*'|\"[^\"]*\"|-?\d+)", re.IGNORECASE
 )
 _AGGREGATE = re.compile(r"(min|max|count) ?\( ?(\w+|\*) ?\)", re.IGNORECASE)
-_ERROR_TEXT = re.compile(r"(?:syscdcv1 ?: ?)?(?:informix\.)?cdc_errortext ?\((.*)\)", re.IGNORECASE)
+_ERROR_TEXT = re.compile(
+    r"(?:syscdcv1 ?: ?)?(?:(?P<owner>\w+)\.)?cdc_errortext ?\((?P<arguments>.*)\)", re.IGNORECASE
+)
 _Key = tuple[int, str]  # a number or a text, in a form that has an order
 _OPERATORS: dict[str, Callable[[_Key, _Key], bool]] = {
     "=": operator.eq,
@@ -60,7 +62,7 @@ def select(
         raise sql_error(-201)
     table = match["table"].lower()
     make_rows = find_rows(server, (match["database"] or database).lower(), table)
-    if make_rows is None:
+    if make_rows is None or (match["owner"] or server.owner).strip('"') != server.owner:
         raise sql_error(-206, table)
     given = iter(parameters)
     wants_all = match["columns"] == "*"
@@ -129,9 +131,9 @@ def _aggregate(_server: EmulatedServer, match: re.Match[str], _given: Parameters
     return _Column(f"({kind})", of_rows=of_rows)
 
 
-def _error_text(_server: EmulatedServer, match: re.Match[str], given: Parameters) -> _Column:
-    arguments = [literal(item.strip(), given) for item in split_at_commas(match[1])]
-    if len(arguments) != 2:
+def _error_text(server: EmulatedServer, match: re.Match[str], given: Parameters) -> _Column:
+    arguments = [literal(item.strip(), given) for item in split_at_commas(match["arguments"])]
+    if len(arguments) != 2 or match["owner"] not in (None, server.owner):
         raise sql_error(-674, "cdc_errortext")
     text = error_text(*arguments)
     return _Column("(expression)", of_row=lambda _row: text)

@@ -19,6 +19,8 @@ from .tables import Database, Table, TableName, make_table
 from .transactions import Transaction
 
 CDC_DATABASE = "syscdcv1"
+# Who owns the system tables, and alone may capture until others are granted it: CDC guides, chapter 1
+OWNERS = {"informix": "informix", "gbase8s": "gbasedbt"}
 SYSTEM_DATABASE = "sysmaster"
 _FIRST_TRANSACTION_ID = 20
 _FIRST_PARTNUM = 0x00100200
@@ -29,7 +31,7 @@ class EmulatedServer:
 
     Args:
         name: DBSERVERNAME.
-        users: passwords by user name.
+        users: passwords by user name; by default the owner's alone, in4mix.
         clock: the seconds since 1970 that transactions are stamped with.
         wait_to_fill: False: a read answers with what is there; True: it waits for `max_recs`.
         foreign_transactions: whether sessions see the begin and end of transactions that changed
@@ -41,7 +43,9 @@ class EmulatedServer:
         timeout_seconds: how long a second of a session's timeout lasts; tests have no time to lose.
         latency_seconds: the least time between the arrival of a request and its answer.
         next_session_id: number of the first capture session.
-        cdc_users: who may use the CDC database.
+        cdc_users: who may use the CDC database; by default the owner alone.
+        poses_as: informix or gbase8s. As GBase 8s its owner is gbasedbt; records are laid out as
+            Informix's, which docs/assumptions.md lists as not proven.
     """
 
     def __init__(
@@ -59,13 +63,15 @@ class EmulatedServer:
         timeout_seconds: float = 1.0,
         latency_seconds: float = 0.0,
         next_session_id: int = 1,
-        cdc_users: frozenset[str] = frozenset({"informix"}),
+        cdc_users: frozenset[str] | None = None,
+        poses_as: str = "informix",
     ) -> None:
         self.name = name
-        self.users = dict(users or {"informix": "in4mix"})
+        self.owner = OWNERS[poses_as]
+        self.users = dict(users or {self.owner: "in4mix"})
         self.clock = clock
         self.latency_seconds = latency_seconds
-        self.cdc_users = cdc_users
+        self.cdc_users = frozenset({self.owner}) if cdc_users is None else cdc_users
         self.databases: dict[str, Database] = {}
         self.log = LogicalLog(first_log, log_pages, page_bytes, log_count, lambda: self.clock())
         self.log.may_drop = self._is_unneeded

@@ -32,6 +32,13 @@ def test_defaults_are_those_of_the_page_of_options() -> None:
     assert options.starting_position == "latest"
 
 
+def test_who_connects_is_whom_the_product_s_guide_demands_unless_told_otherwise() -> None:
+    assert parse(dialect="gbase8s").connection("stores").user == "gbasedbt"
+    assert parse(dialect="gbase8s", user="joe").connection("stores").user == "joe"
+    with pytest.raises(BadOption, match="'dialect' must be informix or gbase8s, not 'gbase'"):
+        parse(dialect="gbase")
+
+
 def test_columns_are_chosen_by_three_options() -> None:
     assert parse().column_choice() == ColumnChoice()
     choice = parse(columns='id, "Ship, Date"', unsupportedColumns="omit", lobs="omit").column_choice()

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from informix_cdc.capture_client.dialects import GBASE_8S
 from informix_cdc.capture_client.errors import AccessRefused, BadOption
 from informix_cdc.capture_client.odbc_api import (
     OdbcApi,
@@ -172,6 +173,22 @@ def test_informixdir_is_set_before_the_driver_is_loaded(kit: Path) -> None:
 
     load_library(_driver(kit), environment, dlopen)
     assert seen == [str(kit)]
+
+
+def test_a_gbase_driver_is_looked_for_under_its_own_name_and_home(tmp_path: Path) -> None:
+    driver = tmp_path / "lib" / "cli" / "iclit09b.so"
+    driver.parent.mkdir(parents=True)
+    driver.touch()
+    homes = {"INFORMIXDIR": "/opt/informix", "GBASEDBTDIR": str(tmp_path)}
+    assert find_driver("", homes, GBASE_8S) == str(driver)
+    with pytest.raises(AccessRefused, match=r"No GBase 8s ODBC driver .*GBASEDBTDIR is not set"):
+        find_driver("", {"INFORMIXDIR": str(tmp_path)}, GBASE_8S)
+
+
+def test_gbasedbtdir_is_set_before_a_gbase_driver_is_loaded(kit: Path) -> None:
+    environment: dict[str, str] = {}
+    load_library(_driver(kit), environment, Loader({}), GBASE_8S)
+    assert environment == {"GBASEDBTDIR": str(kit)}
 
 
 def test_an_informixdir_that_is_set_is_respected(kit: Path) -> None:

@@ -87,7 +87,13 @@ def _settings(server: ScriptedServer, extra: str, **changes: str) -> ConnectionS
 def _in_a_child(
     settings: ConnectionSettings, folder: Path, *, size: int = 4_096, errors: bool = False
 ) -> Any:
-    said = json.dumps({"settings": asdict(settings), "size": size, "errors": errors})
+    said = json.dumps(
+        {
+            "settings": {k: v for k, v in asdict(settings).items() if k != "dialect"},
+            "size": size,
+            "errors": errors,
+        }
+    )
     environment = os.environ | {"ODBCSYSINI": str(folder), "ODBCINI": str(folder / "odbc.ini")}
     done = subprocess.run(
         [sys.executable, "-c", CHILD],

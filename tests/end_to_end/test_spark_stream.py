@@ -53,21 +53,21 @@ def assert_positions_are_a_total_order(rows: list[Row]) -> None:
     assert keys == sorted(set(keys))
 
 
+@pytest.mark.parametrize("dialect", ["informix", "gbase8s"])
 def test_two_thousand_interleaved_transactions_arrive_as_the_account_lists_them(
-    served: tuple[EmulatedServer, ListeningServer],
-    drivers: Drivers,
-    collect: Callable[..., Collected],
+    dialect: str, drivers: Drivers, collect: Callable[..., Collected]
 ) -> None:
-    server, listening = served
-    stream = collect(odbc_options(listening.port, drivers)).start()
-    stream.wait_for_start()
-    work = Workload(server, seed=2026)
-    work.run(2000)
-    assert work.rolled_back > 50
-    assert work.savepoints_undone > 50
-    stream.wait_for_commit(work.committed[-1].commit)
-    assert changes_in(stream.rows) == work.changes()
-    assert_positions_are_a_total_order(stream.rows)
+    with listening_stores(poses_as=dialect) as (server, listening):
+        stream = collect(odbc_options(listening.port, drivers, dialect=dialect)).start()
+        stream.wait_for_start()
+        work = Workload(server, seed=2026)
+        work.run(2000)
+        assert work.rolled_back > 50
+        assert work.savepoints_undone > 50
+        stream.wait_for_commit(work.committed[-1].commit)
+        assert changes_in(stream.rows) == work.changes()
+        assert_positions_are_a_total_order(stream.rows)
+        stream.stop()
 
 
 def test_a_query_stopped_and_started_again_loses_and_repeats_nothing(

@@ -1,0 +1,69 @@
+"""What differs between Informix and its fork GBase 8s, in one table.
+
+Rule: everything that is the same is written once, in Informix's words; a fact that differs is a field
+here, with its source. What no source says of GBase 8s is not a field but a row of docs/assumptions.md.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_ROUTINE_OWNER = re.compile(r"\binformix\.(?=cdc_)")
+_TABLE_OWNER = re.compile(r"\binformix\.(?!cdc_)")
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """One of the two products.
+
+    Attributes:
+        product: its name in messages.
+        owner: who owns the system tables, and as whom its guide lets capture.
+        routine_owner: what stands before `cdc_` functions, with its dot.
+        home: the environment variable that names an installation, of a server or of a client kit.
+        libraries: file names of its ODBC driver below `lib/cli`, the thread-safe one.
+    """
+
+    name: str
+    product: str
+    owner: str
+    routine_owner: str
+    home: str
+    libraries: tuple[str, ...]
+
+    def statement(self, text: str) -> str:
+        """Return one of `statements` as this product wants it.
+
+        >>> GBASE_8S.statement("SELECT informix.cdc_errortext(?, ?) FROM informix.syscdcvers")
+        'SELECT cdc_errortext(?, ?) FROM gbasedbt.syscdcvers'
+        """
+        if self is INFORMIX:
+            return text
+        return _TABLE_OWNER.sub(f"{self.owner}.", _ROUTINE_OWNER.sub(self.routine_owner, text))
+
+    def worded(self, text: str) -> str:
+        """Return a message whose `{product}`, `{owner}` and `{home}` are filled in."""
+        return text.format(product=self.product, owner=self.owner, home=self.home)
+
+
+INFORMIX = Dialect(
+    name="informix",
+    product="Informix",
+    owner="informix",  # CDC guide, chapter 1
+    routine_owner="informix.",
+    home="INFORMIXDIR",
+    libraries=("libthcli.so", "iclit09b.so"),  # the same driver under two names
+)
+GBASE_8S = Dialect(
+    name="gbase8s",
+    product="GBase 8s",
+    # its CDC guide, 1.10 and 1.11; docs.gbasedbt.com/gbase8s/sqs/ids_sqs_1703.html for the tables
+    owner="gbasedbt",
+    # its Java sample (dbboys.com, 2024) calls them without an owner, connected to syscdcv1 as gbasedbt
+    routine_owner="",
+    home="GBASEDBTDIR",  # docs.gbasedbt.com; the guide prints it as GBASEBTDIR
+    # every published odbc.ini names this one (dbboys.com; django_gbasedbtdb); libthcli.so was not found
+    libraries=("iclit09b.so",),
+)
+DIALECTS = {dialect.name: dialect for dialect in (INFORMIX, GBASE_8S)}
