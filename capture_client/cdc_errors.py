@@ -18,6 +18,7 @@ from informix_cdc.capture_client.errors import (
     InformixCdcError,
     ServerRefused,
 )
+from informix_cdc.capture_client.log_events import ERROR_TEXT_UNKNOWN
 from informix_cdc.capture_client.positions import show
 from informix_cdc.capture_client.transport import Transport
 
@@ -113,6 +114,6 @@ class ErrorCodes:
         try:
             rows = transport.rows(statements.ERROR_TEXT, self.names[code], _TEXT_LOCALE)
         except InformixCdcError as reason:
-            logger.info("cdc_errortext of %s failed: %s", self.names[code], reason)
+            ERROR_TEXT_UNKNOWN.log(logger, name=self.names[code], reason=reason)
             return described
         return (rows[0][0] or described).strip() if rows else described

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from informix_cdc.capture_client.arrow_arrays import BadValue, Bits, fixed_width
 from informix_cdc.capture_client.datetimes import UNIT_MICROSECONDS
 from informix_cdc.capture_client.field_text import print_fields
-from informix_cdc.capture_client.framing import Integers
 from informix_cdc.capture_client.packed_words import Number
 from informix_cdc.capture_client.qualifiers import FieldReader
 
@@ -33,7 +32,7 @@ def decode_months(raw: NDArray[Any], reader: FieldReader) -> pa.Array:
     number, values = reader.read(raw)
     none = np.zeros(len(raw), np.int64)
     months = values.get("year", none) * 12 + values.get("month", none)
-    _refuse_too_long(months > _MOST_MONTHS, number, values, reader, "more months than an INT holds")
+    _refuse_too_long(months > _MOST_MONTHS, number, "more months than an INT holds")
     signed = np.where(number.negative, -months, months).astype(np.int32)
     return fixed_width(pa.int32(), signed, number.nulls)
 
@@ -47,11 +46,11 @@ def decode_duration(raw: NDArray[Any], reader: FieldReader) -> pa.Array:
     number, values = reader.read(raw)
     limit = f"more than Spark's {_MOST_DAYS:,} days"
     if "day" in values:  # only days can be too many; cut, they leave room for what follows
-        _refuse_too_long(values["day"] > _MOST_DAYS, number, values, reader, limit)
+        _refuse_too_long(values["day"] > _MOST_DAYS, number, limit)
     total = np.zeros(len(raw), np.uint64)
     for name, value in values.items():
         total += value.view(np.uint64) * np.uint64(UNIT_MICROSECONDS[name])
-    _refuse_too_long(total > _MOST_MICROSECONDS, number, values, reader, limit)
+    _refuse_too_long(total > _MOST_MICROSECONDS, number, limit)
     signed = total.view(np.int64)
     return fixed_width(pa.duration("us"), np.where(number.negative, -signed, signed), number.nulls)
 
@@ -62,12 +61,7 @@ def decode_interval_text(raw: NDArray[Any], reader: FieldReader) -> pa.Array:
     return print_fields(values, reader.qualifier, number.nulls, number.negative)
 
 
-def _refuse_too_long(
-    bad: Bits, number: Number, values: dict[str, Integers], reader: FieldReader, limit: str
-) -> None:
+def _refuse_too_long(bad: Bits, number: Number, limit: str) -> None:
     if (bad & ~number.nulls).any():
         row = int(np.flatnonzero(bad & ~number.nulls)[0])
-        one = {name: value[row : row + 1] for name, value in values.items()}
-        sign = number.negative[row : row + 1]
-        shown = print_fields(one, reader.qualifier, np.zeros(1, np.bool_), sign)[0].as_py()
-        raise BadValue(row, f"is {shown}, {limit}; option intervals=string keeps it as text")
+        raise BadValue(row, f"is {limit}; option intervals=string keeps it as text")

@@ -18,6 +18,8 @@ from informix_cdc.capture_client.cdc_errors import ErrorCodes
 from informix_cdc.capture_client.dialects import INFORMIX, Dialect
 from informix_cdc.capture_client.errors import InformixCdcError, ProtocolViolation, ServerRefused
 from informix_cdc.capture_client.identifiers import quoted
+from informix_cdc.capture_client.log_events import SESSION_CLOSE_REFUSED, SESSION_OPENED
+from informix_cdc.capture_client.positions import show
 from informix_cdc.capture_client.records import Kind
 from informix_cdc.capture_client.transport import Transport
 
@@ -97,6 +99,12 @@ class CaptureSession:
             position,
             position=position,
         )
+        SESSION_OPENED.log(
+            logger,
+            session=self.session_id,
+            position=show(position),
+            tables=",".join(table.name for table in self._captured),
+        )
 
     def deactivate(self) -> None:
         """Stop capturing; the session stays open."""
@@ -129,10 +137,10 @@ class CaptureSession:
         try:
             answer = self._transport.call(statement, *arguments)
         except InformixCdcError as reason:
-            logger.info("on the way out: %s", reason)
+            SESSION_CLOSE_REFUSED.log(logger, statement=statement, reason=reason)
             return
         if answer < 0:
-            logger.info("on the way out: %s answered %s", statement, self.codes.name(answer))
+            SESSION_CLOSE_REFUSED.log(logger, statement=statement, reason=self.codes.name(answer))
 
 
 def release_full_row_logging(transport: Transport, tables: Sequence[str]) -> None:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Protocol
 import pyarrow as pa
 
 from informix_cdc.capture_client.errors import AccessRefused
+from informix_cdc.capture_client.log_events import COPY_NOT_REMOVED
 from informix_cdc.checkpoints.segments import Segment, SegmentRange, checksum_of, rows_in
 
 if TYPE_CHECKING:
@@ -148,7 +149,7 @@ class SegmentCopies:
         except FileNotFoundError:
             pass
         except (OSError, pa.ArrowException) as reason:
-            logger.warning("the copy %s under %s could not be removed: %s", name, self.url, reason)
+            COPY_NOT_REMOVED.log(logger, file=name, place=self.url, reason=reason)
 
     @contextlib.contextmanager
     def _named_errors(self) -> Iterator[None]:

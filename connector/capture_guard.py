@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from informix_cdc.capture_client.errors import DataLoss, ServerRefused
+from informix_cdc.capture_client.log_events import RESTART_POSITION_LATE, STREAM_STALLED
 from informix_cdc.capture_client.positions import Position, show
 from informix_cdc.connector.capture_state import CaptureState
 from informix_cdc.connector.liveness import Liveness, LogFacts
@@ -80,17 +81,28 @@ class CaptureGuard:
         verdict = self.liveness.verdict(now, facts)
         self.state.stalls = self.liveness.stalls
         if isinstance(verdict, ServerRefused) and verdict.facts["is_warning"]:
-            logger.warning("%s", verdict)
+            STREAM_STALLED.log(logger, stream=self.state.stream, reason=verdict)
         elif verdict is not None:
             raise verdict
         if mark and (warning := self.liveness.lateness(mark.restart, facts)):
-            logger.warning("%s; %s", warning, self._held_back())
+            self._tell_late(mark.restart, facts.oldest, warning)
 
-    def _held_back(self) -> str:
+    def _tell_late(self, restart: int, oldest: int, warning: str) -> None:
         begin = self.state.oldest_open_begin
-        if begin is None:
-            return "nothing captured has changed for long: see option heartbeatTable"
-        return f"the transaction that began at {show(begin)} is still open"
+        RESTART_POSITION_LATE.log(
+            logger,
+            stream=self.state.stream,
+            restart=show(restart),
+            oldest=show(oldest),
+            held_by=None if begin is None else show(begin),
+            reason=f"{warning}; {_held_back(begin)}",
+        )
+
+
+def _held_back(begin: int | None) -> str:
+    if begin is None:
+        return "nothing captured has changed for long: see option heartbeatTable"
+    return f"the transaction that began at {show(begin)} is still open"
 
 
 def row_logging_off(table: str, position: Position) -> DataLoss:

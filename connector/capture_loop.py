@@ -21,6 +21,7 @@ from informix_cdc.capture_client.change_stream import ChangeStream
 from informix_cdc.capture_client.committed import Event, Passed, Transactions
 from informix_cdc.capture_client.errors import InformixCdcError
 from informix_cdc.capture_client.failpoints import failpoint
+from informix_cdc.capture_client.log_events import READING_PAUSED, READING_RESUMED
 from informix_cdc.capture_client.positions import Position
 from informix_cdc.capture_client.records import TableSchema
 from informix_cdc.capture_client.rows import Rows
@@ -181,8 +182,9 @@ class Pending:
         ahead = state.bytes_ahead()
         is_far = ahead > self._most_bytes_ahead
         if is_far != state.is_paused:
-            what = "reading pauses until Spark has taken more" if is_far else "reading goes on"
-            logger.warning("%s: the spool is %d bytes ahead of Spark", what, ahead)
+            event = READING_PAUSED if is_far else READING_RESUMED
+            limit = self._most_bytes_ahead
+            event.log(logger, stream=state.stream, ahead_bytes=ahead, limit_bytes=limit)
             state.is_paused = is_far
             state.notify()
         return is_far

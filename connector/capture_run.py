@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from informix_cdc.capture_client.change_stream import ChangeStream, MakeReader
 from informix_cdc.capture_client.errors import DataLoss
+from informix_cdc.capture_client.log_events import DATA_LOSS, SESSION_ABANDONED, STREAM_BEGUN
 from informix_cdc.capture_client.positions import Position, page_after, show
 from informix_cdc.capture_client.read_ahead import ReadAhead
 from informix_cdc.checkpoints.spool import Spool
@@ -145,8 +146,12 @@ class CaptureRun:
             raise
         finally:
             watch.close()
-            if not stream.stop(self.options.read_timeout_seconds + STOP_MARGIN_SECONDS):
-                logger.warning("the server did not answer in time; the session is left to it")
+            if not stream.stop(self._stop_seconds):
+                SESSION_ABANDONED.log(logger, timeout_seconds=self._stop_seconds)
+
+    @property
+    def _stop_seconds(self) -> float:
+        return self.options.read_timeout_seconds + STOP_MARGIN_SECONDS
 
     def _pending(self, source: SourceTables) -> Pending:
         return Pending(
@@ -179,7 +184,7 @@ class CaptureRun:
     def _begin_stream(self, source: SourceTables, anchor: Position) -> Spool:
         """Open the spool of a new stream; say so if it goes on where another was lost."""
         if self._jump is not None and self._loss is not None:
-            logger.error("%s", self._jump.report(self._loss, anchor))
+            DATA_LOSS.log(logger, **self._jump.report(self._loss, anchor))
             self._jump = self._loss = None
             self._jumps = 0
         return self._open_spool(source, StreamOffset(secrets.token_hex(8), source.source, anchor))
@@ -200,7 +205,13 @@ class CaptureRun:
             lock_wait_seconds=self.options.read_timeout_seconds + 5 * STOP_MARGIN_SECONDS,
             copies=copies_for(self.options, offset.stream),
         )
-        logger.info("stream %s begins at %s", offset.stream, show(spool.mark.restart))
+        STREAM_BEGUN.log(
+            logger,
+            stream=offset.stream,
+            restart=show(spool.mark.restart),
+            commit=show(spool.mark.commit),
+            spool=folder,
+        )
         self.state.spool = spool
         self.state.notify()
         return spool
@@ -224,7 +235,10 @@ class CaptureRun:
         self._wait_until_taken(former)
         if self.stop.is_set():
             return
-        self._loss, self._jump = loss, Jump(former.mark, is_same_source="found" not in loss.facts)
+        self._loss, self._jump = (
+            loss,
+            Jump(former.stream, former.mark, is_same_source="found" not in loss.facts),
+        )
         self.offset, self._private_folder = NOT_STARTED, None
         self.state.leave(former)
         former.discard()

@@ -14,6 +14,7 @@ from informix_cdc.capture_client.assembly_counters import AssemblyCounters
 from informix_cdc.capture_client.change_stream import ChangeStream
 from informix_cdc.capture_client.committed import Event, Passed, Transactions
 from informix_cdc.capture_client.errors import ConnectionLost, InformixCdcError
+from informix_cdc.capture_client.log_events import TRANSACTIONS_LEFT_OUT
 from informix_cdc.checkpoints.spool import Spool
 
 logger = logging.getLogger(__name__)
@@ -58,6 +59,11 @@ class CaptureState:
     _logged: dict[str, int] = field(default_factory=dict)
     _changed: threading.Condition = field(default_factory=threading.Condition)
 
+    @property
+    def stream(self) -> str | None:
+        """The id of the stream that is captured; None before it has begun."""
+        return self.spool.stream if self.spool else None
+
     def catches_up(self, events: Sequence[Event] | None, stream: ChangeStream) -> bool:
         """Tell whether what came is the first that lies beyond the capture's start."""
         if self.is_caught_up or events is None or not self.target_position:
@@ -89,7 +95,7 @@ class CaptureState:
         for name, why in _LEFT_OUT.items():
             count = getattr(self.counters, name)
             if count > self._logged.get(name, 0):
-                logger.warning("%d transactions left out so far: %s", count, why)
+                TRANSACTIONS_LEFT_OUT.log(logger, stream=self.stream, count=count, reason=why)
                 self._logged[name] = count
 
     def _is_past_start(self, event: Event) -> bool:

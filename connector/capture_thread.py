@@ -14,7 +14,8 @@ from collections.abc import Callable
 import pyarrow as pa
 from tenacity import RetryCallState, Retrying, retry_if_exception, wait_exponential, wait_random
 
-from informix_cdc.capture_client.errors import ConnectionLost
+from informix_cdc.capture_client.errors import ConnectionLost, InformixCdcError
+from informix_cdc.capture_client.log_events import CAPTURE_FAILED, CONNECTION_LOST
 from informix_cdc.connector.capture_run import STOP_MARGIN_SECONDS, CaptureRun
 from informix_cdc.connector.capture_state import CaptureState
 from informix_cdc.connector.offsets import StreamOffset
@@ -83,8 +84,17 @@ class CaptureThread:
             self._fail(reason)
 
     def _fail(self, reason: BaseException) -> None:
+        if self.state.error is not reason:  # the loop tells at once, and the thread at its end
+            self._log_failure(reason)
         self.state.error = reason
         self.state.notify()
+
+    def _log_failure(self, reason: BaseException) -> None:
+        """Log our own errors with their text; that of others may quote anything."""
+        stream, code, text = self.state.stream, None, f"a bug: {type(reason).__name__}"
+        if isinstance(reason, InformixCdcError):
+            code, text = reason.code, str(reason)
+        CAPTURE_FAILED.log(logger, stream=stream, code=code, reason=text)
 
     def _retrying(self) -> Retrying:
         return Retrying(
@@ -129,4 +139,4 @@ class CaptureThread:
     def _note_reconnect(self, attempt: RetryCallState) -> None:
         self.state.reconnects += 1
         reason = attempt.outcome.exception() if attempt.outcome else None
-        logger.warning("connection lost, trying again: %s", reason)
+        CONNECTION_LOST.log(logger, stream=self.state.stream, failures=self._failures, reason=reason)

@@ -44,6 +44,7 @@ _NOT_HERE = {
     "stalled",
     "stalledSeconds",
     "heartbeatTable",
+    "logLevel",
 }
 PASSWORD_HINT = (
     f"The password comes from the environment variable {PASSWORD_VARIABLE} or from --password-file."

@@ -23,10 +23,12 @@ class Jump:
     """From where a stream was lost.
 
     Attributes:
+        stream: the id of the one that was lost.
         position: what the old stream had reached.
         is_same_source: whether its positions still mean something on this server.
     """
 
+    stream: str
     position: Position
     is_same_source: bool
 
@@ -45,13 +47,15 @@ class Jump:
         delivered = self.position.commit if is_known else 0
         return Position(max(place, delivered), place, tuple(sorted(unseen)))
 
-    def report(self, loss: DataLoss, anchor: Position) -> str:
+    def report(self, loss: DataLoss, anchor: Position) -> dict[str, object]:
         """Return what to tell the operator: what was lost, from where to where, and why."""
-        return (
-            f"DATA LOSS, and the stream goes on (failOnDataLoss=false): changes that committed after"
-            f" {show(self.position.commit)} may be missing up to {show(anchor.restart)}, and so may"
-            f" transactions open there ({len(anchor.unseen)} known). Why: {loss.message}"
-        )
+        return {
+            "stream": self.stream,
+            "after": show(self.position.commit),
+            "upto": show(anchor.restart),
+            "transactions_open": len(anchor.unseen),
+            "reason": loss,
+        }
 
 
 def can_jump(reason: BaseException) -> bool:

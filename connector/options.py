@@ -170,6 +170,11 @@ class SourceOptions(DeliveryOptions):
     before_image: bool = option(
         "Whether an update also gives its update_preimage row.", flag, default=True
     )
+    log_level: str = option(
+        "What the source logs to the driver's standard error: error, warning or info, and above.",
+        one_of("error", "warning", "info"),
+        default="warning",
+    )
 
     @classmethod
     def parse(

@@ -15,6 +15,7 @@ from typing import Protocol
 
 from informix_cdc.capture_client.catalog import Catalog
 from informix_cdc.capture_client.errors import InformixCdcError
+from informix_cdc.capture_client.log_events import LOG_NOT_WATCHED
 from informix_cdc.connector.connections import open_catalog
 from informix_cdc.connector.liveness import LogFacts
 from informix_cdc.connector.options import SourceOptions
@@ -70,7 +71,7 @@ class ServerWatch:
                 self._ask_on()
             except InformixCdcError as reason:
                 if not has_warned and not self._closed.is_set():
-                    logger.warning("the server's log is not watched for now: %s", reason)
+                    LOG_NOT_WATCHED.log(logger, reason=reason)
                 has_warned = True
             self._closed.wait(INTERVAL_SECONDS)
 

@@ -29,6 +29,7 @@ from pyspark.sql.types import StructType
 
 from informix_cdc.capture_client.errors import DataLoss
 from informix_cdc.capture_client.failpoints import failpoint
+from informix_cdc.capture_client.log_events import BATCH_LOST
 from informix_cdc.capture_client.positions import show
 from informix_cdc.checkpoints.batch_limits import BatchLimits
 from informix_cdc.checkpoints.segments import SegmentRange
@@ -38,6 +39,7 @@ from informix_cdc.connector.data_loss_jump import can_jump
 from informix_cdc.connector.offsets import NOT_STARTED, StreamOffset
 from informix_cdc.connector.options import SourceOptions
 from informix_cdc.connector.partitions import share_out
+from informix_cdc.connector.runner_log import log_to_standard_error
 from informix_cdc.connector.segment_delivery import SegmentDelivery
 from informix_cdc.connector.segment_places import SegmentPlaces
 from informix_cdc.connector.spark_schema import require_same
@@ -154,6 +156,7 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _running(self, start: StreamOffset, expected_commit: int | None = None) -> CaptureThread:
         if self._capture is None:
             _settle_in_runner()
+            log_to_standard_error(self._options.log_level)
             check = partial(require_same, self._schema)
             self._capture = CaptureThread(self._options, start, expected_commit, check)
             self._capture.state.data_losses = self._lost_batches
@@ -174,13 +177,8 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         except DataLoss as loss:
             if self._options.fail_on_data_loss or not can_jump(loss):
                 raise
-            logger.error(
-                "DATA LOSS (failOnDataLoss=false): the rows of a batch that was planned are gone,"
-                " commits above %s up to %s. Why: %s",
-                show(start.position.commit),
-                show(upto),
-                loss.message,
-            )
+            after = show(start.position.commit)
+            BATCH_LOST.log(logger, stream=start.stream, after=after, upto=show(upto), reason=loss)
             self._lost_batches += 1
             capture.stop()
             self._capture = None  # the next offset that is asked for finds another beginning

@@ -15,8 +15,8 @@ MAY_IMPORT = {
     "checkpoints": {"capture_client", "checkpoints"},
     "connector": {"capture_client", "checkpoints", "connector", "__version__"},
 }
-# checkpoints knows positions, errors and failpoints from below, nothing else.
-CHECKPOINTS_MAY_IMPORT = {"positions", "errors", "failpoints"}
+# checkpoints knows positions, errors, failpoints and what may be logged from below, nothing else.
+CHECKPOINTS_MAY_IMPORT = {"positions", "errors", "failpoints", "log_events"}
 OWNER = {
     "pyspark": "connector/",
     "ctypes": "capture_client/odbc_",
@@ -27,8 +27,8 @@ OWNER = {
 }
 # Bytes and values in, values out: everything but what speaks to a server or runs a thread.
 IMPURE_MODULES = {
-    "__init__", "cdc_errors", "emulator_transport", "failpoints", "odbc_api", "odbc_errors",
-    "odbc_transport", "read_ahead", "session",
+    "__init__", "cdc_errors", "emulator_transport", "failpoints", "log_events", "odbc_api",
+    "odbc_errors", "odbc_transport", "read_ahead", "session",
 }  # fmt: skip
 PURE = {path.stem for path in (ROOT / "capture_client").glob("*.py")} - IMPURE_MODULES
 IMPURE = {"os", "socket", "time", "logging", "pathlib", "threading", "subprocess"}

@@ -176,5 +176,6 @@ def test_a_copy_that_cannot_be_removed_is_a_warning(
     path.mkdir()
     with caplog.at_level(logging.WARNING):
         spool.trim(120)
-    assert f"the copy {path.name}" in caplog.text
+    (record,) = caplog.records
+    assert f"event=copy_not_removed file={path.name} place=" in record.getMessage()
     assert spool.segment_count == 1

@@ -66,6 +66,7 @@ _NOT_FOR_TAIL = {
     "stalled",
     "stalledSeconds",
     "heartbeatTable",
+    "logLevel",
 }
 
 

@@ -24,6 +24,7 @@ from connector.driving import (
 )
 from informix_cdc.connector.stream_reader import InformixStreamReader
 from stores import ORDERS, listening_stores, order_row
+from told import told
 
 
 def limit_of(made: InformixStreamReader) -> ReadLimit:
@@ -236,7 +237,9 @@ def test_reading_pauses_when_the_spool_is_full_and_says_so(
             assert time.monotonic() < deadline
             time.sleep(0.05)
         assert figures["spoolRows"] == 1
-    assert "reading pauses until Spark has taken more" in caplog.text
+    pauses = told(caplog, "reading_paused")
+    assert [facts["limit_bytes"] for facts in pauses] == ["1"]
+    assert int(pauses[0]["ahead_bytes"]) > 1
 
 
 @pytest.mark.fault(

@@ -24,10 +24,12 @@ from connector.driving import (
     rows_of,
 )
 from informix_cdc.capture_client.errors import DataLoss
+from informix_cdc.capture_client.positions import show
 from informix_cdc.connector import server_watch
 from informix_cdc.connector.capture_start import CaptureStart
 from informix_cdc.connector.stream_reader import InformixStreamReader
 from stores import ORDER_COLUMNS, ORDERS, listening_stores, order_row
+from told import told
 
 GOES_ON = {"failOnDataLoss": "false"}
 
@@ -77,10 +79,11 @@ def test_a_log_that_is_gone_is_left_and_the_stream_goes_on(
         more, _ = drained(made, end, insert(server, 3))
         assert losses(made)["dataLosses"] == 1
     assert (numbers(rows), numbers(more)) == ([2], [3])
-    told = [record.message for record in caplog.records if record.levelno == logging.ERROR]
-    assert len(told) == 1
-    assert "DATA LOSS" in told[0]
-    assert "CDC_E_LSN" in told[0]
+    (loss,) = told(caplog, "data_loss")
+    assert (loss["stream"], loss["after"]) == (anchor["stream"], show(anchor["commit"]))
+    assert loss["upto"] == show(start["restart"])
+    assert "CDC_E_LSN" in loss["reason"]
+    assert [record.levelno for record in caplog.records].count(logging.ERROR) == 1
 
 
 @pytest.mark.fault(
@@ -239,7 +242,8 @@ def test_a_planned_batch_that_is_gone_ends_the_query_or_is_left_out_loudly(
         assert isinstance(failure_of(lambda: rows_of(second, anchor, end)), DataLoss)
     with reader(listening.port, **GOES_ON) as third:
         assert rows_of(third, anchor, end) == []
-        assert "the rows of a batch that was planned are gone, commits above" in caplog.text
+        (lost,) = told(caplog, "batch_lost")
+        assert (lost["after"], lost["upto"]) == (show(anchor["commit"]), show(end["commit"]))
         start = jumped(third, end)
         rows, _ = drained(third, start, insert(server, 2))
     assert numbers(rows) == [2]

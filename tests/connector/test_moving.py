@@ -32,11 +32,13 @@ from informix_cdc.capture_client.errors import (
     ConnectionLost,
     ServerRefused,
 )
+from informix_cdc.capture_client.positions import show
 from informix_cdc.checkpoints.segment_copies import SegmentCopies
 from informix_cdc.connector import capture_thread, server_watch, stream_progress
 from informix_cdc.connector.capture_start import CaptureStart
 from informix_cdc.connector.stream_reader import InformixStreamReader
 from stores import CUSTOMERS, ORDERS, listening_stores
+from told import told
 
 
 @pytest.fixture(autouse=True)
@@ -89,13 +91,16 @@ def test_a_stalled_stream_is_opened_once_more_and_then_told(
         anchor = anchor_of(made)
         server.silence(True)
         with foreign_traffic(server):
-            wait_until(lambda: "A new session did not mend it" in caplog.text)
+            wait_until(lambda: told(caplog, "stream_stalled"))
         assert figure(made, "stalls") == 1
         assert figure(made, "reconnects") == 1
         server.silence(False)
         rows, _ = drained(made, anchor, insert(server, 1))
     assert numbers(rows) == [1]
-    assert "only TIMEOUT records came for 1 s" in caplog.text
+    (stalled,) = told(caplog, "stream_stalled")
+    assert "only TIMEOUT records came for 1 s" in stalled["reason"]
+    assert "A new session did not mend it" in stalled["reason"]
+    assert len(told(caplog, "connection_lost")) == 1
 
 
 @pytest.mark.fault(
@@ -313,8 +318,11 @@ def test_a_restart_position_about_to_be_overwritten_is_told_with_what_holds_it_b
         wait_until(lambda: figure(made, "openTransactions") == 1)
         for _ in range(5):
             server.switch_log()
-        wait_until(lambda: "will be overwritten soon" in caplog.text)
-        assert "is still open" in caplog.text
+        wait_until(lambda: told(caplog, "restart_position_late"))
+        late = told(caplog, "restart_position_late")[0]
+        assert late["held_by"] == show(held.begin_sequence)
+        assert "will be overwritten soon" in late["reason"]
+        assert "is still open" in late["reason"]
         rows, _ = drained(made, anchor, held.commit())
     assert numbers(rows) == [1]
 

@@ -5,11 +5,13 @@ the declaration, so that every machine makes the same page.
 
     <!-- make docs: options host port -->    these options, in this order
     <!-- make docs: types -->                what each Informix type becomes
+    <!-- make docs: events -->               what is logged
     <!-- end -->
 """
 
 from __future__ import annotations
 
+import logging
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -17,6 +19,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from informix_cdc.capture_client.log_events import EVENTS
 from informix_cdc.capture_client.type_table import table_lines
 from informix_cdc.connector.options import option_rows
 from informix_cdc.connector.spark_schema import to_spark
@@ -72,7 +75,19 @@ def _types(_: list[str]) -> Iterator[str]:
     return table_lines(spark_name)
 
 
-_PARTS: dict[str, Callable[[list[str]], Iterable[str]]] = {"options": _options, "types": _types}
+def _events(_: list[str]) -> Iterator[str]:
+    yield "| event | level | keys | meaning |"
+    yield "|---|---|---|---|"
+    for event in EVENTS.values():
+        level, keys = logging.getLevelName(event.level), ", ".join(f"`{key}`" for key in event.keys)
+        yield f"| `{event.name}` | {level.lower()} | {keys} | {event.meaning} |"
+
+
+_PARTS: dict[str, Callable[[list[str]], Iterable[str]]] = {
+    "options": _options,
+    "types": _types,
+    "events": _events,
+}
 
 
 def main() -> None:

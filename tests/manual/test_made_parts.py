@@ -34,7 +34,7 @@ def test_a_part_that_is_out_of_date_is_replaced_and_nothing_else() -> None:
     assert with_made_parts(made) == made
 
 
-@pytest.mark.parametrize(("mark", "says"), [("options hots", "hots"), ("news", "options, types")])
+@pytest.mark.parametrize(("mark", "says"), [("options hots", "hots"), ("news", "types, events")])
 def test_a_mark_that_names_nothing_is_refused(mark: str, says: str) -> None:
     with pytest.raises(ValueError, match=says):
         with_made_parts(OLD.format(mark))

@@ -1,0 +1,158 @@
+"""What is logged: every event with its name, level and keys, one line each.
+
+Rule: nothing is logged that is not declared here, so that whoever searches logs or raises alarms can
+rely on names and keys. Values are counts, positions (`log:0xpos`), names of tables and files, and the
+text of our own errors; never the value of a cell, never a secret. A line is logfmt:
+
+    event=connection_lost stream=5c1f09ab2d7e4410 failures=2 reason="IFXCDC-0001: the server ..."
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+_BARE = re.compile(r'[^\s"=\\]+')
+
+
+def logfmt(facts: Mapping[str, object]) -> str:
+    r"""Return facts as `key=value`, quoted where that is needed; those that are None are left out.
+
+    >>> logfmt({"event": "x", "paused": True, "why": 'said "no"', "upto": None})
+    'event=x paused=true why="said \\"no\\""'
+    """
+    return " ".join(f"{key}={_shown(value)}" for key, value in facts.items() if value is not None)
+
+
+def _shown(value: object) -> str:
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    if _BARE.fullmatch(text) and text.isprintable():
+        return text
+    return json.dumps(text, ensure_ascii=not text.isprintable())  # a line stays one line
+
+
+@dataclass(frozen=True, slots=True)
+class LogEvent:
+    """An event that may be logged: a stable name, a level of `logging`, keys, and what it means."""
+
+    name: str
+    level: int
+    keys: tuple[str, ...]
+    meaning: str
+
+    def log(self, logger: logging.Logger, **facts: object) -> None:
+        """Log one line; `facts` has a value for each key, None where there is none.
+
+        The record also carries them as its attributes `event` and `facts`, for handlers of their own.
+        """
+        if logger.isEnabledFor(self.level):
+            told = {key: facts[key] for key in self.keys}
+            line = logfmt({"event": self.name, **told})
+            logger.log(self.level, "%s", line, extra={"event": self.name, "facts": told}, stacklevel=2)
+
+
+_INFO, _WARNING, _ERROR = logging.INFO, logging.WARNING, logging.ERROR
+
+STREAM_BEGUN = LogEvent(
+    "stream_begun",
+    _INFO,
+    ("stream", "restart", "commit", "spool"),
+    "a stream begins or goes on, here: the positions from which it captures, and the spool's folder",
+)
+SESSION_OPENED = LogEvent(
+    "session_opened",
+    _INFO,
+    ("session", "position", "tables"),
+    "a capture session is active from a position on",
+)
+CONNECTION_LOST = LogEvent(
+    "connection_lost",
+    _WARNING,
+    ("stream", "failures", "reason"),
+    "the connection is gone and is tried again; `failures` counts since the last progress",
+)
+CAPTURE_FAILED = LogEvent(
+    "capture_failed",
+    _ERROR,
+    ("stream", "code", "reason"),
+    "the capture has ended with an error; the query ends once Spark has taken what came before",
+)
+DATA_LOSS = LogEvent(
+    "data_loss",
+    _ERROR,
+    ("stream", "after", "upto", "transactions_open", "reason"),
+    "changes were lost and the stream goes on (failOnDataLoss=false): what committed after `after` may"
+    " be missing up to `upto`, and so may transactions open there",
+)
+BATCH_LOST = LogEvent(
+    "batch_lost",
+    _ERROR,
+    ("stream", "after", "upto", "reason"),
+    "a batch that Spark had planned can not be read again (failOnDataLoss=false): it is left empty",
+)
+TRANSACTIONS_LEFT_OUT = LogEvent(
+    "transactions_left_out",
+    _WARNING,
+    ("stream", "count", "reason"),
+    "transactions that cannot be whole were left out, so many so far",
+)
+STREAM_STALLED = LogEvent(
+    "stream_stalled",
+    _WARNING,
+    ("stream", "reason"),
+    "TIMEOUT records only, while the server's log moves on; a new session did not mend it",
+)
+RESTART_POSITION_LATE = LogEvent(
+    "restart_position_late",
+    _WARNING,
+    ("stream", "restart", "oldest", "held_by", "reason"),
+    "the restart position is about to be overwritten; `held_by` is the BEGINTX of the transaction that"
+    " holds it back",
+)
+READING_PAUSED = LogEvent(
+    "reading_paused",
+    _WARNING,
+    ("stream", "ahead_bytes", "limit_bytes"),
+    "the spool is further ahead of Spark than maxSpoolBytes: the log is not read until Spark has taken"
+    " more",
+)
+READING_RESUMED = LogEvent(
+    "reading_resumed", _WARNING, ("stream", "ahead_bytes", "limit_bytes"), "the log is read again"
+)
+LOG_NOT_WATCHED = LogEvent(
+    "log_not_watched",
+    _WARNING,
+    ("reason",),
+    "the server does not answer how its log stands; lag in bytes, headroom and stalls are not known",
+)
+SESSION_ABANDONED = LogEvent(
+    "session_abandoned",
+    _WARNING,
+    ("timeout_seconds",),
+    "the server did not answer in time when the session was closed; it is left to the server",
+)
+SESSION_CLOSE_REFUSED = LogEvent(
+    "session_close_refused",
+    _INFO,
+    ("statement", "reason"),
+    "a call on the way out failed; the session ends with its connection",
+)
+ERROR_TEXT_UNKNOWN = LogEvent(
+    "error_text_unknown",
+    _INFO,
+    ("name", "reason"),
+    "cdc_errortext failed; the description in syscdcerrcodes serves",
+)
+COPY_NOT_REMOVED = LogEvent(
+    "copy_not_removed",
+    _WARNING,
+    ("file", "place", "reason"),
+    "a copy of a segment stays in segmentCopies; remove it by hand",
+)
+
+EVENTS: dict[str, LogEvent] = {
+    event.name: event for event in list(globals().values()) if isinstance(event, LogEvent)
+}
