@@ -22,7 +22,7 @@ TABLE_NAMES = ("informix.customers", "informix.orders", "informix.items")
 CUSTOMERS, ORDERS, ITEMS = (f"{DATABASE}:{name}" for name in TABLE_NAMES)
 CLERKS = (1001, 1002, 1003, 1004, 1007)
 
-_COLUMNS = {
+COLUMNS = {
     CUSTOMERS: "customer_num serial, fname char(15), lname char(15), company varchar(40,0),"
     " city nvarchar(30,0), phone char(18), credit_limit money(10,2), since date",
     ORDERS: "order_num serial, customer_num integer, placed_at datetime year to second,"
@@ -79,7 +79,7 @@ def demo_server(
         log_count=_LOG_COUNT,
     )
     server.create_database(DATABASE, logged=True, locale="en_US.utf8")
-    for table, columns in _COLUMNS.items():
+    for table, columns in COLUMNS.items():
         server.create_table(table, columns)
     return server
 

@@ -50,16 +50,24 @@ class LiveServer:
         code, output = self.container.exec(["bash", "-lc", command])
         assert code == 0, output
 
+    def add_user(self, name: str, password: str) -> None:
+        """Make an operating-system user of the container; user informix may use sudo there."""
+        make = f"id {name} || sudo useradd {name}; echo {name}:{password} | sudo chpasswd"
+        code, output = self.container.exec(["bash", "-lc", make])
+        assert code == 0, output
+
     @contextmanager
-    def connect(self, database: str) -> Iterator[OdbcTransport]:
+    def connect(
+        self, database: str, user: str = "informix", password: str = PASSWORD
+    ) -> Iterator[OdbcTransport]:
         """Connect over the real driver."""
         settings = ConnectionSettings(
             host=self.host,
             port=self.port,
             server=SERVER,
             database=database,
-            user="informix",
-            password=PASSWORD,
+            user=user,
+            password=password,
             driver=self.driver,
         )
         with closing(OdbcTransport(settings, receive_timeout_seconds=60)) as transport:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from contextlib import closing
 from itertools import count
 from pathlib import Path
 from typing import TypeVar
@@ -23,7 +24,7 @@ from informix_cdc.capture_client.records import (
     parse_block,
 )
 from informix_cdc.capture_client.session import CapturedTable, CaptureSession, SessionSettings
-from live.conftest import SERVER, LiveServer
+from live.conftest import SERVER, TABLE, LiveServer
 
 Record = TypeVar("Record", bound=Control)
 
@@ -189,3 +190,34 @@ def test_columns_with_delimited_names_are_captured(live: LiveServer) -> None:
 @pytest.mark.informix
 def test_a_table_with_a_text_column_is_captured_without_it(live: LiveServer) -> None:
     assert schema_of_another_table(live, *OTHERS[1]) == ({"id", "last"}, 1)
+
+
+@pytest.mark.informix
+@pytest.mark.parametrize("grant", ["connect", "dba"])
+def test_a_user_with_a_grant_on_syscdcv1_captures(live: LiveServer, grant: str) -> None:
+    live.add_user("reader", "reader-of-t1")
+    live.sql("grant connect to reader; grant select on t1 to reader;")
+    live.sql(f"grant {grant} to reader;", database="syscdcv1")
+    settings = SessionSettings(server=SERVER, timeout_seconds=2)
+    with (
+        live.session(),  # user informix has switched full row logging on
+        live.connect("syscdcv1", "reader", "reader-of-t1") as transport,
+        closing(CaptureSession(transport, settings)) as session,
+    ):
+        session.start_capture(CapturedTable(TABLE, ("a", "b"), 0))
+        session.activate(0)
+        live.sql("insert into t1 values (20, 'twenty');")
+        blocks = read_until_timeout(session, timeouts=2)
+    assert sum(int(block.is_row.sum()) for block in blocks) == 1
+
+
+@pytest.mark.informix
+def test_a_procedure_with_its_own_transaction_runs_over_odbc(live: LiveServer) -> None:
+    live.sql(
+        "create procedure two_rows() begin work; insert into t2 values (30);"
+        " insert into t2 values (31); commit work; end procedure;"
+    )
+    with live.connect("live") as transport:
+        transport.rows("EXECUTE PROCEDURE two_rows()")
+        transport.rows("EXECUTE PROCEDURE two_rows()")
+        assert transport.rows("SELECT COUNT(*) FROM t2 WHERE a >= 30") == [("4",)]

@@ -1,0 +1,1 @@
+CREATE DATABASE stores WITH LOG;

@@ -1,0 +1,212 @@
+"""The client image's parts without the image: taking the driver, loading it, selling, streaming."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any
+
+import pytest
+
+from docker_files.compose_file import DOCKER, ROOT, services
+from informix_cdc.capture_client.emulator import ListeningServer
+from informix_cdc.connector.cli import main as command_line
+from informix_cdc.connector.demo_database import PASSWORD, demo_server
+from informix_cdc.connector.demo_workload import Workload
+from informix_cdc.connector.options import SourceOptions
+from odbc_driver.build import Drivers, build_drivers
+
+CLIENT = DOCKER / "client"
+ACCEPTED = {"LICENSE": "accept"}
+
+
+@pytest.fixture(scope="module")
+def drivers() -> Drivers:
+    return build_drivers()
+
+
+def take(source: Path, target: Path, licence: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["bash", CLIENT / "take_driver.sh", source, target],
+        env={"PATH": os.environ["PATH"], **licence},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def check(installation: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, CLIENT / "check_driver.py"],
+        env={"PATH": os.environ["PATH"], "INFORMIXDIR": str(installation)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.fixture
+def installation(tmp_path: Path) -> Path:
+    """An INFORMIXDIR as a server's image has it, with more in it than a client needs."""
+    for folder in ("lib/cli", "lib/esql", "gls/lc11", "msg", "bin"):
+        (tmp_path / "informix" / folder).mkdir(parents=True)
+    (tmp_path / "informix/lib/libifgls.so").touch()
+    (tmp_path / "informix/lib/libserver.a").touch()
+    return tmp_path / "informix"
+
+
+@pytest.mark.parametrize("name", ["libthcli.so", "iclit09b.so"])
+def test_the_driver_is_taken_with_what_it_needs_and_loads(
+    installation: Path, tmp_path: Path, drivers: Drivers, name: str
+) -> None:
+    shutil.copy(drivers.wide, installation / "lib/cli" / name)
+    assert take(installation, tmp_path / "client", ACCEPTED).returncode == 0
+    found = {str(p.relative_to(tmp_path / "client")) for p in (tmp_path / "client").rglob("*")}
+    assert {f"lib/cli/{name}", "lib/libifgls.so", "gls/lc11", "msg"} <= found
+    assert not {"bin", "lib/libserver.a"} & found
+    checked = check(tmp_path / "client")
+    assert (checked.returncode, checked.stdout.split()[-1]) == (0, "loads"), checked.stderr
+
+
+def test_no_driver_is_taken_before_the_licence_is_accepted(installation: Path, tmp_path: Path) -> None:
+    (installation / "lib/cli/libthcli.so").touch()
+    result = take(installation, tmp_path / "client", {})
+    assert result.returncode == 1
+    assert "LICENSE=accept" in result.stderr
+    assert not (tmp_path / "client").exists()
+
+
+def test_an_image_without_the_driver_ends_the_build_in_one_sentence(
+    installation: Path, tmp_path: Path
+) -> None:
+    result = take(installation, tmp_path / "client", ACCEPTED)
+    assert result.returncode == 1
+    assert "neither libthcli.so nor iclit09b.so" in result.stderr
+    assert "INFORMIX_IMAGE" in result.stderr
+
+
+def test_a_driver_that_cannot_be_loaded_ends_the_build_in_one_sentence(installation: Path) -> None:
+    (installation / "lib/cli/libthcli.so").write_text("no library")
+    result = check(installation)
+    assert result.returncode == 1
+    assert re.match(r"check_driver: .*libthcli\.so cannot be loaded", result.stderr)
+    assert "Traceback" not in result.stderr
+
+
+def arguments(service: str, password_file: Path) -> list[str]:
+    """Return what a service runs, with the secret where a test can put one."""
+    words = [*services()[service].get("entrypoint", []), *services()[service]["command"]]
+    return [word.replace("/run/secrets/informix_password", str(password_file)) for word in words]
+
+
+@pytest.fixture
+def password_file(tmp_path: Path) -> Path:
+    (tmp_path / "password").write_text(PASSWORD)
+    return tmp_path / "password"
+
+
+def test_tails_words_are_a_command_of_ours(password_file: Path) -> None:
+    program, name, *options = arguments("tail", password_file)
+    assert program == "informix-cdc"
+    context = command_line.commands[name].make_context(name, options)
+    given = {key: value for key, value in context.params.items() if key in ("host", "server", "table")}
+    assert given["host"] == given["server"] == "informix"
+
+
+class OneOrder(Exception):
+    """Ends the shop's day."""
+
+
+class RecordingTransport:
+    def __init__(self) -> None:
+        self.statements: list[str] = []
+
+    def rows(self, statement: str) -> list[Any]:
+        self.statements.append(statement)
+        return []
+
+
+def load(name: str) -> dict[str, Any]:
+    """Return what a script of the image defines."""
+    namespace: dict[str, Any] = {"__name__": name}
+    exec(compile((CLIENT / f"{name}.py").read_text(), name, "exec"), namespace)
+    return namespace
+
+
+def test_the_workload_calls_the_procedure_that_the_set_up_creates() -> None:
+    shop, transport = load("workload"), RecordingTransport()
+
+    def sleep(seconds: float) -> None:
+        if len(transport.statements) == 3:
+            raise OneOrder
+
+    with pytest.raises(OneOrder):
+        shop["sell"](transport, sleep)
+    procedure = re.search(
+        r"PROCEDURE IF NOT EXISTS (\S+\(\))", (DOCKER / "informix/workload.sql").read_text()
+    )
+    assert procedure is not None
+    assert transport.statements == [f"EXECUTE PROCEDURE {procedure[1]}"] * 3
+
+
+def test_the_workloads_words_are_options_of_the_source(password_file: Path) -> None:
+    words = arguments("workload", password_file)[2:]
+    options = SourceOptions.parse(load("workload")["SHOP"] | dict(word.split("=", 1) for word in words))
+    assert (options.host, options.database, options.password) == ("informix", "stores", PASSWORD)
+
+
+@contextmanager
+def streaming(words: list[str]) -> Iterator[subprocess.Popen[str]]:
+    process = subprocess.Popen(
+        [sys.executable, CLIENT / "stream.py", *words],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**os.environ, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"},
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@contextmanager
+def busy_shop() -> Iterator[ListeningServer]:
+    stop = Event()
+    with ListeningServer(demo_server()) as listening:
+        workload = Workload(listening.server, seed=1, transactions_per_second=20)
+        thread = Thread(target=workload.run, args=(stop,))
+        thread.start()
+        try:
+            yield listening
+        finally:
+            stop.set()
+            thread.join()
+
+
+@pytest.mark.spark
+def test_the_client_service_shows_changes_and_ends_when_it_is_told_to(
+    tmp_path: Path, password_file: Path
+) -> None:
+    program, script, _, *words = arguments("client", password_file)
+    assert (program, script) == ("python", "stream.py")
+    words = [word for word in words if not word.startswith("host=")]
+    with busy_shop() as shop:
+        here = ["host=127.0.0.1", f"port={shop.port}", "transport=emulator"]
+        with streaming([str(tmp_path / "checkpoint"), *words, *here]) as client:
+            assert client.stdout is not None
+            shown = any("insert" in line and "informix.orders" in line for line in client.stdout)
+            client.send_signal(signal.SIGTERM)
+            client.communicate(timeout=60)
+    assert shown
+    assert client.returncode == 0

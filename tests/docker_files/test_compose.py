@@ -1,0 +1,116 @@
+"""The compose file: valid, pinned, complete, and careful with licence and password."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+import pytest
+
+from docker_files.compose_file import (
+    COMPOSE,
+    DOCKER,
+    DOCKERFILES,
+    README,
+    ROOT,
+    VARIABLE,
+    compose,
+    lint,
+    mounts,
+    services,
+    uses_informix,
+)
+
+PINNED = re.compile(r"^[\w./-]+:v?\d[\w.-]+$")
+SERVERS = sorted(name for name, service in services().items() if uses_informix(service))
+
+
+def test_it_is_valid_by_the_schema_of_the_compose_specification() -> None:
+    assert lint("check-jsonschema", "--builtin-schema", "vendor.compose-spec", COMPOSE) == ""
+
+
+def test_every_image_is_pinned_to_a_version() -> None:
+    pulled = {service["image"] for service in services().values() if "build" not in service}
+    pulled |= {compose()["x-client"]["build"]["args"]["INFORMIX_IMAGE"]}
+    for dockerfile in DOCKERFILES:
+        text = dockerfile.read_text()
+        pulled |= set(re.findall(r"^ARG \w+_IMAGE=(\S+)", text, re.MULTILINE))
+        pulled |= set(re.findall(r"^FROM ([^$\s]+)", text, re.MULTILINE))
+    assert len(pulled) >= 4
+    assert [image for image in pulled if not PINNED.match(image)] == []
+
+
+def test_the_client_takes_its_driver_from_the_server_that_it_talks_to() -> None:
+    image = services()["informix"]["image"]
+    assert compose()["x-client"]["build"]["args"]["INFORMIX_IMAGE"] == image
+    assert f"ARG INFORMIX_IMAGE={image}\n" in (DOCKER / "client" / "Dockerfile").read_text()
+
+
+@pytest.mark.parametrize("name", SERVERS)
+def test_no_server_starts_before_the_user_has_accepted_the_licence(name: str) -> None:
+    assert services()[name]["environment"]["LICENSE"].startswith("${LICENSE:?")
+
+
+def test_the_licence_is_accepted_nowhere_in_our_files() -> None:
+    lines = [
+        f"{path.name}: {line}"
+        for path in DOCKER.rglob("*")
+        if path.is_file() and path.suffix != ".md"
+        for line in path.read_text().splitlines()
+        if re.match(r"\s*-?\s*LICENSE[:=]\s*accept", line)
+    ]
+    assert lines == []
+
+
+def test_three_versions_run_side_by_side() -> None:
+    versions = {services()[name]["image"].partition(":")[2][:2] for name in SERVERS}
+    assert versions == {"12", "14", "15"}
+
+
+def test_every_file_and_folder_that_is_mounted_exists() -> None:
+    bound = [mount[0] for each in services().values() for mount in mounts(each) if mount[0][0] == "."]
+    assert bound
+    assert [path for path in bound if not (DOCKER / path).exists()] == []
+
+
+def test_host_ports_are_for_this_machine_only_and_never_the_same() -> None:
+    published = [port for service in services().values() for port in service.get("ports", [])]
+    assert all(port.startswith("127.0.0.1:") for port in published)
+    counted = Counter(port.split(":")[1] for port in published)
+    assert [port for port, times in counted.items() if times > 1] == []
+
+
+def test_volumes_and_secrets_are_declared_and_used() -> None:
+    named = {mount[0] for each in services().values() for mount in mounts(each) if mount[0][0] != "."}
+    assert named == set(compose()["volumes"])
+    secrets = {name for service in services().values() for name in service.get("secrets", [])}
+    assert secrets == set(compose()["secrets"])
+
+
+def test_what_a_service_waits_for_is_a_service_with_a_health_check() -> None:
+    awaited = {name for each in services().values() for name in each.get("depends_on", {})}
+    assert awaited
+    assert all("healthcheck" in services()[name] for name in awaited)
+
+
+def variables() -> set[str]:
+    used = {match[1] for match in VARIABLE.finditer(COMPOSE.read_text())}
+    return used | {secret["environment"] for secret in compose()["secrets"].values()}
+
+
+def test_every_variable_is_in_the_example_and_explained_in_the_readme() -> None:
+    example = set(re.findall(r"^(\w+)=", (DOCKER / ".env.example").read_text(), re.MULTILINE))
+    assert variables() == example
+    assert [name for name in example if f"`{name}`" not in README.read_text()] == []
+
+
+def test_the_users_own_settings_stay_out_of_git() -> None:
+    assert "docker/.env" in (ROOT / ".gitignore").read_text().splitlines()
+
+
+def test_no_password_is_in_the_compose_file_an_image_or_a_script() -> None:
+    holding = {p.name for p in DOCKER.rglob("*") if p.is_file() and "in4mix" in p.read_text()}
+    assert holding <= {".env.example", "README.md"}
+    words = [str(service.get("command", "")) for service in services().values()]
+    words += [str(service.get("entrypoint", "")) for service in services().values()]
+    assert not re.search(r"password=", " ".join(words), re.IGNORECASE)

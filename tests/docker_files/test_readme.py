@@ -1,0 +1,87 @@
+"""docker/README.md: its commands name what exists, and it does not claim what nobody has seen."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+import pytest
+
+from docker_files.compose_file import README, ROOT, compose, services
+from informix_cdc.connector.cli import main as command_line
+
+TEXT = README.read_text()
+COMMANDS = [
+    shlex.split(line)
+    for block in re.findall(r"```\n(.*?)```", TEXT, re.DOTALL)
+    for line in block.splitlines()
+]
+COMPOSE_COMMANDS = [words for words in COMMANDS if words[:2] == ["docker", "compose"]]
+FLAGS = {"up": {"--build", "--detach", "--wait"}, "run": {"--rm", "--detach"}, "exec": set()}
+
+
+def ids(words: list[str]) -> str:
+    return " ".join(words[4:7])
+
+
+def split(words: list[str]) -> tuple[str, list[str], list[str]]:
+    """Return a compose command's verb, its flags and what follows them."""
+    verb, *rest = words[4:]
+    flags = [word for word in rest if word in FLAGS[verb]]
+    return verb, flags, rest[len(flags) :]
+
+
+def test_it_says_that_nobody_has_run_it() -> None:
+    assert "**Not yet run against a live server.**" in TEXT
+
+
+@pytest.mark.parametrize("words", COMPOSE_COMMANDS, ids=ids)
+def test_its_commands_are_about_services_that_exist(words: list[str]) -> None:
+    assert words[2:4] == ["-f", "docker/compose.yaml"]
+    verb, _, rest = split(words)
+    named = rest if verb == "up" else rest[:1]
+    assert [name for name in named if name not in services()] == []
+
+
+@pytest.mark.parametrize("words", [w for w in COMPOSE_COMMANDS if "tail" in w], ids=ids)
+def test_what_it_gives_to_tail_is_taken_by_tail(words: list[str]) -> None:
+    _, _, (service, *given) = split(words)
+    program, name, *fixed = services()[service]["entrypoint"]
+    assert program == "informix-cdc"
+    own = [word for word in fixed if not word.startswith("--password-file")]
+    command_line.commands[name].make_context(name, [*own, *(given or services()[service]["command"])])
+
+
+def test_every_other_command_copies_a_file_that_exists() -> None:
+    others = [words for words in COMMANDS if words not in COMPOSE_COMMANDS]
+    assert [words[0] for words in others] == ["cp"]
+    assert (ROOT / others[0][1]).is_file()
+
+
+def rows(heading: str) -> dict[str, str]:
+    table = TEXT.partition(f"| {heading} |")[2].partition("\n\n")[0]
+    return {
+        name: row
+        for row in table.splitlines()[2:]
+        for name in re.findall(r"`([\w.-]+)`", row.split("|")[1])
+    }
+
+
+def test_its_table_of_services_is_the_compose_file() -> None:
+    shown = {name: row.split("|")[2].strip(" `-") for name, row in rows("service").items()}
+    profiles = {name: "".join(each.get("profiles", [])) for name, each in services().items()}
+    assert shown == profiles
+
+
+def test_its_ports_are_those_of_the_compose_file() -> None:
+    published = {
+        each.rpartition(":")[0] for one in services().values() for each in one.get("ports", [])
+    }
+    assert set(re.findall(r"127\.0\.0\.1:\d+", TEXT)) == published
+
+
+def test_the_tags_that_it_gives_a_source_for_are_those_in_use() -> None:
+    tags = {each["image"].rpartition(":")[2] for each in services().values() if "build" not in each}
+    believed = TEXT.partition("## What is believed of the images")[2]
+    assert [tag for tag in tags if f"`{tag}`" not in believed] == []
+    assert compose()["name"] == "informix-cdc"
