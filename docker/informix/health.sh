@@ -12,5 +12,4 @@ missing() {
 has_space || missing "the server, or its sbspace,"
 has_database syscdcv1 || missing "the database syscdcv1"
 has_database stores || missing "the database stores"
-export DB_LOCALE=en_US.utf8 CLIENT_LOCALE=en_US.utf8
 has_workload || missing "the procedure shop_order"

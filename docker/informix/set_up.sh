@@ -13,15 +13,14 @@ run() {
 }
 
 has_space || run sysadmin sbspace.sql
-# The guide runs it from this folder, as user informix. It is the server's own: judged by what it leaves.
-has_database syscdcv1 || (cd "$INFORMIXDIR/etc" && dbaccess sysadmin syscdcv1.sql) || has_database syscdcv1
+# The guide has user informix run it from this folder, calls its database UTF-8, and wants every capture to
+# connect in the locale of the captured database. It is the server's own: judged by what it leaves.
+has_database syscdcv1 || (cd "$INFORMIXDIR/etc" && in_utf8 dbaccess - syscdcv1.sql) || has_database syscdcv1
 
-# A database takes its locale from the connection that creates it; the scripts are in UTF-8.
-export DB_LOCALE=en_US.utf8 CLIENT_LOCALE=en_US.utf8
-has_database stores || run - database.sql
-run stores tables.sql
-finds stores 101 "SELECT customer_num FROM customers WHERE customer_num = 101" || run stores demo_data.sql
-run stores workload.sql
+has_database stores || in_utf8 run - database.sql
+in_utf8 run stores tables.sql
+has_customers || in_utf8 run stores demo_data.sql
+in_utf8 run stores workload.sql
 
 bash "$here/health.sh"
 echo "informix-cdc: ready"

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
+import subprocess
 from collections import Counter
 
 import pytest
@@ -114,3 +117,27 @@ def test_no_password_is_in_the_compose_file_an_image_or_a_script() -> None:
     words = [str(service.get("command", "")) for service in services().values()]
     words += [str(service.get("entrypoint", "")) for service in services().values()]
     assert not re.search(r"password=", " ".join(words), re.IGNORECASE)
+
+
+def compose_config(**environment: str) -> subprocess.CompletedProcess[str]:
+    """Let compose itself read the file, where it is installed; it needs no engine for that."""
+    docker = shutil.which("docker")
+    version = [str(docker), "compose", "version"]
+    if docker is None or subprocess.run(version, capture_output=True, check=False).returncode:
+        pytest.skip("docker compose is not installed here")
+    asked = ["compose", "--env-file", os.devnull, "-f", COMPOSE, "--profile", "*", "config", "--quiet"]
+    given = {name: value for name, value in os.environ.items() if name not in variables()}
+    return subprocess.run(
+        [docker, *asked], env=given | environment, capture_output=True, text=True, check=False
+    )
+
+
+def test_compose_reads_the_file_once_the_licence_is_accepted() -> None:
+    result = compose_config(LICENSE="accept", INFORMIX_CDC_PASSWORD="secret")
+    assert result.returncode == 0, result.stderr
+
+
+def test_compose_says_what_to_do_while_it_is_not() -> None:
+    result = compose_config(INFORMIX_CDC_PASSWORD="secret")
+    assert result.returncode != 0
+    assert "set LICENSE=accept" in result.stderr

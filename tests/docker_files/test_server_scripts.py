@@ -22,6 +22,10 @@ LEAVES = {
     "workload.sql": "shop_order",
 }
 DBACCESS = """#!/usr/bin/env bash
+case "$1 ${DB_LOCALE:-none}" in
+    "sysmaster none" | "sysadmin none" | "stores en_US.utf8" | "- "*) ;;
+    *) echo "23197: Database locale information mismatch." >&2; exit 1 ;;
+esac
 if [ "$2" = - ]; then
     query=$(cat)
     for word in $(ls "$STATE/made"); do
@@ -80,12 +84,12 @@ def test_a_script_ends_at_its_first_error_unless_another_shell_sources_it(path: 
     assert ("\nset -euo pipefail\n" in path.read_text()) == (path.name not in SOURCED)
 
 
-def test_a_fresh_server_gets_everything_in_order_and_the_shop_in_utf8(server: StandIn) -> None:
+def test_a_fresh_server_gets_everything_in_order_in_the_right_locale(server: StandIn) -> None:
     result = server.script("set_up.sh")
     assert result.returncode == 0, result.stderr
     assert server.done() == [
         "sysadmin sbspace.sql none",
-        "sysadmin syscdcv1.sql none",
+        "- syscdcv1.sql en_US.utf8",
         "- database.sql en_US.utf8",
         "stores tables.sql en_US.utf8",
         "stores demo_data.sql en_US.utf8",
