@@ -1,8 +1,14 @@
-"""Options of the whole test suite."""
+"""Options of the whole test suite, and the live server where there is one."""
 
 from __future__ import annotations
 
+from collections.abc import Generator, Iterator
+from typing import TYPE_CHECKING
+
 import pytest
+
+if TYPE_CHECKING:
+    from session_contract.capture_server import CaptureServer
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -14,3 +20,26 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("spark"):
             item.add_marker(pytest.mark.xdist_group("spark"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
+    """Let a test that rests on an assumption say, when it fails, which one that speaks against."""
+    marker = item.get_closest_marker("assumption")
+    try:
+        return (yield)
+    except Exception as reason:
+        if marker is None:
+            raise
+        from live.assumptions_page import disproof
+
+        raise disproof(marker.args[0], reason) from reason
+
+
+@pytest.fixture(scope="session")
+def live_informix() -> Iterator[CaptureServer]:
+    """A live server, named by the environment or started in a container; else a skip with the reason."""
+    from live.servers import live_server
+
+    with live_server() as server:
+        yield server

@@ -1,0 +1,41 @@
+"""docs/assumptions.md as tests see it: numbered rows, each with an assumption and its tests."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+PAGE = Path(__file__).parents[2] / "docs" / "assumptions.md"
+_ROW = re.compile(r"^\| (\d+) \| (.*) \| (.*) \| (.*) \|$", re.MULTILINE)
+
+
+class Assumption(NamedTuple):
+    """One row of the page."""
+
+    number: int
+    text: str
+    source: str
+    tests: tuple[str, ...]
+
+
+def parse_page(page: str) -> list[Assumption]:
+    """Return the rows of the page, in its order."""
+    return [
+        Assumption(int(number), text, source, tuple(re.findall(r"`(test_\w+)`", tests)))
+        for number, text, source, tests in _ROW.findall(page)
+    ]
+
+
+def assumptions() -> list[Assumption]:
+    """Return the rows of docs/assumptions.md."""
+    return parse_page(PAGE.read_text(encoding="utf-8"))
+
+
+def disproof(number: int, reason: BaseException) -> AssertionError:
+    """Return the failure of a test that rests on an assumption; it names number and words."""
+    text = next((row.text for row in assumptions() if row.number == number), "not on the page")
+    return AssertionError(
+        f"This speaks against assumption {number} of docs/assumptions.md ({text}):"
+        f" {type(reason).__name__}: {reason}"
+    )

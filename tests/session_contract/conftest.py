@@ -1,0 +1,25 @@
+"""The servers that the suite is put to; the live one is skipped, with the reason, where there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from odbc_driver.build import build_drivers
+from session_contract.capture_server import CaptureServer
+from session_contract.emulated import emulated
+
+KINDS = ["emulator", "emulator-odbc", pytest.param("live", marks=pytest.mark.informix)]
+
+
+@pytest.fixture(params=KINDS)
+def server(request: pytest.FixtureRequest) -> Iterator[CaptureServer]:
+    if request.param == "live":
+        live: CaptureServer = request.getfixturevalue("live_informix")
+        yield live
+        live.drop_tables()
+        return
+    driver = str(build_drivers().narrow) if request.param == "emulator-odbc" else ""
+    with emulated(driver) as server:
+        yield server

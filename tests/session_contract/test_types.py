@@ -1,0 +1,68 @@
+"""Every type, with the server as oracle: what is captured is what SELECT prints."""
+
+from __future__ import annotations
+
+import pytest
+from _pytest.mark import ParameterSet
+
+from session_contract.capture_server import CaptureServer
+from session_contract.reading import Reader
+from session_contract.type_cases import DECLARED, TYPE_CASES, TypeCase
+
+
+def test_every_declared_type_has_a_case() -> None:
+    assert {case.type_text for case in TYPE_CASES} >= DECLARED
+
+
+def _param(case: TypeCase) -> ParameterSet:
+    marks = [pytest.mark.assumption(case.assumption)] if case.assumption else []
+    return pytest.param(case, id=case.type_text, marks=marks)
+
+
+@pytest.mark.parametrize("case", [_param(case) for case in TYPE_CASES])
+def test_what_is_captured_of_each_type_is_what_select_prints(
+    server: CaptureServer, case: TypeCase
+) -> None:
+    table = server.create_table({"id": "integer", "v": case.type_text})
+    rows = [{"id": str(key), "v": value} for key, value in enumerate(case.values, 1)]
+    with server.session(table) as session, server.writer() as writer:
+        writer.insert_all(table, rows)
+        reader = Reader(session)
+        reader.until_ended()
+        assert reader.decoded(table) == server.printed(table)
+        assert len(reader.rows) == len(case.values)
+
+
+def test_a_row_of_all_kinds_of_columns_is_put_together_in_the_order_of_its_table(
+    server: CaptureServer,
+) -> None:
+    kinds = ("varchar(40,0)", "integer", "lvarchar(200)", "decimal(9,2)", "nvarchar(9,0)", "date")
+    columns = {"id": "integer"} | {f"c{place}": kind for place, kind in enumerate(kinds)}
+    table = server.create_table(columns)
+    rows = [
+        dict(zip(columns, values, strict=True))
+        for values in (
+            ("1", "größe", "7", "lang", "-1.50", "", "2024-03-15"),
+            ("2", None, None, None, None, None, None),
+            ("3", "", "0", "", "0.00", "x", "0001-01-01"),
+        )
+    ]
+    with server.session(table) as session, server.writer() as writer:
+        writer.insert_all(table, rows)
+        reader = Reader(session)
+        reader.until_ended()
+        assert reader.decoded(table) == server.printed(table)
+
+
+def test_both_images_of_an_update_and_a_deleted_row_are_whole(server: CaptureServer) -> None:
+    table = server.create_table({"id": "integer", "a": "char(9)", "b": "varchar(99,0)"})
+    with server.session(table) as session, server.writer() as writer:
+        writer.insert(table, id="1", a="before", b="kept")
+        before = server.printed(table)
+        writer.update(table, 1, a="after")
+        after = server.printed(table)
+        writer.delete(table, 1)
+        reader = Reader(session)
+        reader.until_ended(transactions=3)
+    assert reader.decoded(table) == before + before + after + after
+    assert [kind.name for kind in reader.kinds] == ["INSERT", "UPDBEF", "UPDAFT", "DELETE"]
