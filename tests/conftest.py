@@ -33,12 +33,12 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
             raise
         from live.assumptions_page import disproof
 
-        raise disproof(marker.args[0], reason) from reason
+        raise disproof(marker.args, reason) from reason
 
 
 @pytest.fixture(scope="session")
 def live_informix() -> Iterator[CaptureServer]:
-    """A live server, named by the environment or started in a container; else a skip with the reason."""
+    """A live server, named by the environment or started in a container; else a skip says why."""
     from live.servers import live_server
 
     with live_server() as server:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -32,10 +33,10 @@ def assumptions() -> list[Assumption]:
     return parse_page(PAGE.read_text(encoding="utf-8"))
 
 
-def disproof(number: int, reason: BaseException) -> AssertionError:
-    """Return the failure of a test that rests on an assumption; it names number and words."""
-    text = next((row.text for row in assumptions() if row.number == number), "not on the page")
+def disproof(numbers: Sequence[int], reason: BaseException) -> AssertionError:
+    """Return the failure of a test that rests on assumptions; it names numbers and words."""
+    named = [f"assumption {row.number}: {row.text}" for row in assumptions() if row.number in numbers]
+    lines = "\n".join(named)
     return AssertionError(
-        f"This speaks against assumption {number} of docs/assumptions.md ({text}):"
-        f" {type(reason).__name__}: {reason}"
+        f"{type(reason).__name__}: {reason}\nThis speaks against docs/assumptions.md:\n{lines}"
     )

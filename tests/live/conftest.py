@@ -14,7 +14,8 @@ from odbc_driver.build import build_drivers
 from session_contract.capture_server import CaptureServer
 from session_contract.emulated import emulated
 
-KINDS = ["rehearsal", pytest.param("live", marks=pytest.mark.informix)]
+REHEARSALS = {"rehearsal": "informix", "rehearsal-gbase8s": "gbase8s"}
+KINDS = [*REHEARSALS, pytest.param("live", marks=pytest.mark.informix)]
 
 
 @pytest.fixture(params=KINDS)
@@ -24,5 +25,5 @@ def server(request: pytest.FixtureRequest) -> Iterator[CaptureServer]:
         yield live
         live.drop_tables()
         return
-    with emulated(str(build_drivers().narrow)) as server:
+    with emulated(str(build_drivers().narrow), REHEARSALS[request.param]) as server:
         yield server

@@ -14,13 +14,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from informix_cdc.capture_client.dialects import DIALECTS, INFORMIX, Dialect
 from informix_cdc.capture_client.emulator.connection import parse_attributes
 from informix_cdc.capture_client.transport import ConnectionSettings
 
 DSN_VARIABLE = "INFORMIX_CDC_TEST_DSN"
 DRIVER_VARIABLE = "INFORMIX_CDC_TEST_DRIVER"
 DIALECT_VARIABLE = "INFORMIX_CDC_TEST_DIALECT"
-DIALECTS = ("informix", "gbase8s")
 DEFAULT_DATABASE = "ifxcdc_test"
 
 _REQUIRED = ("HOST", "SERVICE", "SERVER", "UID", "PWD")
@@ -36,7 +36,7 @@ class NamedServer:
     """A server that someone else runs."""
 
     settings: ConnectionSettings
-    dialect: str = "informix"
+    dialect: str = INFORMIX.name
 
 
 def named_server(environment: Mapping[str, str]) -> NamedServer | None:
@@ -52,13 +52,15 @@ def named_server(environment: Mapping[str, str]) -> NamedServer | None:
         raise BadDsn(f"{DSN_VARIABLE} has no {', '.join(missing)}")
     if not given["SERVICE"].isdecimal():
         raise BadDsn(f"SERVICE in {DSN_VARIABLE} is not a port number")
-    dialect = environment.get(DIALECT_VARIABLE) or "informix"
+    dialect = environment.get(DIALECT_VARIABLE) or INFORMIX.name
     if dialect not in DIALECTS:
         raise BadDsn(f"{DIALECT_VARIABLE} is not one of {', '.join(DIALECTS)}")
-    return NamedServer(_settings(given, environment), dialect)
+    return NamedServer(_settings(given, environment, DIALECTS[dialect]), dialect)
 
 
-def _settings(given: Mapping[str, str], environment: Mapping[str, str]) -> ConnectionSettings:
+def _settings(
+    given: Mapping[str, str], environment: Mapping[str, str], dialect: Dialect
+) -> ConnectionSettings:
     return ConnectionSettings(
         host=given["HOST"],
         port=int(given["SERVICE"]),
@@ -67,5 +69,6 @@ def _settings(given: Mapping[str, str], environment: Mapping[str, str]) -> Conne
         user=given["UID"],
         password=given["PWD"],
         driver=given.get("DRIVER") or environment.get(DRIVER_VARIABLE, ""),
+        dialect=dialect,
         extra=";".join(f"{key}={value}" for key, value in given.items() if key not in _KNOWN),
     )

@@ -7,7 +7,6 @@ failure there names the assumption that it speaks against. More of them stand in
 from __future__ import annotations
 
 import time
-from itertools import count
 
 import pytest
 
@@ -23,6 +22,7 @@ from informix_cdc.capture_client.errors import (
 from informix_cdc.capture_client.locales import codec_of
 from informix_cdc.capture_client.records import Begin, Commit, ServerError, TableSchema, Timeout
 from informix_cdc.capture_client.session import CapturedTable, release_full_row_logging
+from informix_cdc.capture_client.transport import Transport
 from informix_cdc.connector.data_loss_jump import UNFLUSHED_LOG
 from session_contract.capture_server import CaptureServer
 from session_contract.reading import Reader
@@ -132,12 +132,17 @@ def test_the_receive_timeout_counts_seconds(server: CaptureServer, table: Contra
         arguments = (session, 0, table.full_name, "id", 1)
         assert transport.call(statements.START_CAPTURE, *arguments) == 0
         assert transport.call(statements.ACTIVATE_SESSION, session, 0) == 0
-        begun = 0.0
-        with pytest.raises(ConnectionLost):
-            for _ in count():  # first comes what there is: TABSCHEMA, foreign transactions
-                begun = time.monotonic()
-                transport.lo_read(session, 65_536)
-        assert time.monotonic() - begun >= 0.9 * SLOW_READ_SECONDS
+        assert _silence_before_giving_up(transport, session) >= 0.9 * SLOW_READ_SECONDS
+
+
+def _silence_before_giving_up(transport: Transport, session: int) -> float:
+    """Read what there is, TABSCHEMA and foreign transactions; return how long the last read took."""
+    while True:
+        begun = time.monotonic()
+        try:
+            transport.lo_read(session, 65_536)
+        except ConnectionLost:
+            return time.monotonic() - begun
 
 
 @pytest.mark.assumption(15)
@@ -181,7 +186,7 @@ def test_a_table_with_a_text_column_is_captured_without_it(server: CaptureServer
     assert reader.rows[0].payload == b"\0\0\0\1\x01x"
 
 
-@pytest.mark.assumption(20)
+@pytest.mark.assumption(22)
 def test_a_text_column_cannot_be_asked_for(server: CaptureServer) -> None:
     table = server.create_table({"id": "integer", "body": "text"})
     with server.open_session() as session:
@@ -190,26 +195,25 @@ def test_a_text_column_cannot_be_asked_for(server: CaptureServer) -> None:
             session.start_capture(CapturedTable(table.full_name, ("id", "body"), 0))
 
 
-@pytest.mark.assumption(21)
+@pytest.mark.assumption(23)
 def test_a_session_whose_log_is_overwritten_is_told(
     server: CaptureServer, table: ContractTable
 ) -> None:
-    """Every log is switched through under a session that does not read; it may not just skip rows."""
+    """It may not go on as if the rows it did not read had never been."""
     with server.session(table) as session, server.writer() as writer:
         writer.insert(table, id="1", b="overwritten")
-        with server.catalog() as catalog:
-            oldest = catalog.oldest_position()
-            while catalog.oldest_position() >> 32 <= catalog.current_position() >> 32 == oldest >> 32:
-                server.switch_log()
-        _overwrite(server, writer_of_logs=session.session_id)
+        if not server.overwrite_logs():
+            pytest.skip("the server keeps its logs: LTAPEDEV is not /dev/null")
+        writer.insert(table, id="2", b="still there")
         reader = Reader(session)
-        with pytest.raises(ServerRefused):
-            while not reader.of(ServerError):
-                reader.read()
-            raise ServerRefused("an ERROR record")
+        try:
+            reader.until(lambda _: bool(reader.of(ServerError) or reader.rows))
+        except ServerRefused:
+            return
+    assert reader.of(ServerError) or reader.rows[0].payload.endswith(b"overwritten")
 
 
-@pytest.mark.assumption(22)
+@pytest.mark.assumption(24)
 def test_changes_without_full_row_logging_do_not_come(
     server: CaptureServer, table: ContractTable
 ) -> None:
@@ -229,20 +233,20 @@ def test_changes_without_full_row_logging_do_not_come(
     assert [row[0] for row in again.decoded(table)] == [1, 3]
 
 
-@pytest.mark.assumption(23)
+@pytest.mark.assumption(25)
 def test_the_error_names_we_act_on_are_in_the_servers_table(server: CaptureServer) -> None:
     with server.open_session() as session:
         known = set(session.codes.names.values())
     assert set(cdc_errors._MEANING) <= known
 
 
-@pytest.mark.assumption(24)
+@pytest.mark.assumption(26)
 def test_an_unknown_database_is_an_access_refused(server: CaptureServer) -> None:
     with pytest.raises(AccessRefused, match="no_such_database"):
         server.connect("no_such_database")
 
 
-@pytest.mark.assumption(25)
+@pytest.mark.assumption(27)
 def test_the_oldest_position_can_be_activated(server: CaptureServer, table: ContractTable) -> None:
     with server.catalog() as catalog:
         oldest, current = catalog.oldest_position(), catalog.current_position()
@@ -251,7 +255,7 @@ def test_the_oldest_position_can_be_activated(server: CaptureServer, table: Cont
         assert Reader(session).read()
 
 
-@pytest.mark.assumption(26)
+@pytest.mark.assumption(28)
 def test_commit_times_are_of_the_clock_that_is_asked(
     server: CaptureServer, table: ContractTable
 ) -> None:
@@ -265,13 +269,13 @@ def test_commit_times_are_of_the_clock_that_is_asked(
     assert before - CLOCKS_APART_SECONDS <= times[-1] <= after + CLOCKS_APART_SECONDS
 
 
-@pytest.mark.assumption(27)
+@pytest.mark.assumption(29)
 def test_the_database_locale_is_one_we_know(server: CaptureServer) -> None:
     with server.catalog() as catalog:
         assert codec_of(catalog.database_locale())
 
 
-@pytest.mark.assumption(28)
+@pytest.mark.assumption(30)
 def test_a_position_beyond_the_log_is_silent(server: CaptureServer, table: ContractTable) -> None:
     with server.catalog() as catalog:
         beyond = catalog.current_position() + (1000 << 32)
@@ -280,3 +284,19 @@ def test_a_position_beyond_the_log_is_silent(server: CaptureServer, table: Contr
         reader = Reader(session)
         reader.until_quiet(timeouts=2)
     assert not reader.rows
+
+
+@pytest.mark.assumption(31)
+def test_gbase_lays_rows_out_as_informix_does(server: CaptureServer) -> None:
+    """The sizes of variable columns, and the length in front of a VARCHAR, NVARCHAR and LVARCHAR."""
+    if server.dialect != "gbase8s":
+        pytest.skip("asks GBase 8s: set INFORMIX_CDC_TEST_DIALECT=gbase8s")
+    kinds = {"id": "integer", "a": "varchar(40,0)", "b": "nvarchar(40,0)", "c": "lvarchar(300)"}
+    table = server.create_table(kinds)
+    with server.session(table) as session, server.writer() as writer:
+        writer.insert(table, id="258", a="abc", b="de", c="f" * 259)
+        reader = Reader(session)
+        reader.until_ended()
+    (row,) = reader.rows
+    assert row.sizes == (4, 3, 262), f"sizes, big-endian: {row.sizes}, payload {row.payload.hex()}"
+    assert row.payload == b"\0\0\1\2" + b"\x03abc" + b"\x02de" + b"\x01\x04\0" + b"f" * 259

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from typing import Protocol
 
 import pytest
 
+from informix_cdc.capture_client import statements
 from informix_cdc.capture_client.catalog import Catalog
 from informix_cdc.capture_client.errors import InformixCdcError
 from informix_cdc.capture_client.session import (
@@ -35,8 +36,16 @@ _RELEASE_ATTEMPTS, _RELEASE_PAUSE_SECONDS = 4, 2.0
 class Connect(Protocol):
     """Opens a connection to one of the server's databases."""
 
-    def __call__(self, database: str, receive_timeout_seconds: float | None = None) -> Transport:
-        """Raise what a transport raises."""
+    def __call__(
+        self,
+        database: str,
+        receive_timeout_seconds: float | None = None,
+        login: tuple[str, str] | None = None,
+    ) -> Transport:
+        """Connect, by default as the owner; `login` is a user and a password.
+
+        Raises: what a transport raises.
+        """
 
 
 class Writer:
@@ -104,6 +113,7 @@ class CaptureServer:
         owner: who owns tables that are made over such a connection.
         dialect: informix or gbase8s.
         driver: path of the ODBC driver library, "" where none is in play.
+        add_user: makes an operating-system user, who can do nothing yet; where it can be done.
         cannot: what the suite must not ask of it -> why.
     """
 
@@ -113,6 +123,7 @@ class CaptureServer:
     owner: str = "informix"
     dialect: str = "informix"
     driver: str = ""
+    add_user: Callable[[str, str], None] | None = None
     cannot: Mapping[str, str] = field(default_factory=dict)
     tables: list[ContractTable] = field(default_factory=list)
     _numbers: Iterator[int] = field(default_factory=itertools.count)
@@ -131,11 +142,11 @@ class CaptureServer:
         self.tables.append(table)
         return table
 
-    def run(self, *statements: str) -> None:
+    def run(self, *texts: str, database: str = "") -> None:
         """Run statements in a connection of their own."""
-        with closing(self.connect(self.database)) as transport:
-            for statement in statements:
-                transport.rows(statement)
+        with closing(self.connect(database or self.database)) as transport:
+            for text in texts:
+                transport.rows(text)
 
     @contextmanager
     def writer(self) -> Iterator[Writer]:
@@ -150,24 +161,32 @@ class CaptureServer:
             yield Catalog(transport, self.database)
 
     @contextmanager
-    def cdc_connection(self, receive_timeout_seconds: float | None = None) -> Iterator[Transport]:
+    def cdc_connection(
+        self,
+        receive_timeout_seconds: float | None = None,
+        login: tuple[str, str] | None = None,
+    ) -> Iterator[Transport]:
         """Connect to the CDC database."""
-        with closing(self.connect(CDC_DATABASE, receive_timeout_seconds)) as transport:
+        with closing(self.connect(CDC_DATABASE, receive_timeout_seconds, login)) as transport:
             yield transport
 
     @contextmanager
     def open_session(
-        self, *, max_records: int = 256, buffer_bytes: int = 65_536, timeout_seconds: int = 1
+        self,
+        *,
+        max_records: int = 256,
+        buffer_bytes: int = 65_536,
+        login: tuple[str, str] | None = None,
     ) -> Iterator[CaptureSession]:
         """Open a session that captures nothing yet; closed at the end."""
         settings = SessionSettings(
             server=self.name,
-            timeout_seconds=timeout_seconds,
+            timeout_seconds=1,
             max_records=max_records,
             buffer_bytes=buffer_bytes,
         )
         with (
-            self.cdc_connection() as transport,
+            self.cdc_connection(login=login) as transport,
             closing(CaptureSession(transport, settings)) as session,
         ):
             yield session
@@ -197,8 +216,19 @@ class CaptureServer:
         return [tuple(map(sql_text.comparable, kinds, row)) for row in rows]
 
     def switch_log(self) -> None:
-        """Begin the next log file (administrator's reference, onmode -l by the SQL administration API)."""
+        """Begin the next log file (Administrator's Reference, SQL administration API, onmode l)."""
         self.run("EXECUTE FUNCTION sysadmin:task('onmode', 'l')")
+
+    def overwrite_logs(self) -> bool:
+        """Switch through all log files, and once more; tell whether the current one was overwritten."""
+        with self.catalog() as catalog:
+            before = catalog.current_position() >> 32
+            with closing(self.connect(self.database)) as transport:
+                files = len(transport.rows(statements.LOG_FILES))
+            for _ in range(files + 1):
+                self.switch_log()
+                self.run("EXECUTE FUNCTION sysadmin:task('checkpoint')")  # frees what it holds
+            return catalog.oldest_position() >> 32 > before
 
     def drop_tables(self) -> None:
         """Drop what tests have made, as far as the server lets us."""

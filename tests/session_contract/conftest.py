@@ -1,4 +1,4 @@
-"""The servers that the suite is put to; the live one is skipped, with the reason, where there is none."""
+"""The servers that the suite is put to; the live one is skipped where there is none."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from odbc_driver.build import build_drivers
 from session_contract.capture_server import CaptureServer
 from session_contract.emulated import emulated
 
-KINDS = ["emulator", "emulator-odbc", pytest.param("live", marks=pytest.mark.informix)]
+EMULATED = {"emulator": "informix", "emulator-odbc": "informix", "emulator-gbase8s": "gbase8s"}
+KINDS = [*EMULATED, pytest.param("live", marks=pytest.mark.informix)]
 
 
 @pytest.fixture(params=KINDS)
@@ -21,5 +22,5 @@ def server(request: pytest.FixtureRequest) -> Iterator[CaptureServer]:
         live.drop_tables()
         return
     driver = str(build_drivers().narrow) if request.param == "emulator-odbc" else ""
-    with emulated(driver) as server:
+    with emulated(driver, EMULATED[request.param]) as server:
         yield server

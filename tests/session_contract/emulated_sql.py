@@ -1,7 +1,7 @@
 """The statements of `sql_text.py`, carried out on the emulator, which has no SQL of its own.
 
 Rule: what a SELECT returns is this module's own account of what was inserted, text as it came: it is
-never decoded from the log, so it can bear witness against the decoder. Any other statement is passed on.
+never decoded from the log, so it bears witness against the decoder. Other statements are passed on.
 """
 
 from __future__ import annotations
@@ -14,8 +14,6 @@ from decimal import Decimal
 from informix_cdc.capture_client.emulator import EmulatedServer, Savepoint, Transaction
 from informix_cdc.capture_client.transport import Argument, Row, Transport
 from session_contract.sql_text import KEY
-
-OWNER = "informix"
 
 _LITERAL = re.compile(
     r"(?P<null>NULL)|'(?P<quoted>(?:[^']|'')*)'|MDY\((?P<month>\d+), (?P<day>\d+), (?P<year>\d+)\)"
@@ -113,7 +111,7 @@ class EmulatedSql:
         self._inner.close()
 
     def _full(self, table: str) -> str:
-        return f"{self._database}:{OWNER}.{table}"
+        return f"{self._database}:{self._server.owner}.{table}"
 
     def _create_database(self, found: re.Match[str]) -> None:
         self._server.create_database(found["name"], logged=bool(found["log"]))
@@ -204,6 +202,9 @@ class EmulatedSql:
         rows = self._account.rows[found["table"]]
         return [tuple(rows[key].values()) for key in sorted(rows)]
 
+    def _checkpoint(self, _found: re.Match[str]) -> None:
+        """Do nothing: the emulator's log files are free as soon as they are full."""
+
     def _switch_log(self, _found: re.Match[str]) -> None:
         self._server.switch_log()
 
@@ -239,5 +240,6 @@ _STATEMENTS: list[tuple[re.Pattern[str], Callable[[EmulatedSql, re.Match[str]], 
         (r"TRUNCATE TABLE (?P<table>\w+)", EmulatedSql._truncate),
         (r"SELECT .* FROM (?P<table>t\d\w*) ORDER BY id", EmulatedSql._select),
         (r"EXECUTE FUNCTION sysadmin:task\('onmode', 'l'\)", EmulatedSql._switch_log),
+        (r"EXECUTE FUNCTION sysadmin:task\('checkpoint'\)", EmulatedSql._checkpoint),
     )
 ]

@@ -131,7 +131,9 @@ def insert(table: ContractTable, values: Values) -> str:
 def update(table: ContractTable, key: int, values: Values) -> str:
     """Return the UPDATE of the row with a key."""
     kinds = dict(table.columns)
-    changes = ", ".join(f"{identifier(name)} = {literal(kinds[name], text)}" for name, text in values.items())
+    changes = ", ".join(
+        f"{identifier(name)} = {literal(kinds[name], text)}" for name, text in values.items()
+    )
     return f"UPDATE {table.name} SET {changes} WHERE {KEY} = {key}"
 
 

@@ -129,7 +129,7 @@ def test_full_row_logging_stays_on_after_the_session(
         assert catalog.logs_full_rows(catalog.table(name))
 
 
-@pytest.mark.assumption(19)
+@pytest.mark.assumption(21)
 def test_a_record_that_was_cut_can_be_read_from_its_beginning_again(
     server: CaptureServer, table: ContractTable
 ) -> None:

@@ -1,0 +1,164 @@
+"""How a live server is found and made ready, as far as that can be tried without one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from informix_cdc.capture_client.errors import AccessRefused, ConnectionLost
+from informix_cdc.capture_client.transport import Argument, ConnectionSettings, Row
+from live import servers
+from live.server_dsn import (
+    DIALECT_VARIABLE,
+    DRIVER_VARIABLE,
+    DSN_VARIABLE,
+    BadDsn,
+    NamedServer,
+    named_server,
+)
+
+PASSWORD = "s3cret;}word"
+DSN = "HOST=db1;SERVICE=9088;SERVER=ol_one;UID=informix;PWD={s3cret;}}word}"
+
+
+def named(text: str = DSN, **others: str) -> NamedServer:
+    found = named_server({DSN_VARIABLE: text, **others})
+    assert found is not None
+    return found
+
+
+def test_a_connection_string_names_a_server() -> None:
+    found = named(f"{DSN};Database=scratch;DRIVER=/opt/lib.so;DELIMIDENT=y")
+    settings = found.settings
+    assert (settings.host, settings.port, settings.server) == ("db1", 9088, "ol_one")
+    assert (settings.user, settings.password) == ("informix", PASSWORD)
+    assert (settings.database, settings.driver) == ("scratch", "/opt/lib.so")
+    assert settings.extra == "DELIMIDENT=y"
+    assert found.dialect == settings.dialect.name == "informix"
+
+
+def test_what_a_connection_string_leaves_out_has_a_default() -> None:
+    found = named(DSN, **{DRIVER_VARIABLE: "/opt/other.so", DIALECT_VARIABLE: "gbase8s"})
+    assert (found.settings.database, found.settings.driver) == ("ifxcdc_test", "/opt/other.so")
+    assert found.dialect == found.settings.dialect.name == "gbase8s"
+
+
+def test_without_the_variable_no_server_is_named() -> None:
+    assert named_server({}) is None
+    assert named_server({DSN_VARIABLE: "  "}) is None
+
+
+@pytest.mark.parametrize(
+    ("environment", "words"),
+    [
+        ({DSN_VARIABLE: f"PWD={PASSWORD}"}, "has no HOST, SERVICE, SERVER, UID"),
+        ({DSN_VARIABLE: DSN.replace("9088", "sqlexec")}, "SERVICE in"),
+        ({DSN_VARIABLE: DSN, DIALECT_VARIABLE: "db2"}, "not one of informix, gbase8s"),
+    ],
+)
+def test_a_mistake_is_named_and_the_password_is_not(environment: Mapping[str, str], words: str) -> None:
+    with pytest.raises(BadDsn, match=words) as caught:
+        named_server(environment)
+    assert "s3cret" not in str(caught.value)
+
+
+def test_no_printed_form_of_a_named_server_has_the_password() -> None:
+    assert "s3cret" not in repr(named())
+
+
+@pytest.mark.parametrize(
+    ("environment", "has_docker", "reason"),
+    [
+        ({}, True, "no Informix ODBC driver"),
+        ({DRIVER_VARIABLE: "/opt/lib.so"}, False, "no Docker engine runs here"),
+        ({"INFORMIXDIR": "/opt/informix"}, True, ""),
+        ({DSN_VARIABLE: DSN}, True, "no Informix ODBC driver"),
+        ({DSN_VARIABLE: DSN, "INFORMIXDIR": "/opt/informix"}, False, ""),
+        ({DSN_VARIABLE: f"{DSN};DRIVER=/opt/lib.so"}, False, ""),
+    ],
+)
+def test_what_is_missing_is_the_reason_of_the_skip(
+    environment: dict[str, str], has_docker: bool, reason: str
+) -> None:
+    assert servers.missing(environment, named_server(environment), lambda: has_docker).startswith(
+        reason
+    )
+    assert bool(servers.missing(environment, named_server(environment), lambda: has_docker)) == bool(
+        reason
+    )
+
+
+@pytest.mark.parametrize("dsn", ["HOST=x", f"{DSN};DRIVER=/nowhere/lib.so"])
+def test_a_server_that_cannot_be_used_fails_in_one_line_without_the_password(
+    monkeypatch: pytest.MonkeyPatch, dsn: str
+) -> None:
+    monkeypatch.setenv(DSN_VARIABLE, dsn)
+    monkeypatch.setenv("INFORMIXDIR", "/nowhere")
+    with pytest.raises(pytest.fail.Exception) as caught, servers.live_server():
+        pass
+    assert caught.value.pytrace is False
+    assert "s3cret" not in str(caught.value)
+
+
+class Informix:
+    """Remembers what it is told; knows the databases of `databases`, each with its locale."""
+
+    def __init__(self, databases: dict[str, str]) -> None:
+        self.databases = databases
+        self.told: list[tuple[str, str, str]] = []
+
+    def open(self, settings: ConnectionSettings, _receive_timeout_seconds: float | None) -> Connection:
+        if settings.database not in ("", "syscdcv1", *self.databases):
+            raise AccessRefused(f"no database {settings.database}")
+        return Connection(self, settings)
+
+
+class Connection:
+    def __init__(self, server: Informix, settings: ConnectionSettings) -> None:
+        self._server = server
+        self._settings = settings
+
+    def call(self, statement: str, *_arguments: Argument) -> int:
+        raise AssertionError(statement)
+
+    def lo_read(self, _session_id: int, _max_bytes: int) -> memoryview:
+        raise ConnectionLost("nothing to read")
+
+    def close(self) -> None:
+        pass
+
+    def rows(self, statement: str, *arguments: Argument) -> list[Row]:
+        databases = self._server.databases
+        if "sysdatabases" in statement:
+            return [("1",)] if arguments[0] in databases else []
+        if "sysdbslocale" in statement:
+            return [(databases[str(arguments[0])],)]
+        self._server.told.append((self._settings.database, self._settings.db_locale, statement))
+        if statement.startswith("CREATE DATABASE"):
+            databases[statement.split()[2]] = "en_US.57372"
+        return []
+
+
+def test_a_database_for_tests_is_created_once_and_opened_in_its_own_locale() -> None:
+    informix = Informix({})
+    for _ in range(2):
+        server = servers.capture_server(named(), informix.open)
+    assert informix.told == [("", "en_US.utf8", "CREATE DATABASE ifxcdc_test WITH LOG")]
+    server.run("BEGIN WORK")
+    assert informix.told[-1] == ("ifxcdc_test", "en_US.57372", "BEGIN WORK")
+    assert (server.name, server.owner, server.dialect) == ("ol_one", "informix", "informix")
+
+
+def test_a_database_that_is_there_is_used_as_it_is() -> None:
+    informix = Informix({"scratch": "de_DE.819"})
+    server = servers.capture_server(named(f"{DSN};DATABASE=scratch"), informix.open)
+    assert informix.told == []
+    server.run("BEGIN WORK")
+    assert informix.told == [("scratch", "de_DE.819", "BEGIN WORK")]
+
+
+def test_the_image_is_the_one_of_the_compose_file() -> None:
+    compose = Path(__file__).parents[2] / "docker" / "compose.yaml"
+    assert servers.IMAGE in compose.read_text(encoding="utf-8")
