@@ -27,7 +27,9 @@ from live.server_dsn import DRIVER_VARIABLE, DSN_VARIABLE, BadDsn, NamedServer, 
 from session_contract.capture_server import CaptureServer
 
 IMAGE = "icr.io/informix/informix-developer-database:15.0.1.0.3"
+IMAGE_VARIABLE = "INFORMIX_CDC_TEST_IMAGE"
 READY = r"SCHAPI: Started \d+ dbWorker threads"
+OVERWRITE_VARIABLE = "INFORMIX_CDC_TEST_OVERWRITE_LOGS"
 START_SECONDS = 600
 _PASSWORD = "in4mix"  # the image's documented login of user informix
 _PORT = 9088
@@ -50,7 +52,7 @@ def live_server() -> Iterator[CaptureServer]:
         pytest.skip(reason)
     with contextlib.ExitStack() as stack:
         try:
-            server = capture_server(named or _in_container(*stack.enter_context(_container())))
+            server = _named(named) if named else stack.enter_context(_container())
         except InformixCdcError as failed:
             pytest.fail(f"the live server is not ready for tests: {failed}", pytrace=False)
         yield server
@@ -98,8 +100,14 @@ def capture_server(
         catalog.require_logged_database()
         located = replace(settings, db_locale=catalog.database_locale())
 
-    def connect(database: str, receive_timeout_seconds: float | None = None) -> Transport:
-        return open_transport(replace(located, database=database), receive_timeout_seconds)
+    def connect(
+        database: str,
+        receive_timeout_seconds: float | None = None,
+        login: tuple[str, str] | None = None,
+    ) -> Transport:
+        user, password = login or (settings.user, settings.password)
+        chosen = replace(located, database=database, user=user, password=password)
+        return open_transport(chosen, receive_timeout_seconds)
 
     return CaptureServer(
         name=settings.server,
@@ -109,6 +117,22 @@ def capture_server(
         dialect=named.dialect,
         driver=settings.driver or "found by INFORMIXDIR",
     )
+
+
+def _named(named: NamedServer) -> CaptureServer:
+    server = capture_server(named)
+    server.cannot = cannot(os.environ)
+    return server
+
+
+def cannot(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return what tests may not do to a server that somebody else runs, and why."""
+    reasons = {"users": f"users of the server of {DSN_VARIABLE} are made by who runs it"}
+    if environment.get(OVERWRITE_VARIABLE) != "yes":
+        reasons["overwritten logs"] = (
+            f"it would overwrite every log: allow it by {OVERWRITE_VARIABLE}=yes"
+        )
+    return reasons
 
 
 def _in_container(host: str, port: int) -> NamedServer:
@@ -126,18 +150,31 @@ def _in_container(host: str, port: int) -> NamedServer:
 
 
 @contextmanager
-def _container() -> Iterator[tuple[str, int]]:
-    """Start Informix with CDC set up; yield host and port of its SQLI listener."""
+def _container() -> Iterator[CaptureServer]:
+    """Start Informix with CDC set up."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # testcontainers' own
         from testcontainers.core.container import DockerContainer
         from testcontainers.core.waiting_utils import wait_for_logs
 
-    container = DockerContainer(IMAGE).with_env("LICENSE", "accept").with_env("SIZE", "small")
+    container = (
+        DockerContainer(os.environ.get(IMAGE_VARIABLE, IMAGE))
+        .with_env("LICENSE", "accept")
+        .with_env("SIZE", "small")
+    )
     with container.with_exposed_ports(_PORT).with_kwargs(privileged=True):
         wait_for_logs(container, READY, timeout=START_SECONDS)
-        set_up = "dbaccess sysadmin $INFORMIXDIR/etc/syscdcv1.sql"
-        code, output = container.exec(["bash", "-lc", set_up])
-        if code:
-            raise InformixCdcError(f"syscdcv1.sql failed in the container: {output!r}.")
-        yield container.get_container_host_ip(), int(container.get_exposed_port(_PORT))
+
+        def run(command: str) -> None:
+            code, output = container.exec(["bash", "-lc", command])
+            if code:
+                raise InformixCdcError(f"a command failed in the container: {output!r}.")
+
+        def add_user(name: str, password: str) -> None:  # user informix may use sudo there
+            run(f"id {name} || sudo useradd {name}; echo {name}:{password} | sudo chpasswd")
+
+        run("dbaccess sysadmin $INFORMIXDIR/etc/syscdcv1.sql")
+        port = int(container.get_exposed_port(_PORT))
+        server = capture_server(_in_container(container.get_container_host_ip(), port))
+        server.add_user = add_user
+        yield server

@@ -186,6 +186,45 @@ def test_a_table_with_a_text_column_is_captured_without_it(server: CaptureServer
     assert reader.rows[0].payload == b"\0\0\0\1\x01x"
 
 
+@pytest.mark.assumption(19)
+@pytest.mark.parametrize("grant", ["CONNECT", "DBA"])
+def test_a_user_with_a_grant_on_syscdcv1_captures(
+    server: CaptureServer, table: ContractTable, grant: str
+) -> None:
+    server.needs("users")
+    assert server.add_user
+    login = (f"reader_{grant.lower()}", "reader-of-t1")
+    server.add_user(*login)
+    server.run(f"GRANT CONNECT TO {login[0]}", f"GRANT SELECT ON {table.name} TO {login[0]}")
+    server.run(f"GRANT {grant} TO {login[0]}", database=statements.CDC_DATABASE)
+    with (
+        server.session(table),  # the owner has switched full row logging on
+        server.open_session(login=login) as session,
+        server.writer() as writer,
+    ):
+        session.start_capture(CapturedTable(table.full_name, table.column_names, 0))
+        session.activate(0)
+        writer.insert(table, id="20", b="twenty")
+        reader = Reader(session)
+        reader.until_ended()
+    assert len(reader.rows) == 1
+
+
+@pytest.mark.assumption(20)
+def test_a_procedure_with_its_own_transaction_runs_over_odbc(
+    server: CaptureServer, table: ContractTable
+) -> None:
+    server.needs("procedures")
+    rows = " ".join(f"INSERT INTO {table.name} (id) VALUES ({key});" for key in (1, 2))
+    name = f"two_rows_{table.name}"
+    server.run(f"CREATE PROCEDURE {name}() BEGIN WORK; {rows} COMMIT WORK; END PROCEDURE")
+    with server.session(table) as session:
+        server.run(f"EXECUTE PROCEDURE {name}()", f"EXECUTE PROCEDURE {name}()")
+        reader = Reader(session)
+        reader.until_ended(transactions=2)
+    assert len(reader.rows) == 4
+
+
 @pytest.mark.assumption(22)
 def test_a_text_column_cannot_be_asked_for(server: CaptureServer) -> None:
     table = server.create_table({"id": "integer", "body": "text"})
@@ -200,6 +239,7 @@ def test_a_session_whose_log_is_overwritten_is_told(
     server: CaptureServer, table: ContractTable
 ) -> None:
     """It may not go on as if the rows it did not read had never been."""
+    server.needs("overwritten logs")
     with server.session(table) as session, server.writer() as writer:
         writer.insert(table, id="1", b="overwritten")
         if not server.overwrite_logs():

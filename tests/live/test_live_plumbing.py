@@ -90,6 +90,11 @@ def test_what_is_missing_is_the_reason_of_the_skip(
     )
 
 
+def test_the_logs_of_a_named_server_are_overwritten_by_permission_only() -> None:
+    assert set(servers.cannot({})) == {"users", "overwritten logs"}
+    assert set(servers.cannot({servers.OVERWRITE_VARIABLE: "yes"})) == {"users"}
+
+
 @pytest.mark.parametrize("dsn", ["HOST=x", f"{DSN};DRIVER=/nowhere/lib.so"])
 def test_a_server_that_cannot_be_used_fails_in_one_line_without_the_password(
     monkeypatch: pytest.MonkeyPatch, dsn: str

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 from informix_cdc.capture_client.dialects import DIALECTS
 from informix_cdc.capture_client.emulator import EmulatedServer, ListeningServer
@@ -18,6 +19,7 @@ DATABASE = "stores"
 PASSWORD = "in4mix"
 LOCALE = "en_US.utf8"
 LOG_FILES = 6
+_CANNOT = {"procedures": "the emulator has no stored procedures"}
 _NO_DRIVER = "the emulator's own protocol needs no driver"
 
 
@@ -37,14 +39,29 @@ def emulated(driver: str = "", dialect: str = "informix") -> Iterator[CaptureSer
     account = Account()
     with ListeningServer(server) as listening, _environment_kept():
 
-        def connect(database: str, receive_timeout_seconds: float | None = None) -> Transport:
+        def connect(
+            database: str,
+            receive_timeout_seconds: float | None = None,
+            login: tuple[str, str] | None = None,
+        ) -> Transport:
             settings = _settings(listening.port, database, driver, dialect)
+            if login is not None:
+                settings = replace(settings, user=login[0], password=login[1])
             factory = OdbcTransport if driver else EmulatorTransport
             inner = factory(settings, receive_timeout_seconds)
             return EmulatedSql(inner, server, database, account)
 
-        cannot = {} if driver else {"driver": _NO_DRIVER}
-        yield CaptureServer(server.name, DATABASE, connect, user, dialect, driver=driver, cannot=cannot)
+        cannot = _CANNOT if driver else {**_CANNOT, "driver": _NO_DRIVER}
+        yield CaptureServer(
+            name=server.name,
+            database=DATABASE,
+            connect=connect,
+            owner=user,
+            dialect=dialect,
+            driver=driver,
+            add_user=server.users.__setitem__,
+            cannot=cannot,
+        )
 
 
 @contextmanager

@@ -202,6 +202,10 @@ class EmulatedSql:
         rows = self._account.rows[found["table"]]
         return [tuple(rows[key].values()) for key in sorted(rows)]
 
+    def _grant(self, found: re.Match[str]) -> None:
+        if self._database == "syscdcv1":
+            self._server.cdc_users |= {found["user"]}
+
     def _checkpoint(self, _found: re.Match[str]) -> None:
         """Do nothing: the emulator's log files are free as soon as they are full."""
 
@@ -226,6 +230,7 @@ _STATEMENTS: list[tuple[re.Pattern[str], Callable[[EmulatedSql, re.Match[str]], 
         (r"CREATE (?P<raw>RAW )?TABLE (?P<table>\w+) \((?P<columns>.*)\)", EmulatedSql._create_table),
         (r"CREATE VIEW (?P<view>\w+) AS SELECT .*", EmulatedSql._create_view),
         (r"DROP TABLE (?P<table>\w+)", EmulatedSql._drop_table),
+        (r"GRANT .* TO (?P<user>\w+)", EmulatedSql._grant),
         (r"BEGIN WORK", EmulatedSql._begin),
         (r"COMMIT WORK", EmulatedSql._commit),
         (r"ROLLBACK WORK", EmulatedSql._rollback),
