@@ -10,7 +10,6 @@ never off: whoever switches it off between two runs loses what changed in betwee
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from informix_cdc.capture_client import statements
@@ -143,16 +142,20 @@ class CaptureSession:
             SESSION_CLOSE_REFUSED.log(logger, statement=statement, reason=self.codes.name(answer))
 
 
-def release_full_row_logging(transport: Transport, tables: Sequence[str]) -> None:
-    """Switch full row logging off, so that a table can be altered.
+def set_full_row_logging(
+    transport: Transport, table: str, *, on: bool, dialect: Dialect = INFORMIX
+) -> None:
+    """Switch full row logging of a table on or off, without a session.
 
-    From here on changes of these tables are not captured. Nothing else in this project does this.
+    Off is for DDL only: from there on changes of the table cannot be captured.
+
+    Raises:
+        BadOption, ServerRefused: the server turns it down; -19816 while the table is captured.
     """
-    codes = ErrorCodes.read(transport)
-    for table in tables:
-        answer = transport.call(statements.SET_FULL_ROW_LOGGING, table, 0)
-        if answer < 0:
-            raise codes.error(f"cdc_set_fullrowlogging of {table}", answer, transport, None)
+    answer = transport.call(statements.SET_FULL_ROW_LOGGING, table, int(on))
+    if answer < 0:
+        codes = ErrorCodes.read(transport, dialect)
+        raise codes.error(f"cdc_set_fullrowlogging of {table}", answer, transport, None)
 
 
 def _require_api_version(transport: Transport, dialect: Dialect) -> None:

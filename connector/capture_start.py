@@ -166,7 +166,7 @@ class CaptureStart:
         for table in self.source.tables:
             if not catalog.logs_full_rows(table):
                 self._note_loss(row_logging_off(str(table.name), position), session, str(table.name))
-        _require_in_log(position, catalog.current_position())
+        require_in_log(position, catalog.current_position())
         assembler = TransactionAssembler(position, expected_commit=self.expected_commit)
         return assembler, position.restart
 
@@ -181,8 +181,12 @@ class CaptureStart:
             session.activate(0)
 
 
-def _require_in_log(position: Position, current: int) -> None:
-    """Refuse a restart position beyond the end of the log: the server would be silent for ever."""
+def require_in_log(position: Position, current: int) -> None:
+    """Refuse a restart position beyond the end of the log: the server would be silent for ever.
+
+    Raises:
+        DataLoss: the server is another one, or was restored.
+    """
     if not 0 < position.restart <= current + UNFLUSHED_LOG:
         raise DataLoss(
             f"the stream goes on at {show(position.restart)}, but the server's log ends at"

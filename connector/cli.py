@@ -5,6 +5,8 @@ Rule: quick to start. A command imports what it needs when it runs; Spark is loa
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from informix_cdc import __version__
@@ -15,16 +17,12 @@ from informix_cdc.connector.cli_options import (
     parse_options,
 )
 
+if TYPE_CHECKING:
+    from informix_cdc.connector.options import SourceOptions
+
 # What a table's rows become means nothing to a command that reads none.
-_OF_ROWS = (
-    "columns",
-    "unsupportedColumns",
-    "lobs",
-    "floatingDecimal",
-    "intervals",
-    "trailingBlanks",
-    "badCharacters",
-)
+_OF_VALUES = ("floatingDecimal", "intervals", "trailingBlanks", "badCharacters")
+_OF_ROWS = ("columns", "unsupportedColumns", "lobs", *_OF_VALUES)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
@@ -73,7 +71,7 @@ def tail(output_format: str, limit: int | None, **given: str | None) -> None:
     """Print committed changes as they happen, without Spark.
 
     Begins now, ends with Ctrl-C. Switches full row logging on for the tables, as every capture must;
-    `informix-cdc release-logging` switches it off again.
+    `informix-cdc release` switches it off again.
     """
     from informix_cdc.connector.tail_command import print_changes
 
@@ -84,21 +82,67 @@ def tail(output_format: str, limit: int | None, **given: str | None) -> None:
 tail.epilog = PASSWORD_HINT
 
 
-@main.command("release-logging", epilog=PASSWORD_HINT)
-@connection_options(*_OF_ROWS, "table", "readTimeoutSeconds", "maxRecordsPerRead", "readBufferBytes")
+@main.command(epilog=PASSWORD_HINT)
+@connection_options(*_OF_VALUES, "unsupportedColumns", "table", "maxRecordsPerRead", "readBufferBytes")
 @click.argument("tables", nargs=-1, required=True, metavar="TABLE...")
-@click.option("--yes", is_flag=True, help="Do not ask.")
-def release_logging(tables: tuple[str, ...], yes: bool, **given: str | None) -> None:
+@click.option(
+    "--checkpoint",
+    "checkpoints",
+    multiple=True,
+    metavar="PLACE",
+    help="checkpointLocation of a query that captures a TABLE; once for each.",
+)
+@click.option("--no-checkpoint", is_flag=True, help="No query needs changes of these tables any more.")
+@click.option(
+    "--stream-tables",
+    multiple=True,
+    metavar="TEXT",
+    help="Option table of these queries, if it names other tables than TABLE...; once for each.",
+)
+@click.option("--yes", is_flag=True, help="Do not ask. No refusal is overridden by it.")
+def release(
+    tables: tuple[str, ...],
+    checkpoints: tuple[str, ...],
+    no_checkpoint: bool,
+    stream_tables: tuple[str, ...],
+    yes: bool,
+    **given: str | None,
+) -> None:
     """Switch full row logging of each TABLE (owner.table) off, so that it can be altered.
 
-    Captures of these tables lose what changes from then on, and stop with an error.
+    Refuses while a session captures a TABLE, and while a query has changes of it to deliver: the log is
+    read from each checkpoint's position to its end. Stop the writers and the queries first.
     """
-    from informix_cdc.connector.release_command import release
+    from informix_cdc.connector import release_command
 
     with one_line_errors():
-        # A table may have columns that nobody can capture: its row logging is released all the same.
-        chosen = {"table": ",".join(tables), "unsupportedColumns": "omit"}
-        release(parse_options({**given, **chosen}), is_sure=yes)
+        release_command.release(
+            _options_of(tables, given),
+            checkpoints,
+            stream_tables,
+            needs_no_checkpoint=no_checkpoint,
+            is_sure=yes,
+        )
+
+
+@main.command(epilog=PASSWORD_HINT)
+@connection_options(*_OF_ROWS, "table", "readTimeoutSeconds", "maxRecordsPerRead", "readBufferBytes")
+@click.argument("tables", nargs=-1, required=True, metavar="TABLE...")
+def acquire(tables: tuple[str, ...], **given: str | None) -> None:
+    """Switch full row logging of each TABLE on again; print the position from which that holds.
+
+    The position is what a new stream, with a new checkpoint, takes as startingPosition. Row logging
+    that other hands have switched off and on again leaves no trace: what changed meanwhile is missing.
+    """
+    from informix_cdc.connector import acquire_command
+
+    with one_line_errors():
+        acquire_command.acquire(_options_of(tables, given))
+
+
+def _options_of(tables: tuple[str, ...], given: dict[str, str | None]) -> SourceOptions:
+    # A table may have columns that nobody can capture: its row logging is switched all the same.
+    return parse_options({**given, "table": ",".join(tables), "unsupportedColumns": "omit"})
 
 
 @main.command()

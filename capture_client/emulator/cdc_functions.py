@@ -67,7 +67,7 @@ def _set_full_row_logging(caller: Caller, arguments: list[str]) -> int:
     logging = _integer(arguments[1])
     _require(logging in (0, 1), "CDC_E_ARG2")
     _require(table.is_logged, "CDC_E_TABPROPERTIES")
-    if not logging and _is_captured(caller.server, table):
+    if not logging and (_is_captured(caller.server, table) or _is_refused(caller.server)):
         raise sql_error(-19816)
     caller.server.set_full_row_logging(str(table.name), bool(logging))
     return 0
@@ -192,6 +192,12 @@ def _column_names(table: Table, text: str) -> list[str]:
 
 def _is_captured(server: EmulatedServer, table: Table) -> bool:
     return any(table.partnum in session.captures for session in server.sessions().values())
+
+
+def _is_refused(server: EmulatedServer) -> bool:
+    """Whether switching full row logging off fails this time, though nothing is captured."""
+    server.row_logging_refusals -= 1
+    return server.row_logging_refusals >= 0
 
 
 _FUNCTIONS: dict[str, tuple[int, Callable[[Caller, list[str]], int]]] = {

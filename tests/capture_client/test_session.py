@@ -24,7 +24,7 @@ from informix_cdc.capture_client.session import (
     CapturedTable,
     CaptureSession,
     SessionSettings,
-    release_full_row_logging,
+    set_full_row_logging,
 )
 
 SETTINGS = SessionSettings(server="informix", timeout_seconds=5, max_records=64, buffer_bytes=4096)
@@ -75,13 +75,17 @@ def test_full_row_logging_stays_on_when_a_session_ends() -> None:
     assert ("cdc_set_fullrowlogging", ORDERS.name, 0) not in transport.calls
 
 
-def test_row_logging_is_released_only_when_that_is_asked_for() -> None:
+def test_row_logging_is_switched_for_one_table_when_that_is_asked_for() -> None:
     transport = ScriptedTransport()
-    release_full_row_logging(transport, ["a:b.c", "a:b.d"])
-    assert transport.calls == [(("cdc_set_fullrowlogging"), t, 0) for t in ("a:b.c", "a:b.d")]
+    set_full_row_logging(transport, "a:b.c", on=False)
+    set_full_row_logging(transport, "a:b.d", on=True)
+    assert transport.calls == [
+        ("cdc_set_fullrowlogging", "a:b.c", 0),
+        ("cdc_set_fullrowlogging", "a:b.d", 1),
+    ]
     transport.answers["cdc_set_fullrowlogging"] = -83705
     with pytest.raises(BadOption, match=r"cdc_set_fullrowlogging of a:b.c failed: CDC_E_NOTAB"):
-        release_full_row_logging(transport, ["a:b.c"])
+        set_full_row_logging(transport, "a:b.c", on=False)
 
 
 def test_a_session_can_be_deactivated_and_its_reading_resynchronised() -> None:

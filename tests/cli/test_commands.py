@@ -14,7 +14,7 @@ from informix_cdc.capture_client.emulator import ListeningServer
 from informix_cdc.connector import emulator_command
 from informix_cdc.connector.cli import main
 from informix_cdc.connector.cli_options import flag_of
-from informix_cdc.connector.demo_database import ORDERS, PASSWORD
+from informix_cdc.connector.demo_database import PASSWORD
 from informix_cdc.connector.options import PASSWORD_VARIABLE, option_rows
 
 from .conftest import connection_arguments
@@ -30,7 +30,7 @@ def test_the_version_is_that_of_the_package() -> None:
     assert run("--version").output == f"informix-cdc, version {informix_cdc.__version__}\n"
 
 
-@pytest.mark.parametrize("command", ["demo", "tail", "emulator", "release-logging", "offsets"])
+@pytest.mark.parametrize("command", ["demo", "tail", "emulator", "release", "acquire", "offsets"])
 def test_every_command_explains_itself(command: str) -> None:
     result = run(command, "--help")
     assert result.exit_code == 0
@@ -127,32 +127,6 @@ def test_the_command_line_starts_without_loading_spark_or_arrow() -> None:
         "raise SystemExit({'pyspark', 'pyarrow', 'numpy', 'pandas'} & set(sys.modules) != set())"
     )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
-
-
-def test_releasing_asks_first_and_leaves_everything_alone_without_a_yes(shop: ListeningServer) -> None:
-    shop.server.set_full_row_logging(ORDERS, on=True)
-    arguments = ["release-logging", *connection_arguments(shop), "informix.orders"]
-    result = CliRunner().invoke(main, arguments, env={PASSWORD_VARIABLE: PASSWORD}, input="n\n")
-    assert result.exit_code == 1
-    assert "loses what changes" in result.stderr
-    assert shop.server.table(ORDERS).full_row_logging
-
-
-def test_releasing_with_yes_switches_full_row_logging_off(shop: ListeningServer) -> None:
-    shop.server.set_full_row_logging(ORDERS, on=True)
-    result = run("release-logging", *connection_arguments(shop), "--yes", "informix.orders")
-    assert result.exit_code == 0
-    assert not shop.server.table(ORDERS).full_row_logging
-
-
-def test_row_logging_of_a_table_that_nobody_can_capture_whole_is_released_too(
-    shop: ListeningServer,
-) -> None:
-    notes = "stores:informix.notes"
-    shop.server.create_table(notes, "id integer, body text", full_row_logging=True)
-    result = run("release-logging", *connection_arguments(shop), "--yes", "informix.notes")
-    assert result.exit_code == 0
-    assert not shop.server.table(notes).full_row_logging
 
 
 def test_the_latency_of_an_emulator_is_given_in_milliseconds(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ import pytest
 from emulator.conftest import ORDERS
 from emulator.raw_client import RawClient, Refused
 from informix_cdc.capture_client.emulator import EmulatedServer, ListeningServer
+from informix_cdc.capture_client.emulator.sql_errors import SqlError
 
 Connect = Callable[..., RawClient]
 CODES = {
@@ -149,6 +150,32 @@ def test_full_row_logging_stays_on_while_the_table_is_captured(client: RawClient
     assert abs(refused.value.native) == 19816
     client.call("cdc_closesess", session)
     assert client.call("cdc_set_fullrowlogging", ORDERS, 0) == 0
+
+
+def test_switching_full_row_logging_off_may_fail_for_a_while(
+    server: EmulatedServer, client: RawClient
+) -> None:
+    server.refuse_row_logging_off(2)
+    for _ in range(2):
+        with pytest.raises(Refused) as refused:
+            client.call("cdc_set_fullrowlogging", ORDERS, 0)
+        assert abs(refused.value.native) == 19816
+    assert client.call("cdc_set_fullrowlogging", ORDERS, 1) == 0
+    assert client.call("cdc_set_fullrowlogging", ORDERS, 0) == 0
+
+
+def test_a_table_is_altered_only_without_full_row_logging(
+    server: EmulatedServer, client: RawClient
+) -> None:
+    before = server.table(ORDERS).partnum
+    with pytest.raises(SqlError):
+        server.alter_table(ORDERS, "id serial, since date")
+    server.set_full_row_logging(ORDERS, on=False)
+    server.alter_table(ORDERS, "id serial, since date")
+    wanted = f"tabid = {server.table(ORDERS).tabid} order by colno"
+    columns = client.rows(f"select colname from stores:syscolumns where {wanted}")
+    assert columns == [("id",), ("since",)]
+    assert server.table(ORDERS).partnum != before
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ import pytest
 from informix_cdc.capture_client import cdc_errors, statements
 from informix_cdc.capture_client.catalog import TableName
 from informix_cdc.capture_client.columns import parse_columns
+from informix_cdc.capture_client.dialects import DIALECTS
 from informix_cdc.capture_client.errors import (
     AccessRefused,
     ConnectionLost,
@@ -21,9 +22,12 @@ from informix_cdc.capture_client.errors import (
 )
 from informix_cdc.capture_client.locales import codec_of
 from informix_cdc.capture_client.records import Begin, Commit, ServerError, TableSchema, Timeout
-from informix_cdc.capture_client.session import CapturedTable, release_full_row_logging
+from informix_cdc.capture_client.session import CapturedTable, set_full_row_logging
 from informix_cdc.capture_client.transport import Transport
+from informix_cdc.capture_client.positions import Position
+from informix_cdc.capture_client.undelivered_changes import undelivered_changes
 from informix_cdc.connector.data_loss_jump import UNFLUSHED_LOG
+from informix_cdc.connector.full_row_logging import switch_off
 from session_contract.capture_server import CaptureServer
 from session_contract.reading import Reader
 from session_contract.sql_text import ContractTable
@@ -263,7 +267,7 @@ def test_changes_without_full_row_logging_do_not_come(
         reader.until_ended()
         begin = reader.of(Begin)[-1].sequence_number
     with server.cdc_connection() as transport:
-        release_full_row_logging(transport, [table.full_name])
+        set_full_row_logging(transport, table.full_name, on=False)
     with server.writer() as writer:
         writer.insert(table, id="2", b="without")
     with server.session(table, position=begin) as session, server.writer() as writer:
@@ -340,3 +344,29 @@ def test_gbase_lays_rows_out_as_informix_does(server: CaptureServer) -> None:
     (row,) = reader.rows
     assert row.sizes == (4, 3, 262), f"sizes, big-endian: {row.sizes}, payload {row.payload.hex()}"
     assert row.payload == b"\0\0\1\2" + b"\x03abc" + b"\x02de" + b"\x01\x04\0" + b"f" * 259
+
+
+@pytest.mark.assumption(32)
+def test_row_logging_goes_off_after_a_session_and_not_during_one(
+    server: CaptureServer, table: ContractTable
+) -> None:
+    with server.catalog() as catalog, server.cdc_connection() as transport:
+        with server.session(table), pytest.raises(ServerRefused, match="19816"):
+            set_full_row_logging(transport, table.full_name, on=False)
+        described = catalog.table(TableName(table.database, table.owner, table.name))
+        assert catalog.logs_full_rows(described)
+        switch_off(transport, catalog, described, DIALECTS[server.dialect])  # as `release` does
+        assert not catalog.logs_full_rows(described)
+
+
+@pytest.mark.assumption(33)
+def test_what_has_committed_shows_before_three_timeouts(
+    server: CaptureServer, table: ContractTable
+) -> None:
+    with server.session(table), server.catalog() as catalog:
+        place = catalog.current_position()
+    with server.writer() as writer:
+        writer.insert(table, id="1", b="one")
+    with server.session(table, position=place) as session, server.catalog() as catalog:
+        found = undelivered_changes(session, Position(place, place), catalog.current_position)
+    assert found.committed.transactions == 1

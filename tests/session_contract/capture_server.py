@@ -22,7 +22,7 @@ from informix_cdc.capture_client.session import (
     CapturedTable,
     CaptureSession,
     SessionSettings,
-    release_full_row_logging,
+    set_full_row_logging,
 )
 from informix_cdc.capture_client.statements import CDC_DATABASE
 from informix_cdc.capture_client.transport import Transport
@@ -239,7 +239,7 @@ class CaptureServer:
         for _ in range(_RELEASE_ATTEMPTS):
             try:
                 with self.cdc_connection() as transport:
-                    release_full_row_logging(transport, [table.full_name])
+                    set_full_row_logging(transport, table.full_name, on=False)
                 return self.run(f"DROP TABLE {table.name}")
             except InformixCdcError:
                 time.sleep(_RELEASE_PAUSE_SECONDS)

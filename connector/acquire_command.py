@@ -1,0 +1,59 @@
+"""`informix-cdc acquire`: full row logging on again, and the position from which that holds.
+
+Rule: the position is asked of the server after the switch, so that every record behind it has whole
+rows. It alone goes to stdout, for scripts; everything else goes to stderr.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Collection
+
+import click
+
+from informix_cdc.capture_client.catalog import Catalog, Table
+from informix_cdc.capture_client.positions import show
+from informix_cdc.connector.connections import open_capture_connection, open_catalog
+from informix_cdc.connector.full_row_logging import switch_on
+from informix_cdc.connector.options import SourceOptions
+
+_NEXT = """\
+Every record from {position} on has whole rows. Start a new stream there, with a new checkpoint:
+  .option("startingPosition", "{position}")"""
+
+
+def acquire(options: SourceOptions) -> None:
+    """Switch full row logging on for the tables and print from where a new stream can begin.
+
+    Raises:
+        BadOption: the database is not logged, or a table does not exist.
+        ServerRefused: the server turns it down, or the switch does not show.
+    """
+    with open_catalog(options) as catalog:
+        catalog.require_logged_database()
+        tables = [catalog.table(name) for name in options.table_names()]
+        db_locale = options.db_locale or catalog.database_locale()
+        with contextlib.closing(open_capture_connection(options, db_locale)) as connection:
+            for table in tables:
+                click.echo(f"{table.name}: {_state_of(table, catalog)}.", err=True)
+                switch_on(connection, catalog, table, options.dialect)
+        position = catalog.current_position()
+        _tell(show(position), catalog.open_transactions())
+
+
+def _state_of(table: Table, catalog: Catalog) -> str:
+    if catalog.logs_full_rows(table):
+        return "full row logging was on already; whether it was off in between cannot be seen"
+    return "full row logging is switched on"
+
+
+def _tell(position: str, open_transactions: Collection[int]) -> None:
+    click.echo(_NEXT.format(position=position), err=True)
+    if open_transactions:
+        ids = ", ".join(map(str, sorted(open_transactions)))
+        click.echo(
+            f"{len(open_transactions)} transactions are open now (ids {ids}): a stream that begins at"
+            " this position leaves those out that began before it, with all they change.",
+            err=True,
+        )
+    click.echo(position)

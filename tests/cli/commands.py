@@ -1,0 +1,29 @@
+"""Run a command of `informix-cdc` against the stores server, in this process."""
+
+from __future__ import annotations
+
+from click.testing import CliRunner, Result
+
+from informix_cdc.capture_client.emulator import ListeningServer
+from informix_cdc.connector.cli import main
+from informix_cdc.connector.options import PASSWORD_VARIABLE
+from stores import DATABASE, PASSWORD
+
+
+def run(listening: ListeningServer, command: str, *arguments: str, answer: str | None = None) -> Result:
+    connection = (
+        "--host=127.0.0.1", f"--port={listening.port}", "--server=informix",
+        f"--database={DATABASE}", "--transport=emulator",
+    )  # fmt: skip
+    environment = {PASSWORD_VARIABLE: PASSWORD}
+    found = CliRunner().invoke(main, [command, *connection, *arguments], env=environment, input=answer)
+    assert PASSWORD not in found.output
+    return found
+
+
+def refusal(result: Result, exit_code: int = 1) -> str:
+    """Return the one line with which a command refused, behind what it may have asked."""
+    assert result.exit_code == exit_code, result.output
+    *_, line = result.stderr.splitlines()
+    assert line.startswith("Error: IFXCDC-")
+    return line
