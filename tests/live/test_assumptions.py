@@ -21,10 +21,10 @@ from informix_cdc.capture_client.errors import (
     ServerRefused,
 )
 from informix_cdc.capture_client.locales import codec_of
+from informix_cdc.capture_client.positions import Position
 from informix_cdc.capture_client.records import Begin, Commit, ServerError, TableSchema, Timeout
 from informix_cdc.capture_client.session import CapturedTable, set_full_row_logging
 from informix_cdc.capture_client.transport import Transport
-from informix_cdc.capture_client.positions import Position
 from informix_cdc.capture_client.undelivered_changes import undelivered_changes
 from informix_cdc.connector.data_loss_jump import UNFLUSHED_LOG
 from informix_cdc.connector.full_row_logging import switch_off
