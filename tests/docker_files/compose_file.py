@@ -18,7 +18,7 @@ COMPOSE = DOCKER / "compose.yaml"
 README = DOCKER / "README.md"
 DOCKERFILES = sorted(DOCKER.rglob("Dockerfile"))
 SCRIPTS = sorted(DOCKER.rglob("*.sh"))
-VARIABLE = re.compile(r"\$\{(\w+)(?::\?[^}]*)?\}")
+VARIABLE = re.compile(r"\$\{(?P<name>\w+)(?:(?P<otherwise>:[?-])[^}]*)?\}")
 
 Service = dict[str, Any]
 

@@ -42,5 +42,7 @@ def test_the_image_gets_every_package_and_what_its_metadata_names() -> None:
     assert folders | files <= set(copied())
 
 
-def test_the_container_does_not_run_as_root() -> None:
-    assert re.findall(r"^USER (\d+)", CLIENT.read_text(), re.MULTILINE) == ["1000"]
+def test_no_container_runs_as_root() -> None:
+    stages = re.split(r"^FROM ", CLIENT.read_text(), flags=re.MULTILINE)[2:]
+    users = [re.findall(r"^USER (\S+)", stage, re.MULTILINE)[-1] for stage in stages]
+    assert users == ["1000:1000"] * 2

@@ -12,7 +12,7 @@ from informix_cdc.connector.cli import main as command_line
 
 TEXT = README.read_text()
 COMMANDS = [
-    shlex.split(line)
+    [word for word in shlex.split(line) if not re.match(r"[A-Z_]+=", word)]
     for block in re.findall(r"```\n(.*?)```", TEXT, re.DOTALL)
     for line in block.splitlines()
 ]
