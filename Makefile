@@ -9,7 +9,7 @@ FOLDERS := connector connector/facade connector/autoload capture_client capture_
 export PYSPARK_PYTHON := $(abspath $(BIN)/python)
 export PYSPARK_DRIVER_PYTHON := $(abspath $(BIN)/python)
 
-.PHONY: help install demo check fmt docs test fuzz bench build clean
+.PHONY: help install demo check fmt docs test fuzz up down bench build clean
 .DEFAULT_GOAL := help
 
 help: ## list these words
@@ -47,6 +47,12 @@ test: $(VENV)/.installed ## the whole test suite
 fuzz: $(VENV)/.installed ## feed noise to every door for SECONDS each, guided by coverage
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[fuzz]'
 	cd tests && for door in $$($(abspath $(BIN))/python -m fuzz); do $(abspath $(BIN))/python -m fuzz $$door $(SECONDS) || exit 1; done
+
+up: ## start Informix and a shop that changes it, in Docker: docker/README.md
+	docker compose -f docker/compose.yaml up --build --detach --wait
+
+down: ## remove what runs in Docker, with its data
+	docker compose -f docker/compose.yaml --profile '*' down --volumes
 
 bench: $(VENV)/.installed ## measure; prints the table that stands in docs/performance.md
 	$(BIN)/python -m pytest tests/benchmarks --run-benchmarks -q -s

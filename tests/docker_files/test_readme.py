@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import subprocess
 
 import pytest
 
@@ -56,6 +57,20 @@ def test_every_other_command_copies_a_file_that_exists() -> None:
     others = [words for words in COMMANDS if words not in COMPOSE_COMMANDS]
     assert [words[0] for words in others] == ["cp"]
     assert (ROOT / others[0][1]).is_file()
+
+
+def made(word: str) -> list[str]:
+    """Return what make would run."""
+    result = subprocess.run(["make", "-n", word], cwd=ROOT, capture_output=True, text=True, check=True)
+    return shlex.split(result.stdout)
+
+
+def test_make_up_is_its_second_command() -> None:
+    assert made("up") == COMPOSE_COMMANDS[0]
+
+
+def test_make_down_leaves_no_volume_behind_that_a_new_server_could_not_use() -> None:
+    assert made("down")[4:] == ["--profile", "*", "down", "--volumes"]
 
 
 def rows(heading: str) -> dict[str, str]:

@@ -132,6 +132,24 @@ def test_a_server_that_does_not_answer_is_not_healthy(server: StandIn) -> None:
     assert server.script("health.sh").returncode == 1
 
 
+def test_a_health_check_finds_the_servers_environment_by_itself(
+    server: StandIn, tmp_path: Path
+) -> None:
+    """It is run without one, and the image's file reads a variable that need not be set."""
+    server.script("set_up.sh")
+    environment_file = tmp_path / "informix_inf.env"
+    environment_file.write_text(
+        'export INFORMIXDIR=/opt LD_LIBRARY_PATH="/opt/lib:${LD_LIBRARY_PATH}"\n'
+    )
+    for name in ("health.sh", "server.sh"):
+        text = (INFORMIX / name).read_text()
+        (tmp_path / name).write_text(
+            text.replace("/usr/local/bin/informix_inf.env", str(environment_file))
+        )
+    result = server.run("env", "-u", "INFORMIXDIR", "bash", str(tmp_path / "health.sh"))
+    assert (result.returncode, result.stderr) == (0, "")
+
+
 @pytest.mark.parametrize("broken", ["", "database.sql"])
 def test_the_start_script_that_sources_the_set_up_goes_on_whatever_happens(
     server: StandIn, tmp_path: Path, broken: str
