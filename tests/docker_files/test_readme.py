@@ -61,7 +61,8 @@ def test_every_other_command_copies_a_file_that_exists() -> None:
 
 def made(word: str) -> list[str]:
     """Return what make would run."""
-    result = subprocess.run(["make", "-n", word], cwd=ROOT, capture_output=True, text=True, check=True)
+    command = ["make", "--no-print-directory", "--dry-run", word]
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     return shlex.split(result.stdout)
 
 
