@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ COMPOSE = DOCKER / "compose.yaml"
 README = DOCKER / "README.md"
 DOCKERFILES = sorted(DOCKER.rglob("Dockerfile"))
 SCRIPTS = sorted(DOCKER.rglob("*.sh"))
-VARIABLE = re.compile(r"\$\{(?P<name>\w+)(?:(?P<otherwise>:[?-])[^}]*)?\}")
+VARIABLE = re.compile(r"\$\{(?P<name>\w+)(?:(?P<otherwise>:[?-])(?P<text>[^}]*))?\}")
 
 Service = dict[str, Any]
 
@@ -50,3 +51,8 @@ def lint(tool: str, *words: str | Path) -> str:
         pytest.skip(f"{tool} is not installed: it has no wheel for this platform")
     result = subprocess.run([program, *words], cwd=ROOT, capture_output=True, text=True, check=False)
     return result.stdout + result.stderr if result.returncode else ""
+
+
+def interpolated(text: str, given: Mapping[str, str]) -> str:
+    """Return a value of the file as compose would give it to a container."""
+    return VARIABLE.sub(lambda match: given.get(match["name"], match["text"] or ""), text)

@@ -16,12 +16,13 @@ from typing import Any
 
 import pytest
 
-from docker_files.compose_file import DOCKER, ROOT, services
+from docker_files.compose_file import DOCKER, ROOT, interpolated, services
 from informix_cdc.capture_client.emulator import ListeningServer
 from informix_cdc.connector.cli import main as command_line
 from informix_cdc.connector.demo_database import PASSWORD, demo_server
 from informix_cdc.connector.demo_workload import Workload
 from informix_cdc.connector.options import SourceOptions
+from live.server_dsn import DSN_VARIABLE, named_server
 from odbc_driver.build import Drivers, build_drivers
 
 CLIENT = DOCKER / "client"
@@ -161,6 +162,17 @@ def test_the_workloads_words_are_options_of_the_source(password_file: Path) -> N
     words = arguments("workload", password_file)[2:]
     options = SourceOptions.parse(load("workload")["SHOP"] | dict(word.split("=", 1) for word in words))
     assert (options.host, options.database, options.password) == ("informix", "stores", PASSWORD)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "host"), [({}, "informix"), ({"INFORMIX_HOST": "informix-12"}, "informix-12")]
+)
+def test_the_live_tests_find_the_server_that_is_named(chosen: dict[str, str], host: str) -> None:
+    given = {"INFORMIX_CDC_PASSWORD": "with;semicolon", **chosen}
+    text = services()["live-tests"]["environment"][DSN_VARIABLE]
+    named = named_server({DSN_VARIABLE: interpolated(text, given)})
+    assert named is not None
+    assert (named.settings.host, named.settings.password) == (host, "with;semicolon")
 
 
 @contextmanager
