@@ -24,6 +24,11 @@ if TYPE_CHECKING:
 _OF_VALUES = ("floatingDecimal", "intervals", "trailingBlanks", "badCharacters")
 _OF_ROWS = ("columns", "unsupportedColumns", "lobs", *_OF_VALUES)
 
+_OF_TABLES = (
+    *("database", "table", "readTimeoutSeconds", "maxRecordsPerRead", "readBufferBytes"),
+    *_OF_ROWS,
+)
+
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(__version__, prog_name="informix-cdc")
@@ -145,20 +150,51 @@ def _options_of(tables: tuple[str, ...], given: dict[str, str | None]) -> Source
     return parse_options({**given, "table": ",".join(tables), "unsupportedColumns": "omit"})
 
 
-@main.command()
-@click.argument("checkpoint")
-@click.option("--spool-path", default="", metavar="FOLDER", help="The query's option spoolPath.")
+@main.command(epilog=PASSWORD_HINT)
+@connection_options(*_OF_TABLES)
+@click.option(
+    "--checkpoint",
+    "checkpoints",
+    multiple=True,
+    metavar="PLACE",
+    help="checkpointLocation of a query whose distance to the log's ends is shown; repeatable.",
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object, for machines.")
-def offsets(checkpoint: str, spool_path: str, as_json: bool) -> None:
-    """Show where a query's CHECKPOINT stands, and what a restart needs; asks no server.
+@click.option("--watch", type=click.FloatRange(0.1), metavar="SECONDS", help="Again and again.")
+def status(
+    checkpoints: tuple[str, ...], as_json: bool, watch: float | None, **given: str | None
+) -> None:
+    """Show the capture sessions of a server, its log, and how far behind and how safe checkpoints are.
 
-    CHECKPOINT is the query's checkpointLocation: a local path, or a URL such as s3://bucket/path.
-    Positions are shown as the server writes them: number of the logical log, and place in it.
+    Bytes are those of the whole log, whatever table they are of; percent is of all log files.
     """
-    from informix_cdc.connector.offsets_command import print_offsets
+    from informix_cdc.connector.server_log import options_without_tables
+    from informix_cdc.connector.status_command import print_status
 
     with one_line_errors():
-        print_offsets(checkpoint, spool_path, as_json=as_json)
+        options = options_without_tables(given)
+        print_status(options, checkpoints, as_json=as_json, watch_seconds=watch)
+
+
+@main.command(epilog=PASSWORD_HINT)
+@click.argument("checkpoint")
+@connection_options(*_OF_TABLES, needed=False)
+@click.option("--spool-path", default="", metavar="FOLDER", help="The query's option spoolPath.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object, for machines.")
+def offsets(checkpoint: str, spool_path: str, as_json: bool, **given: str | None) -> None:
+    """Show where a query's CHECKPOINT stands, and what a restart needs.
+
+    CHECKPOINT is the query's checkpointLocation: a local path, or a URL such as s3://bucket/path.
+    Positions are shown as the server writes them: number of the logical log, and place in it. No server
+    is asked, unless --host and --server name one: then also how far it is from overwriting them.
+    """
+    from informix_cdc.connector.offsets_command import print_offsets
+    from informix_cdc.connector.server_log import options_without_tables
+
+    with one_line_errors():
+        is_server_named = any(value is not None for value in given.values())
+        options = options_without_tables(given) if is_server_named else None
+        print_offsets(checkpoint, spool_path, options, as_json=as_json)
 
 
 @main.command()

@@ -84,22 +84,28 @@ def one_line_errors() -> Iterator[None]:
         raise OneLineError(f"{error.strerror or error}.") from None
 
 
-def connection_options(*left_out: str) -> Callable[[Command], Command]:
-    """Return a decorator that adds the source's options; a command gets them by their option names."""
+def connection_options(*left_out: str, needed: bool = True) -> Callable[[Command], Command]:
+    """Return a decorator that adds the source's options; a command gets them by their option names.
+
+    With `needed` false none has to be given: the command does without a server too.
+    """
 
     def decorate(command: Command) -> Command:
         for name, default, meaning in reversed(list(option_rows())):
             if name not in _NOT_HERE and name not in left_out:
-                command = _click_option(name, default, meaning)(command)
+                is_required = needed and default == "required"
+                command = _click_option(name, default, meaning, is_required)(command)
         return command
 
     return decorate
 
 
-def _click_option(name: str, default: str, meaning: str) -> Callable[[Command], Command]:
+def _click_option(
+    name: str, default: str, meaning: str, is_required: bool
+) -> Callable[[Command], Command]:
     # The default is shown, not set: what the user leaves out is left to the declaration.
     shown = f"{meaning}  [default: {default}]" if default not in ("", "required") else meaning
-    return click.option(flag_of(name), name, required=default == "required", help=shown, metavar="TEXT")
+    return click.option(flag_of(name), name, required=is_required, help=shown, metavar="TEXT")
 
 
 def flag_of(name: str) -> str:

@@ -18,18 +18,26 @@ from rich.text import Text
 from informix_cdc.capture_client.positions import show
 from informix_cdc.checkpoints import manifest as manifests
 from informix_cdc.checkpoints.manifest import Manifest
+from informix_cdc.connector.log_distance import PlaceInLog, place_in_log
 from informix_cdc.connector.offsets import StreamOffset
+from informix_cdc.connector.options import SourceOptions
 from informix_cdc.connector.restart_needs import BatchAgain, RestartNeeds, restart_needs
+from informix_cdc.connector.server_log import ServerLog, open_server_log, read_server_log
 from informix_cdc.connector.spark_checkpoint import Checkpoint, SourceProgress, read_checkpoint
+from informix_cdc.connector.status_command import left_text, place_as_json
 
 
 @dataclass(frozen=True, slots=True)
 class SourceReport:
-    """One source of the query: its progress, its spool if one was named and found, its needs."""
+    """One source of the query: its progress, its spool if one was named and found, its needs.
+
+    `in_log` is where the restart position lies in the server's log, if a server was named.
+    """
 
     progress: SourceProgress
     spool: Manifest | None
     needs: RestartNeeds
+    in_log: PlaceInLog | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +49,15 @@ class OffsetsReport:
     spool_path: str
 
 
-def print_offsets(place: str, spool_path: str, *, as_json: bool) -> None:
-    """Read a checkpoint and print what it says.
+def print_offsets(place: str, spool_path: str, options: SourceOptions | None, *, as_json: bool) -> None:
+    """Read a checkpoint and print what it says; with options, ask the server for its log too.
 
     Raises:
         BadOption: it is no checkpoint of ours, or is not intact.
         AccessRefused: it cannot be read.
         DataLoss: the spool's manifest is not intact.
     """
-    report = report_of(place, spool_path)
+    report = report_of(place, spool_path, options)
     if as_json:
         click.echo(json.dumps(report_as_json(report)))
         return
@@ -58,17 +66,25 @@ def print_offsets(place: str, spool_path: str, *, as_json: bool) -> None:
         console.print(piece)
 
 
-def report_of(place: str, spool_path: str) -> OffsetsReport:
+def report_of(place: str, spool_path: str, options: SourceOptions | None) -> OffsetsReport:
     """Read a checkpoint, and the spools of its streams under `spool_path`."""
     checkpoint = read_checkpoint(place)
-    sources = tuple(_source_report(progress, spool_path) for progress in checkpoint.sources)
+    log = _server_log(options) if options else None
+    sources = tuple(_source_report(progress, spool_path, log) for progress in checkpoint.sources)
     return OffsetsReport(checkpoint, sources, spool_path)
 
 
-def _source_report(progress: SourceProgress, spool_path: str) -> SourceReport:
+def _server_log(options: SourceOptions) -> ServerLog:
+    with open_server_log(options) as connection:
+        return read_server_log(connection)
+
+
+def _source_report(progress: SourceProgress, spool_path: str, log: ServerLog | None) -> SourceReport:
     stream = progress.planned[1].stream
     spool = manifests.load(Path(spool_path) / stream) if spool_path and stream else None
-    return SourceReport(progress, spool, restart_needs(progress, spool))
+    needs = restart_needs(progress, spool)
+    in_log = place_in_log(needs.restart, log.space, log.clock) if log else None
+    return SourceReport(progress, spool, needs, in_log)
 
 
 def report_as_json(report: OffsetsReport) -> dict[str, object]:
@@ -90,6 +106,7 @@ def _source_json(source: SourceReport) -> dict[str, object]:
         "planned": _batch_json(*progress.planned),
         "restart": _needs_json(source.needs),
         "spool": _spool_json(source.spool) if source.spool else None,
+        "server": place_as_json(source.in_log) if source.in_log else None,
     }
 
 
@@ -147,6 +164,10 @@ def report_as_text(report: OffsetsReport) -> Iterator[Text | Table]:
         yield Text(_needs_text(source.needs))
         if report.spool_path:
             yield Text(_spool_text(source, report.spool_path))
+        if source.in_log:
+            yield Text("Until the server overwrites what is needed: ").append_text(
+                left_text(source.in_log)
+            )
     for line in report.checkpoint.foreign:
         yield Text(f"source {line.name} is not of informix-cdc, skipped: {line.text}", "dim")
 

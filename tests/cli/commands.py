@@ -1,4 +1,4 @@
-"""Run a command of `informix-cdc` against the stores server, in this process."""
+"""Run a command of `informix-cdc` in this process, against the stores server or none."""
 
 from __future__ import annotations
 
@@ -10,13 +10,20 @@ from informix_cdc.connector.options import PASSWORD_VARIABLE
 from stores import DATABASE, PASSWORD
 
 
+def server_options(listening: ListeningServer) -> list[str]:
+    return [
+        "--host=127.0.0.1", f"--port={listening.port}", "--server=informix", "--transport=emulator",
+    ]  # fmt: skip
+
+
 def run(listening: ListeningServer, command: str, *arguments: str, answer: str | None = None) -> Result:
-    connection = (
-        "--host=127.0.0.1", f"--port={listening.port}", "--server=informix",
-        f"--database={DATABASE}", "--transport=emulator",
-    )  # fmt: skip
-    environment = {PASSWORD_VARIABLE: PASSWORD}
-    found = CliRunner().invoke(main, [command, *connection, *arguments], env=environment, input=answer)
+    connection = [*server_options(listening), f"--database={DATABASE}"]
+    return run_plain(command, *connection, *arguments, answer=answer)
+
+
+def run_plain(*arguments: str, answer: str | None = None) -> Result:
+    environment = {PASSWORD_VARIABLE: PASSWORD, "COLUMNS": "240"}
+    found = CliRunner().invoke(main, arguments, env=environment, input=answer)
     assert PASSWORD not in found.output
     return found
 
