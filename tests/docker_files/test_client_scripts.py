@@ -102,6 +102,14 @@ def test_a_driver_that_cannot_be_loaded_ends_the_build_in_one_sentence(installat
     assert "Traceback" not in result.stderr
 
 
+@pytest.fixture
+def client(installation: Path, tmp_path: Path, drivers: Drivers) -> Path:
+    """What the client image has under INFORMIXDIR, the driver being the one of our tests."""
+    shutil.copy(drivers.wide, installation / "lib/cli/libthcli.so")
+    take(installation, tmp_path / "client", ACCEPTED).check_returncode()
+    return tmp_path / "client"
+
+
 def arguments(service: str, password_file: Path) -> list[str]:
     """Return what a service runs, with the secret where a test can put one."""
     words = [*services()[service].get("entrypoint", []), *services()[service]["command"]]
@@ -176,20 +184,28 @@ def test_the_live_tests_find_the_server_that_is_named(chosen: dict[str, str], ho
 
 
 @contextmanager
-def streaming(words: list[str]) -> Iterator[subprocess.Popen[str]]:
+def running(informix_dir: Path, *command: str | Path) -> Iterator[subprocess.Popen[str]]:
+    """Run what a service runs, with the driver where the image has it."""
+    environment = {"INFORMIXDIR": str(informix_dir), "SPARK_LOCAL_IP": "127.0.0.1"}
     process = subprocess.Popen(
-        [sys.executable, CLIENT / "stream.py", *words],
+        [sys.executable, *command],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        env={**os.environ, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"},
+        env={**os.environ, "PYSPARK_PYTHON": sys.executable, **environment},
     )
     try:
         yield process
     finally:
         process.kill()
         process.communicate()
+
+
+def shows(process: subprocess.Popen[str], *words: str) -> bool:
+    """Read what a process prints until one line has all the words."""
+    assert process.stdout is not None
+    return any(all(word in line for word in words) for line in process.stdout)
 
 
 @contextmanager
@@ -206,19 +222,25 @@ def busy_shop() -> Iterator[ListeningServer]:
             thread.join()
 
 
+def test_the_tail_service_shows_changes(client: Path, password_file: Path) -> None:
+    words = [word for word in arguments("tail", password_file)[1:] if "--host" not in word]
+    with busy_shop() as shop:
+        here = ["--host=127.0.0.1", f"--port={shop.port}", "--format=json"]
+        with running(client, "-m", "informix_cdc.connector.cli", *words, *here) as tail:
+            assert shows(tail, '"_table": "stores:informix.orders"', '"insert"')
+
+
 @pytest.mark.spark
 def test_the_client_service_shows_changes_and_ends_when_it_is_told_to(
-    tmp_path: Path, password_file: Path
+    client: Path, tmp_path: Path, password_file: Path
 ) -> None:
     program, script, _, *words = arguments("client", password_file)
     assert (program, script) == ("python", "stream.py")
     words = [word for word in words if not word.startswith("host=")]
     with busy_shop() as shop:
-        here = ["host=127.0.0.1", f"port={shop.port}", "transport=emulator"]
-        with streaming([str(tmp_path / "checkpoint"), *words, *here]) as client:
-            assert client.stdout is not None
-            shown = any("insert" in line and "informix.orders" in line for line in client.stdout)
-            client.send_signal(signal.SIGTERM)
-            client.communicate(timeout=60)
-    assert shown
-    assert client.returncode == 0
+        here = [str(tmp_path / "checkpoint"), *words, "host=127.0.0.1", f"port={shop.port}"]
+        with running(client, CLIENT / "stream.py", *here) as stream:
+            assert shows(stream, "insert", "informix.orders")
+            stream.send_signal(signal.SIGTERM)
+            output, _ = stream.communicate(timeout=60)
+    assert stream.returncode == 0, output
