@@ -169,7 +169,8 @@ def status_as_text(status: Status) -> Iterator[RenderableType]:
     yield Text(f"{log.server}, {_time(log.clock)}", "bold")
     yield Text(
         f"Log: at {show(log.current)}; {len(space.files)} logs are kept, the oldest is"
-        f" {space.oldest.number}; {_mib(space.total_bytes)} in all, {_mib(space.free_bytes)} never used."
+        f" {space.oldest.number}; {_mib(space.total_bytes)} in all,"
+        f" {_mib(space.free_bytes)} never used."
     )
     yield _sessions(log.sessions) if log.sessions else Text("No capture session is open.")
     if status.checkpoints:
