@@ -51,6 +51,14 @@ class CarriedRecords:
             return None
         return int(block.sequence_numbers[block.raw.kinds == _BEGINTX].min())
 
+    def lowest_begin_time(self) -> int | None:
+        """Return the time of that BEGINTX, in seconds since 1970."""
+        if (block := self._block) is None:
+            return None
+        begins = np.flatnonzero(block.raw.kinds == _BEGINTX)
+        lowest = begins[block.sequence_numbers[begins].argmin()]
+        return int(block.times(lowest[None])[0])
+
     def before(self, block: RecordBlock, first: int, end: int) -> tuple[RecordBlock, int, int]:
         """Return a stretch of a block with the records that were carried in front of it."""
         self._count = 0 if self._block is None else len(self._block)

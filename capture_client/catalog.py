@@ -16,6 +16,7 @@ from informix_cdc.capture_client.catalog_types import type_text
 from informix_cdc.capture_client.columns import Column
 from informix_cdc.capture_client.errors import BadOption, ServerRefused
 from informix_cdc.capture_client.identifiers import quoted, unquoted
+from informix_cdc.capture_client.log_space import LogSpace, read_log_space
 from informix_cdc.capture_client.positions import log_page
 from informix_cdc.capture_client.transport import Row, Transport
 
@@ -92,6 +93,13 @@ class Catalog:
     def oldest_position(self) -> int:
         """Return the first position of the oldest log that the server still has."""
         return log_page(int(self._one(statements.OLDEST_LOG)), 0)
+
+    def log_space(self) -> LogSpace | None:
+        """Return the log files and their sizes; None where the server does not tell."""
+        try:
+            return read_log_space(self._transport)
+        except ServerRefused:
+            return None
 
     def open_transactions(self) -> frozenset[int]:
         """Return the ids of the transactions that are open now."""

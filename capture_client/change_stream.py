@@ -26,9 +26,11 @@ from informix_cdc.capture_client.records import (
     parse_block,
 )
 from informix_cdc.capture_client.session import CaptureSession
+from informix_cdc.capture_client.stream_counters import StreamCounters
 from informix_cdc.capture_client.transactions import TransactionAssembler
 
 _HAS_SEQUENCE = ~is_one_of(Kind.TABSCHEMA, Kind.ERROR)
+_TIMEOUT = int(Kind.TIMEOUT)
 _IS_OF_TABLE = is_one_of(Kind.INSERT, Kind.DELETE, Kind.UPDBEF, Kind.UPDAFT, Kind.TRUNCATE)
 
 
@@ -64,6 +66,7 @@ class ChangeStream:
         begin: connects, opens and activates a session; runs in the reading thread.
         close_connection: closes what `begin` connected; runs last in that thread.
         read: makes the reader of these two.
+        counters: of all sessions of the stream.
 
     Attributes:
         reached: the highest sequence number that any record has shown, 0 before the first. The log is
@@ -76,7 +79,9 @@ class ChangeStream:
         begin: Callable[[], Begun],
         close_connection: Callable[[], None],
         read: MakeReader = ReadAhead,
+        counters: StreamCounters | None = None,
     ) -> None:
+        self._counters = counters or StreamCounters()
         self.reached = self.latest_time = 0
         self._begun: Begun | None = None
         self._begin = begin
@@ -113,6 +118,7 @@ class ChangeStream:
     def _understood(self, chunks: list[bytes]) -> Iterator[Event]:
         begun = self._begun
         assert begun is not None  # bytes come from the session that `_open` has returned
+        self._counters.received_bytes += sum(map(len, chunks))
         if (raw := self._cutter.feed(*chunks)) is None:
             return
         block, failure = _sound_part(raw, begun.session.record_kinds)
@@ -130,6 +136,8 @@ class ChangeStream:
             raise broken
 
     def _note_progress(self, block: RecordBlock) -> None:
+        self._counters.received_records += len(block)
+        self._counters.timeouts += int(np.count_nonzero(block.raw.kinds == _TIMEOUT))
         numbers = block.sequence_numbers[_HAS_SEQUENCE[block.raw.kinds]]
         self.reached = max(self.reached, int(numbers.max(initial=0)))
         bounds = np.flatnonzero(BOUNDS[block.raw.kinds])

@@ -152,6 +152,22 @@ COPY_NOT_REMOVED = LogEvent(
     ("file", "place", "reason"),
     "a copy of a segment stays in segmentCopies; remove it by hand",
 )
+BATCH_DONE = LogEvent(
+    "batch_done",
+    _INFO,
+    (
+        *("query", "batch", "rows", "seconds", "commit", "restart", "lag_seconds", "lag_bytes"),
+        *("headroom_bytes", "open_transactions", "spool_bytes", "reconnects", "data_losses"),
+    ),
+    "`ProgressListener`: Spark has finished a micro-batch up to here",
+)
+QUERY_ENDED = LogEvent("query_ended", _INFO, ("query",), "`ProgressListener`: a query was stopped")
+QUERY_FAILED = LogEvent(
+    "query_failed",
+    _ERROR,
+    ("query", "reason"),
+    "`ProgressListener`: a query ended with an error; `reason` is ours, where it is one of ours",
+)
 
 EVENTS: dict[str, LogEvent] = {
     event.name: event for event in list(globals().values()) if isinstance(event, LogEvent)

@@ -359,6 +359,13 @@ class TransactionAssembler:
             heappop(self._begins)
         return carried
 
+    def lowest_open_time(self) -> int | None:
+        """Return when that transaction began, in seconds since 1970."""
+        lowest = self.lowest_open()  # from here on the heap begins with one that is open
+        if self._begins and self._begins[0][0] == lowest:
+            return self._open[self._begins[0][1]].begin.begin_time
+        return self._carried.lowest_begin_time()
+
     # what is refused
 
     def _require_order(self, ends: Ends) -> None:

@@ -25,6 +25,7 @@ from informix_cdc.checkpoints.disk_errors import disk_errors, reading_errors
 from informix_cdc.checkpoints.manifest import Manifest
 from informix_cdc.checkpoints.segment_copies import Copies, NoCopies
 from informix_cdc.checkpoints.segments import (
+    Segment,
     SegmentRange,
     is_intact,
     rows_between,
@@ -120,8 +121,14 @@ class Spool:
         """How many bytes the segments take."""
         return sum(segment.size_bytes for segment in self._manifest.segments)
 
-    def append(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch], position: Position) -> None:
-        """Add the rows of whole transactions; they exist once the manifest names them."""
+    def append(
+        self, schema: pa.Schema, batches: Iterable[pa.RecordBatch], position: Position
+    ) -> Segment:
+        """Add the rows of whole transactions; they exist once the manifest names them.
+
+        Returns:
+            What was added; a segment without rows is not kept.
+        """
         name = f"{self._manifest.fence:06d}-{self._manifest.next_number:012d}.arrow"
         with disk_errors(self._folder):
             segment = write_segment(
@@ -136,6 +143,7 @@ class Spool:
                 else:  # nothing but truncates that the policy ignores
                     (self._folder / name).unlink()
                     self._manifest = replace(self._manifest, mark=position)
+        return segment
 
     def note(self, position: Position) -> None:
         """Remember a newer valid pair; it reaches the disk with the next segment."""

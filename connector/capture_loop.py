@@ -26,6 +26,7 @@ from informix_cdc.capture_client.positions import Position
 from informix_cdc.capture_client.records import TableSchema
 from informix_cdc.capture_client.rows import Rows
 from informix_cdc.checkpoints.spool import Spool
+from informix_cdc.connector.appended import Appended
 from informix_cdc.connector.capture_state import CaptureState
 
 logger = logging.getLogger(__name__)
@@ -133,6 +134,7 @@ class Pending:
         latency_seconds: how long rows wait for company; a flush costs about a millisecond.
         segment_bytes: how many bytes of records are worth a segment; a larger transaction goes whole.
         most_bytes_ahead: how much may lie in the spool that Spark has not taken.
+        appended: counts what goes into the spool.
     """
 
     def __init__(
@@ -144,7 +146,9 @@ class Pending:
         latency_seconds: float = 0.02,
         segment_bytes: int = _SEGMENT_BYTES,
         most_bytes_ahead: int = 1 << 62,
+        appended: Appended | None = None,
     ) -> None:
+        self._appended = appended or Appended()
         self._latency_seconds = latency_seconds
         self._segment_bytes = segment_bytes
         self._most_bytes_ahead = most_bytes_ahead
@@ -179,13 +183,14 @@ class Pending:
         A single transaction may exceed the bound, and what Spark has taken does not count: there is
         always something new for Spark, or something is read on.
         """
-        ahead = state.bytes_ahead()
+        ahead = state.bytes_ahead
         is_far = ahead > self._most_bytes_ahead
         if is_far != state.is_paused:
             event = READING_PAUSED if is_far else READING_RESUMED
             limit = self._most_bytes_ahead
             event.log(logger, stream=state.stream, ahead_bytes=ahead, limit_bytes=limit)
             state.is_paused = is_far
+            state.pauses += is_far
             state.notify()
         return is_far
 
@@ -232,4 +237,6 @@ class Pending:
         if transactions:
             assert self._spool is not None  # a transaction is delivered only after an anchor
             last = transactions[-1].position
-            self._spool.append(encoder.stored_schema, encoder.encode(transactions), last)
+            segment = self._spool.append(encoder.stored_schema, encoder.encode(transactions), last)
+            first_time = int(transactions[0].commit_times[0])
+            self._appended.note(segment, first_time)

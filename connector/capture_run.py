@@ -128,8 +128,8 @@ class CaptureRun:
             self._jump,
             self.state.counters,
         )
-        stream = ChangeStream(start.begin, start.close, self.read)
-        watch = self.watch(self.options, source, self.clock)
+        stream = ChangeStream(start.begin, start.close, self.read, self.state.received)
+        watch = self.state.watch = self.watch(self.options, source, self.clock)
         guard = CaptureGuard(
             self.liveness,
             watch,
@@ -161,6 +161,7 @@ class CaptureRun:
             latency_seconds=self.options.max_latency_ms / 1000,
             segment_bytes=self.options.segment_bytes,
             most_bytes_ahead=self.options.max_spool_bytes,
+            appended=self.state.appended,
         )
 
     def _expected(self) -> int | None:
@@ -212,6 +213,7 @@ class CaptureRun:
             commit=show(spool.mark.commit),
             spool=folder,
         )
+        self.state.appended.begin(spool.end.commit if spool.segment_count else None)
         self.state.spool = spool
         self.state.notify()
         return spool

@@ -7,15 +7,20 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 
 from informix_cdc.capture_client.assembly_counters import AssemblyCounters
 from informix_cdc.capture_client.change_stream import ChangeStream
 from informix_cdc.capture_client.committed import Event, Passed, Transactions
 from informix_cdc.capture_client.errors import ConnectionLost, InformixCdcError
 from informix_cdc.capture_client.log_events import TRANSACTIONS_LEFT_OUT
+from informix_cdc.capture_client.positions import Position
+from informix_cdc.capture_client.stream_counters import StreamCounters
 from informix_cdc.checkpoints.spool import Spool
+from informix_cdc.connector.appended import Appended
+from informix_cdc.connector.server_watch import Watch
 
 logger = logging.getLogger(__name__)
 
@@ -34,6 +39,12 @@ class CaptureState:
         is_caught_up: whether everything that committed before that is in the spool.
         is_paused: reading waits until Spark has taken more.
         former_streams: streams that this one goes on from after a loss of data.
+        oldest_open_begin, oldest_open_time: BEGINTX of the oldest open transaction, and its time.
+        reached: the highest sequence number that the present connection has shown.
+        latest_time: the latest time of a BEGINTX or COMMTX, by the server's clock.
+        heard_at: when a TIMEOUT said last that there is nothing more, by our clock; None if rows
+            have come since.
+        restart: where a new session of the query would begin.
     """
 
     server_clock: int = 0
@@ -44,10 +55,19 @@ class CaptureState:
     reconnects: int = 0
     stalls: int = 0
     data_losses: int = 0
+    pauses: int = 0
     ignored_truncates: int = 0
     counters: AssemblyCounters = field(default_factory=AssemblyCounters)
+    received: StreamCounters = field(default_factory=StreamCounters)
+    appended: Appended = field(default_factory=Appended)
+    watch: Watch | None = None
     open_transactions: int = 0
     oldest_open_begin: int | None = None
+    oldest_open_time: int | None = None
+    reached: int = 0
+    heard_at: float | None = None
+    latest_time: int = 0
+    restart: int | None = None
     open_bytes_in_memory: int = 0
     open_bytes_spilled: int = 0
     contacts: int = 0
@@ -57,6 +77,7 @@ class CaptureState:
     _taken: dict[str, int] = field(default_factory=dict)  # by stream, as is the next one
     _planned: dict[str, int] = field(default_factory=dict)
     _logged: dict[str, int] = field(default_factory=dict)
+    _timeouts: int = 0
     _changed: threading.Condition = field(default_factory=threading.Condition)
 
     @property
@@ -83,13 +104,23 @@ class CaptureState:
             return
         self.contacts += 1
         self.open_transactions = assembler.open_count
-        self.oldest_open_begin = assembler.lowest_open()
+        if (begin := assembler.lowest_open()) != self.oldest_open_begin:
+            self.oldest_open_begin, self.oldest_open_time = begin, assembler.lowest_open_time()
+        self._note_progress(stream)
         self.open_bytes_in_memory = assembler.open_bytes_in_memory
         self.open_bytes_spilled = assembler.open_bytes_spilled
         self.is_caught_up |= catches_up
         self._log_what_is_left_out()
         if events or catches_up:
             self.notify()
+
+    def _note_progress(self, stream: ChangeStream) -> None:
+        self.reached = stream.reached or self.reached
+        self.latest_time = max(stream.latest_time, self.latest_time)
+        if self.received.timeouts > self._timeouts:
+            self._timeouts, self.heard_at = self.received.timeouts, time.time()
+        else:
+            self.heard_at = None
 
     def _log_what_is_left_out(self) -> None:
         for name, why in _LEFT_OUT.items():
@@ -105,16 +136,25 @@ class CaptureState:
             return event.is_timeout or newest >= self.target_position
         return isinstance(event, Transactions) and event.position.commit >= self.target_position
 
-    def take(self, stream: str, commit: int) -> None:
+    def take(self, stream: str, position: Position) -> None:
         """Note that Spark asks for what lies above a commit, so it is done with the rest."""
-        if commit > self._taken.get(stream, -1):
-            self._taken[stream] = commit
+        self.restart = position.restart or None
+        if position.commit > self._taken.get(stream, -1):
+            self._taken[stream] = position.commit
+            if stream == self.stream:
+                self.appended.take(position.commit)
             self.notify()
 
     def plan(self, stream: str, commit: int) -> None:
         """Note that Spark asks for a range up to a commit: that must not wait for room."""
         self._planned[stream] = max(commit, self._planned.get(stream, 0))
         self.notify()
+
+    def delivered(self) -> int | None:
+        """Return up to where the log is with Spark; None before the stream has begun."""
+        if (spool := self.spool) is None:
+            return None
+        return self.reached if self.has_taken(spool) else self._taken.get(spool.stream)
 
     def has_taken(self, spool: Spool) -> bool:
         """Tell whether Spark is done with everything that a spool holds."""
@@ -132,6 +172,17 @@ class CaptureState:
         """Tell whether a stream was lost: Spark was done with all its rows before it was left."""
         return stream in self.former_streams
 
+    @property
+    def spool_rows(self) -> int:
+        """How many rows are in the spool."""
+        return self.spool.rows if self.spool else 0
+
+    @property
+    def spool_bytes(self) -> int:
+        """How many bytes they take there."""
+        return self.spool.size_bytes if self.spool else 0
+
+    @property
     def bytes_ahead(self) -> int:
         """Return how much lies in the spool that Spark has not taken."""
         if self.spool is None:
@@ -176,27 +227,3 @@ class CaptureState:
             raise RuntimeError(f"the capture failed; this is a bug: {self.error!r}") from self.error
         if self.is_stopped:
             raise ConnectionLost("the capture was stopped while its rows were waited for.")
-
-    def figures(self) -> dict[str, object]:
-        """Return what a user may want to see in Spark's progress; no row values, no secrets."""
-        spool = self.spool
-        return {
-            "openTransactions": self.open_transactions,
-            "oldestOpenBegin": self.oldest_open_begin,
-            "openBytesInMemory": self.open_bytes_in_memory,
-            "openBytesSpilled": self.open_bytes_spilled,
-            "spoolRows": spool.rows if spool else 0,
-            "spoolBytes": spool.size_bytes if spool else 0,
-            "isPaused": self.is_paused,
-            "reconnects": self.reconnects,
-            "stalls": self.stalls,
-            "dataLosses": self.data_losses,
-            "ignoredTruncates": self.ignored_truncates,
-            "isCaughtUp": self.is_caught_up,
-            **{_camel(name): count for name, count in asdict(self.counters).items()},
-        }
-
-
-def _camel(name: str) -> str:
-    first, *rest = name.split("_")
-    return first + "".join(part.capitalize() for part in rest)

@@ -44,6 +44,8 @@ _NOT_HERE = {
     "stalled",
     "stalledSeconds",
     "heartbeatTable",
+    "metricsPort",
+    "metricsHost",
     "logLevel",
 }
 PASSWORD_HINT = (

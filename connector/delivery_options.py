@@ -22,6 +22,11 @@ def address(text: str) -> str:
     """Read the address of a host, without a port."""
     if text in _WILDCARDS:
         raise ValueError("must be one address, which executors are told")
+    return listening_address(text)
+
+
+def listening_address(text: str) -> str:
+    """Read an address to listen on, without a port; it may be a wildcard."""
     if not text.isascii() or any(sign in text for sign in " /@[]") or text.count(":") == 1:
         raise ValueError("must be a host name or an address, without a port")
     return text

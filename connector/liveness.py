@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from informix_cdc.capture_client.errors import ConnectionLost, InformixCdcError, ServerRefused
+from informix_cdc.capture_client.log_space import LogSpace
 from informix_cdc.capture_client.positions import log_number, log_page, show
 
 _PAGES = log_page(0, 2)  # the current page may be half full; two more have been written
@@ -23,12 +24,17 @@ _LATE_SHARE = 0.2  # of the logs that the server keeps
 
 @dataclass(frozen=True, slots=True)
 class LogFacts:
-    """What the server said at a time: the end of its log, the oldest, tables without row logging."""
+    """What the server said at a time: the end of its log, the oldest, tables without row logging.
+
+    Its clock is in seconds since 1970, 0 where not asked; `space` is None where it does not say.
+    """
 
     asked_at: float
     current: int
     oldest: int
     unlogged_tables: tuple[str, ...] = ()
+    server_clock: int = 0
+    space: LogSpace | None = None
 
 
 @dataclass(slots=True)

@@ -26,7 +26,7 @@ from informix_cdc.connector.connection_options import (
     password_from,
     with_connection_string,
 )
-from informix_cdc.connector.delivery_options import DeliveryOptions
+from informix_cdc.connector.delivery_options import LOOPBACK, DeliveryOptions, listening_address
 from informix_cdc.connector.option_readers import (
     flag,
     floating_decimal,
@@ -169,6 +169,16 @@ class SourceOptions(DeliveryOptions):
     )
     before_image: bool = option(
         "Whether an update also gives its update_preimage row.", flag, default=True
+    )
+    metrics_port: int = option(
+        "Port on which the driver shows Prometheus the stream's figures; 0: none.",
+        whole_number(0, 65535),
+        default=0,
+    )
+    metrics_host: str = option(
+        "Address of the driver on which it does so; 0.0.0.0 is all of them.",
+        listening_address,
+        default=LOOPBACK,
     )
     log_level: str = option(
         "What the source logs to the driver's standard error: error, warning or info, and above.",

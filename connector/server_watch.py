@@ -87,4 +87,5 @@ class ServerWatch:
 def log_facts(catalog: Catalog, source: SourceTables, now: float) -> LogFacts:
     """Ask once."""
     unlogged = [str(table.name) for table in source.tables if not catalog.logs_full_rows(table)]
-    return LogFacts(now, catalog.current_position(), catalog.oldest_position(), tuple(unlogged))
+    current, oldest = catalog.current_position(), catalog.oldest_position()
+    return LogFacts(now, current, oldest, tuple(unlogged), catalog.clock(), catalog.log_space())

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
@@ -36,6 +36,7 @@ from informix_cdc.checkpoints.segments import SegmentRange
 from informix_cdc.checkpoints.spool import Spool
 from informix_cdc.connector.capture_thread import CaptureThread
 from informix_cdc.connector.data_loss_jump import can_jump
+from informix_cdc.connector.figures import progress_figures
 from informix_cdc.connector.offsets import NOT_STARTED, StreamOffset
 from informix_cdc.connector.options import SourceOptions
 from informix_cdc.connector.partitions import share_out
@@ -44,6 +45,9 @@ from informix_cdc.connector.segment_delivery import SegmentDelivery
 from informix_cdc.connector.segment_places import SegmentPlaces
 from informix_cdc.connector.spark_schema import require_same
 from informix_cdc.connector.stream_progress import StreamProgress, require_same_stream
+
+if TYPE_CHECKING:
+    from informix_cdc.connector.metrics_server import MetricsServer
 
 logger = logging.getLogger(__name__)
 
@@ -69,6 +73,7 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._delivery = SegmentDelivery(options)
         self._progress = StreamProgress()
         self._lost_batches = 0
+        self._metrics: MetricsServer | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the password and the thread behind: whoever unpickles this only reads."""
@@ -78,6 +83,7 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             "_schema": StructType(),
             "_capture": None,
             "_delivery": None,
+            "_metrics": None,
         }
 
     def initialOffset(self) -> dict[str, object]:
@@ -97,7 +103,7 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         failpoint("reader.latest_offset")
         begun = StreamOffset.from_json(start)
         state = self._running(begun).state
-        state.take(begun.stream, begun.position.commit)
+        state.take(begun.stream, begun.position)
         takes_all = isinstance(limit, ReadAllAvailable)
         limits = BatchLimits() if takes_all else self._options.batch_limits()
         if takes_all:
@@ -107,8 +113,8 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return dict(start) if end is None else end.to_json()
 
     def reportLatestOffset(self) -> dict[str, object] | None:
-        """Return figures of the capture for Spark's progress."""
-        return self._capture.state.figures() if self._capture else None
+        """Return figures of the capture for Spark's progress; `figures.py` lists them."""
+        return dict(progress_figures(self._capture.state)) if self._capture else None
 
     def partitions(
         self, start: Mapping[str, object], end: Mapping[str, object]
@@ -150,6 +156,8 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Close the capture session; Spark calls this rarely, so SIGTERM ends up here as well."""
         failpoint("reader.stop")
         self._delivery.close()
+        if self._metrics is not None:
+            self._metrics.close()
         if self._capture is not None:
             self._capture.stop()
 
@@ -157,11 +165,26 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._capture is None:
             _settle_in_runner()
             log_to_standard_error(self._options.log_level)
+            self._show_metrics()
             check = partial(require_same, self._schema)
             self._capture = CaptureThread(self._options, start, expected_commit, check)
             self._capture.state.data_losses = self._lost_batches
             self._capture.start()
         return self._capture
+
+    def _show_metrics(self) -> None:
+        """Open the port, if one is asked for; it is refused before anything is captured."""
+        options = self._options
+        if options.metrics_port and self._metrics is None:
+            from informix_cdc.connector.metrics_server import MetricsServer  # rarely needed
+
+            tables = ",".join(map(str, options.table_names()))
+            self._metrics = MetricsServer(
+                options.metrics_host,
+                options.metrics_port,
+                {"server": options.server, "database": options.database, "tables": tables},
+                lambda: self._capture.state if self._capture else None,
+            )
 
     def _is_jump(self, start: StreamOffset, end: StreamOffset) -> bool:
         """Tell whether a range leads from a stream that was lost to the one that goes on."""

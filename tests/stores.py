@@ -87,6 +87,7 @@ class Workload:
         self.committed: list[CommittedTransaction] = []
         self.rolled_back = 0
         self.savepoints_undone = 0
+        self.rows_undone = 0  # by savepoints; both images of an update
         self._server = server
         self._random = random.Random(seed)
         self._max_open = max_open
@@ -136,6 +137,7 @@ class Workload:
         for _ in range(self._random.randint(1, 4)):
             self._change(one)
         one.transaction.rollback_to(mark)
+        self.rows_undone += len(one.changes) - len(kept_changes)
         one.changes, one.rows = kept_changes, kept_rows
         self.savepoints_undone += 1
 

@@ -23,6 +23,7 @@ OWNER = {
     "tenacity": "connector/",
     "click": "connector/",
     "rich": "connector/",
+    "prometheus_client": "connector/",
     "fcntl": "checkpoints/",
 }
 # Bytes and values in, values out: everything but what speaks to a server or runs a thread.

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from informix_cdc.connector.datasource import InformixCdcDataSource
+    from informix_cdc.connector.progress_listener import ProgressListener
 
-__all__ = ["InformixCdcDataSource", "__version__"]
+__all__ = ["InformixCdcDataSource", "ProgressListener", "__version__"]
 
 __version__ = version("informix-cdc")
 
@@ -22,4 +23,8 @@ def __getattr__(name: str) -> object:
         from informix_cdc.connector.datasource import InformixCdcDataSource
 
         return InformixCdcDataSource
+    if name == "ProgressListener":
+        from informix_cdc.connector.progress_listener import ProgressListener
+
+        return ProgressListener
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -68,6 +68,8 @@ _NOT_FOR_TAIL = {
     "stalled",
     "stalledSeconds",
     "heartbeatTable",
+    "metricsPort",
+    "metricsHost",
     "logLevel",
 }
 

@@ -18,6 +18,7 @@ from informix_cdc.capture_client.errors import InformixCdcError, ProtocolViolati
 from informix_cdc.capture_client.positions import Position
 from informix_cdc.capture_client.records import TableSchema
 from informix_cdc.capture_client.transactions import TransactionAssembler
+from informix_cdc.checkpoints.segments import Segment
 from informix_cdc.checkpoints.stored_rows import delivered
 from informix_cdc.connector.capture_loop import Pending, capture
 from informix_cdc.connector.capture_state import CaptureState
@@ -45,9 +46,12 @@ class Spool:
     def __init__(self) -> None:
         self.segments: list[list[dict[str, Any]]] = []
 
-    def append(self, _schema: pa.Schema, batches: Iterable[pa.RecordBatch], _: Position) -> None:
+    def append(
+        self, _schema: pa.Schema, batches: Iterable[pa.RecordBatch], position: Position
+    ) -> Segment:
         rows = [change for batch in batches for change in delivered(batch).to_pylist()]
         self.segments.append(rows)
+        return Segment("", len(rows), 0, 0, 0, 0, position)
 
     def note(self, position: Position) -> None:
         self.mark = position

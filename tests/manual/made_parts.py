@@ -6,6 +6,7 @@ the declaration, so that every machine makes the same page.
     <!-- make docs: options host port -->    these options, in this order
     <!-- make docs: types -->                what each Informix type becomes
     <!-- make docs: events -->               what is logged
+    <!-- make docs: metrics -->              the figures of a stream
     <!-- end -->
 """
 
@@ -21,6 +22,7 @@ import pyarrow as pa
 
 from informix_cdc.capture_client.log_events import EVENTS
 from informix_cdc.capture_client.type_table import table_lines
+from informix_cdc.connector.figures import FIGURES
 from informix_cdc.connector.options import option_rows
 from informix_cdc.connector.spark_schema import to_spark
 
@@ -83,10 +85,19 @@ def _events(_: list[str]) -> Iterator[str]:
         yield f"| `{event.name}` | {level.lower()} | {keys} | {event.meaning} |"
 
 
+def _metrics(_: list[str]) -> Iterator[str]:
+    yield "| metric | key in the progress | kind | meaning |"
+    yield "|---|---|---|---|"
+    for figure in FIGURES:
+        metric = f"`{figure.metric}`" if figure.metric else "-"
+        yield f"| {metric} | `{figure.progress_key}` | {figure.kind} | {figure.meaning} |"
+
+
 _PARTS: dict[str, Callable[[list[str]], Iterable[str]]] = {
     "options": _options,
     "types": _types,
     "events": _events,
+    "metrics": _metrics,
 }
 
 
