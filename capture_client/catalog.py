@@ -81,6 +81,10 @@ class Catalog:
         """Return DBSERVERNAME."""
         return self._one(statements.SERVER_NAME)
 
+    def server_version(self) -> str:
+        """Return the server's product and release in full."""
+        return self._one(statements.SERVER_VERSION).strip()
+
     def clock(self) -> int:
         """Return the server's time in seconds since 1970, UTC."""
         return int(self._one(statements.SERVER_CLOCK))

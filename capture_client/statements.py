@@ -37,6 +37,7 @@ OLDEST_LOG = "SELECT MIN(uniqid) FROM sysmaster:informix.syslogs WHERE uniqid > 
 LOG_FILES = "SELECT uniqid, size, used, is_current FROM sysmaster:informix.syslogs"
 LOG_FILL_TIMES = "SELECT uniqid, filltime FROM sysmaster:informix.syslogfil"
 BASE_PAGE_BYTES = "SELECT pagesize FROM sysmaster:informix.sysdbspaces WHERE dbsnum = 1"  # rootdbs
+SERVER_VERSION = "SELECT dbinfo('version', 'full') FROM informix.systables WHERE tabid = 1"
 OPEN_TRANSACTIONS = "SELECT tx_id FROM sysmaster:informix.systrans WHERE tx_logbeg > 0"
 
 # one database and its tables

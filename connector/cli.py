@@ -5,6 +5,7 @@ Rule: quick to start. A command imports what it needs when it runs; Spark is loa
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -197,6 +198,34 @@ def offsets(checkpoint: str, spool_path: str, as_json: bool, **given: str | None
         print_offsets(checkpoint, spool_path, options, as_json=as_json)
 
 
+@main.command(epilog=PASSWORD_HINT)
+@connection_options("maxRecordsPerRead", "readBufferBytes")
+@click.option(
+    "--to",
+    "path",
+    type=click.Path(dir_okay=False, path_type=Path),
+    required=True,
+    help="The file to make; with the suffix .gz it is compressed.",
+)
+@click.option("--seconds", type=click.FloatRange(0, min_open=True), help="End after so many seconds.")
+@click.option("--reads", type=click.IntRange(1), help="End after so many reads.")
+@click.option("--catalog-only", is_flag=True, help="Record what the catalog says, and no changes.")
+def record(
+    path: Path, seconds: float | None, reads: int | None, catalog_only: bool, **given: str | None
+) -> None:
+    """Record what the server says, byte by byte, for `informix-cdc emulator --replay`.
+
+    Begins now, ends with Ctrl-C or at a limit. Switches full row logging on for the tables, except with
+    --catalog-only. The file holds the rows themselves, and no password: docs/evidence.md.
+    """
+    from informix_cdc.connector.record_command import RecordLimits
+    from informix_cdc.connector.record_command import record as record_to
+
+    with one_line_errors():
+        limits = RecordLimits(seconds, reads)
+        record_to(parse_options(given), path, limits, catalog_only=catalog_only)
+
+
 @main.command()
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
@@ -230,6 +259,11 @@ def offsets(checkpoint: str, spool_path: str, as_json: bool, **given: str | None
     metavar="TRANSACTIONS_PER_SECOND",
     help="Let a shop change customers, orders and items.",
 )
+@click.option(
+    "--replay",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Say again what `informix-cdc record` has recorded, instead.",
+)
 def emulator(
     host: str,
     port: int,
@@ -238,6 +272,7 @@ def emulator(
     wait_to_fill: bool,
     dialect: str,
     demo_workload: float | None,
+    replay: Path | None,
 ) -> None:
     """Serve an emulated Informix server with a demo database, until Ctrl-C.
 
@@ -247,6 +282,11 @@ def emulator(
     from informix_cdc.connector.demo_database import demo_server
     from informix_cdc.connector.emulator_command import serve_demo
 
+    if replay is not None:
+        from informix_cdc.connector.replay_command import serve_replay
+
+        with one_line_errors():
+            return serve_replay(replay, host, port)
     server = demo_server(server_name, latency_ms / 1000, wait_to_fill, dialect)
     with one_line_errors():
         serve_demo(server, host, port, demo_workload, dialect)

@@ -41,8 +41,25 @@ def silent_seconds(options: SourceOptions) -> float:
     return options.read_timeout_seconds * _SILENT_TIMEOUTS + _SILENT_SECONDS
 
 
+Wrap = Callable[[Transport, ConnectionSettings], Transport]
+_wraps: list[Wrap] = []
+
+
+@contextlib.contextmanager
+def every_connection(wrap: Wrap) -> Iterator[None]:
+    """Let whatever is opened meanwhile, by any thread, pass through `wrap`: the recorder's way in."""
+    _wraps.append(wrap)
+    try:
+        yield
+    finally:
+        _wraps.remove(wrap)
+
+
 def _open(options: SourceOptions, settings: ConnectionSettings) -> Transport:
-    return _TRANSPORTS[options.transport](settings, silent_seconds(options))
+    transport = _TRANSPORTS[options.transport](settings, silent_seconds(options))
+    for wrap in _wraps:
+        transport = wrap(transport, settings)
+    return transport
 
 
 @contextlib.contextmanager

@@ -6,16 +6,23 @@ docs/emulator-protocol.md and answers as the CDC guide says a real one does.
 
 from __future__ import annotations
 
-from .listening import ListeningServer, serve
+from .listening import Listener, ListeningServer, serve
 from .logical_log import LongTransactionError
+from .recording import BadRecording, Recording, read_recording
+from .replay import ReplayedServer
 from .server import EmulatedServer
 from .transactions import Savepoint, Transaction
 
 __all__ = [
+    "BadRecording",
     "EmulatedServer",
+    "Listener",
     "ListeningServer",
     "LongTransactionError",
+    "Recording",
+    "ReplayedServer",
     "Savepoint",
     "Transaction",
+    "read_recording",
     "serve",
 ]

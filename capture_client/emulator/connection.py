@@ -60,7 +60,7 @@ class Connection:
     ) -> Answer:
         """Run a statement. `check` is called while it waits and may raise to end it."""
         text = " ".join(statement.split()).rstrip("; ")
-        if _LO_READ.fullmatch(text):
+        if is_lo_read(text):
             return self._lo_read(parameters, check)
         values = [parameter.value for parameter in parameters]
         if match := _EXECUTE.fullmatch(text):
@@ -111,6 +111,11 @@ class Connection:
             raise sql_error(-329)
         if self.database == CDC_DATABASE and user not in server.cdc_users:
             raise sql_error(-387)
+
+
+def is_lo_read(text: str) -> bool:
+    """Tell whether a statement, its blanks single ones, reads a capture session."""
+    return _LO_READ.fullmatch(text) is not None
 
 
 def parse_attributes(text: str) -> dict[str, str]:

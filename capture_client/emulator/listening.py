@@ -10,13 +10,15 @@ import select
 import socket
 import struct
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from threading import Event, Lock, Thread
 from types import TracebackType
+from typing import Protocol, Self
 
 from . import wire
-from .connection import Answer, Connection, parse_attributes
+from .connection import Answer, Connection, Parameter, parse_attributes
 from .logical_log import LongTransactionError
 from .server import EmulatedServer
 from .sql_errors import SqlError, sql_error
@@ -25,19 +27,48 @@ _MAX_REQUEST_BYTES = 1 << 24
 _LATE_WAKE_SECONDS = 0.0001
 
 
-class ListeningServer:
-    """An emulated server that listens on a port; 0 lets the system choose one."""
+class Admitted(Protocol):
+    """A client's connection to whatever server it is."""
 
-    def __init__(self, server: EmulatedServer, host: str = "127.0.0.1", port: int = 0) -> None:
-        self.server = server
+    def execute(
+        self, statement: str, parameters: Sequence[Parameter], check: Callable[[], None]
+    ) -> Answer:
+        """Run a statement. `check` is called while it waits and may raise to end it."""
+
+    def close(self) -> None:
+        """Release what the client held."""
+
+
+Connect = Callable[[Mapping[str, str]], Admitted]
+
+
+class Listener:
+    """A server that listens on a port; 0 lets the system choose one.
+
+    Args:
+        connect: admits a client by the attributes of its connection string, or raises SqlError.
+        host: the address to listen on.
+        port: the port.
+        latency_seconds: tells the least time between the arrival of a request and its answer.
+    """
+
+    def __init__(
+        self,
+        connect: Connect,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        latency_seconds: Callable[[], float] = lambda: 0.0,
+    ) -> None:
         self.host = host
+        self._connect = connect
+        self._latency_seconds = latency_seconds
         self.port = port
         self._listener: socket.socket | None = None
         self._clients: set[socket.socket] = set()
         self._lock = Lock()
         self._stopped = Event()
 
-    def __enter__(self) -> ListeningServer:
+    def __enter__(self) -> Self:
         self.start()
         return self
 
@@ -64,14 +95,6 @@ class ListeningServer:
         """Close the port and all connections."""
         self._stopped.set()
         self._close()
-
-    def go_down(self) -> None:
-        """Let the server die: port and connections are closed, see `EmulatedServer.recover`.
-
-        Until `come_up` nobody can connect.
-        """
-        self._close()
-        self.server.recover()
 
     def serve_forever(self) -> None:
         """Return when `stop` is called or the user interrupts."""
@@ -107,7 +130,7 @@ class ListeningServer:
             Thread(target=self._serve, args=(client,), daemon=True).start()
 
     def _serve(self, client: socket.socket) -> None:
-        conversation = _Conversation(self.server, client)
+        conversation = _Conversation(self._connect, client, self._latency_seconds)
         try:
             client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             conversation.run()
@@ -118,6 +141,22 @@ class ListeningServer:
             with self._lock:
                 self._clients.discard(client)
             client.close()
+
+
+class ListeningServer(Listener):
+    """An emulated server that listens on a port."""
+
+    def __init__(self, server: EmulatedServer, host: str = "127.0.0.1", port: int = 0) -> None:
+        super().__init__(partial(Connection, server), host, port, lambda: server.latency_seconds)
+        self.server = server
+
+    def go_down(self) -> None:
+        """Let the server die: port and connections are closed, see `EmulatedServer.recover`.
+
+        Until `come_up` nobody can connect.
+        """
+        self._close()
+        self.server.recover()
 
 
 def serve(
@@ -135,16 +174,19 @@ def serve(
 class _Conversation:
     """Requests and responses of one client."""
 
-    def __init__(self, server: EmulatedServer, client: socket.socket) -> None:
-        self._server = server
+    def __init__(
+        self, connect: Connect, client: socket.socket, latency_seconds: Callable[[], float]
+    ) -> None:
+        self._admit = connect
         self._client = client
-        self._connection: Connection | None = None
+        self._latency_seconds = latency_seconds
+        self._connection: Admitted | None = None
 
     def run(self) -> None:
         """Answer requests until the client hangs up."""
         while True:
             message = self._receive()
-            leaves_at = time.monotonic() + self._server.latency_seconds
+            leaves_at = time.monotonic() + self._latency_seconds()
             if message[:1] != wire.CANCEL:  # one that comes too late cancels nothing
                 response = self._respond(message)
                 _wait_until(leaves_at)
@@ -170,14 +212,14 @@ class _Conversation:
         self.end()
         self._connection = None
         attributes = parse_attributes(message[1:].decode(errors="replace"))
-        self._connection = Connection(self._server, attributes)
+        self._connection = self._admit(attributes)
         return wire.connected()
 
     def _execute(self, message: bytes) -> bytes:
         statement, parameters = wire.parse_execute(message)
         if self._connection is None:
             raise sql_error(-11060)
-        answer: Answer = self._connection.execute(statement, parameters, self._check)
+        answer = self._connection.execute(statement, parameters, self._check)
         return wire.success(answer)
 
     def _check(self) -> None:

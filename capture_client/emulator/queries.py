@@ -113,6 +113,10 @@ def _clock(server: EmulatedServer, _match: re.Match[str], _given: Parameters) ->
     return _Column("(expression)", of_row=lambda _row: int(server.clock()))
 
 
+def _version(server: EmulatedServer, _match: re.Match[str], _given: Parameters) -> _Column:
+    return _Column("(expression)", of_row=lambda _row: server.version)
+
+
 def _plain(_server: EmulatedServer, match: re.Match[str], _given: Parameters) -> _Column:
     name = match.group().lower()
     return _Column(name, of_row=lambda row: _field(row, name))
@@ -157,6 +161,7 @@ _COLUMN_FORMS: list[
 ] = [
     (re.compile("dbservername", re.IGNORECASE), _server_name),
     (re.compile(r"dbinfo ?\( ?'utc_current' ?\)", re.IGNORECASE), _clock),
+    (re.compile(r"dbinfo ?\( ?'version' ?, ?'full' ?\)", re.IGNORECASE), _version),
     (_AGGREGATE, _aggregate),
     (_ERROR_TEXT, _error_text),
     (re.compile(r"\w+"), _plain),

@@ -73,6 +73,7 @@ class EmulatedServer:
         self.clock = clock
         self.latency_seconds = latency_seconds
         self.cdc_users = frozenset({self.owner}) if cdc_users is None else cdc_users
+        self.version = "Informix emulator Version 14.10.FC10"
         self.databases: dict[str, Database] = {}
         self.log = LogicalLog(first_log, log_pages, page_bytes, log_count, lambda: self.clock())
         self.log.may_drop = self._is_unneeded
