@@ -15,9 +15,18 @@ from informix_cdc.capture_client import statements
 from informix_cdc.capture_client.catalog_types import type_text
 from informix_cdc.capture_client.columns import Column
 from informix_cdc.capture_client.errors import BadOption, ServerRefused
+from informix_cdc.capture_client.findings import require
 from informix_cdc.capture_client.identifiers import quoted, unquoted
 from informix_cdc.capture_client.log_space import LogSpace, read_log_space
 from informix_cdc.capture_client.positions import log_page
+from informix_cdc.capture_client.set_up_checks import (
+    MISSING,
+    RAW_TABLE,
+    TABLE_KINDS,
+    DatabaseLogging,
+    HaRole,
+    check_table_kind,
+)
 from informix_cdc.capture_client.transport import Row, Transport
 
 _FULL_ROW_LOGGING = 0x04000000  # sysptnhdr.flags, "flagged for Log Snooping": docs/assumptions.md
@@ -65,6 +74,15 @@ class Table:
     columns: tuple[Column, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class FoundTable:
+    """What a name stands for: a kind as `set_up_checks` names it; `table` where it has rows."""
+
+    name: TableName
+    kind: str
+    table: Table | None = None
+
+
 def _meant(name: str) -> str:
     """Return a name as the catalog has it; unlike SQL, a plain one keeps its case."""
     return unquoted(name) if name.startswith('"') else name
@@ -84,6 +102,11 @@ class Catalog:
     def server_version(self) -> str:
         """Return the server's product and release in full."""
         return self._one(statements.SERVER_VERSION).strip()
+
+    def ha_role(self) -> HaRole:
+        """Return what the server is in a high-availability cluster."""
+        kind, primary = self._first(statements.HA_ROLE)
+        return HaRole(_int(kind), (primary or "").strip())
 
     def clock(self) -> int:
         """Return the server's time in seconds since 1970, UTC."""
@@ -110,28 +133,29 @@ class Catalog:
         rows = self._transport.rows(statements.OPEN_TRANSACTIONS)
         return frozenset(int(row[0]) for row in rows if row[0] is not None)
 
-    def require_logged_database(self) -> None:
-        """Refuse a database without logging, whose changes no capture can see.
-
-        Raises:
-            BadOption: the database is unknown or not logged.
-        """
-        rows = self._transport.rows(statements.DATABASE_LOGGING, self._database)
-        if not rows:
-            raise BadOption(
-                f"database {self._database!r} does not exist on this server.",
-                "Set option database to one that `database` lists in dbaccess.",
-            )
-        if rows[0][0] != "1":
-            raise BadOption(
-                f"database {self._database!r} is not logged, so its changes cannot be captured.",
-                f"Switch logging on: ontape -s -U {self._database} (or ondblog unbuf), then a backup.",
-                database=self._database,
-            )
+    def database_logging(self, database: str = "") -> DatabaseLogging | None:
+        """Return how the database, or another one, is logged; None: the server has no such database."""
+        rows = self._transport.rows(statements.DATABASE_LOGGING, database or self._database)
+        return DatabaseLogging(*(value == "1" for value in rows[0])) if rows else None
 
     def database_locale(self) -> str:
         """Return the locale that the database was created in, such as `en_US.57372`."""
         return self._one(statements.DATABASE_LOCALE, self._database).strip()
+
+    def find_table(self, name: TableName) -> FoundTable:
+        """Return what the name stands for, and a table's identity and columns if it is one."""
+        rows = self._transport.rows(statements.TABLE, name.table, name.owner)
+        if not rows:
+            return FoundTable(name, MISSING)
+        table_id, partition, created, letter, flags = rows[0]
+        kind = TABLE_KINDS.get((letter or "").strip(), "object of an unknown kind")
+        if kind == "table" and int(flags or 0) & _RAW_TABLE:
+            kind = RAW_TABLE
+        if kind not in ("table", RAW_TABLE):
+            return FoundTable(name, kind)
+        columns = self._columns(table_id)
+        table = Table(name, _int(table_id), _int(partition), created or "", columns)
+        return FoundTable(name, kind, table)
 
     def table(self, name: TableName) -> Table:
         """Return a table's identity and columns.
@@ -139,21 +163,15 @@ class Catalog:
         Raises:
             BadOption: there is no such table, or it is not of a kind that is logged.
         """
-        rows = self._transport.rows(statements.TABLE, name.table, name.owner)
-        if not rows:
-            raise BadOption(
-                f"table {name} does not exist.",
-                "Check owner and spelling; names in the catalog are lower case unless quoted.",
-                table=str(name),
-            )
-        table_id, partition, created, kind, flags = rows[0]
-        if (kind or "").strip() != "T" or int(flags or 0) & _RAW_TABLE:
-            raise BadOption(
-                f"{name} cannot be captured: it is a view, a synonym, or a RAW table.",
-                "Only logged base tables are captured.",
-                table=str(name),
-            )
-        return Table(name, _int(table_id), _int(partition), created or "", self._columns(table_id))
+        found = self.find_table(name)
+        require(check_table_kind(str(name), found.kind))
+        if found.table is None:
+            raise ServerRefused(f"the catalog has no columns of {name}.")
+        return found.table
+
+    def has_primary_key(self, table: Table) -> bool:
+        """Tell whether a table has a primary key."""
+        return bool(self._transport.rows(statements.PRIMARY_KEY, table.table_id))
 
     def _columns(self, table_id: str | None) -> tuple[Column, ...]:
         rows = self._transport.rows(statements.COLUMNS, _int(table_id))

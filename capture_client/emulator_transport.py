@@ -14,12 +14,12 @@ import struct
 from collections.abc import Callable
 from typing import TypeVar
 
+from informix_cdc.capture_client.connection_strings import connection_string
 from informix_cdc.capture_client.errors import ProtocolViolation
 from informix_cdc.capture_client.odbc_errors import Diagnostic, Door, OdbcFailure
 from informix_cdc.capture_client.odbc_transport import (
     check_integer,
     check_read,
-    connection_string,
     single_integer,
 )
 from informix_cdc.capture_client.statements import LO_READ

@@ -33,6 +33,7 @@ ATTR_ODBC_VERSION, ODBC_3 = 200, 3
 ATTR_AUTOCOMMIT, AUTOCOMMIT_ON = 102, 1
 ATTR_LOGIN_TIMEOUT = 103
 CLOSE_CURSOR = 0
+DRIVER_NAME, DRIVER_VERSION, DBMS_VERSION = 6, 7, 18
 
 # SQLLEN and SQLULEN are 64 bits wide on 64-bit Linux, SQLSMALLINT 16 and SQLINTEGER 32.
 _PROTOTYPES: dict[str, tuple[Any, ...]] = {
@@ -50,6 +51,7 @@ _PROTOTYPES: dict[str, tuple[Any, ...]] = {
         POINTER(c_short),
         c_ushort,
     ),
+    "SQLGetInfo": (c_void_p, c_ushort, c_char_p, c_short, POINTER(c_short)),
     "SQLDisconnect": (c_void_p,),
     "SQLPrepare": (c_void_p, c_char_p, c_int),
     "SQLExecute": (c_void_p,),

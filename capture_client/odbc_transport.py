@@ -16,12 +16,12 @@ from __future__ import annotations
 
 import ctypes
 import math
-import os
-import re
 from collections.abc import Iterator
 
 from informix_cdc.capture_client import odbc_api as odbc
+from informix_cdc.capture_client.connection_strings import codec_of_client, connection_string, encode
 from informix_cdc.capture_client.errors import BadOption, ServerRefused
+from informix_cdc.capture_client.odbc_driver import DriverInfo, load_driver, read_driver_info
 from informix_cdc.capture_client.odbc_errors import Diagnostic, Door, OdbcFailure
 from informix_cdc.capture_client.statements import LO_READ
 from informix_cdc.capture_client.transport import Argument, ConnectionSettings, Row
@@ -51,16 +51,17 @@ class OdbcTransport:
         self, settings: ConnectionSettings, receive_timeout_seconds: float | None = None
     ) -> None:
         text = connection_string(settings)
-        self._codec = _codec(settings.client_locale)
+        self._codec = codec_of_client(settings.client_locale)
         self._dialect = settings.dialect
         self._door = Door(settings)
+        self._driver = settings.driver
         self._reads: _AlternatingReads | None = None
         with self._door:
             self._api = _load(settings, self._codec)
             self._environment = self._api.open_handle(odbc.ENVIRONMENT)
             self._environment.call("SQLSetEnvAttr", odbc.ATTR_ODBC_VERSION, odbc.ODBC_3, 0)
             self._connection = self._api.open_handle(odbc.CONNECTION, self._environment)
-            self._connect(_encode(text, self._codec), settings)
+            self._connect(encode(text, self._codec), settings)
         self._door.connected = True
         if not odbc.is_driver_manager(settings.driver):
             self._set_vendor_attributes(receive_timeout_seconds)
@@ -85,6 +86,16 @@ class OdbcTransport:
             if reads is None or reads.key != (session_id, max_bytes):
                 reads = self._bind_reads(session_id, max_bytes)
             return reads.next()
+
+    def driver_info(self) -> DriverInfo | None:
+        """Return what the driver says of itself and of the server; None through a driver manager.
+
+        unixODBC would ask a driver that has wide functions through those, see `odbc_api`.
+        """
+        if odbc.is_driver_manager(self._driver):
+            return None
+        with self._door:
+            return read_driver_info(self._connection, self._codec)
 
     def close(self) -> None:
         """Release the connection. Calling it twice is harmless."""
@@ -138,8 +149,7 @@ class OdbcTransport:
 
 
 def _load(settings: ConnectionSettings, codec: str) -> odbc.OdbcApi:
-    driver = odbc.find_driver(settings.driver, os.environ, settings.dialect)
-    library = odbc.load_library(driver, dialect=settings.dialect)
+    _, library = load_driver(settings)
     return odbc.OdbcApi(library, lambda raw: raw.decode(codec, "replace"))
 
 
@@ -155,14 +165,14 @@ class _Query:
 
     def run(self, text: str, arguments: tuple[Argument, ...]) -> list[Row]:
         """Execute and return every row."""
-        encoded = _encode(text, self._codec)
+        encoded = encode(text, self._codec)
         self._statement.call("SQLPrepare", encoded, len(encoded))
         for number, argument in enumerate(arguments, 1):
             if isinstance(argument, int):
                 value = ctypes.c_int64(check_integer(argument))
                 self._bind(number, odbc.C_SBIGINT, odbc.SQL_BIGINT, 0, value, 8)
             else:
-                self._bind_text(number, _encode(argument, self._codec))
+                self._bind_text(number, encode(argument, self._codec))
         self._statement.call("SQLExecute")
         return list(self._fetch_all())
 
@@ -328,74 +338,3 @@ def check_read(session_id: int, max_bytes: int) -> None:
     check_integer(session_id, bits=32)
     if not 1 <= max_bytes < 1 << 31:
         raise BadOption(f"A read of {max_bytes} bytes is impossible.", "Ask for 1 B to 2 GB.")
-
-
-# Informix names a code set by its name, its IBM CCSID or its hexadecimal file name (GLS guide).
-_CODECS = {
-    "utf8": "utf-8",
-    "57372": "utf-8",
-    "8859-1": "iso8859-1",
-    "819": "iso8859-1",
-    "8859-2": "iso8859-2",
-    "912": "iso8859-2",
-    "8859-5": "iso8859-5",
-    "915": "iso8859-5",
-    "8859-15": "iso8859-15",
-    "57390": "gb18030",
-    "gb18030-2000": "gb18030",
-    "1250": "cp1250",
-    "1251": "cp1251",
-    "1252": "cp1252",
-}
-
-
-def _codec(client_locale: str) -> str:
-    """Return the codec of a locale such as en_us.utf8; the driver talks to us in it."""
-    code_set = client_locale.partition(".")[2].partition("@")[0].lower()
-    try:
-        return _CODECS[code_set]
-    except KeyError:
-        raise BadOption(
-            f"The code set of client locale {client_locale!r} is not known here.",
-            "Use en_us.utf8: the driver converts to it from any database locale.",
-        ) from None
-
-
-def _encode(text: str, codec: str) -> bytes:
-    try:
-        return text.encode(codec)
-    except UnicodeEncodeError as reason:
-        raise BadOption(
-            f"The client locale ({codec}) has no character U+{ord(text[reason.start]):04X}.",
-            "Set the client locale to en_us.utf8.",
-        ) from None
-
-
-def connection_string(settings: ConnectionSettings) -> str:
-    """Return what SQLDriverConnect is given; a key in `extra` takes the place of ours."""
-    pairs = {
-        "SERVER": settings.server,
-        "DATABASE": settings.database,
-        "HOST": settings.host,
-        "SERVICE": str(settings.port),
-        "PROTOCOL": "onsoctcp",
-        "UID": settings.user,
-        "PWD": settings.password,
-        "CLIENT_LOCALE": settings.client_locale,
-        "DB_LOCALE": settings.db_locale,
-    }
-    taken = {key.upper() for key in _KEY.findall(settings.extra)}
-    ours = [f"{key}={_value(key, v)}" for key, v in pairs.items() if v and key not in taken]
-    return ";".join([settings.extra.strip("; "), *ours] if settings.extra.strip("; ") else ours)
-
-
-_KEY = re.compile(r"(?:^|;)\s*(\w+)\s*=(?:\s*\{(?:[^}]|\}\})*\})?")
-
-
-def _value(key: str, value: str) -> str:
-    """Write one value as ODBC wants it: in braces where it could be read otherwise."""
-    if "\0" in value:
-        raise BadOption(f"The connection attribute {key} holds a NUL character.")
-    if ";" in value or value.startswith("{") or value != value.strip():
-        return "{" + value.replace("}", "}}") + "}"
-    return value

@@ -1,7 +1,9 @@
 """Judge how databases and tables are set up: what the source refuses, the doctor shows.
 
-Rule: facts in, one finding out; no server, no catalog. Sources: CDC guide, chapter 1, "Preparing to use";
-Administrator's Reference, `sysdatabases` and `sysha_type`; SQL Reference, `systables.tabtype`.
+Rule: facts in, one finding out; no server, no catalog.
+
+Sources: CDC guide, chapter 1, "Preparing to use the Change Data Capture API"; Administrator's
+Reference, `sysdatabases`, `sysha_type`, ondblog and ontape; SQL Reference, `systables.tabtype`.
 """
 
 from __future__ import annotations
@@ -76,9 +78,7 @@ def check_api_version(version: tuple[int, ...], dialect: Dialect) -> Finding:
     return failure(
         "api version",
         f"the server's CDC API has version {version}, and this client speaks {API_VERSION}.",
-        dialect.worded(
-            "As user {owner}: run ${home}/etc/syscdcv1.sql of the server's own release."
-        ),
+        dialect.worded("As user {owner}: run ${home}/etc/syscdcv1.sql of the server's own release."),
         kind=ServerRefused,
     )
 
@@ -155,7 +155,9 @@ def check_table_kind(table: str, kind: str) -> Finding:
         )
     article = "an" if kind[0] in "aeiou" else "a"
     remedy = _WAY_OUT.get(kind, "Take it out of option table.")
-    return failure("table", f"is {article} {kind}, which has no changes of its own.", remedy, table=table)
+    return failure(
+        "table", f"is {article} {kind}, which has no changes of its own.", remedy, table=table
+    )
 
 
 def check_ha_role(role: HaRole, server_version: str) -> Finding:
@@ -193,7 +195,7 @@ _MAJOR = re.compile(r"Version (\d+)\.")
 
 
 def major_version(server_version: str) -> int | None:
-    """Return the first number of a version as DBINFO('version', 'full') gives it; None if there is none.
+    """Return the first number in what DBINFO('version', 'full') gives; None if there is none.
 
     >>> major_version("IBM Informix Dynamic Server Version 14.10.FC9W1DE")
     14

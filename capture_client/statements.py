@@ -7,6 +7,7 @@ for the rest. What no public source proves of sysmaster is listed in docs/assump
 from __future__ import annotations
 
 CDC_DATABASE = "syscdcv1"
+SYSTEM_DATABASE = "sysmaster"
 
 # chapter 2: functions; each answers with one integer, negative means an error code
 OPEN_SESSION = "EXECUTE FUNCTION informix.cdc_opensess(?, ?, ?, ?, ?, ?)"
@@ -38,10 +39,14 @@ LOG_FILES = "SELECT uniqid, size, used, is_current FROM sysmaster:informix.syslo
 LOG_FILL_TIMES = "SELECT uniqid, filltime FROM sysmaster:informix.syslogfil"
 BASE_PAGE_BYTES = "SELECT pagesize FROM sysmaster:informix.sysdbspaces WHERE dbsnum = 1"  # rootdbs
 SERVER_VERSION = "SELECT dbinfo('version', 'full') FROM informix.systables WHERE tabid = 1"
+HA_ROLE = "SELECT ha_type, ha_primary FROM sysmaster:informix.sysha_type"
+PARAMETER = "SELECT cf_effective FROM sysmaster:informix.sysconfig WHERE cf_name = ?"
 OPEN_TRANSACTIONS = "SELECT tx_id FROM sysmaster:informix.systrans WHERE tx_logbeg > 0"
 
 # one database and its tables
-DATABASE_LOGGING = "SELECT is_logging FROM sysmaster:informix.sysdatabases WHERE name = ?"
+DATABASE_LOGGING = (
+    "SELECT is_logging, is_buff_log, is_ansi FROM sysmaster:informix.sysdatabases WHERE name = ?"
+)
 DATABASE_LOCALE = "SELECT dbs_collate FROM sysmaster:informix.sysdbslocale WHERE dbs_dbsname = ?"
 TABLE = (
     "SELECT tabid, partnum, created, tabtype, flags FROM informix.systables"
@@ -51,5 +56,7 @@ COLUMNS = (
     "SELECT colname, coltype, collength, extended_id FROM informix.syscolumns"
     " WHERE tabid = ? ORDER BY colno"
 )
+PRIMARY_KEY = "SELECT constrid FROM informix.sysconstraints WHERE tabid = ? AND constrtype = 'P'"
+USER_TYPE = "SELECT usertype FROM informix.sysusers WHERE username = ?"
 FRAGMENTS = "SELECT partn FROM informix.sysfragments WHERE tabid = ? AND fragtype = 'T'"
 PARTITION_FLAGS = "SELECT flags FROM sysmaster:informix.sysptnhdr WHERE partnum = ?"

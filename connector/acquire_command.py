@@ -16,6 +16,7 @@ from informix_cdc.capture_client.positions import show
 from informix_cdc.connector.connections import open_capture_connection, open_catalog
 from informix_cdc.connector.full_row_logging import switch_on
 from informix_cdc.connector.options import SourceOptions
+from informix_cdc.connector.source_tables import require_logged_database
 
 _NEXT = """\
 Every record from {position} on has whole rows. Start a new stream there, with a new checkpoint:
@@ -30,7 +31,7 @@ def acquire(options: SourceOptions) -> None:
         ServerRefused: the server turns it down, or the switch does not show.
     """
     with open_catalog(options) as catalog:
-        catalog.require_logged_database()
+        require_logged_database(options, catalog)
         tables = [catalog.table(name) for name in options.table_names()]
         db_locale = options.db_locale or catalog.database_locale()
         with contextlib.closing(open_capture_connection(options, db_locale)) as connection:

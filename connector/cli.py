@@ -89,6 +89,21 @@ tail.epilog = PASSWORD_HINT
 
 
 @main.command(epilog=PASSWORD_HINT)
+@connection_options(*_OF_VALUES, "readTimeoutSeconds", "maxRecordsPerRead", "readBufferBytes")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object, for machines.")
+def doctor(as_json: bool, **given: str | None) -> None:
+    """Check driver, server, database and tables, and say what mends what is wrong.
+
+    Changes nothing. Each check ends as ok, warning, failure, or not checked because an earlier one
+    failed. Exit code 0: no failure; 1: at least one; 2: an option is wrong.
+    """
+    from informix_cdc.connector.doctor_command import print_findings
+
+    with one_line_errors():
+        raise SystemExit(print_findings(parse_options(given), as_json=as_json))
+
+
+@main.command(epilog=PASSWORD_HINT)
 @connection_options(*_OF_VALUES, "unsupportedColumns", "table", "maxRecordsPerRead", "readBufferBytes")
 @click.argument("tables", nargs=-1, required=True, metavar="TABLE...")
 @click.option(

@@ -65,11 +65,16 @@ def _open(options: SourceOptions, settings: ConnectionSettings) -> Transport:
 @contextlib.contextmanager
 def open_catalog(options: SourceOptions) -> Iterator[Catalog]:
     """Connect to the captured database for questions about it."""
-    transport = _open(options, options.connection(options.database))
+    transport = open_connection(options, options.database)
     with contextlib.closing(transport):
         yield Catalog(transport, options.database)
 
 
+def open_connection(options: SourceOptions, database: str, db_locale: str = "") -> Transport:
+    """Connect to one of the server's databases."""
+    return _open(options, options.connection(database, db_locale))
+
+
 def open_capture_connection(options: SourceOptions, db_locale: str) -> Transport:
     """Connect to the CDC database; the locale must be the captured database's (guide, chapter 1)."""
-    return _open(options, options.connection(CDC_DATABASE, db_locale))
+    return open_connection(options, CDC_DATABASE, db_locale)

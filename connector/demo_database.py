@@ -23,13 +23,14 @@ CUSTOMERS, ORDERS, ITEMS = (f"{DATABASE}:{name}" for name in TABLE_NAMES)
 CLERKS = (1001, 1002, 1003, 1004, 1007)
 
 COLUMNS = {
-    CUSTOMERS: "customer_num serial, fname char(15), lname char(15), company varchar(40,0),"
+    CUSTOMERS: "customer_num serial primary key, fname char(15), lname char(15), company varchar(40,0),"
     " city nvarchar(30,0), phone char(18), credit_limit money(10,2), since date",
-    ORDERS: "order_num serial, customer_num integer, placed_at datetime year to second,"
+    ORDERS: "order_num serial primary key, customer_num integer, placed_at datetime year to second,"
     " ship_date date, ship_instruct varchar(40,0), ship_weight decimal(8,2),"
     " ship_charge money(6,2), total decimal(12,2)",
     ITEMS: "order_num integer, item_num smallint, stock_num smallint, manu_code char(3),"
-    " quantity smallint, unit_price money(8,2), total_price decimal(10,2)",
+    " quantity smallint, unit_price money(8,2), total_price decimal(10,2),"
+    " primary key (order_num, item_num)",
 }
 # A megabyte or two each: an emulator that runs for days keeps the last few minutes only.
 _LOG_PAGES, _LOG_COUNT = 1024, 8

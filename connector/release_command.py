@@ -18,6 +18,7 @@ from informix_cdc.connector.delivery_check import StreamOfTables, require_all_de
 from informix_cdc.connector.full_row_logging import require_not_captured, switch_off
 from informix_cdc.connector.option_readers import names as names_in
 from informix_cdc.connector.options import SourceOptions
+from informix_cdc.connector.source_tables import require_logged_database
 
 _WARNING = (
     "Full row logging of {tables} will be switched off on server {server}. From then on its changes"
@@ -82,7 +83,7 @@ def _require_one_choice(checkpoints: Sequence[str], needs_no_checkpoint: bool) -
 
 def _logged_tables(options: SourceOptions, catalog: Catalog) -> list[Table]:
     """Return the tables whose full row logging is on; say which need nothing."""
-    catalog.require_logged_database()
+    require_logged_database(options, catalog)
     tables = [catalog.table(name) for name in options.table_names()]
     logged = [table for table in tables if catalog.logs_full_rows(table)]
     for table in tables:

@@ -6,6 +6,7 @@ Rule: whatever can be wrong with the set-up is found here, before a capture sess
 from __future__ import annotations
 
 import hashlib
+import logging
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -15,10 +16,21 @@ from informix_cdc.capture_client.change_batches import ChangeEncoder, delivered_
 from informix_cdc.capture_client.column_choice import choose_columns
 from informix_cdc.capture_client.decode_rules import DecodeRules
 from informix_cdc.capture_client.delivery import Delivery
+from informix_cdc.capture_client.errors import AccessRefused, ServerRefused
+from informix_cdc.capture_client.findings import require
 from informix_cdc.capture_client.include_list import ColumnChoice
 from informix_cdc.capture_client.locales import codec_of
+from informix_cdc.capture_client.set_up_checks import (
+    check_cdc_database,
+    check_database_logging,
+    check_ha_role,
+    check_locale,
+)
+from informix_cdc.capture_client.statements import CDC_DATABASE
 from informix_cdc.connector.connections import open_catalog
 from informix_cdc.connector.options import SourceOptions
+
+logger = logging.getLogger(__name__)
 
 _STORED_FORM = 2  # raise it when segments are written in another form
 
@@ -58,13 +70,15 @@ def describe_tables(options: SourceOptions, catalog: Catalog) -> SourceTables:
     """Look the tables up, choose their columns, and check that each can be captured.
 
     Raises:
-        BadOption: the database is not logged, or a table or a column does not exist.
+        AccessRefused: there is no CDC database.
+        BadOption: the database is not logged or of another locale, or a table or a column does not
+            exist.
         UnsupportedColumn: a column's type cannot be carried.
     """
-    catalog.require_logged_database()
+    _require_databases(options, catalog)
     whole = [catalog.table(name) for name in options.table_names()]
     tables = choose_columns(whole, options.column_choice())
-    db_locale = options.db_locale or catalog.database_locale()
+    db_locale = _locale(options, catalog)
     found = SourceTables(
         tables,
         db_locale,
@@ -77,12 +91,49 @@ def describe_tables(options: SourceOptions, catalog: Catalog) -> SourceTables:
     return found
 
 
+def _require_databases(options: SourceOptions, catalog: Catalog) -> None:
+    require_logged_database(options, catalog)
+    is_there = catalog.database_logging(CDC_DATABASE) is not None
+    require(check_cdc_database(is_there, options.dialect))
+
+
+def require_logged_database(options: SourceOptions, catalog: Catalog) -> None:
+    """Refuse a database without logging, whose changes no capture can see.
+
+    Raises:
+        BadOption: the database is unknown or not logged.
+    """
+    logging = catalog.database_logging()
+    require(check_database_logging(options.database, logging, options.dialect.owner))
+
+
+def _locale(options: SourceOptions, catalog: Catalog) -> str:
+    """Return the locale to connect with: as the user spells it, if it is the database's."""
+    locale = catalog.database_locale()
+    require(check_locale(options.database, locale, options.db_locale))
+    return options.db_locale or locale
+
+
 def _heartbeat(options: SourceOptions, catalog: Catalog) -> Table | None:
     """Return the heartbeat table with one column: more is not read."""
     if (name := options.heartbeat()) is None:
         return None
     (table,) = choose_columns([catalog.table(name)], ColumnChoice(unsupported="omit", lobs="omit"))
     return replace(table, columns=table.columns[:1])
+
+
+def require_capturing_server(catalog: Catalog) -> None:
+    """Refuse a server of a cluster that runs no captures; one that does not say what it is may.
+
+    Raises:
+        ServerRefused: it is a secondary of a release before 15.
+    """
+    try:
+        finding = check_ha_role(catalog.ha_role(), catalog.server_version())
+    except (AccessRefused, ServerRefused) as reason:
+        logger.info("the server does not tell its part in a cluster: %s", reason)
+        return
+    require(finding)
 
 
 def look_up_tables(options: SourceOptions) -> SourceTables:

@@ -18,6 +18,7 @@ Value = str | int | None
 Row = dict[str, Value]
 _NOT_NULL = 0x100
 _ROW_LOGGING_FLAG = 0x04000000  # sysptnhdr.flags: the partition is logged with whole rows
+_TABLE_TYPES = {"view": "V", "synonym": "S"}  # SQL Reference, systables
 _RAW_FLAG = 0x10  # systables.flags of a raw table
 
 
@@ -142,7 +143,30 @@ def _transactions(server: EmulatedServer, _database: Database) -> Iterator[Row]:
 
 def _databases(server: EmulatedServer, _database: Database) -> Iterator[Row]:
     for database in server.databases.values():
-        yield {"name": database.name, "is_logging": int(database.is_logged), "is_ansi": 0}
+        yield {
+            "name": database.name,
+            "is_logging": int(database.is_logged),
+            "is_buff_log": int(database.is_buffered),
+            "is_ansi": int(database.is_ansi),
+        }
+
+
+def _ha_type(server: EmulatedServer, _database: Database) -> Iterator[Row]:
+    kind, primary = server.ha_role
+    yield {"ha_type": kind, "ha_primary": primary}
+
+
+def _configuration(server: EmulatedServer, _database: Database) -> Iterator[Row]:
+    for number, (name, value) in enumerate(server.configuration.items()):
+        yield {"cf_id": number, "cf_name": name, "cf_effective": value}
+
+
+def _users(server: EmulatedServer, database: Database) -> Iterator[Row]:
+    """Yield who may do what in a database; all but the owner have been granted it."""
+    yield {"username": server.owner, "usertype": "D"}
+    if database.name == CDC_DATABASE:
+        for user in server.cdc_users - {server.owner}:
+            yield {"username": user, "usertype": server.cdc_user_type}
 
 
 def _locales(server: EmulatedServer, _database: Database) -> Iterator[Row]:
@@ -164,7 +188,7 @@ def _tables(server: EmulatedServer, database: Database) -> Iterator[Row]:
             **_table_row(table.name.table, table.name.owner, table.tabid),
             "partnum": table.partnum,
             "created": table.created,
-            "tabtype": "V" if table.kind == "view" else "T",
+            "tabtype": _TABLE_TYPES.get(table.kind, "T"),
             "flags": _RAW_FLAG if table.kind == "raw" else 0,
             "ncols": len(table.columns),
         }
@@ -201,6 +225,12 @@ def _columns_of(table: Table) -> Iterator[Row]:
         }
 
 
+def _constraints(_server: EmulatedServer, database: Database) -> Iterator[Row]:
+    for table in database.tables.values():
+        if table.has_primary_key:
+            yield {"constrid": table.tabid, "tabid": table.tabid, "constrtype": "P"}
+
+
 def _fragments(_server: EmulatedServer, _database: Database) -> Iterator[Row]:
     yield from ()  # the emulator's tables are not fragmented
 
@@ -216,10 +246,14 @@ _TABLES: dict[tuple[str, str], Callable[[EmulatedServer, Database], Iterator[Row
     (SYSTEM_DATABASE, "syslogfil"): _log_fill_times,
     (SYSTEM_DATABASE, "sysdbspaces"): _dbspaces,
     (SYSTEM_DATABASE, "systrans"): _transactions,
+    (SYSTEM_DATABASE, "sysha_type"): _ha_type,
+    (SYSTEM_DATABASE, "sysconfig"): _configuration,
     (SYSTEM_DATABASE, "sysdatabases"): _databases,
     (SYSTEM_DATABASE, "sysdbslocale"): _locales,
     (SYSTEM_DATABASE, "sysptnhdr"): _partitions,
     ("", "systables"): _tables,
     ("", "syscolumns"): _columns,
+    ("", "sysconstraints"): _constraints,
+    ("", "sysusers"): _users,
     ("", "sysfragments"): _fragments,
 }

@@ -20,6 +20,8 @@ _PLAIN = re.compile(
     r"(double\s+precision|character\s+varying|\w+)\s*(?:\(\s*([\d\s,]*)\s*\))?", re.IGNORECASE
 )
 _NOT_NULL = re.compile(r"\b(not\s+null|primary\s+key)\b", re.IGNORECASE)
+_PRIMARY_KEY = re.compile(r"\bprimary\s+key\b", re.IGNORECASE)
+_QUOTED = re.compile(r"'[^']*'|\"(?:[^\"]|\"\")*\"")
 _TABLE_CONSTRAINT = re.compile(
     r"\s*(primary\s+key|unique|distinct|foreign\s+key|check|constraint)\b(?=.*\()",
     re.IGNORECASE | re.DOTALL,
@@ -55,6 +57,11 @@ def parse_column_list(text: str) -> list[ColumnDefinition]:
     if not names or len(set(names)) < len(names):
         raise ValueError(f"a table needs columns of different names, not {names}")
     return columns
+
+
+def has_primary_key(text: str) -> bool:
+    """Tell whether a column list declares a primary key, of a column or of the table."""
+    return any(_PRIMARY_KEY.search(_QUOTED.sub("", item)) for item in split_at_commas(text))
 
 
 def split_at_commas(text: str) -> Iterator[str]:

@@ -64,6 +64,8 @@ def select(
     make_rows = find_rows(server, (match["database"] or database).lower(), table)
     if make_rows is None or (match["owner"] or server.owner).strip('"') != server.owner:
         raise sql_error(-206, table)
+    if table in server.hidden_tables:
+        raise sql_error(-272, table)
     given = iter(parameters)
     wants_all = match["columns"] == "*"
     texts = [] if wants_all else split_at_commas(match["columns"])

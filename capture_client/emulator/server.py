@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from itertools import count
 
 from . import codes
+from .column_list import has_primary_key
 from .locales import canonical_locale
 from .logical_log import LogFile, LogicalLog
 from .sessions import CaptureSession, ReadingManner
@@ -23,6 +24,8 @@ CDC_DATABASE = "syscdcv1"
 # Who owns the system tables, and alone may capture until others are granted it: CDC guides, chapter 1
 OWNERS = {"informix": "informix", "gbase8s": "gbasedbt"}
 SYSTEM_DATABASE = "sysmaster"
+# onconfig.std (Administrator's Reference); TEMPTAB_NOLOG is off where nobody sets it
+_CONFIGURATION = {"LTXHWM": "70", "LTXEHWM": "80", "DYNAMIC_LOGS": "2", "TEMPTAB_NOLOG": "0"}
 _FIRST_TRANSACTION_ID = 20
 _FIRST_PARTNUM = 0x00100200
 
@@ -47,6 +50,13 @@ class EmulatedServer:
         cdc_users: who may use the CDC database; by default the owner alone.
         poses_as: informix or gbase8s. As GBase 8s its owner is gbasedbt; records are laid out as
             Informix's, which docs/assumptions.md lists as not proven.
+
+    Attributes:
+        version: what DBINFO('version', 'full') says; it does not pretend to be the real thing.
+        ha_role: ha_type and ha_primary of `sysha_type`.
+        configuration: values of onconfig by name, at first those of onconfig.std.
+        hidden_tables: system tables that nobody has a right on.
+        cdc_user_type: the privilege of `cdc_users` on the CDC database: D, R or C.
     """
 
     def __init__(
@@ -74,6 +84,10 @@ class EmulatedServer:
         self.latency_seconds = latency_seconds
         self.cdc_users = frozenset({self.owner}) if cdc_users is None else cdc_users
         self.version = "Informix emulator Version 14.10.FC10"
+        self.ha_role: tuple[int, str | None] = (0, None)
+        self.configuration = dict(_CONFIGURATION)
+        self.hidden_tables: set[str] = set()
+        self.cdc_user_type = "D"
         self.databases: dict[str, Database] = {}
         self.log = LogicalLog(first_log, log_pages, page_bytes, log_count, lambda: self.clock())
         self.log.may_drop = self._is_unneeded
@@ -90,18 +104,27 @@ class EmulatedServer:
         for system_database in (CDC_DATABASE, SYSTEM_DATABASE):
             self.create_database(system_database, logged=True, locale="en_US.utf8")
 
-    def create_database(self, name: str, logged: bool = True, locale: str = "en_US.utf8") -> None:
-        """Create a database."""
+    def create_database(
+        self,
+        name: str,
+        logged: bool = True,
+        locale: str = "en_US.utf8",
+        *,
+        buffered: bool = False,
+        ansi: bool = False,
+    ) -> None:
+        """Create a database; its log is unbuffered unless told otherwise."""
         with self.log.changed:
             if name.lower() in self.databases:
                 raise ValueError(f"there is a database {name} already")
-            self.databases[name.lower()] = Database(name.lower(), logged, canonical_locale(locale))
+            database = Database(name.lower(), logged, canonical_locale(locale), buffered, ansi)
+            self.databases[database.name] = database
 
     def create_table(
         self, name: str, columns: str, full_row_logging: bool = False, kind: str = "table"
     ) -> None:
-        """Create `database:owner.table` from a column list; kind: table, view or raw."""
-        if kind not in ("table", "view", "raw"):
+        """Create `database:owner.table` from a column list; kind: table, view, synonym or raw."""
+        if kind not in ("table", "view", "synonym", "raw"):
             raise ValueError(f"{kind!r} is not a kind of table")
         with self.log.changed:
             database = self._database_of(name)
@@ -113,6 +136,7 @@ class EmulatedServer:
             table.partnum = next(self._partnums)
             table.created = time.strftime("%m/%d/%Y", time.gmtime(self.clock()))
             table.full_row_logging = full_row_logging
+            table.has_primary_key = has_primary_key(columns)
 
     def drop_table(self, name: str) -> None:
         """Drop a table; its records stay in the log."""

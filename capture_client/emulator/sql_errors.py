@@ -20,6 +20,7 @@ _ERRORS = {
     -25596: ("08004", "The server name {0} is not known here."),
     -951: ("28000", "Incorrect password or user {0} is not known on the database server."),
     -329: ("3D000", "Database not found or no system permission."),
+    -272: ("42000", "No SELECT permission for {0}."),
     -387: ("28000", "No connect permission."),
     -201: ("42000", "A syntax error has occurred."),
     -206: ("42S02", "The specified table ({0}) is not in the database."),

@@ -68,6 +68,7 @@ class Table:
         self.created = ""
         self.partnum = 0
         self.full_row_logging = False
+        self.has_primary_key = False
         capturable = [column for column in columns if column.type.is_capturable]
         self.fixed = [column for column in capturable if column.type.size is not None]
         self.variable = [column for column in capturable if column.type.size is None]
@@ -134,6 +135,8 @@ class Database:
     name: str
     is_logged: bool
     locale: str
+    is_buffered: bool = False
+    is_ansi: bool = False
     tables: dict[tuple[str, str], Table] = field(default_factory=dict)
     next_tabid: int = 100  # lower ones belong to the catalog
 

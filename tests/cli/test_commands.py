@@ -30,9 +30,7 @@ def test_the_version_is_that_of_the_package() -> None:
     assert run("--version").output == f"informix-cdc, version {informix_cdc.__version__}\n"
 
 
-@pytest.mark.parametrize(
-    "command", ["demo", "tail", "emulator", "release", "acquire", "offsets", "status"]
-)
+@pytest.mark.parametrize("command", sorted(main.commands))
 def test_every_command_explains_itself(command: str) -> None:
     result = run(command, "--help")
     assert result.exit_code == 0

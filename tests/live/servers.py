@@ -21,7 +21,9 @@ import pytest
 from informix_cdc.capture_client import statements
 from informix_cdc.capture_client.catalog import Catalog
 from informix_cdc.capture_client.errors import InformixCdcError
+from informix_cdc.capture_client.findings import require
 from informix_cdc.capture_client.odbc_transport import OdbcTransport
+from informix_cdc.capture_client.set_up_checks import check_database_logging
 from informix_cdc.capture_client.transport import ConnectionSettings, Transport
 from live.server_dsn import DRIVER_VARIABLE, DSN_VARIABLE, BadDsn, NamedServer, named_server
 from session_contract.capture_server import CaptureServer
@@ -97,7 +99,8 @@ def capture_server(
             transport.rows(f"CREATE DATABASE {settings.database} WITH LOG")
     with closing(open_transport(settings, None)) as transport:
         catalog = Catalog(transport, settings.database)
-        catalog.require_logged_database()
+        logging = catalog.database_logging()
+        require(check_database_logging(settings.database, logging, settings.dialect.owner))
         located = replace(settings, db_locale=catalog.database_locale())
 
     def connect(
