@@ -1,4 +1,4 @@
-"""The demo and the quickstart as a new user runs them."""
+"""The demo as a new user runs it."""
 
 from __future__ import annotations
 
@@ -6,16 +6,13 @@ import os
 import re
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from .conftest import start
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
-QUICKSTART = Path(__file__).parents[2] / "examples" / "quickstart.py"
 
 
 Demos = tuple[subprocess.Popen[str], subprocess.Popen[str]]
@@ -55,12 +52,3 @@ def test_ctrl_c_ends_the_demo_with_the_summary(demos: Demos) -> None:
     assert demo.returncode == 0, output + errors
     assert "verified: " in output
     assert "Traceback" not in output + errors
-
-
-def test_the_quickstart_prints_changes() -> None:
-    answer = subprocess.run(
-        [sys.executable, QUICKSTART], capture_output=True, text=True, timeout=120, check=False
-    )
-    assert answer.returncode == 0, answer.stderr
-    assert re.search(r"update_postimage\|\s+1\|Zürich\|24\.90", answer.stdout)
-    assert len(QUICKSTART.read_text().splitlines()) < 40

@@ -1,0 +1,48 @@
+"""Totals per five minutes of commit time: `python examples/windowed_totals.py`. Needs Java 17.
+
+Commit times rise with the stream, as far as the server's clock does: a short watermark is enough. A
+window is given out once, when the watermark has passed it. Deletes and old values count negatively. For
+a server of your own, `options` are host, port, server, database, table; INFORMIX_CDC_PASSWORD is set.
+"""
+
+import os
+import sys
+import tempfile
+from datetime import UTC, datetime
+from functools import partial
+
+from pyspark.sql import SparkSession, functions
+
+from informix_cdc.connector.emulated_source import emulated_source
+
+ORDERS = "stores:informix.orders"
+SIGN = "CASE WHEN _change_type IN ('insert', 'update_postimage') THEN 1 ELSE -1 END"
+
+
+def at(minute: int) -> float:
+    """Return a moment of the example's day, in seconds since 1970."""
+    return datetime(2026, 1, 5, 12, minute, tzinfo=UTC).timestamp()
+
+
+os.environ["PYSPARK_PYTHON"] = sys.executable  # Spark's workers need this environment's packages
+settings = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "1"}
+settings["spark.sql.session.timeZone"] = "UTC"
+spark = SparkSession.builder.master("local[1]").config(map=settings).getOrCreate()
+tables = {"informix.orders": "order_num serial, total money(8,2)"}
+with emulated_source(tables) as (server, options), tempfile.TemporaryDirectory() as folder:
+    server.set_full_row_logging(ORDERS, True)  # as an earlier capture left it: the past can be read
+    for minute, number, total in (0, 1, "10.00"), (4, 2, "5.50"), (7, 3, "1.00"), (30, 4, "2.00"):
+        server.clock = partial(at, minute)
+        with server.transaction() as shop:
+            shop.insert(ORDERS, {"order_num": number, "total": total})
+    options["startingPosition"] = "earliest"
+    rows = spark.readStream.format("informix-cdc").options(**options).load()
+    every_five_minutes = functions.window("_commit_timestamp", "5 minutes").alias("window")
+    windows = rows.withWatermark("_commit_timestamp", "1 minute").groupBy(every_five_minutes)
+    totals = windows.agg(functions.expr(f"sum(total * {SIGN}) AS total")).select(
+        "window.start", "total"
+    )
+    sink = totals.writeStream.format("memory").queryName("totals").outputMode("append")
+    sink = sink.option("checkpointLocation", f"{folder}/checkpoint").trigger(availableNow=True)
+    sink.start().awaitTermination()
+    spark.table("totals").orderBy("start").show(truncate=False)

@@ -1,0 +1,132 @@
+"""Every example runs as its first line says, in a process of its own, and what it prints is right.
+
+They start Spark, but have no `spark` mark: it keeps tests in the process with the shared session.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from manual.made_parts import ROOT
+
+EXAMPLES = ROOT / "examples"
+# A short life is not worth the second compiler: without it these processes take half the time.
+_ENVIRONMENT = {"SPARK_LOCAL_IP": "127.0.0.1", "JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1"}
+AT_ONCE = 2
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("examples")]
+
+Check = Callable[[str], None]
+QUICKSTART = (
+    ("          insert", "19.90"),
+    (" update_preimage", "19.90"),
+    ("update_postimage", "24.90"),
+)
+_CONTENT = re.compile(r"^(?:\|.*\d.*\||batch .*|night .*)$", re.MULTILINE)
+_TIME = re.compile(r"\|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\|$", re.MULTILINE)  # of a commit: never the same
+
+
+def run(name: str, folder: Path) -> str:
+    command = [sys.executable, str(EXAMPLES / f"{name}.py")]
+    environment = {**os.environ, **_ENVIRONMENT, "TMPDIR": str(folder)}
+    environment.pop("PYSPARK_PYTHON", None)
+    done = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    return _TIME.sub("|", done.stdout)
+
+
+def prints(*content: str) -> Check:
+    """Return a check that these are the lines with content, in this order."""
+
+    def check(output: str) -> None:
+        assert _CONTENT.findall(output) == list(content)
+
+    return check
+
+
+def is_debeziums_envelope(output: str) -> None:
+    messages = [json.loads(line) for line in output.splitlines()]
+    first, second = ({"order_num": 1, "city": "Zürich", "total": total} for total in (19.9, 24.9))
+    assert [(each["op"], each["before"], each["after"]) for each in messages] == [
+        ("c", None, first),
+        ("u", first, second),
+        ("d", second, None),
+    ]
+    assert {each["source"]["table"] for each in messages} == {"orders"}
+    assert [each["transaction"]["total_order"] for each in messages] == [1, 2, 3]
+
+
+def keeps_history_and_present(output: str) -> None:
+    lines = output.splitlines()
+    # Spark has taken the AUTO CDC flows into the graph; only the run leaves them out.
+    assert {line.split(": ")[1] for line in lines if "EXCLUDED" in line} == {
+        f"Flow 'spark_catalog.default.orders_scd{kind}' is EXCLUDED." for kind in (1, 2)
+    }
+    assert "orders [{'order_num': 1, 'city': 'Zug'}]" in lines
+    history = next(line for line in lines if line.startswith("history "))
+    states = re.findall(r"'order_num': (\d), 'city': '(\w+)'.*?'end': (None|\{)", history)
+    assert states == [("1", "Basel", "{"), ("1", "Zug", "None"), ("2", "Bern", "{")]
+
+
+CHECKS: dict[str, Check] = {
+    "auto_cdc": keeps_history_and_present,
+    "debezium_envelope": is_debeziums_envelope,
+    "exactly_once_sink": prints("|    1|        1|", "|    2|        2|"),
+    "nightly_batch": prints(
+        "night 0: 0 changes",
+        "night 1: 3 changes",
+        "night 2: 0 changes",
+        "night 3: 1 changes",
+        *(f"|        {number}|" for number in (1, 2, 3, 4)),
+    ),
+    "quickstart": prints(
+        *(f"|{change}|        1|Zürich|{total}|" for change, total in QUICKSTART),
+    ),
+    "several_tables": prints(
+        "batch 0, orders: []",
+        "batch 0, items: []",
+        "batch 0, transactions: 0",
+        "batch 1, orders: [(1, 'Zürich'), (2, 'Bern')]",
+        "batch 1, items: [(1, 1, Decimal('9.90')), (1, 2, Decimal('9.90')),"
+        " (2, 1, Decimal('9.90')), (2, 2, Decimal('9.90'))]",
+        "batch 1, transactions: 2",
+    ),
+    "upsert": prints("|        3| Zug|"),
+    "windowed_totals": prints("|2026-01-05 12:00:00|15.50|", "|2026-01-05 12:05:00|1.00 |"),
+}
+
+
+@pytest.fixture(scope="module")
+def outputs(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[dict[str, Future[str]]]:
+    """Run all chosen examples, a few at once: most of their time they wait."""
+    chosen = [item for item in request.session.items if "outputs" in getattr(item, "fixturenames", ())]
+    names = [str(item.callspec.params["name"]) for item in chosen]  # type: ignore[attr-defined]
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        yield {name: pool.submit(run, name, tmp_path_factory.mktemp(name)) for name in names}
+        pool.shutdown(cancel_futures=True)
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_an_example_prints_what_it_is_about(name: str, outputs: dict[str, Future[str]]) -> None:
+    CHECKS[name](outputs[name].result())
+
+
+def test_every_example_is_run() -> None:
+    assert {path.stem for path in EXAMPLES.glob("*.py")} == {*CHECKS, "auto_cdc_flows"}
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.stem)
+def test_an_example_is_shorter_than_fifty_lines(path: Path) -> None:
+    assert len(path.read_text(encoding="utf-8").splitlines()) < 50
