@@ -24,7 +24,9 @@ from benchmarks.workload import RECORDS_PER_READ, catalog_table
 from informix_cdc.capture_client.change_batches import ChangeEncoder
 from informix_cdc.capture_client.change_stream import Begun, ChangeStream
 from informix_cdc.capture_client.decode_rules import DecodeRules
+from informix_cdc.capture_client.positions import Position
 from informix_cdc.capture_client.transactions import TransactionAssembler
+from informix_cdc.checkpoints.segments import Segment
 from informix_cdc.connector.capture_loop import Pending, capture
 from informix_cdc.connector.capture_state import CaptureState
 from odbc_driver.build import build_drivers
@@ -46,10 +48,14 @@ class _Sink:
         self.rows = 0
         self.is_full = threading.Event()
 
-    def append(self, _schema: pa.Schema, batches: Iterable[pa.RecordBatch], _position: object) -> None:
-        self.rows += sum(batch.num_rows for batch in batches)
+    def append(
+        self, _schema: pa.Schema, batches: Iterable[pa.RecordBatch], position: Position
+    ) -> Segment:
+        rows = sum(batch.num_rows for batch in batches)
+        self.rows += rows
         if self.rows >= ROWS:
             self.is_full.set()
+        return Segment("", rows, 0, 0, 0, 0, position)
 
     def note(self, _position: object) -> None:
         return None

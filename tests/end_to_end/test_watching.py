@@ -1,0 +1,127 @@
+"""Watching a stream through Spark: the metrics port, the listener, and what the progress says."""
+
+from __future__ import annotations
+
+import json
+import logging
+import socket
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+
+import pytest
+from prometheus_client import CollectorRegistry
+from prometheus_client.parser import text_string_to_metric_families
+from pyspark.sql import SparkSession
+
+import informix_cdc
+from connector.test_figures import free_port
+from end_to_end.conftest import Collected
+from informix_cdc.capture_client.emulator import EmulatedServer, ListeningServer
+from informix_cdc.connector.progress_listener import BatchProgress, ProgressListener
+from stores import Workload, listening_stores, source_options
+from told import told
+
+pytestmark = pytest.mark.spark
+
+Served = tuple[EmulatedServer, ListeningServer]
+
+
+@pytest.fixture
+def served() -> Iterator[Served]:
+    with listening_stores() as (server, listening):
+        yield server, listening
+
+
+def wait_until(is_true: Callable[[], object], seconds: float = 60) -> None:
+    deadline = time.monotonic() + seconds
+    while not is_true():
+        assert time.monotonic() < deadline, "it did not come true"
+        time.sleep(0.05)
+
+
+def scraped(port: int) -> dict[str, float]:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+        families = text_string_to_metric_families(answer.read().decode())
+        return {sample.name: sample.value for one in families for sample in one.samples}
+
+
+def test_a_query_shows_its_figures_while_it_runs_and_no_longer(
+    served: Served, collect: Callable[..., Collected]
+) -> None:
+    server, listening = served
+    port = free_port()
+    stream = collect(source_options(listening.port, metricsPort=str(port))).start()
+    stream.wait_for_start()
+    work = Workload(server, seed=21)
+    work.run(40)
+    stream.wait_for_commit(work.committed[-1].commit)
+    wait_until(lambda: scraped(port).get("informix_cdc_spool_ahead_bytes") == 0)
+    told_there = scraped(port)
+    assert told_there["informix_cdc_rows_total"] == len(work.changes())
+    assert told_there["informix_cdc_transactions_total"] == len(work.committed)
+    assert 0 <= told_there["informix_cdc_lag_seconds"] < 60
+    stream.stop()
+    wait_until(lambda: not _is_open(port))
+
+
+def _is_open(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def test_a_listener_tells_of_each_batch_and_shows_its_figures(
+    served: Served,
+    spark: SparkSession,
+    collect: Callable[..., Collected],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    server, listening = served
+    registry, batches = CollectorRegistry(), list[BatchProgress]()
+    caplog.set_level(logging.INFO, "informix_cdc.connector.progress_listener")
+    listeners = [informix_cdc.ProgressListener(), ProgressListener(batches.append, registry)]
+    for listener in listeners:
+        spark.streams.addListener(listener)
+    try:
+        stream = collect(source_options(listening.port)).start()
+        stream.wait_for_start()
+        work = Workload(server, seed=22)
+        work.run(30)
+        stream.wait_for_commit(work.committed[-1].commit)
+        wait_until(lambda: sum(done.rows for done in batches) == len(work.changes()))
+        assert stream.query is not None
+        query = str(stream.query.id)
+        shown = registry.get_sample_value("informix_cdc_rows_total", {"query": query, "source": "0"})
+        assert shown == batches[-1].figures["rows"] == len(work.changes())
+        lines = told(caplog, "batch_done")
+        assert sum(int(line["rows"]) for line in lines) == len(work.changes())
+        assert {line["query"] for line in lines} == {query}
+        stream.stop()
+        wait_until(lambda: told(caplog, "query_ended"))
+        labels = {"query": query, "source": "0"}
+        assert registry.get_sample_value("informix_cdc_rows_total", labels) is None
+    finally:
+        for listener in listeners:
+            spark.streams.removeListener(listener)
+
+
+def test_spark_s_own_progress_says_how_far_behind_a_stream_is(
+    served: Served, collect: Callable[..., Collected]
+) -> None:
+    server, listening = served
+    stream = collect(source_options(listening.port)).start()
+    stream.wait_for_start()
+    work = Workload(server, seed=23)
+    figures: dict[str, object] = {}
+
+    def shows() -> bool:
+        work.run(5)
+        assert stream.query is not None
+        progress = stream.query.lastProgress
+        if progress:
+            figures.update(json.loads(progress.json)["sources"][0]["latestOffset"] or {})
+        return figures.get("lagBytes") is not None
+
+    stream.wait_until(shows)
+    assert {"lagSeconds", "lagBytes", "headroomBytes"} <= figures.keys()
+    assert 0 < figures["headroomBytes"] <= figures["logBytes"]  # type: ignore[operator]
