@@ -11,7 +11,6 @@ from collections.abc import Collection
 
 import click
 
-from informix_cdc.capture_client.catalog import Catalog, Table
 from informix_cdc.capture_client.positions import show
 from informix_cdc.connector.connections import open_capture_connection, open_catalog
 from informix_cdc.connector.full_row_logging import switch_on
@@ -21,6 +20,11 @@ from informix_cdc.connector.source_tables import require_logged_database
 _NEXT = """\
 Every record from {position} on has whole rows. Start a new stream there, with a new checkpoint:
   .option("startingPosition", "{position}")"""
+
+_DONE = {
+    False: "full row logging is on",
+    True: "full row logging was on already; whether it was off in between cannot be seen",
+}
 
 
 def acquire(options: SourceOptions) -> None:
@@ -36,16 +40,11 @@ def acquire(options: SourceOptions) -> None:
         db_locale = options.db_locale or catalog.database_locale()
         with contextlib.closing(open_capture_connection(options, db_locale)) as connection:
             for table in tables:
-                click.echo(f"{table.name}: {_state_of(table, catalog)}.", err=True)
+                was_on = catalog.logs_full_rows(table)
                 switch_on(connection, catalog, table, options.dialect)
+                click.echo(f"{table.name}: {_DONE[was_on]}.", err=True)
         position = catalog.current_position()
         _tell(show(position), catalog.open_transactions())
-
-
-def _state_of(table: Table, catalog: Catalog) -> str:
-    if catalog.logs_full_rows(table):
-        return "full row logging was on already; whether it was off in between cannot be seen"
-    return "full row logging is switched on"
 
 
 def _tell(position: str, open_transactions: Collection[int]) -> None:
@@ -53,8 +52,8 @@ def _tell(position: str, open_transactions: Collection[int]) -> None:
     if open_transactions:
         ids = ", ".join(map(str, sorted(open_transactions)))
         click.echo(
-            f"{len(open_transactions)} transactions are open now (ids {ids}): a stream that begins at"
-            " this position leaves those out that began before it, with all they change.",
+            f"Open transactions: {len(open_transactions)} (ids {ids}). A stream that begins at this"
+            " position leaves those out that began before it, with all they change.",
             err=True,
         )
     click.echo(position)

@@ -81,7 +81,7 @@ def _tables_of(
     tried = "; ".join(", ".join(str(table.name) for table in tables) for tables in known.values())
     raise BadOption(
         f"checkpoint {place}, source {progress.name}, does not belong to {tried} on this server: its"
-        f" source digest is {digest or 'not known yet'}. {_NOTHING_DONE}",
+        f" source digest is {digest}. {_NOTHING_DONE}",
         "Give --stream-tables what its query has as option table, in that order, and --columns and"
         " --lobs as the query has them; a table that was altered since has no stream to wait for.",
     )
@@ -89,15 +89,22 @@ def _tables_of(
 
 def require_all_delivered(
     streams: Iterable[StreamOfTables], options: SourceOptions, catalog: Catalog, db_locale: str
-) -> None:
+) -> int | None:
     """Refuse to go on while a stream has changes to deliver.
+
+    A table whose full row logging is off already is not looked at: nothing of it can be captured.
+
+    Returns:
+        Up to where the log was read for all streams; None if there are none.
 
     Raises:
         DataLoss: says how many transactions and rows of which tables, or that the log is gone.
         ServerRefused: the end of the log cannot be read.
     """
+    reached = []
     for stream in streams:
         found = _undelivered(stream, options, catalog, db_locale)
+        reached.append(found.reached)
         if found:
             raise DataLoss(
                 f"{stream}, stands at {show(stream.progress.delivered.position.commit)} and has not"
@@ -105,6 +112,7 @@ def require_all_delivered(
                 "Let its query run until it has them (open transactions must end first), stop it, and"
                 " try again.",
             )
+    return min(reached, default=None)
 
 
 def _undelivered(
@@ -134,8 +142,10 @@ def _read_log(
         dialect=options.dialect,
     )
     with contextlib.closing(CaptureSession(connection, settings)) as session:
-        for number, table in enumerate(stream.tables):  # one column will do: rows are counted only
-            session.start_capture(CapturedTable(str(table.name), (table.columns[0].name,), number))
+        for number, table in enumerate(stream.tables):
+            if catalog.logs_full_rows(table):  # one column will do: rows are counted only
+                one = (table.columns[0].name,)
+                session.start_capture(CapturedTable(str(table.name), one, number))
         session.activate(position.restart)
         return undelivered_changes(session, position, catalog.current_position)
 
@@ -162,5 +172,9 @@ def _told(found: UndeliveredChanges, tables: Sequence[Table]) -> str:
 
 def _count(kind: str, count: ChangeCount, tables: Sequence[Table]) -> str:
     rows = Counter({str(tables[number].name): rows for number, rows in count.rows.items()})
-    shown = ", ".join(f"{of_table:,} rows of {name}" for name, of_table in sorted(rows.items()))
-    return f"{count.transactions:,} transactions {kind} ({shown})"
+    shown = ", ".join(f"{_some(of_table, 'row')} of {name}" for name, of_table in sorted(rows.items()))
+    return f"{_some(count.transactions, 'transaction')} {kind} ({shown})"
+
+
+def _some(count: int, what: str) -> str:
+    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"

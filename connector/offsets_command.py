@@ -81,7 +81,7 @@ def _server_log(options: SourceOptions) -> ServerLog:
 
 def _source_report(progress: SourceProgress, spool_path: str, log: ServerLog | None) -> SourceReport:
     stream = progress.planned[1].stream
-    spool = manifests.load(Path(spool_path) / stream) if spool_path and stream else None
+    spool = manifests.load(Path(spool_path) / stream) if spool_path else None
     needs = restart_needs(progress, spool)
     in_log = place_in_log(needs.restart, log.space, log.clock) if log else None
     return SourceReport(progress, spool, needs, in_log)
@@ -174,8 +174,8 @@ def report_as_text(report: OffsetsReport) -> Iterator[Text | Table]:
 
 def _stream_text(progress: SourceProgress) -> str:
     planned, committed = progress.planned[1], progress.committed and progress.committed[1]
-    text = f"Stream {planned.stream or '(not started)'}, source digest {planned.source or '-'}."
-    if committed is None or committed.stream == planned.stream:
+    text = f"Stream {planned.stream}, source digest {planned.source}."
+    if committed is None or committed.stream in ("", planned.stream):
         return text
     return f"{text} It goes on where stream {committed.stream} was lost."
 

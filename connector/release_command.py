@@ -64,13 +64,12 @@ def release(
         streams = streams_of(checkpoints, _table_sets(options, stream_tables), catalog, options)
         _require_streams_cover(streams, tables, needs_no_checkpoint)
         _ask(options, tables, streams, is_sure)
-        require_all_delivered(streams, options, catalog, db_locale)
-        checked = catalog.current_position()
+        reached = require_all_delivered(streams, options, catalog, db_locale)
         with contextlib.closing(open_capture_connection(options, db_locale)) as connection:
             for table in tables:
                 switch_off(connection, catalog, table, options.dialect)
                 click.echo(f"{table.name}: full row logging is off.", err=True)
-        _tell(tables, streams, checked, catalog.current_position())
+        _tell(tables, reached, catalog.current_position())
 
 
 def _require_one_choice(checkpoints: Sequence[str], needs_no_checkpoint: bool) -> None:
@@ -139,12 +138,10 @@ def _other_tables(tables: Iterable[Table], streams: Iterable[StreamOfTables]) ->
     return sorted(captured - {str(table.name) for table in tables})
 
 
-def _tell(
-    tables: Sequence[Table], streams: Sequence[StreamOfTables], checked: int, switched: int
-) -> None:
-    if streams:
+def _tell(tables: Sequence[Table], reached: int | None, switched: int) -> None:
+    if reached is not None:
         click.echo(
-            f"Everything up to {show(checked)} is delivered; row logging went off before"
+            f"Everything up to {show(reached)} is delivered; row logging went off before"
             f" {show(switched)}. What was changed in between is lost to the streams.",
             err=True,
         )

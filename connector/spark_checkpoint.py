@@ -58,7 +58,7 @@ class SourceProgress:
     Attributes:
         name: its place among the query's sources, or its name if Spark gave it one.
         committed: the batch that the sink has, and where it ends; None before the first.
-        planned: the last batch that Spark has planned, and where it ends.
+        planned: the last batch that Spark has planned, and where it ends: a stream that has begun.
         begins: where that batch begins; None for the first.
     """
 
@@ -78,7 +78,8 @@ class SourceProgress:
 
         The first batch of a stream is empty (docs/design.md, section 5): its end will do.
         """
-        return self.committed[1] if self.committed else self.begins or self.planned[1]
+        is_begun = self.committed is not None and self.committed[1].is_started
+        return self.committed[1] if self.committed and is_begun else self.planned[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +118,11 @@ def read_checkpoint(place: str) -> Checkpoint:
 def _committed(
     folder: CheckpointFolder, numbers: list[int], last: Batch, before: Batch | None
 ) -> Batch | None:
+    if not numbers and before is not None:
+        raise BadOption(
+            f"{folder} is not whole: batch {last.number} is planned, and folder commits is empty.",
+            "Restore it from a copy, or start a new stream with a new checkpoint.",
+        )
     if not numbers:
         return None
     _require_commit(folder, numbers[-1])
@@ -128,6 +134,12 @@ def _checkpoint(
     folder: CheckpointFolder, last: Batch, before: Batch | None, committed: Batch | None
 ) -> Checkpoint:
     foreign = tuple(line for line in last.lines if line.offset is None)
+    if waiting := [line.name for line in last.lines if line.offset and not line.offset.is_started]:
+        raise BadOption(
+            f"{folder.path_of('offsets', last.number)}: source {waiting[0]} has no position, since its"
+            " stream has not begun.",
+            "Try again when its query has run a batch; until then there is nothing to lose.",
+        )
     sources = tuple(
         SourceProgress(
             line.name,

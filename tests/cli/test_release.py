@@ -188,7 +188,7 @@ def test_a_transaction_that_is_still_open_is_refused_until_it_ends(
     open_now.insert(ORDERS, order_row((2, 1, "note", None)))
     arguments = ("release", "informix.orders", checkpoint_option(tmp_path), "--yes")
     line = refusal(run(listening, *arguments))
-    assert "1 transactions still open (1 rows of stores:informix.orders)" in line
+    assert "1 transaction still open (1 row of stores:informix.orders)" in line
     assert is_logged(server)
     open_now.rollback()
     assert run(listening, *arguments).exit_code == 0
@@ -205,7 +205,7 @@ def test_a_batch_that_was_planned_and_never_committed_is_not_delivered(
     run_batches(tmp_path, anchor)
     plan(tmp_path, 1, end)
     arguments = ("release", "informix.orders", checkpoint_option(tmp_path), "--yes")
-    assert "1 transactions committed" in refusal(run(listening, *arguments))
+    assert "1 transaction committed" in refusal(run(listening, *arguments))
     run_batches(tmp_path, anchor, end)
     assert run(listening, *arguments).exit_code == 0
 
@@ -221,8 +221,43 @@ def test_changes_of_other_tables_of_the_stream_count_since_it_ends_for_them_too(
     arguments = ("release", "informix.orders", checkpoint_option(tmp_path), "--yes")
     assert "--stream-tables" in refusal(run(listening, *arguments), exit_code=2)
     line = refusal(run(listening, *arguments, f"--stream-tables={both}"))
-    assert "1 rows of stores:informix.customers" in line
+    assert "1 row of stores:informix.customers" in line
     assert is_logged(server)
+
+
+def test_a_release_that_was_half_done_can_be_ended(served: Served, tmp_path: Path) -> None:
+    server, listening = served
+    both = "informix.orders,informix.customers"
+    stopped_query(served, tmp_path, 1, table=both)
+    server.refuse_row_logging_off(4)
+    arguments = ("release", "informix.customers", "informix.orders", checkpoint_option(tmp_path))
+    refusal(run(listening, *arguments, "--yes", f"--stream-tables={both}"))
+    server.set_full_row_logging(CUSTOMERS, on=False)
+    result = run(listening, *arguments, "--yes", f"--stream-tables={both}")
+    assert result.exit_code == 0, result.output
+    assert "informix.customers: full row logging is off already" in result.stderr
+    assert not is_logged(server)
+
+
+def test_it_is_told_up_to_where_the_log_was_read(served: Served, tmp_path: Path) -> None:
+    server, listening = served
+    end = stopped_query(served, tmp_path, 1)
+    last = server.begin().commit()
+    result = run(listening, "release", "informix.orders", checkpoint_option(tmp_path), "--yes")
+    assert end["commit"] < last
+    assert f"Everything up to {show(last)} is delivered" in result.stderr
+
+
+def test_a_gbase_server_is_released_and_acquired_as_well(tmp_path: Path) -> None:
+    gbase = {"dialect": "gbase8s"}
+    with listening_stores(poses_as="gbase8s", **SOON) as (server, listening):
+        stopped_query((server, listening), tmp_path, 1, **gbase)
+        arguments = ("informix.orders", "--dialect=gbase8s")
+        result = run(listening, "release", *arguments, checkpoint_option(tmp_path), "--yes")
+        assert result.exit_code == 0, result.output
+        assert not is_logged(server)
+        assert run(listening, "acquire", *arguments).exit_code == 0
+        assert is_logged(server)
 
 
 def test_every_checkpoint_is_looked_at(served: Served, tmp_path: Path) -> None:
@@ -313,8 +348,8 @@ def test_acquire_names_the_transactions_that_are_open_and_tables_that_were_on(se
     server.set_full_row_logging(ORDERS, on=True)
     open_now = server.begin()
     result = run(listening, "acquire", "informix.orders")
-    assert f"1 transactions are open now (ids {open_now.id})" in result.stderr
-    assert "on already; whether it was off in between cannot be seen" in result.stderr
+    assert f"Open transactions: 1 (ids {open_now.id})." in result.stderr
+    assert "was on already; whether it was off in between cannot be seen" in result.stderr
 
 
 def test_a_table_that_does_not_exist_is_one_line(served: Served) -> None:

@@ -36,7 +36,8 @@ def test_a_planned_batch_is_run_again_from_where_it_begins(tmp_path: Path) -> No
     source = only_source(tmp_path)
     assert source.is_run_again
     assert source.begins is not None
-    assert source.begins.position == source.delivered.position == Position(20, 15)
+    assert source.begins.position == Position(20, 15)
+    assert source.delivered.position == Position(20, 15)
     assert source.planned[1].position == Position(30, 25)
 
 
@@ -75,9 +76,23 @@ def test_a_url_and_sparks_spelling_of_it_name_the_same_folder(tmp_path: Path) ->
         assert read_checkpoint(place).sources == read_checkpoint(str(tmp_path)).sources
 
 
-def test_a_source_that_has_not_started_is_no_position(tmp_path: Path) -> None:
+def test_a_stream_that_has_not_begun_has_no_position_to_tell(tmp_path: Path) -> None:
     plan(tmp_path, 0, NOT_STARTED)
-    assert not only_source(tmp_path).planned[1].is_started
+    assert "has not begun" in str(failure_of(lambda: read_checkpoint(str(tmp_path))))
+
+
+def test_the_batch_that_leads_to_the_begin_of_a_stream_is_empty_so_its_end_is_delivered(
+    tmp_path: Path,
+) -> None:
+    run_batches(tmp_path, NOT_STARTED)
+    plan(tmp_path, 1, offset(10, 10))
+    assert only_source(tmp_path).delivered.position == Position(10, 10)
+
+
+def test_commits_that_are_gone_are_not_taken_for_delivered_or_for_nothing(tmp_path: Path) -> None:
+    plan(tmp_path, 0, offset(10, 10))
+    plan(tmp_path, 1, offset(20, 20))
+    assert "folder commits is empty" in str(failure_of(lambda: read_checkpoint(str(tmp_path))))
 
 
 # what is refused: the file that is spoilt, its content, and words of the error
