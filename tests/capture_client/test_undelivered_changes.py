@@ -90,6 +90,18 @@ def test_one_timeout_is_not_the_end_of_the_log() -> None:
     assert counted(timeout(60), timeout(60), late).committed.transactions == 1
 
 
+def test_timeouts_count_in_a_row_only() -> None:
+    empty = begin(105, 2, 0, 0) + rollback(106, 2)
+    late = begin(110, 1, 0, 0) + row(111, 1) + commit(120, 1, 0)
+    reads = (timeout(60), timeout(60), empty, timeout(106), late)
+    assert counted(*reads).committed.transactions == 1
+
+
+def test_a_new_owner_of_an_id_does_not_inherit_the_rows_of_the_former_one() -> None:
+    found = counted(begin(105, 1, 0, 0) + row(110, 1), begin(115, 1, 0, 0) + commit(120, 1, 0))
+    assert not found
+
+
 def test_an_error_of_the_session_is_raised() -> None:
     with pytest.raises(ServerRefused, match="CDC_E_TABPROPERTIES"):
         counted(error(0, -83706))

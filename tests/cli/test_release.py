@@ -19,8 +19,8 @@ from connector.driving import (
     rows_of,
 )
 from informix_cdc.capture_client.emulator import EmulatedServer
-from informix_cdc.capture_client.positions import parse, show
-from informix_cdc.connector import full_row_logging
+from informix_cdc.capture_client.positions import log_page, parse, show
+from informix_cdc.connector import full_row_logging, release_command
 from spark_checkpoints import offset, plan, run_batches
 from stores import CUSTOMERS, ORDER_COLUMNS, ORDERS, listening_stores, order_row
 
@@ -113,7 +113,9 @@ def test_a_table_that_a_session_captures_is_refused_and_the_session_is_named(
         anchor_of(made)
         (session_id,) = server.sessions()
         arguments = [choice] if choice == "--no-checkpoint" else [checkpoint_option(tmp_path)]
-        line = refusal(run(listening, "release", "informix.orders", "--yes", *arguments))
+        result = run(listening, "release", "informix.orders", *arguments)
+        line = refusal(result)
+    assert result.stderr.count("\n") == 1  # it does not even ask
     assert f"stores:informix.orders is captured by session {session_id}" in line
     assert "Stop the queries" in line
     assert is_logged(server)
@@ -127,6 +129,19 @@ def test_a_session_of_another_table_is_no_reason_to_refuse(served: Served) -> No
         result = run(listening, "release", "informix.customers", "--no-checkpoint", "--yes")
     assert result.exit_code == 0
     assert not is_logged(server, CUSTOMERS)
+
+
+def test_a_session_that_begins_after_the_first_look_is_named_too(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server, listening = served
+    monkeypatch.setattr(release_command, "require_not_captured", lambda *_: None)
+    with reader(listening.port) as made:
+        anchor_of(made)
+        (session_id,) = server.sessions()
+        line = refusal(run(listening, "release", "informix.orders", "--no-checkpoint", "--yes"))
+    assert f"is captured by session {session_id}" in line
+    assert "stays on" in line
 
 
 # what live servers need
@@ -149,6 +164,17 @@ def test_a_server_that_refuses_on_is_quoted_and_the_table_stays_as_it_is(served:
     assert "-19816" in line
     assert "no session shows that captures it" in line
     assert is_logged(server)
+
+
+@pytest.mark.parametrize("command", ["release", "acquire"])
+def test_a_switch_that_does_not_show_in_the_flag_is_an_error(
+    command: str, served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server, listening = served
+    server.set_full_row_logging(ORDERS, on=command == "release")
+    monkeypatch.setattr(server, "set_full_row_logging", lambda *_: None)
+    arguments = ["--no-checkpoint", "--yes"] if command == "release" else []
+    assert "oncheck -pt" in refusal(run(listening, command, "informix.orders", *arguments))
 
 
 # undelivered changes
@@ -194,6 +220,22 @@ def test_a_transaction_that_is_still_open_is_refused_until_it_ends(
     assert run(listening, *arguments).exit_code == 0
 
 
+def test_a_transaction_older_than_the_last_delivered_one_is_read_from_its_beginning(
+    served: Served, tmp_path: Path
+) -> None:
+    server, listening = served
+    with reader(listening.port) as made:
+        anchor = anchor_of(made)
+        open_now = server.begin()
+        open_now.insert(ORDERS, order_row((2, 1, "note", None)))
+        end = drained(made, anchor, insert(server, 1))[1]
+    run_batches(tmp_path, anchor, end)
+    arguments = ("release", "informix.orders", checkpoint_option(tmp_path), "--yes")
+    assert "1 transaction still open" in refusal(run(listening, *arguments))
+    open_now.commit()
+    assert "1 transaction committed (1 row of" in refusal(run(listening, *arguments))
+
+
 def test_a_batch_that_was_planned_and_never_committed_is_not_delivered(
     served: Served, tmp_path: Path
 ) -> None:
@@ -223,6 +265,18 @@ def test_changes_of_other_tables_of_the_stream_count_since_it_ends_for_them_too(
     line = refusal(run(listening, *arguments, f"--stream-tables={both}"))
     assert "1 row of stores:informix.customers" in line
     assert is_logged(server)
+
+
+def test_the_other_tables_of_a_stream_are_named_before_it_ends_for_them(
+    served: Served, tmp_path: Path
+) -> None:
+    _, listening = served
+    both = "informix.orders,informix.customers"
+    stopped_query(served, tmp_path, 1, table=both)
+    arguments = ("informix.orders", checkpoint_option(tmp_path), f"--stream-tables={both}")
+    result = run(listening, "release", *arguments, answer="y\n")
+    assert result.exit_code == 0
+    assert "end with it, for stores:informix.customers too" in result.stderr
 
 
 def test_a_release_that_was_half_done_can_be_ended(served: Served, tmp_path: Path) -> None:
@@ -314,6 +368,18 @@ def test_a_checkpoint_whose_log_is_gone_cannot_be_checked(
         assert "cannot be told" in line
         assert "CDC_E_LSN" in line
         assert is_logged(server)
+
+
+def test_a_checkpoint_beyond_the_end_of_the_log_cannot_be_checked(
+    served: Served, tmp_path: Path
+) -> None:
+    server, listening = served
+    end = stopped_query(served, tmp_path, 1)
+    beyond = log_page(7, 0)
+    run_batches(tmp_path, end, {**end, "commit": beyond, "restart": beyond})
+    arguments = ("release", "informix.orders", checkpoint_option(tmp_path), "--yes")
+    assert "goes on at 7:0x0, but the server's log ends at" in refusal(run(listening, *arguments))
+    assert is_logged(server)
 
 
 def test_a_session_that_stands_still_before_the_end_of_the_log_proves_nothing(

@@ -73,6 +73,12 @@ def test_a_spool_that_was_trimmed_beyond_the_start_or_is_of_another_stream_is_no
         assert needs.restart == LOG_3 + 7
 
 
+def test_a_spool_whose_last_row_lies_below_the_start_is_not_taken_over() -> None:
+    end = Position(LOG_4 - 5, LOG_3)
+    held = spool(end, start=Position(LOG_3, LOG_3), mark=Position(LOG_5, LOG_4))
+    assert not restart_needs(PLANNED, held).is_spool_used
+
+
 def test_the_first_batch_is_empty_and_nothing_is_captured_for_it() -> None:
     needs = restart_needs(SourceProgress("0", None, (0, at(LOG_4, LOG_4)), None), None)
     assert needs.restart == LOG_4
