@@ -29,6 +29,7 @@ from informix_cdc.capture_client.set_up_checks import (
     check_table_kind,
     unqualified,
 )
+from informix_cdc.capture_client.statements import CDC_DATABASE
 
 Part = TypeVar("Part")
 Fact = TypeVar("Fact")
@@ -119,19 +120,14 @@ def _right_to_capture(set_up: SetUp) -> Finding:
     owner, user = set_up.dialect.owner, set_up.user
     if user == owner:
         return ok("rights", f"user {user} may run the cdc_ functions, as the guide demands.")
-    user_type = _of_cdc(set_up, lambda cdc: cdc.user_type)
-    if user_type == "D":
-        return warning(
-            "rights",
-            f"user {user} is a DBA of syscdcv1. That this is enough is reported; the guide demands user"
-            f" {owner}.",
-            f"Use option user={owner} where a cdc_ function is refused.",
-        )
+    is_dba = _of_cdc(set_up, lambda cdc: cdc.user_type) == "D"
+    part = "is a DBA of" if is_dba else "may connect to, but is no DBA of"
+    grant = "" if is_dba else f"; or, as {owner}: echo 'GRANT DBA TO {user}' | dbaccess syscdcv1 -"
     return warning(
         "rights",
-        f"user {user} can open syscdcv1, but is no DBA of it; the guide demands user {owner}.",
-        f"Use option user={owner}, or as user {owner}:"
-        f" echo 'GRANT DBA TO {user}' | dbaccess syscdcv1 -",
+        f"user {user} {part} {CDC_DATABASE}; that this is enough is reported; the guide demands user"
+        f" {owner}.",
+        f"--user={owner} (option user) where a cdc_ function is refused{grant}",
     )
 
 

@@ -7,6 +7,9 @@ failure there names the assumption that it speaks against. More of them stand in
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import fields
 
 import pytest
 
@@ -20,10 +23,20 @@ from informix_cdc.capture_client.errors import (
     InformixCdcError,
     ServerRefused,
 )
+from informix_cdc.capture_client.findings import Unanswered
 from informix_cdc.capture_client.locales import codec_of
+from informix_cdc.capture_client.log_space import read_log_space
 from informix_cdc.capture_client.positions import Position
 from informix_cdc.capture_client.records import Begin, Commit, ServerError, TableSchema, Timeout
+from informix_cdc.capture_client.server_facts import (
+    LONG_TRANSACTIONS,
+    read_cdc_facts,
+    read_server_facts,
+    read_table_facts,
+)
 from informix_cdc.capture_client.session import CapturedTable, set_full_row_logging
+from informix_cdc.capture_client.set_up_checks import major_version
+from informix_cdc.capture_client.statements import SYSTEM_DATABASE
 from informix_cdc.capture_client.transport import Transport
 from informix_cdc.capture_client.undelivered_changes import undelivered_changes
 from informix_cdc.connector.data_loss_jump import UNFLUSHED_LOG
@@ -190,7 +203,7 @@ def test_a_table_with_a_text_column_is_captured_without_it(server: CaptureServer
     assert reader.rows[0].payload == b"\0\0\0\1\x01x"
 
 
-@pytest.mark.assumption(19)
+@pytest.mark.assumption(19, 36)
 @pytest.mark.parametrize("grant", ["CONNECT", "DBA"])
 def test_a_user_with_a_grant_on_syscdcv1_captures(
     server: CaptureServer, table: ContractTable, grant: str
@@ -203,9 +216,11 @@ def test_a_user_with_a_grant_on_syscdcv1_captures(
     server.run(f"GRANT {grant} TO {login[0]}", database=statements.CDC_DATABASE)
     with (
         server.session(table),  # the owner has switched full row logging on
+        server.cdc_connection(login=login) as asking,
         server.open_session(login=login) as session,
         server.writer() as writer,
     ):
+        assert read_cdc_facts(asking, login[0]).runs_routines is True
         session.start_capture(CapturedTable(table.full_name, table.column_names, 0))
         session.activate(0)
         writer.insert(table, id="20", b="twenty")
@@ -370,3 +385,34 @@ def test_what_has_committed_shows_before_three_timeouts(
     with server.session(table, position=place) as session, server.catalog() as catalog:
         found = undelivered_changes(session, Position(place, place), catalog.current_position)
     assert found.committed.transactions == 1
+
+
+@pytest.mark.assumption(34)
+def test_a_log_that_was_filled_says_when(server: CaptureServer) -> None:
+    with server.catalog() as catalog, closing(server.connect(SYSTEM_DATABASE)) as sysmaster:
+        current = read_log_space(sysmaster).current
+        before = catalog.clock()
+        server.switch_log()
+        after = catalog.clock()
+        (full,) = [file for file in read_log_space(sysmaster).files if file.number == current.number]
+    assert full.filled_at is not None
+    assert before - CLOCKS_APART_SECONDS <= full.filled_at <= after + CLOCKS_APART_SECONDS
+    assert 0 < full.used_bytes <= full.size_bytes
+
+
+@pytest.mark.assumption(35)
+def test_every_question_of_the_doctor_is_answered(server: CaptureServer, table: ContractTable) -> None:
+    name = TableName(server.database, server.owner, table.name)
+    with closing(server.connect(SYSTEM_DATABASE)) as sysmaster:
+        facts = read_server_facts(sysmaster, server.database)
+    with closing(server.connect(server.database)) as transport:
+        (asked,) = read_table_facts(transport, server.database, [name])
+    with server.session(table), server.cdc_connection() as transport:
+        cdc = read_cdc_facts(transport, DIALECTS[server.dialect].owner)
+    answers = [getattr(part, each.name) for part in (facts, asked, cdc) for each in fields(part)]
+    assert [answer for answer in answers if isinstance(answer, Unanswered)] == []
+    assert isinstance(cdc.sessions, tuple)
+    assert (name,) in [session.tables for session in cdc.sessions]
+    assert major_version(str(facts.version)) is not None
+    assert isinstance(facts.parameters, Mapping)
+    assert set(facts.parameters) == set(LONG_TRANSACTIONS)
