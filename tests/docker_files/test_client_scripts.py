@@ -6,8 +6,10 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -122,11 +124,11 @@ def password_file(tmp_path: Path) -> Path:
     return tmp_path / "password"
 
 
-def test_tails_words_are_a_command_of_ours(password_file: Path) -> None:
-    program, name, *options = arguments("tail", password_file)
-    assert program == "informix-cdc"
-    context = command_line.commands[name].make_context(name, options)
-    given = {key: value for key, value in context.params.items() if key in ("host", "server", "table")}
+@pytest.mark.parametrize("service", ["tail", "doctor"])
+def test_the_words_of_a_service_are_a_command_of_ours(service: str, password_file: Path) -> None:
+    program, name, *options = arguments(service, password_file)
+    assert (program, name) == ("informix-cdc", service)
+    given = command_line.commands[name].make_context(name, options).params
     assert given["host"] == given["server"] == "informix"
 
 
@@ -222,25 +224,47 @@ def busy_shop() -> Iterator[ListeningServer]:
             thread.join()
 
 
+def command_of(service: str, password_file: Path, shop: ListeningServer) -> list[str]:
+    words = [word for word in arguments(service, password_file)[1:] if "--host" not in word]
+    return ["-m", "informix_cdc.connector.cli", *words, "--host=127.0.0.1", f"--port={shop.port}"]
+
+
 def test_the_tail_service_shows_changes(client: Path, password_file: Path) -> None:
-    words = [word for word in arguments("tail", password_file)[1:] if "--host" not in word]
     with busy_shop() as shop:
-        here = ["--host=127.0.0.1", f"--port={shop.port}", "--format=json"]
-        with running(client, "-m", "informix_cdc.connector.cli", *words, *here) as tail:
+        words = command_of("tail", password_file, shop)
+        with running(client, *words, "--format=json") as tail:
             assert shows(tail, '"_table": "stores:informix.orders"', '"insert"')
+
+
+def test_the_doctor_service_finds_a_server_that_can_be_captured(
+    client: Path, password_file: Path
+) -> None:
+    with busy_shop() as shop, running(client, *command_of("doctor", password_file, shop)) as doctor:
+        output, _ = doctor.communicate(timeout=60)
+    assert doctor.returncode == 0, output
+
+
+def free_port() -> int:
+    with socket.create_server(("", 0)) as taken:
+        return int(taken.getsockname()[1])
 
 
 @pytest.mark.spark
 def test_the_client_service_shows_changes_and_ends_when_it_is_told_to(
     client: Path, tmp_path: Path, password_file: Path
 ) -> None:
-    program, script, _, *words = arguments("client", password_file)
-    assert (program, script) == ("python", "stream.py")
-    words = [word for word in words if not word.startswith("host=")]
+    command = arguments("client", password_file)[:2]
+    assert command == ["python", "stream.py"]
+    words = arguments("client", password_file)[3:]
+    words = [word for word in words if not word.startswith(("host=", "metricsPort="))]
+    port = free_port()
     with busy_shop() as shop:
-        here = [str(tmp_path / "checkpoint"), *words, "host=127.0.0.1", f"port={shop.port}"]
-        with running(client, CLIENT / "stream.py", *here) as stream:
+        here = ["host=127.0.0.1", f"port={shop.port}", f"metricsPort={port}"]
+        program = [CLIENT / "stream.py", str(tmp_path / "checkpoint"), *words, *here]
+        with running(client, *program) as stream:
             assert shows(stream, "insert", "informix.orders")
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+                assert b"informix_cdc_" in answer.read()
             stream.send_signal(signal.SIGTERM)
             output, _ = stream.communicate(timeout=60)
     assert stream.returncode == 0, output
