@@ -2,7 +2,7 @@
 
 Rule: facts in, one finding out; sizes in bytes, times in hours.
 
-Sources: Administrator's Reference, LTXHWM, LTXEHWM, DYNAMIC_LOGS and `onparams -a`; Performance Guide,
+Sources: Administrator's Reference, LTXHWM, LTXEHWM, DYNAMIC_LOGS, LOGSIZE, onparams; Performance Guide,
 "LTXHWM and LTXEHWM and their effect on logging". That a day of log is the least is our choice.
 """
 
@@ -21,6 +21,8 @@ _HOUR_SECONDS = 3600
 _WITHOUT_ADDING_LOGS = 50  # LTXHWM at most, where DYNAMIC_LOGS is 0
 _NEVER = 100
 _SHOWN_IN_HOURS = 72
+_FEW_LOGS = 8
+_LARGEST_LOG = 1024**3  # LOGSIZE, with pages of 2 KiB
 
 
 def check_log_space(space: LogSpace, now: float | None, owner: str) -> Finding:
@@ -38,14 +40,19 @@ def check_log_space(space: LogSpace, now: float | None, owner: str) -> Finding:
     found += f", in {shown_hours(hours)} at the average of these logs{_at_worst(space, left)}."
     if hours >= LEAST_HOURS:
         return ok(_CHECK_SPACE, found)
-    more = math.ceil((LEAST_HOURS * _HOUR_SECONDS * rate - left) / space.current.size_bytes)
-    kilobytes = space.current.size_bytes // 1024
     return warning(
         _CHECK_SPACE,
         f"{found} A capture that stands still for longer loses changes.",
-        f"As user {owner}, {more} times for {LEAST_HOURS:.0f} hours:"
-        f" onparams -a -d <dbspace> -s {kilobytes}",
+        f"As user {owner}, {_more_logs(LEAST_HOURS * _HOUR_SECONDS * rate - left, space)}",
     )
+
+
+def _more_logs(missing_bytes: float, space: LogSpace) -> str:
+    """Return the command that adds so much, in not many files."""
+    size = max(space.current.size_bytes, math.ceil(missing_bytes / _FEW_LOGS))
+    kilobytes = min(size, _LARGEST_LOG) // 1024
+    times = math.ceil(missing_bytes / (kilobytes * 1024))
+    return f"{times} times for {LEAST_HOURS:.0f} hours: onparams -a -d <dbspace> -s {kilobytes}"
 
 
 def _at_worst(space: LogSpace, left: int) -> str:

@@ -23,6 +23,12 @@ if TYPE_CHECKING:
 
 # What a table's rows become means nothing to a command that reads none.
 _OF_VALUES = ("floatingDecimal", "intervals", "trailingBlanks", "badCharacters")
+_OF_READING = (
+    "readTimeoutSeconds",
+    "maxRecordsPerRead",
+    "readBufferBytes",
+    "maxTransactionMemoryBytes",
+)
 _OF_ROWS = ("columns", "unsupportedColumns", "lobs", *_OF_VALUES)
 
 _OF_TABLES = (
@@ -89,7 +95,7 @@ tail.epilog = PASSWORD_HINT
 
 
 @main.command(epilog=PASSWORD_HINT)
-@connection_options(*_OF_VALUES, "readTimeoutSeconds", "maxRecordsPerRead", "readBufferBytes")
+@connection_options(*_OF_VALUES, *_OF_READING)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object, for machines.")
 def doctor(as_json: bool, **given: str | None) -> None:
     """Check driver, server, database and tables, and say what mends what is wrong.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 import click
@@ -85,12 +85,12 @@ def _print_table(findings: Sequence[Finding]) -> None:
     console.print(_summary(findings))
 
 
-def _equal_ones(findings: Iterable[Finding]) -> Iterable[list[Finding]]:
-    """Put together what is said of several tables in the same words."""
+def _equal_ones(findings: Iterable[Finding]) -> Iterator[list[Finding]]:
+    """Put together what one check says in the same words, mostly of several tables."""
     for _, of_check in groupby(findings, key=lambda finding: finding.check):
         together: dict[tuple[object, ...], list[Finding]] = {}
-        for number, finding in enumerate(of_check):
-            key = (finding.state, finding.found, None if finding.table else number)
+        for finding in of_check:
+            key = (finding.state, finding.found, bool(finding.table))
             together.setdefault(key, []).append(finding)
         yield from together.values()
 

@@ -6,7 +6,6 @@ Rule: whatever can be wrong with the set-up is found here, before a capture sess
 from __future__ import annotations
 
 import hashlib
-import logging
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -29,8 +28,6 @@ from informix_cdc.capture_client.set_up_checks import (
 from informix_cdc.capture_client.statements import CDC_DATABASE
 from informix_cdc.connector.connections import open_catalog
 from informix_cdc.connector.options import SourceOptions
-
-logger = logging.getLogger(__name__)
 
 _STORED_FORM = 2  # raise it when segments are written in another form
 
@@ -123,15 +120,14 @@ def _heartbeat(options: SourceOptions, catalog: Catalog) -> Table | None:
 
 
 def require_capturing_server(catalog: Catalog) -> None:
-    """Refuse a server of a cluster that runs no captures; one that does not say what it is may.
+    """Refuse a server of a cluster that runs no captures; one that does not tell is taken as it is.
 
     Raises:
         ServerRefused: it is a secondary of a release before 15.
     """
     try:
         finding = check_ha_role(catalog.ha_role(), catalog.server_version())
-    except (AccessRefused, ServerRefused) as reason:
-        logger.info("the server does not tell its part in a cluster: %s", reason)
+    except (AccessRefused, ServerRefused):
         return
     require(finding)
 

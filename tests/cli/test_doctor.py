@@ -251,7 +251,7 @@ def test_a_log_that_is_overwritten_within_a_day_warns_with_hours_and_a_command()
     # filled one hour apart, 7 more are written before log 4 is overwritten, plus what is left of it
     assert found["state"] == "warning"
     assert "hours at the average" in found["found"]
-    assert "onparams -a -d <dbspace> -s 2048" in found["remedy"]
+    assert "8 times for 24 hours: onparams -a -d <dbspace> -s " in found["remedy"]
 
 
 def test_sessions_of_others_are_told_with_their_tables(shop: ListeningServer) -> None:

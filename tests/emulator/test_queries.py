@@ -167,3 +167,38 @@ def test_a_statement_is_refused_with(
 
 def test_blanks_and_case_of_a_statement_do_not_matter(cdc: RawClient) -> None:
     assert cdc.rows("select\n  MAJVERS ,minvers\tfrom  SysCdcVers ; ") == [("1", "1")]
+
+
+def test_what_a_server_is_and_how_it_is_configured_is_told(
+    server: EmulatedServer, cdc: RawClient
+) -> None:
+    server.ha_role = (2, "main")
+    assert cdc.rows("SELECT ha_type, ha_primary FROM sysmaster:informix.sysha_type") == [("2", "main")]
+    statement = "SELECT cf_effective FROM sysmaster:sysconfig WHERE cf_name = 'LTXHWM'"
+    assert cdc.rows(statement) == [("70",)]
+    server.configuration["LTXHWM"] = "50"
+    assert cdc.rows(statement) == [("50",)]
+
+
+def test_a_database_says_how_it_is_logged(server: EmulatedServer, cdc: RawClient) -> None:
+    server.create_database("quick", buffered=True)
+    server.create_database("strict", ansi=True)
+    server.create_database("loose", logged=False)
+    rows = cdc.rows("SELECT name, is_logging, is_buff_log, is_ansi FROM sysmaster:sysdatabases")
+    assert rows[-3:] == [("quick", "1", "1", "0"), ("strict", "1", "0", "1"), ("loose", "0", "0", "0")]
+
+
+def test_primary_keys_are_constraints(server: EmulatedServer, stores: RawClient) -> None:
+    server.create_table("stores:informix.a", "id integer primary key, note char(30)")
+    server.create_table("stores:informix.b", 'id integer, "primary key" integer, primary key (id)')
+    server.create_table("stores:informix.c", 'id integer, "no primary key" integer')
+    keys = stores.rows("SELECT tabid FROM sysconstraints WHERE constrtype = 'P'")
+    names = [stores.rows(f"SELECT tabname FROM systables WHERE tabid = {key}") for (key,) in keys]
+    assert names == [[("a",)], [("b",)]]
+
+
+def test_a_hidden_table_is_refused_for_want_of_a_right(server: EmulatedServer, cdc: RawClient) -> None:
+    server.hidden_tables.add("sysconfig")
+    with pytest.raises(Refused) as refused:
+        cdc.rows("SELECT cf_effective FROM sysmaster:sysconfig WHERE cf_name = 'LTXHWM'")
+    assert refused.value.native == -272
