@@ -361,6 +361,15 @@ def test_gbase_lays_rows_out_as_informix_does(server: CaptureServer) -> None:
     assert row.payload == b"\0\0\1\2" + b"\x03abc" + b"\x02de" + b"\x01\x04\0" + b"f" * 259
 
 
+@pytest.mark.assumption(37)
+def test_gbase_takes_the_statements_of_its_dialect(server: CaptureServer, table: ContractTable) -> None:
+    if server.dialect != "gbase8s":
+        pytest.skip("asks GBase 8s: set INFORMIX_CDC_TEST_DIALECT=gbase8s")
+    with server.catalog() as catalog, server.session(table):
+        assert catalog.current_position() >= catalog.oldest_position() > 0
+        assert catalog.table(TableName(table.database, table.owner, table.name)).columns
+
+
 @pytest.mark.assumption(32)
 def test_row_logging_goes_off_after_a_session_and_not_during_one(
     server: CaptureServer, table: ContractTable
