@@ -18,6 +18,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from informix_cdc.capture_client.log_checks import shown_bytes, shown_hours
 from informix_cdc.capture_client.open_sessions import OpenSession
 from informix_cdc.capture_client.positions import log_page, show
 from informix_cdc.connector.log_distance import LogDistance, PlaceInLog, place_in_log
@@ -26,7 +27,7 @@ from informix_cdc.connector.restart_needs import restart_needs
 from informix_cdc.connector.server_log import ServerLog, open_server_log, read_server_log
 from informix_cdc.connector.spark_checkpoint import SourceProgress, read_checkpoint
 
-_BYTES_IN_MIB = 1 << 20
+_HOUR_SECONDS = 3600
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,16 +170,17 @@ def status_as_text(status: Status) -> Iterator[RenderableType]:
     yield Text(f"{log.server}, {_time(log.clock)}", "bold")
     yield Text(
         f"Log: at {show(log.current)}; {len(space.files)} logs are kept, the oldest is"
-        f" {space.oldest.number}; {_mib(space.total_bytes)} in all,"
-        f" {_mib(space.free_bytes)} never used."
+        f" {space.oldest.number}; {shown_bytes(space.total_bytes)} in all,"
+        f" {shown_bytes(space.free_bytes)} never used."
     )
     yield _sessions(log.sessions) if log.sessions else Text("No capture session is open.")
-    if status.checkpoints:
-        yield _checkpoints(status.checkpoints)
+    for checkpoint in status.checkpoints:
+        yield from _checkpoint_lines(checkpoint)
 
 
 def _sessions(sessions: Sequence[OpenSession]) -> Table:
-    table = _table("session", "opened", "timeout", "error", "captures")
+    columns = ("session", "opened", "timeout", "error", "captures")
+    table = Table(*columns, box=None, pad_edge=False, header_style="dim")
     for session in sessions:
         tables = ", ".join(map(str, session.tables)) or "nothing"
         timeout, error = f"{session.timeout_seconds} s", str(session.error_code or "-")
@@ -186,14 +188,12 @@ def _sessions(sessions: Sequence[OpenSession]) -> Table:
     return table
 
 
-def _checkpoints(checkpoints: Sequence[CheckpointStatus]) -> Table:
-    table = _table("checkpoint", "source", "commit", "restart", "behind", "left until overwritten")
-    for checkpoint in checkpoints:
-        progress, in_log = checkpoint.progress, checkpoint.in_log
-        commit, restart = show(progress.delivered.position.commit), show(checkpoint.restart)
-        behind, left = _distance_text(in_log.behind), left_text(in_log)
-        table.add_row(checkpoint.place, progress.name, commit, restart, behind, left)
-    return table
+def _checkpoint_lines(checkpoint: CheckpointStatus) -> Iterator[Text]:
+    commit = checkpoint.progress.delivered.position.commit
+    yield Text(f"{checkpoint.place}, source {checkpoint.progress.name}", "bold")
+    yield Text(f"  delivered up to {show(commit)}; a restart reads from {show(checkpoint.restart)}")
+    yield Text(f"  behind the end of the log: {_distance_text(checkpoint.in_log.behind)}")
+    yield Text("  until that is overwritten: ").append_text(left_text(checkpoint.in_log))
 
 
 def left_text(place: PlaceInLog) -> Text:
@@ -202,23 +202,14 @@ def left_text(place: PlaceInLog) -> Text:
         return Text("OVERWRITTEN: a restart is data loss", "bold red")
     if place.is_beyond_end:
         return Text("BEYOND THE LOG'S END: of another server, or restored", "bold red")
-    hours = "" if place.left_seconds is None else f", about {place.left_seconds / 3600:.1f} h"
-    return Text(_distance_text(place.left) + hours)
+    seconds = place.left_seconds
+    rate = "" if seconds is None else f", {shown_hours(seconds / _HOUR_SECONDS)} at the average rate"
+    return Text(_distance_text(place.left) + rate)
 
 
 def _distance_text(distance: LogDistance) -> str:
-    return f"{distance.logs} logs, {_mib(distance.size_bytes)}, {distance.percent} %"
-
-
-def _table(*columns: str) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for column in columns:
-        table.add_column(column, overflow="fold")
-    return table
-
-
-def _mib(size_bytes: int) -> str:
-    return f"{size_bytes / _BYTES_IN_MIB:,.1f} MiB"
+    logs = "1 log" if distance.logs == 1 else f"{distance.logs} logs"
+    return f"{logs}, {shown_bytes(distance.size_bytes)}, {distance.percent} % of the log files"
 
 
 def _time(seconds: int) -> str:
