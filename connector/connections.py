@@ -64,8 +64,11 @@ def _open(options: SourceOptions, settings: ConnectionSettings) -> Transport:
 
 @contextlib.contextmanager
 def open_catalog(options: SourceOptions) -> Iterator[Catalog]:
-    """Connect to the captured database for questions about it."""
-    transport = open_connection(options, options.database)
+    """Connect to the captured database for questions about it.
+
+    In the locale that option dbLocale names: where a driver insists on one (error -23197), that helps.
+    """
+    transport = open_connection(options, options.database, options.db_locale)
     with contextlib.closing(transport):
         yield Catalog(transport, options.database)
 

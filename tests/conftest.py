@@ -25,15 +25,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
     """Let a test that rests on an assumption say, when it fails, which one that speaks against."""
-    marker = item.get_closest_marker("assumption")
-    try:
+    if (marker := item.get_closest_marker("assumption")) is None:
         return (yield)
-    except Exception as reason:
-        if marker is None:
-            raise
-        from live.assumptions_page import disproof
+    from live.assumptions_page import explained
 
-        raise disproof(marker.args, reason) from reason
+    with explained(marker.args):
+        return (yield)
 
 
 @pytest.fixture(scope="session")

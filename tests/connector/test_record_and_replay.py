@@ -21,8 +21,9 @@ from informix_cdc.capture_client.emulator import (
     read_recording,
 )
 from informix_cdc.capture_client.errors import AccessRefused, BadOption, ServerRefused
+from informix_cdc.capture_client.transport import ConnectionSettings, Transport
 from informix_cdc.connector.change_text import to_json
-from informix_cdc.connector.connections import open_catalog
+from informix_cdc.connector.connections import every_connection, open_catalog
 from informix_cdc.connector.options import SourceOptions
 from informix_cdc.connector.record_command import RecordLimits, record
 from informix_cdc.connector.replay_command import serve_replay, tail_command
@@ -134,6 +135,21 @@ def test_another_server_or_database_is_not_in_the_recording(
 ) -> None:
     with pytest.raises(error, match="other"), open_catalog(options(replay, **changes)):
         pass
+
+
+@pytest.mark.parametrize("db_locale", ["", "en_US.utf8"])
+def test_the_catalog_is_asked_in_the_locale_that_the_user_names(
+    replay: Listener, db_locale: str
+) -> None:
+    seen: list[ConnectionSettings] = []
+
+    def note(transport: Transport, settings: ConnectionSettings) -> Transport:
+        seen.append(settings)
+        return transport
+
+    with every_connection(note), open_catalog(options(replay, dbLocale=db_locale)):
+        pass
+    assert [settings.db_locale for settings in seen] == [db_locale]
 
 
 def test_the_file_is_for_its_owner_and_holds_no_secret(session: Recorded) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -31,6 +32,15 @@ def parse_page(page: str) -> list[Assumption]:
 def assumptions() -> list[Assumption]:
     """Return the rows of docs/assumptions.md."""
     return parse_page(PAGE.read_text(encoding="utf-8"))
+
+
+@contextmanager
+def explained(numbers: Sequence[int]) -> Iterator[None]:
+    """Let a failure say which assumptions it speaks against; a skip is none."""
+    try:
+        yield
+    except Exception as reason:
+        raise disproof(numbers, reason) from reason
 
 
 def disproof(numbers: Sequence[int], reason: BaseException) -> AssertionError:

@@ -20,8 +20,11 @@ import pytest
 
 from informix_cdc.capture_client import statements
 from informix_cdc.capture_client.catalog import Catalog
-from informix_cdc.capture_client.errors import InformixCdcError
+from informix_cdc.capture_client.dialects import INFORMIX
+from informix_cdc.capture_client.errors import BadOption, InformixCdcError
 from informix_cdc.capture_client.findings import require
+from informix_cdc.capture_client.locales import codec_of
+from informix_cdc.capture_client.odbc_api import find_driver
 from informix_cdc.capture_client.odbc_transport import OdbcTransport
 from informix_cdc.capture_client.set_up_checks import check_database_logging
 from informix_cdc.capture_client.transport import ConnectionSettings, Transport
@@ -36,6 +39,8 @@ START_SECONDS = 600
 _PASSWORD = "in4mix"  # the image's documented login of user informix
 _PORT = 9088
 _LOCALE = "en_US.utf8"
+
+Open = Callable[[ConnectionSettings, float | None], Transport]
 
 
 @contextmanager
@@ -66,9 +71,10 @@ def missing(
     has_docker: Callable[[], bool] = lambda: _has_docker_engine(),
 ) -> str:
     """Return what is not there, or nothing."""
-    has_driver = bool(environment.get(DRIVER_VARIABLE) or environment.get("INFORMIXDIR"))
+    dialect = named.settings.dialect if named else INFORMIX
+    has_driver = bool(environment.get(DRIVER_VARIABLE) or environment.get(dialect.home))
     if not has_driver and not (named and named.settings.driver):
-        return f"no Informix ODBC driver: set {DRIVER_VARIABLE} or INFORMIXDIR"
+        return f"no {dialect.product} ODBC driver: set {DRIVER_VARIABLE} or {dialect.home}"
     if named is None and not has_docker():
         return f"no Docker engine runs here, and {DSN_VARIABLE} names no server"
     return ""
@@ -83,34 +89,34 @@ def _has_docker_engine() -> bool:
 
 def capture_server(
     named: NamedServer,
-    open_transport: Callable[[ConnectionSettings, float | None], Transport] = OdbcTransport,
+    open_transport: Open = OdbcTransport,
+    locale: str = _LOCALE,
 ) -> CaptureServer:
     """Return a server ready for the suite: CDC is set up, and the database for tests exists.
 
     Raises:
-        AccessRefused, ConnectionLost: it cannot be reached, or has no syscdcv1.
+        AccessRefused, ConnectionLost: it cannot be reached.
+        BadOption: it has no syscdcv1, or the database is not logged, or of another code set.
     """
-    settings = named.settings
-    with closing(open_transport(replace(settings, database=statements.CDC_DATABASE), None)) as cdc:
-        has_database = bool(cdc.rows(statements.DATABASE_LOGGING, settings.database))
-    if not has_database:  # not over a connection to a database of another locale: error -23197
-        scratch = replace(settings, database="", db_locale=_LOCALE)
-        with closing(open_transport(scratch, None)) as transport:
-            transport.rows(f"CREATE DATABASE {settings.database} WITH LOG")
-    with closing(open_transport(settings, None)) as transport:
-        catalog = Catalog(transport, settings.database)
-        logging = catalog.database_logging()
-        require(check_database_logging(settings.database, logging, settings.dialect.owner))
-        located = replace(settings, db_locale=catalog.database_locale())
+    settings = replace(named.settings, db_locale=_prepared(named.settings, open_transport, locale))
 
     def connect(
         database: str,
         receive_timeout_seconds: float | None = None,
         login: tuple[str, str] | None = None,
+        db_locale: str | None = None,
     ) -> Transport:
         user, password = login or (settings.user, settings.password)
-        chosen = replace(located, database=database, user=user, password=password)
+        chosen = replace(settings, database=database, user=user, password=password)
+        if db_locale is not None:
+            chosen = replace(chosen, db_locale=db_locale)
         return open_transport(chosen, receive_timeout_seconds)
+
+    def sibling(other: str) -> CaptureServer:
+        name = f"{named.settings.database}_{codec_of(other)[-1]}"
+        return capture_server(
+            replace(named, settings=replace(named.settings, database=name)), open_transport, other
+        )
 
     return CaptureServer(
         name=settings.server,
@@ -118,14 +124,53 @@ def capture_server(
         connect=connect,
         owner=settings.user,
         dialect=named.dialect,
-        driver=settings.driver or "found by INFORMIXDIR",
+        driver=settings.driver,
+        codec=codec_of(locale),
+        sibling=sibling,
     )
 
 
+def _prepared(settings: ConnectionSettings, open_transport: Open, locale: str) -> str:
+    """See to it that the database for tests is there; return its locale as the server writes it.
+
+    It is asked of sysmaster: no other locale than that database's own default is in play there.
+    """
+    with closing(open_transport(replace(settings, database="sysmaster"), None)) as transport:
+        catalog = Catalog(transport, settings.database)
+        if not transport.rows(statements.DATABASE_LOGGING, statements.CDC_DATABASE):
+            raise BadOption(
+                "the server has no syscdcv1.", "Run $INFORMIXDIR/etc/syscdcv1.sql as user informix."
+            )
+        if not transport.rows(statements.DATABASE_LOGGING, settings.database):
+            _create(replace(settings, database="", db_locale=locale), settings.database, open_transport)
+        logging = catalog.database_logging()
+        require(check_database_logging(settings.database, logging, settings.dialect.owner))
+        found = catalog.database_locale()
+    if codec_of(found) != codec_of(locale):
+        raise BadOption(
+            f"database {settings.database} is of locale {found}, and the tests want {locale}.",
+            "Name another one in DATABASE: it will be made.",
+        )
+    return found
+
+
+def _create(settings: ConnectionSettings, database: str, open_transport: Open) -> None:
+    """Make a database in the locale of a connection that has opened none."""
+    with closing(open_transport(settings, None)) as transport:
+        transport.rows(f"CREATE DATABASE {database} WITH LOG")
+
+
 def _named(named: NamedServer) -> CaptureServer:
-    server = capture_server(named)
+    server = capture_server(_with_driver(named))
     server.cannot = cannot(os.environ)
     return server
+
+
+def _with_driver(named: NamedServer) -> NamedServer:
+    """Return the server with the path of the driver that will be loaded, found as the product does."""
+    settings = named.settings
+    driver = find_driver(settings.driver, os.environ, settings.dialect)
+    return replace(named, settings=replace(settings, driver=driver))
 
 
 def cannot(environment: Mapping[str, str]) -> dict[str, str]:
@@ -178,6 +223,7 @@ def _container() -> Iterator[CaptureServer]:
 
         run("dbaccess sysadmin $INFORMIXDIR/etc/syscdcv1.sql")
         port = int(container.get_exposed_port(_PORT))
-        server = capture_server(_in_container(container.get_container_host_ip(), port))
+        named = _in_container(container.get_container_host_ip(), port)
+        server = capture_server(_with_driver(named))
         server.add_user = add_user
         yield server

@@ -7,40 +7,25 @@ failure there names the assumption that it speaks against. More of them stand in
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from contextlib import closing
-from dataclasses import fields
 
 import pytest
 
 from informix_cdc.capture_client import cdc_errors, statements
 from informix_cdc.capture_client.catalog import TableName
 from informix_cdc.capture_client.columns import parse_columns
-from informix_cdc.capture_client.dialects import DIALECTS
 from informix_cdc.capture_client.errors import (
     AccessRefused,
     ConnectionLost,
     InformixCdcError,
     ServerRefused,
 )
-from informix_cdc.capture_client.findings import Unanswered
-from informix_cdc.capture_client.locales import codec_of
-from informix_cdc.capture_client.log_space import read_log_space
-from informix_cdc.capture_client.positions import Position
 from informix_cdc.capture_client.records import Begin, Commit, ServerError, TableSchema, Timeout
 from informix_cdc.capture_client.server_facts import (
-    LONG_TRANSACTIONS,
     read_cdc_facts,
-    read_server_facts,
-    read_table_facts,
 )
 from informix_cdc.capture_client.session import CapturedTable, set_full_row_logging
-from informix_cdc.capture_client.set_up_checks import major_version
-from informix_cdc.capture_client.statements import SYSTEM_DATABASE
 from informix_cdc.capture_client.transport import Transport
-from informix_cdc.capture_client.undelivered_changes import undelivered_changes
 from informix_cdc.connector.data_loss_jump import UNFLUSHED_LOG
-from informix_cdc.connector.full_row_logging import switch_off
 from session_contract.capture_server import CaptureServer
 from session_contract.reading import Reader
 from session_contract.sql_text import ContractTable
@@ -123,6 +108,18 @@ def test_the_row_logging_flag_is_seen(server: CaptureServer, table: ContractTabl
     names = [TableName(each.database, each.owner, each.name) for each in (table, other)]
     with server.session(table), server.catalog() as catalog:
         assert [catalog.logs_full_rows(catalog.table(name)) for name in names] == [True, False]
+
+
+@pytest.mark.assumption(8)
+def test_the_row_logging_flag_is_seen_on_every_fragment(server: CaptureServer) -> None:
+    server.needs("fragments")
+    places = "PARTITION p1 IN rootdbs, PARTITION p2 IN rootdbs"
+    table = server.create_table(COLUMNS, fragments=f"FRAGMENT BY ROUND ROBIN {places}")
+    name = TableName(table.database, table.owner, table.name)
+    with server.catalog() as catalog:
+        assert not catalog.logs_full_rows(catalog.table(name))
+        with server.session(table):
+            assert catalog.logs_full_rows(catalog.table(name))
 
 
 @pytest.mark.assumption(10)
@@ -300,9 +297,11 @@ def test_the_error_names_we_act_on_are_in_the_servers_table(server: CaptureServe
 
 
 @pytest.mark.assumption(26)
-def test_an_unknown_database_is_an_access_refused(server: CaptureServer) -> None:
-    with pytest.raises(AccessRefused, match="no_such_database"):
+def test_a_wrong_password_and_an_unknown_database_are_told_apart(server: CaptureServer) -> None:
+    with pytest.raises(AccessRefused, match="Database no_such_database"):
         server.connect("no_such_database")
+    with pytest.raises(AccessRefused, match=f"refused user {server.owner}"):
+        server.connect(server.database, login=(server.owner, "not-the-password"))
 
 
 @pytest.mark.assumption(27)
@@ -326,12 +325,6 @@ def test_commit_times_are_of_the_clock_that_is_asked(
         after = catalog.clock()
     times = [commit.commit_time for commit in reader.of(Commit)]
     assert before - CLOCKS_APART_SECONDS <= times[-1] <= after + CLOCKS_APART_SECONDS
-
-
-@pytest.mark.assumption(29)
-def test_the_database_locale_is_one_we_know(server: CaptureServer) -> None:
-    with server.catalog() as catalog:
-        assert codec_of(catalog.database_locale())
 
 
 @pytest.mark.assumption(30)
@@ -368,60 +361,3 @@ def test_gbase_takes_the_statements_of_its_dialect(server: CaptureServer, table:
     with server.catalog() as catalog, server.session(table):
         assert catalog.current_position() >= catalog.oldest_position() > 0
         assert catalog.table(TableName(table.database, table.owner, table.name)).columns
-
-
-@pytest.mark.assumption(32)
-def test_row_logging_goes_off_after_a_session_and_not_during_one(
-    server: CaptureServer, table: ContractTable
-) -> None:
-    with server.catalog() as catalog, server.cdc_connection() as transport:
-        with server.session(table), pytest.raises(ServerRefused, match="19816"):
-            set_full_row_logging(transport, table.full_name, on=False)
-        described = catalog.table(TableName(table.database, table.owner, table.name))
-        assert catalog.logs_full_rows(described)
-        switch_off(transport, catalog, described, DIALECTS[server.dialect])  # as `release` does
-        assert not catalog.logs_full_rows(described)
-
-
-@pytest.mark.assumption(33)
-def test_what_has_committed_shows_before_three_timeouts(
-    server: CaptureServer, table: ContractTable
-) -> None:
-    with server.session(table), server.catalog() as catalog:
-        place = catalog.current_position()
-    with server.writer() as writer:
-        writer.insert(table, id="1", b="one")
-    with server.session(table, position=place) as session, server.catalog() as catalog:
-        found = undelivered_changes(session, Position(place, place), catalog.current_position)
-    assert found.committed.transactions == 1
-
-
-@pytest.mark.assumption(34)
-def test_a_log_that_was_filled_says_when(server: CaptureServer) -> None:
-    with server.catalog() as catalog, closing(server.connect(SYSTEM_DATABASE)) as sysmaster:
-        current = read_log_space(sysmaster).current
-        before = catalog.clock()
-        server.switch_log()
-        after = catalog.clock()
-        (full,) = [file for file in read_log_space(sysmaster).files if file.number == current.number]
-    assert full.filled_at is not None
-    assert before - CLOCKS_APART_SECONDS <= full.filled_at <= after + CLOCKS_APART_SECONDS
-    assert 0 < full.used_bytes <= full.size_bytes
-
-
-@pytest.mark.assumption(35)
-def test_every_question_of_the_doctor_is_answered(server: CaptureServer, table: ContractTable) -> None:
-    name = TableName(server.database, server.owner, table.name)
-    with closing(server.connect(SYSTEM_DATABASE)) as sysmaster:
-        facts = read_server_facts(sysmaster, server.database)
-    with closing(server.connect(server.database)) as transport:
-        (asked,) = read_table_facts(transport, server.database, [name])
-    with server.session(table), server.cdc_connection() as transport:
-        cdc = read_cdc_facts(transport, DIALECTS[server.dialect].owner)
-    answers = [getattr(part, each.name) for part in (facts, asked, cdc) for each in fields(part)]
-    assert [answer for answer in answers if isinstance(answer, Unanswered)] == []
-    assert isinstance(cdc.sessions, tuple)
-    assert (name,) in [session.tables for session in cdc.sessions]
-    assert major_version(str(facts.version)) is not None
-    assert isinstance(facts.parameters, Mapping)
-    assert set(facts.parameters) == set(LONG_TRANSACTIONS)

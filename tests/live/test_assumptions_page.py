@@ -7,7 +7,9 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from live.assumptions_page import PAGE, assumptions, disproof, parse_page
+import pytest
+
+from live.assumptions_page import PAGE, assumptions, disproof, explained, parse_page
 from session_contract import test_types
 from session_contract.type_cases import TYPE_CASES
 
@@ -46,6 +48,13 @@ def test_every_assumption_has_a_number_of_its_own_a_source_and_a_test() -> None:
 def test_a_row_is_read_with_all_its_tests() -> None:
     (row,) = parse_page("| 7 | It rains | a guide \\| x | `test_a`, and `test_b` |\n")
     assert (row.number, row.text, row.tests) == (7, "It rains", ("test_a", "test_b"))
+
+
+def test_a_failure_of_a_marked_test_names_its_row_and_a_skip_does_not() -> None:
+    with pytest.raises(AssertionError, match="assumption 3: Activation at"), explained((3,)):
+        raise LookupError("nothing came")
+    with pytest.raises(pytest.skip.Exception, match=r"^no server$"), explained((3,)):
+        pytest.skip("no server")
 
 
 def test_a_failure_says_which_assumptions_it_speaks_against() -> None:

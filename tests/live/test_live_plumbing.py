@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from informix_cdc.capture_client.errors import AccessRefused, ConnectionLost
+from informix_cdc.capture_client.errors import AccessRefused, BadOption, ConnectionLost
 from informix_cdc.capture_client.transport import Argument, ConnectionSettings, Row
 from live import servers
 from live.server_dsn import (
@@ -107,6 +107,9 @@ def test_a_server_that_cannot_be_used_fails_in_one_line_without_the_password(
     assert "s3cret" not in str(caught.value)
 
 
+SYSTEM = {"sysmaster": "en_US.819", "syscdcv1": "en_US.57372"}
+
+
 class Informix:
     """Remembers what it is told; knows the databases of `databases`, each with its locale."""
 
@@ -115,7 +118,7 @@ class Informix:
         self.told: list[tuple[str, str, str]] = []
 
     def open(self, settings: ConnectionSettings, _receive_timeout_seconds: float | None) -> Connection:
-        if settings.database not in ("", "syscdcv1", *self.databases):
+        if settings.database not in ("", *self.databases):
             raise AccessRefused(f"no database {settings.database}")
         return Connection(self, settings)
 
@@ -142,12 +145,13 @@ class Connection:
             return [(databases[str(arguments[0])],)]
         self._server.told.append((self._settings.database, self._settings.db_locale, statement))
         if statement.startswith("CREATE DATABASE"):
-            databases[statement.split()[2]] = "en_US.57372"
+            is_utf8 = self._settings.db_locale.endswith("utf8")
+            databases[statement.split()[2]] = "en_US.57372" if is_utf8 else "en_US.819"
         return []
 
 
 def test_a_database_for_tests_is_created_once_and_opened_in_its_own_locale() -> None:
-    informix = Informix({})
+    informix = Informix(dict(SYSTEM))
     for _ in range(2):
         server = servers.capture_server(named(), informix.open)
     assert informix.told == [("", "en_US.utf8", "CREATE DATABASE ifxcdc_test WITH LOG")]
@@ -157,11 +161,33 @@ def test_a_database_for_tests_is_created_once_and_opened_in_its_own_locale() -> 
 
 
 def test_a_database_that_is_there_is_used_as_it_is() -> None:
-    informix = Informix({"scratch": "de_DE.819"})
+    informix = Informix({**SYSTEM, "scratch": "de_DE.57372"})
     server = servers.capture_server(named(f"{DSN};DATABASE=scratch"), informix.open)
     assert informix.told == []
     server.run("BEGIN WORK")
-    assert informix.told == [("scratch", "de_DE.819", "BEGIN WORK")]
+    assert informix.told == [("scratch", "de_DE.57372", "BEGIN WORK")]
+
+
+def test_a_database_of_another_code_set_is_made_beside_it() -> None:
+    informix = Informix(dict(SYSTEM))
+    server = servers.capture_server(named(), informix.open)
+    assert server.sibling
+    latin = server.sibling("en_US.8859-1")
+    created = ("", "en_US.8859-1", "CREATE DATABASE ifxcdc_test_1 WITH LOG")
+    assert informix.told[1:] == [created]
+    assert (latin.database, latin.codec) == ("ifxcdc_test_1", "iso8859-1")
+
+
+@pytest.mark.parametrize(
+    ("databases", "words"),
+    [
+        ({**SYSTEM, "scratch": "de_DE.819"}, "of locale de_DE.819, and the tests want en_US.utf8"),
+        ({"sysmaster": "en_US.819"}, "no syscdcv1"),
+    ],
+)
+def test_a_server_that_is_not_set_up_is_named(databases: dict[str, str], words: str) -> None:
+    with pytest.raises(BadOption, match=words):
+        servers.capture_server(named(f"{DSN};DATABASE=scratch"), Informix(databases).open)
 
 
 def test_the_image_is_the_one_of_the_compose_file() -> None:

@@ -41,8 +41,11 @@ class Connect(Protocol):
         database: str,
         receive_timeout_seconds: float | None = None,
         login: tuple[str, str] | None = None,
+        db_locale: str | None = None,
     ) -> Transport:
-        """Connect, by default as the owner; `login` is a user and a password.
+        """Connect, by default as the owner and in the locale of the database for tests.
+
+        `login` is a user and a password; an empty `db_locale` names none.
 
         Raises: what a transport raises.
         """
@@ -113,6 +116,8 @@ class CaptureServer:
         owner: who owns tables that are made over such a connection.
         dialect: informix or gbase8s.
         driver: path of the ODBC driver library, "" where none is in play.
+        codec: the Python codec of the database's code set.
+        sibling: the same server with a database of another locale, which it makes.
         add_user: makes an operating-system user, who can do nothing yet; where it can be done.
         cannot: what the suite must not ask of it -> why.
     """
@@ -123,6 +128,8 @@ class CaptureServer:
     owner: str = "informix"
     dialect: str = "informix"
     driver: str = ""
+    codec: str = "utf-8"
+    sibling: Callable[[str], CaptureServer] | None = None
     add_user: Callable[[str, str], None] | None = None
     cannot: Mapping[str, str] = field(default_factory=dict)
     tables: list[ContractTable] = field(default_factory=list)
@@ -134,11 +141,11 @@ class CaptureServer:
             if ability in self.cannot:
                 pytest.skip(self.cannot[ability])
 
-    def create_table(self, columns: Mapping[str, str], options: str = "") -> ContractTable:
+    def create_table(self, columns: Mapping[str, str], fragments: str = "") -> ContractTable:
         """Make a table that no other test knows; `columns` has the key `id` first."""
         name = f"t{next(self._numbers)}_{int(time.time()) % 1_000_000}"
         table = ContractTable(self.database, self.owner, name, tuple(columns.items()))
-        self.run(sql_text.create_table(table).replace("CREATE TABLE", f"CREATE {options}TABLE"))
+        self.run(f"{sql_text.create_table(table)} {fragments}".rstrip())
         self.tables.append(table)
         return table
 

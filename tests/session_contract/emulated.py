@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field
 
 from informix_cdc.capture_client.dialects import DIALECTS
 from informix_cdc.capture_client.emulator import EmulatedServer, ListeningServer
 from informix_cdc.capture_client.emulator_transport import EmulatorTransport
+from informix_cdc.capture_client.locales import codec_of
 from informix_cdc.capture_client.odbc_transport import OdbcTransport
 from informix_cdc.capture_client.transport import ConnectionSettings, Transport
 from session_contract.capture_server import CaptureServer
@@ -19,71 +20,89 @@ DATABASE = "stores"
 PASSWORD = "in4mix"
 LOCALE = "en_US.utf8"
 LOG_FILES = 6
-_CANNOT = {"procedures": "the emulator has no stored procedures"}
+_CANNOT = {
+    "procedures": "the emulator has no stored procedures",
+    "fragments": "the emulator's tables are not fragmented",
+}
 _NO_DRIVER = "the emulator's own protocol needs no driver"
 
 
 @contextmanager
 def emulated(driver: str = "", dialect: str = "informix") -> Iterator[CaptureServer]:
     """Serve an emulated server: over its socket protocol, or through an ODBC driver library."""
-    user = DIALECTS[dialect].owner
     server = EmulatedServer(
         poses_as=dialect,
-        users={user: PASSWORD},
+        users={DIALECTS[dialect].owner: PASSWORD},
         timeout_seconds=0.02,
         log_pages=64,
         log_count=LOG_FILES,
         first_log=7,
     )
-    server.create_database(DATABASE, logged=True, locale=LOCALE)
-    account = Account()
     with ListeningServer(server) as listening, _environment_kept():
+        yield _Emulated(server, listening.port, driver, dialect).capture_server(DATABASE, LOCALE)
+
+
+@dataclass
+class _Emulated:
+    """An emulated server that listens, and the way to it."""
+
+    server: EmulatedServer
+    port: int
+    driver: str
+    dialect: str
+    account: Account = field(default_factory=Account)
+
+    def capture_server(self, name: str, locale: str) -> CaptureServer:
+        """Make a database; return the server as the suite sees it with that one."""
+        self.server.create_database(name, logged=True, locale=locale)
 
         def connect(
             database: str,
             receive_timeout_seconds: float | None = None,
             login: tuple[str, str] | None = None,
+            db_locale: str | None = None,
         ) -> Transport:
-            settings = _settings(listening.port, database, driver, dialect)
-            if login is not None:
-                settings = replace(settings, user=login[0], password=login[1])
-            factory = OdbcTransport if driver else EmulatorTransport
+            settings = self._settings(database, locale if db_locale is None else db_locale, login)
+            factory = OdbcTransport if self.driver else EmulatorTransport
             inner = factory(settings, receive_timeout_seconds)
-            return EmulatedSql(inner, server, database, account)
+            return EmulatedSql(inner, self.server, database, self.account)
 
-        cannot = _CANNOT if driver else {**_CANNOT, "driver": _NO_DRIVER}
-        yield CaptureServer(
-            name=server.name,
-            database=DATABASE,
+        return CaptureServer(
+            name=self.server.name,
+            database=name,
             connect=connect,
-            owner=user,
-            dialect=dialect,
-            driver=driver,
-            add_user=server.users.__setitem__,
-            cannot=cannot,
+            owner=DIALECTS[self.dialect].owner,
+            dialect=self.dialect,
+            driver=self.driver,
+            codec=codec_of(locale),
+            add_user=self.server.users.__setitem__,
+            sibling=lambda other: self.capture_server(f"{name}_{codec_of(other)[-1]}", other),
+            cannot=_CANNOT if self.driver else {**_CANNOT, "driver": _NO_DRIVER},
+        )
+
+    def _settings(
+        self, database: str, locale: str, login: tuple[str, str] | None
+    ) -> ConnectionSettings:
+        user, password = login or (DIALECTS[self.dialect].owner, PASSWORD)
+        return ConnectionSettings(
+            host="127.0.0.1",
+            port=self.port,
+            server="informix",
+            database=database,
+            user=user,
+            password=password,
+            driver=self.driver,
+            db_locale=locale,
+            dialect=DIALECTS[self.dialect],
         )
 
 
 @contextmanager
 def _environment_kept() -> Iterator[None]:
     """Take INFORMIXDIR back as it was: loading a driver sets it, and a live run looks at it."""
-    before = dict(os.environ)
+    names = [dialect.home for dialect in DIALECTS.values()]
+    before = {name: os.environ[name] for name in names if name in os.environ}
     yield
-    for name in ("INFORMIXDIR", "GBASEDBTDIR"):
+    for name in names:
         os.environ.pop(name, None)
-        if name in before:
-            os.environ[name] = before[name]
-
-
-def _settings(port: int, database: str, driver: str, dialect: str) -> ConnectionSettings:
-    return ConnectionSettings(
-        host="127.0.0.1",
-        port=port,
-        server="informix",
-        database=database,
-        user=DIALECTS[dialect].owner,
-        password=PASSWORD,
-        driver=driver,
-        db_locale=LOCALE,
-        dialect=DIALECTS[dialect],
-    )
+    os.environ.update(before)

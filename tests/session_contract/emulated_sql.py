@@ -117,8 +117,7 @@ class EmulatedSql:
         self._server.create_database(found["name"], logged=bool(found["log"]))
 
     def _create_table(self, found: re.Match[str]) -> None:
-        kind = "raw" if found["raw"] else "table"
-        self._server.create_table(self._full(found["table"]), found["columns"], kind=kind)
+        self._server.create_table(self._full(found["table"]), found["columns"])
         pairs = [_COLUMN.fullmatch(item) for item in _items(found["columns"])]
         self._account.types[found["table"]] = {_name(pair[1]): pair[2] for pair in pairs if pair}
         self._account.rows[found["table"]] = {}
@@ -227,7 +226,7 @@ _STATEMENTS: list[tuple[re.Pattern[str], Callable[[EmulatedSql, re.Match[str]], 
     (re.compile(pattern, re.DOTALL), run)
     for pattern, run in (
         (r"CREATE DATABASE (?P<name>\w+)(?P<log> WITH LOG)?", EmulatedSql._create_database),
-        (r"CREATE (?P<raw>RAW )?TABLE (?P<table>\w+) \((?P<columns>.*)\)", EmulatedSql._create_table),
+        (r"CREATE TABLE (?P<table>\w+) \((?P<columns>.*)\)", EmulatedSql._create_table),
         (r"CREATE VIEW (?P<view>\w+) AS SELECT .*", EmulatedSql._create_view),
         (r"DROP TABLE (?P<table>\w+)", EmulatedSql._drop_table),
         (r"GRANT .* TO (?P<user>\w+)", EmulatedSql._grant),

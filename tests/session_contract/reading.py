@@ -26,7 +26,6 @@ from session_contract import sql_text
 from session_contract.sql_text import ContractTable
 
 _ROW_HEADER_BYTES = 36  # CDC guide, tables 3-3 to 3-11: the sizes of variable columns follow
-_TEXT_RULES = DecodeRules(intervals="string")
 
 SomeControl = TypeVar("SomeControl", bound=Control)
 
@@ -55,6 +54,7 @@ class Reader:
     """What a session has returned so far, record by record."""
 
     session: CaptureSession
+    codec: str = "utf-8"
 
     def __post_init__(self) -> None:
         self.items: list[Item] = []
@@ -115,7 +115,8 @@ class Reader:
         """Return each row of a table with what our decoder makes of it."""
         schema = next(s for s in self.of(TableSchema) if s.table_id == table_id)
         records = [r for r in self.rows if r.table_id == table_id and r.kind != Kind.TRUNCATE]
-        batch = decode_payloads(schema.columns, [(r.sizes, r.payload) for r in records], _TEXT_RULES)
+        rules = DecodeRules(intervals="string", codec=self.codec)
+        batch = decode_payloads(schema.columns, [(r.sizes, r.payload) for r in records], rules)
         rows = [_comparable(table, row) for row in batch.to_pylist()]
         return list(zip(records, rows, strict=True))
 

@@ -64,6 +64,13 @@ def _view(scene: Scene) -> str:
     return scene.capture(scene.table.full_name.replace(scene.table.name, view))
 
 
+def _other_locale(scene: Scene) -> str:
+    """Ask for a UTF-8 table over a connection with another DB_LOCALE (guide, cdc_startcapture)."""
+    assert scene.server.sibling
+    with scene.server.sibling("en_US.8859-1").open_session() as session:
+        return Scene(scene.server, session, scene.table).log_rows(scene.table.full_name)
+
+
 def _no_row_logging(scene: Scene) -> str:
     return scene.capture(scene.server.create_table({"id": "integer"}).full_name)
 
@@ -93,6 +100,7 @@ REFUSALS: dict[str, tuple[str, Callable[[Scene], str]]] = {
         lambda s: s.call(statements.ACTIVATE_SESSION, s.session.session_id + 4_711, 0),
     ),
     "a position in a log that is gone": ("CDC_E_LSN", lambda s: s.activate(1 << 12)),
+    "a database of another locale": ("CDC_E_LOCALEMISMATCH", _other_locale),
     "another version of the API": ("CDC_E_APIVERS", lambda s: s.open(s.server.name, 0, 1, 64, 9, 1)),
     "another server's name": ("CDC_E_ARG1", lambda s: s.open("no_such_server", 0, 1, 64, 1, 1)),
     "too many records a read": ("CDC_E_ARG4", lambda s: s.open(s.server.name, 0, 1, 1000, 1, 1)),

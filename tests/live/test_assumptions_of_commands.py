@@ -1,0 +1,95 @@
+"""What docs/assumptions.md assumes for `release`, `status` and `doctor`; see test_assumptions.py."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import fields
+
+import pytest
+
+from informix_cdc.capture_client.catalog import TableName
+from informix_cdc.capture_client.dialects import DIALECTS
+from informix_cdc.capture_client.errors import (
+    ServerRefused,
+)
+from informix_cdc.capture_client.findings import Unanswered
+from informix_cdc.capture_client.log_space import read_log_space
+from informix_cdc.capture_client.positions import Position
+from informix_cdc.capture_client.server_facts import (
+    LONG_TRANSACTIONS,
+    read_cdc_facts,
+    read_server_facts,
+    read_table_facts,
+)
+from informix_cdc.capture_client.session import set_full_row_logging
+from informix_cdc.capture_client.set_up_checks import major_version
+from informix_cdc.capture_client.statements import SYSTEM_DATABASE
+from informix_cdc.capture_client.undelivered_changes import undelivered_changes
+from informix_cdc.connector.full_row_logging import switch_off
+from session_contract.capture_server import CaptureServer
+from session_contract.sql_text import ContractTable
+
+CLOCKS_APART_SECONDS = 5
+
+
+@pytest.fixture
+def table(server: CaptureServer) -> ContractTable:
+    return server.create_table({"id": "integer", "b": "varchar(20,0)"})
+
+
+@pytest.mark.assumption(32)
+def test_row_logging_goes_off_after_a_session_and_not_during_one(
+    server: CaptureServer, table: ContractTable
+) -> None:
+    with server.catalog() as catalog, server.cdc_connection() as transport:
+        with server.session(table), pytest.raises(ServerRefused, match="19816"):
+            set_full_row_logging(transport, table.full_name, on=False)
+        described = catalog.table(TableName(table.database, table.owner, table.name))
+        assert catalog.logs_full_rows(described)
+        switch_off(transport, catalog, described, DIALECTS[server.dialect])  # as `release` does
+        assert not catalog.logs_full_rows(described)
+
+
+@pytest.mark.assumption(33)
+def test_what_has_committed_shows_before_three_timeouts(
+    server: CaptureServer, table: ContractTable
+) -> None:
+    with server.session(table), server.catalog() as catalog:
+        place = catalog.current_position()
+    with server.writer() as writer:
+        writer.insert(table, id="1", b="one")
+    with server.session(table, position=place) as session, server.catalog() as catalog:
+        found = undelivered_changes(session, Position(place, place), catalog.current_position)
+    assert found.committed.transactions == 1
+
+
+@pytest.mark.assumption(34)
+def test_a_log_that_was_filled_says_when(server: CaptureServer) -> None:
+    with server.catalog() as catalog, closing(server.connect(SYSTEM_DATABASE)) as sysmaster:
+        current = read_log_space(sysmaster).current
+        before = catalog.clock()
+        server.switch_log()
+        after = catalog.clock()
+        (full,) = [file for file in read_log_space(sysmaster).files if file.number == current.number]
+    assert full.filled_at is not None
+    assert before - CLOCKS_APART_SECONDS <= full.filled_at <= after + CLOCKS_APART_SECONDS
+    assert 0 < full.used_bytes <= full.size_bytes
+
+
+@pytest.mark.assumption(35)
+def test_every_question_of_the_doctor_is_answered(server: CaptureServer, table: ContractTable) -> None:
+    name = TableName(server.database, server.owner, table.name)
+    with closing(server.connect(SYSTEM_DATABASE)) as sysmaster:
+        facts = read_server_facts(sysmaster, server.database)
+    with closing(server.connect(server.database)) as transport:
+        (asked,) = read_table_facts(transport, server.database, [name])
+    with server.session(table), server.cdc_connection() as transport:
+        cdc = read_cdc_facts(transport, DIALECTS[server.dialect].owner)
+    answers = [getattr(part, each.name) for part in (facts, asked, cdc) for each in fields(part)]
+    assert [answer for answer in answers if isinstance(answer, Unanswered)] == []
+    assert isinstance(cdc.sessions, tuple)
+    assert (name,) in [session.tables for session in cdc.sessions]
+    assert major_version(str(facts.version)) is not None
+    assert isinstance(facts.parameters, Mapping)
+    assert set(facts.parameters) == set(LONG_TRANSACTIONS)
