@@ -21,7 +21,7 @@ from informix_cdc.capture_client.transport import Transport
 # tries four times, two seconds apart.
 ATTEMPTS = 4
 PAUSE_SECONDS = 2.0
-_IN_REPLICATION = -19816  # CDC guide of HCL Informix 14.10, ids_cdc_059
+_IN_REPLICATION = {-19816, 19816}  # CDC guide of HCL 14.10, ids_cdc_059, which prints no sign
 
 
 def require_not_captured(connection: Transport, tables: Sequence[Table]) -> None:
@@ -82,14 +82,14 @@ def _still_on(connection: Transport, table: Table, reason: ServerRefused) -> Ser
     captured = _captured(read_open_sessions(connection), [table])
     if captured:
         return ServerRefused(f"{captured}. Full row logging stays on.", _STOP_FIRST)
-    if reason.facts.get("native") != _IN_REPLICATION:
+    if reason.facts.get("native") not in _IN_REPLICATION:
         return reason
     return ServerRefused(
         f"full row logging of {table.name} stays on after {ATTEMPTS} attempts, though no session shows"
         f" that captures it: {reason.message}",
         "If a session was closed just now, wait a little and try again; else look at onstat -g cdc, and"
         " whether the table takes part in Enterprise Replication.",
-        native=_IN_REPLICATION,
+        native=reason.facts["native"],
     )
 
 

@@ -10,15 +10,28 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
+from connector.driving import Served
 from informix_cdc.capture_client.emulator import ListeningServer
+from informix_cdc.connector import full_row_logging
 from informix_cdc.connector.demo_database import PASSWORD, demo_server
 from informix_cdc.connector.options import PASSWORD_VARIABLE
+from stores import listening_stores
+
+from .stopped_queries import SOON
 
 
 @pytest.fixture
 def shop() -> Iterator[ListeningServer]:
     with ListeningServer(demo_server()) as listening:
         yield listening
+
+
+@pytest.fixture
+def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
+    """A stores server in a hurry: its seconds are short, and nobody pauses between two attempts."""
+    monkeypatch.setattr(full_row_logging, "PAUSE_SECONDS", 0)
+    with listening_stores(**SOON) as (server, listening):
+        yield server, listening
 
 
 def connection_arguments(shop: ListeningServer) -> list[str]:

@@ -26,6 +26,7 @@ _HEADINGS = {
     "simulation": "Seeded schedules of all of it, without Spark",
     "connector": "Loss, limits and liveness",
     "checkpoints": "The spool",
+    "cli": "The command line",
     "fuzz": "Noise",
 }
 _NOT_YET = "**not yet**: "
