@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import tomllib
 from collections.abc import Iterator
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -112,3 +113,9 @@ def test_every_package_says_that_it_is_typed() -> None:
 @pytest.mark.parametrize("path", MODULES, ids=name_of)
 def test_every_module_opens_with_its_purpose(path: Path) -> None:
     assert ast.get_docstring(ast.parse(path.read_text()))
+
+
+def test_no_folder_of_tests_hides_an_installed_package() -> None:
+    """They are importable by their names: tests/docker/ would stand before the package docker."""
+    folders = {path.name for path in (ROOT / "tests").iterdir() if path.is_dir()}
+    assert not folders & set(packages_distributions())

@@ -7,8 +7,10 @@ import re
 import shutil
 import subprocess
 from collections import Counter
+from typing import Any
 
 import pytest
+from ruamel.yaml import YAML
 
 from docker_files.compose_file import (
     COMPOSE,
@@ -82,6 +84,32 @@ def test_host_ports_are_for_this_machine_only_and_never_the_same() -> None:
     assert all(port.startswith("127.0.0.1:") for port in published)
     counted = Counter(port.split(":")[1] for port in published)
     assert [port for port, times in counted.items() if times > 1] == []
+
+
+def settings(path: str) -> Any:
+    return YAML(typ="safe").load(DOCKER / path)
+
+
+def test_prometheus_asks_the_client_where_it_answers() -> None:
+    (job,) = settings("prometheus/prometheus.yml")["scrape_configs"]
+    words = dict(word.split("=", 1) for word in services()["client"]["command"] if "=" in word)
+    assert job["static_configs"] == [{"targets": [f"client:{words['metricsPort']}"]}]
+    assert words["metricsHost"] == "0.0.0.0"
+
+
+def test_prometheus_finds_its_alarms_beside_its_settings() -> None:
+    mounted = {mount[1] for mount in mounts(services()["prometheus"])}
+    alarms = settings("prometheus/prometheus.yml")["rule_files"]
+    assert mounted == {"/etc/prometheus/prometheus.yml", *(f"/etc/prometheus/{one}" for one in alarms)}
+
+
+def test_grafana_finds_prometheus_and_its_dashboard() -> None:
+    (source,) = settings("grafana/provisioning/datasources/prometheus.yaml")["datasources"]
+    (provider,) = settings("grafana/provisioning/dashboards/informix-cdc.yaml")["providers"]
+    assert source["url"] == "http://prometheus:9090"
+    folder = provider["options"]["path"]
+    mounted = {mount[1] for mount in mounts(services()["grafana"])}
+    assert mounted == {"/etc/grafana/provisioning", f"{folder}/informix-cdc.json"}
 
 
 def test_volumes_and_secrets_are_declared_and_used() -> None:

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from docker_files.compose_file import README, ROOT, compose, services
+from docker_files.compose_file import README, ROOT, compose, services, uses_informix
 from informix_cdc.connector.cli import main as command_line
 
 TEXT = README.read_text()
@@ -27,7 +27,8 @@ def ids(words: list[str]) -> str:
 
 def split(words: list[str]) -> tuple[str, list[str], list[str]]:
     """Return a compose command's verb, its flags and what follows them."""
-    verb, *rest = words[4:]
+    words = words[6:] if words[4] == "--profile" else words[4:]
+    verb, *rest = words
     flags = [word for word in rest if word in FLAGS[verb]]
     return verb, flags, rest[len(flags) :]
 
@@ -66,6 +67,12 @@ def made(word: str) -> list[str]:
     return shlex.split(result.stdout)
 
 
+def test_the_profiles_that_it_names_exist() -> None:
+    named = {words[5] for words in COMPOSE_COMMANDS if words[4] == "--profile"}
+    assert named
+    assert named <= {profile for each in services().values() for profile in each.get("profiles", [])}
+
+
 def test_make_up_is_its_second_command() -> None:
     assert made("up") == COMPOSE_COMMANDS[0]
 
@@ -84,8 +91,8 @@ def rows(heading: str) -> dict[str, str]:
 
 
 def test_its_table_of_services_is_the_compose_file() -> None:
-    shown = {name: row.split("|")[2].strip(" `-") for name, row in rows("service").items()}
-    profiles = {name: "".join(each.get("profiles", [])) for name, each in services().items()}
+    shown = {name: re.findall(r"`(\S+)`", row.split("|")[2]) for name, row in rows("service").items()}
+    profiles = {name: each.get("profiles", []) for name, each in services().items()}
     assert shown == profiles
 
 
@@ -97,7 +104,8 @@ def test_its_ports_are_those_of_the_compose_file() -> None:
 
 
 def test_the_tags_that_it_gives_a_source_for_are_those_in_use() -> None:
-    tags = {each["image"].rpartition(":")[2] for each in services().values() if "build" not in each}
+    tags = {each["image"].rpartition(":")[2] for each in services().values() if uses_informix(each)}
+    assert len(tags) == 3
     believed = TEXT.partition("## What is believed of the images")[2]
     assert [tag for tag in tags if f"`{tag}`" not in believed] == []
     assert compose()["name"] == "informix-cdc"
