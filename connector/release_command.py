@@ -62,14 +62,21 @@ def release(
         with contextlib.closing(open_capture_connection(options, db_locale)) as connection:
             require_not_captured(connection, tables)
         streams = streams_of(checkpoints, _table_sets(options, stream_tables), catalog, options)
-        _require_streams_cover(streams, tables, needs_no_checkpoint)
+        if checkpoints:
+            _require_streams_cover(streams, tables)
         _ask(options, tables, streams, is_sure)
         reached = require_all_delivered(streams, options, catalog, db_locale)
-        with contextlib.closing(open_capture_connection(options, db_locale)) as connection:
-            for table in tables:
-                switch_off(connection, catalog, table, options.dialect)
-                click.echo(f"{table.name}: full row logging is off.", err=True)
+        _switch_all_off(tables, options, catalog, db_locale)
         _tell(tables, reached, catalog.current_position())
+
+
+def _switch_all_off(
+    tables: Iterable[Table], options: SourceOptions, catalog: Catalog, db_locale: str
+) -> None:
+    with contextlib.closing(open_capture_connection(options, db_locale)) as connection:
+        for table in tables:
+            switch_off(connection, catalog, table, options.dialect)
+            click.echo(f"{table.name}: full row logging is off.", err=True)
 
 
 def _require_one_choice(checkpoints: Sequence[str], needs_no_checkpoint: bool) -> None:
@@ -106,12 +113,10 @@ def _names(text: str, options: SourceOptions) -> tuple[TableName, ...]:
         raise BadOption(f"--stream-tables {reason}, not {text!r}.") from None
 
 
-def _require_streams_cover(
-    streams: Iterable[StreamOfTables], tables: Iterable[Table], needs_no_checkpoint: bool
-) -> None:
+def _require_streams_cover(streams: Iterable[StreamOfTables], tables: Iterable[Table]) -> None:
     captured = {table.name for stream in streams for table in stream.tables}
     for table in tables:
-        if table.name not in captured and not needs_no_checkpoint:
+        if table.name not in captured:
             raise BadOption(
                 f"no checkpoint that was given is of a stream that captures {table.name}.",
                 "Give its checkpoint too, or release it by itself with --no-checkpoint.",
