@@ -7,6 +7,7 @@ the declaration, so that every machine makes the same page.
     <!-- make docs: types -->                what each Informix type becomes
     <!-- make docs: events -->               what is logged
     <!-- make docs: metrics -->              the figures of a stream
+    <!-- make docs: command tail -->         what a command does, and its flags
     <!-- end -->
 """
 
@@ -18,10 +19,13 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+import click
 import pyarrow as pa
 
 from informix_cdc.capture_client.log_events import EVENTS
 from informix_cdc.capture_client.type_table import table_lines
+from informix_cdc.connector.cli import main as command_line
+from informix_cdc.connector.cli_options import flag_of
 from informix_cdc.connector.figures import FIGURES
 from informix_cdc.connector.options import option_rows
 from informix_cdc.connector.spark_schema import to_spark
@@ -93,11 +97,32 @@ def _metrics(_: list[str]) -> Iterator[str]:
         yield f"| {metric} | `{figure.progress_key}` | {figure.kind} | {figure.meaning} |"
 
 
+def _command(names: list[str]) -> Iterator[str]:
+    """Yield what a command's help says, its own flags as a table, those of the source by name."""
+    command = command_line.commands[names[0]]
+    of_the_source = {name for name, _, _ in option_rows()}
+    options = [each for each in command.params if isinstance(each, click.Option)]
+    for paragraph in (command.help or "").split("\n\n"):
+        yield from ("", " ".join(paragraph.split()))
+    if own := [option for option in options if option.name not in of_the_source]:
+        yield from ("", "| flag | default | meaning |", "|---|---|---|", *map(_flag_row, own))
+    if shared := [f"`{flag_of(str(each.name))}`" for each in options if each.name in of_the_source]:
+        yield from ("", f"Options of the source: {', '.join(shared)}.")
+    yield ""
+
+
+def _flag_row(option: click.Option) -> str:
+    default = option.default if option.show_default else "-"
+    words = f" ({', '.join(option.type.choices)})" if isinstance(option.type, click.Choice) else ""
+    return f"| `{option.opts[0]}`{words} | {default} | {option.help} |"
+
+
 _PARTS: dict[str, Callable[[list[str]], Iterable[str]]] = {
     "options": _options,
     "types": _types,
     "events": _events,
     "metrics": _metrics,
+    "command": _command,
 }
 
 

@@ -1,0 +1,72 @@
+"""Nothing that the manual names is missing: pages, headings, files, commands, options, error codes."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from informix_cdc.capture_client import errors
+from informix_cdc.connector.cli import main as command_line
+from manual.made_parts import ROOT
+
+PAGES = sorted(
+    [
+        *ROOT.glob("*.md"),
+        *(path for folder in ("docs", "examples", "docker") for path in (ROOT / folder).rglob("*.md")),
+    ]
+)
+_FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"\]\((?!https?:|mailto:)([^)#\s]*)(?:#([^)\s]+))?\)")
+_COMMAND = re.compile(r"\binformix-cdc ([a-z][a-z-]+)")
+_HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+# Words that follow the product's name in prose, and are no commands.
+_NO_COMMANDS = {"recording", "demo-workload"}
+
+
+def name_of(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def anchors(page: str) -> set[str]:
+    """Return a page's headings as GitHub turns them into anchors."""
+    kept = (re.sub(r"[^\w\- ]", "", heading.lower()) for heading in _HEADING.findall(page))
+    return {heading.strip().replace(" ", "-") for heading in kept}
+
+
+@pytest.mark.parametrize("path", PAGES, ids=name_of)
+def test_every_link_leads_somewhere(path: Path) -> None:
+    for target, anchor in _LINK.findall(_FENCE.sub("", path.read_text(encoding="utf-8"))):
+        place = (path.parent / target).resolve() if target else path
+        assert place.exists(), f"{target} of {name_of(path)}"
+        if anchor:
+            assert anchor in anchors(place.read_text(encoding="utf-8")), f"{target}#{anchor}"
+
+
+@pytest.mark.parametrize("path", PAGES, ids=name_of)
+def test_every_command_exists(path: Path) -> None:
+    named = set(_COMMAND.findall(path.read_text(encoding="utf-8"))) - _NO_COMMANDS
+    assert named <= set(command_line.commands)
+
+
+def test_every_command_has_its_place_on_the_page_of_commands() -> None:
+    page = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
+    assert sorted(re.findall(r"<!-- make docs: command (\S+) -->", page)) == sorted(
+        command_line.commands
+    )
+
+
+def test_every_error_code_is_explained() -> None:
+    page = (ROOT / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
+    kinds = errors.InformixCdcError.__subclasses__()
+    assert re.findall(r"^### (.+)$", page, re.MULTILINE) == [f"{k.code}: {k.__name__}" for k in kinds]
+    assert re.findall(r"^\| (IFXCDC-\d+) \| (\w+)", page, re.MULTILINE) == [
+        (kind.code, kind.__name__) for kind in kinds
+    ]
+
+
+def test_every_page_is_reached_from_the_contents() -> None:
+    contents = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
+    linked = {target for target, _ in _LINK.findall(contents)}
+    assert {path.name for path in (ROOT / "docs").glob("*.md")} - {"README.md"} <= linked
