@@ -135,4 +135,4 @@ def _server_version(options: SourceOptions) -> str:
         try:
             return catalog.server_version()
         except InformixCdcError as reason:
-            return f"not told: {reason.message}"
+            return f"not told ({reason.code})"  # its words may name who asked

@@ -234,8 +234,7 @@ def test_a_catalog_alone_can_be_recorded_and_compressed(replay: Listener, tmp_pa
     found = read_recording(path)
     assert found.databases == {"stores"}
     assert found.reads == {}
-    (version,) = [str(found.header["server"]["version"])]
-    assert version.startswith("not told: informix refused a statement: This is not in the recording")
+    assert found.header["server"]["version"] == "not told (IFXCDC-0005)"
     path.write_bytes(path.read_bytes()[:-20])
     with pytest.raises(BadRecording, match="cannot be decompressed"):
         read_recording(path)
