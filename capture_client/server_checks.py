@@ -251,7 +251,7 @@ def _high_availability(set_up: SetUp) -> Iterator[Finding]:
     role = _of_server(set_up, lambda server: server.ha_role)
     version = _of_server(set_up, lambda server: server.version)
     known = "" if isinstance(version, Unanswered) else version
-    yield _judged("high availability", role, lambda it: check_ha_role(it, known))
+    yield _judged("high availability", role, lambda it: check_ha_role(it, known, set_up.dialect))
 
 
 CHECKS: tuple[Callable[[SetUp], Iterator[Finding]], ...] = (

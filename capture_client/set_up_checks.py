@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from informix_cdc.capture_client.dialects import Dialect
+from informix_cdc.capture_client.dialects import INFORMIX, Dialect
 from informix_cdc.capture_client.errors import AccessRefused, InformixCdcError, ServerRefused
 from informix_cdc.capture_client.findings import Finding, failure, ok, warning
 from informix_cdc.capture_client.locales import codec_of
@@ -160,36 +160,38 @@ def check_table_kind(table: str, kind: str) -> Finding:
     )
 
 
-def check_ha_role(role: HaRole, server_version: str) -> Finding:
-    """Judge whether this server of a cluster can be captured from.
-
-    CDC runs on secondary servers from Informix 15.0.0.1 on (IBM community, G. Kumar, 2025-06-10).
-    """
+def check_ha_role(role: HaRole, server_version: str, dialect: Dialect = INFORMIX) -> Finding:
+    """Judge whether this server of a cluster can be captured from."""
     if role.kind == 0:
-        return ok("high availability", "the server is not part of a cluster.")
-    if not role.is_secondary:
-        return warning(
-            "high availability",
-            "the server is the primary of a cluster; what positions mean after a fail-over is nowhere"
-            " documented.",
-            "After a fail-over, begin with a new checkpoint and reload the tables.",
-        )
-    major = major_version(server_version)
-    found = f"the server is a secondary of {role.primary or 'a cluster'}"
-    if major is not None and major < _FIRST_ON_SECONDARIES:
-        return failure(
-            "high availability",
-            f"{found} and of release {major}; captures run on secondaries from 15.0.0.1 on.",
-            f"Connect to the primary: set options host and server to those of {role.primary or 'it'}.",
-            kind=ServerRefused,
-        )
+        return ok(_HA, "the server is not part of a cluster.")
+    if role.is_secondary:
+        return _secondary(role.primary or "a server", server_version, dialect)
     return warning(
-        "high availability",
+        _HA,
+        "the server is the primary of a cluster; what positions mean after a fail-over is nowhere"
+        " documented.",
+        "After a fail-over, begin with a new checkpoint and reload the tables.",
+    )
+
+
+def _secondary(primary: str, server_version: str, dialect: Dialect) -> Finding:
+    """Judge a secondary: captures run there from 15.0.0.1 on (IBM community, G. Kumar, 2025-06-10)."""
+    found = f"the server is a secondary of {primary}"
+    move = f"Connect to the primary, {primary}: options host and server."
+    if dialect is not INFORMIX:
+        return warning(_HA, f"{found}; whether captures run there is nowhere documented.", move)
+    major = major_version(server_version)
+    if major is not None and major < _FIRST_ON_SECONDARIES:
+        reason = f"{found} and of release {major}; captures run on secondaries from 15.0.0.1 on."
+        return failure(_HA, reason, move, kind=ServerRefused)
+    return warning(
+        _HA,
         f"{found}; captures run there from 15.0.0.1 on, with a driver of Client SDK 15.",
         "On the secondary: onmode -wf TEMPTAB_NOLOG=1; full row logging is switched on at the primary.",
     )
 
 
+_HA = "high availability"
 _FIRST_ON_SECONDARIES = 15
 _MAJOR = re.compile(r"Version (\d+)\.")
 

@@ -108,7 +108,7 @@ class CaptureRun:
         with open_catalog(self.options) as catalog:
             source = describe_tables(self.options, catalog)
             if not self.state.target_position:  # the first time, not when a connection was lost
-                require_capturing_server(catalog)
+                require_capturing_server(catalog, self.options.dialect)
                 self.state.server_clock = catalog.clock()
                 self.state.target_position = page_after(catalog.current_position())
         self.check_schema(source.schema())

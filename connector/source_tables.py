@@ -15,6 +15,7 @@ from informix_cdc.capture_client.change_batches import ChangeEncoder, delivered_
 from informix_cdc.capture_client.column_choice import choose_columns
 from informix_cdc.capture_client.decode_rules import DecodeRules
 from informix_cdc.capture_client.delivery import Delivery
+from informix_cdc.capture_client.dialects import Dialect
 from informix_cdc.capture_client.errors import AccessRefused, ServerRefused
 from informix_cdc.capture_client.findings import require
 from informix_cdc.capture_client.include_list import ColumnChoice
@@ -119,14 +120,14 @@ def _heartbeat(options: SourceOptions, catalog: Catalog) -> Table | None:
     return replace(table, columns=table.columns[:1])
 
 
-def require_capturing_server(catalog: Catalog) -> None:
+def require_capturing_server(catalog: Catalog, dialect: Dialect) -> None:
     """Refuse a server of a cluster that runs no captures; one that does not tell is taken as it is.
 
     Raises:
         ServerRefused: it is a secondary of a release before 15.
     """
     try:
-        finding = check_ha_role(catalog.ha_role(), catalog.server_version())
+        finding = check_ha_role(catalog.ha_role(), catalog.server_version(), dialect)
     except (AccessRefused, ServerRefused):
         return
     require(finding)

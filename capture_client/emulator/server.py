@@ -24,6 +24,10 @@ CDC_DATABASE = "syscdcv1"
 # Who owns the system tables, and alone may capture until others are granted it: CDC guides, chapter 1
 OWNERS = {"informix": "informix", "gbase8s": "gbasedbt"}
 SYSTEM_DATABASE = "sysmaster"
+_VERSIONS = {
+    "informix": "Informix emulator Version 14.10.FC10",
+    "gbase8s": "GBase 8s emulator Version 12.10.FC4",
+}
 # onconfig.std (Administrator's Reference); TEMPTAB_NOLOG is off where nobody sets it
 _CONFIGURATION = {"LTXHWM": "70", "LTXEHWM": "80", "DYNAMIC_LOGS": "2", "TEMPTAB_NOLOG": "0"}
 _FIRST_TRANSACTION_ID = 20
@@ -83,7 +87,7 @@ class EmulatedServer:
         self.clock = clock
         self.latency_seconds = latency_seconds
         self.cdc_users = frozenset({self.owner}) if cdc_users is None else cdc_users
-        self.version = "Informix emulator Version 14.10.FC10"
+        self.version = _VERSIONS[poses_as]
         self.ha_role: tuple[int, str | None] = (0, None)
         self.configuration = dict(_CONFIGURATION)
         self.hidden_tables: set[str] = set()

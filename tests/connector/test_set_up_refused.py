@@ -82,7 +82,7 @@ def test_a_secondary_of_14_10_is_refused_before_the_capture(stores: Served) -> N
     server, options = stores
     server.ha_role = (2, "main")
     with open_catalog(options) as catalog, pytest.raises(ServerRefused, match="secondary of main"):
-        require_capturing_server(catalog)
+        require_capturing_server(catalog, options.dialect)
 
 
 @pytest.mark.parametrize(
@@ -92,11 +92,11 @@ def test_other_servers_of_a_cluster_are_not_refused(stores: Served, role: int, v
     server, options = stores
     server.ha_role, server.version = (role, "main"), version
     with open_catalog(options) as catalog:
-        require_capturing_server(catalog)
+        require_capturing_server(catalog, options.dialect)
 
 
 def test_a_server_that_does_not_tell_its_role_is_not_refused(stores: Served) -> None:
     server, options = stores
     server.hidden_tables.add("sysha_type")
     with open_catalog(options) as catalog:
-        require_capturing_server(catalog)
+        require_capturing_server(catalog, options.dialect)
