@@ -352,3 +352,8 @@ def test_a_library_that_is_no_driver_is_told(over_odbc: list[str], tmp_path: Pat
     found = findings(run(*over_odbc, f"--driver={library}"))
     assert found[0]["state"] == "failure"
     assert "cannot be loaded" in found[0]["found"]
+
+
+def test_the_page_of_the_doctor_lists_every_check_in_order() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "doctor.md").read_text()
+    assert [line.split("`")[1] for line in page.splitlines() if line.startswith("| `")] == CHECKS

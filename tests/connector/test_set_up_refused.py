@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
 
 from informix_cdc.capture_client.emulator import EmulatedServer
-from informix_cdc.capture_client.errors import AccessRefused, BadOption, ServerRefused
+from informix_cdc.capture_client.errors import AccessRefused, BadOption, InformixCdcError, ServerRefused
 from informix_cdc.connector.connections import open_catalog
 from informix_cdc.connector.doctor import diagnose
 from informix_cdc.connector.options import SourceOptions
@@ -35,20 +35,33 @@ def remedy_of(options: SourceOptions, check: str) -> str:
     return finding.remedy
 
 
-def test_without_the_cdc_database_the_tables_are_not_even_looked_up(stores: Served) -> None:
-    server, options = stores
+def drop_cdc_database(server: EmulatedServer) -> None:
     del server.databases["syscdcv1"]
-    with pytest.raises(AccessRefused, match="no database syscdcv1") as refused:
-        look_up_tables(options)
-    assert refused.value.remedy == remedy_of(options, "syscdcv1")
 
 
-def test_a_database_without_logging_is_refused(stores: Served) -> None:
-    server, options = stores
+def stop_logging(server: EmulatedServer) -> None:
     server.databases["stores"].is_logged = False
-    with pytest.raises(BadOption, match="is not logged") as refused:
+
+
+@pytest.mark.parametrize(
+    ("spoil", "kind", "text", "check"),
+    [
+        (drop_cdc_database, AccessRefused, "no database syscdcv1", "syscdcv1"),
+        (stop_logging, BadOption, "is not logged", "database"),
+    ],
+)
+def test_what_a_capture_would_end_on_is_refused_with_the_doctors_remedy(
+    stores: Served,
+    spoil: Callable[[EmulatedServer], None],
+    kind: type[InformixCdcError],
+    text: str,
+    check: str,
+) -> None:
+    server, options = stores
+    spoil(server)
+    with pytest.raises(kind, match=text) as refused:
         look_up_tables(options)
-    assert refused.value.remedy == remedy_of(options, "database")
+    assert refused.value.remedy == remedy_of(options, check)
 
 
 def test_buffered_logging_is_not_refused(stores: Served) -> None:
