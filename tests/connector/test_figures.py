@@ -161,6 +161,10 @@ def test_the_oldest_open_transaction_has_an_age(served: Served) -> None:
 # the port
 
 
+@pytest.mark.fault(
+    fault="the port of metricsPort is taken",
+    outcome="waited for, for 5 s; then IFXCDC-0003 before anything is captured",
+)
 def test_a_port_that_is_taken_is_refused_before_anything_is_captured(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:

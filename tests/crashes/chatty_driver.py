@@ -18,6 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 from exactly_once_sink import write_batch
+from informix_cdc import ProgressListener
 
 _PAGES = ["StreamingQuery", "SQL", "environment", "jobs", "executors"]
 _REST = ["environment", "sql?details=true", "jobs", "stages?details=true"]
@@ -27,6 +28,7 @@ def main() -> None:
     plan = json.load(sys.stdin)
     folder = Path(plan["folder"])
     spark = _spark(folder)
+    spark.streams.addListener(ProgressListener())
     for name, stream in plan["streams"].items():
         (folder / name).mkdir()
         frame = spark.readStream.format("informix-cdc").options(**stream["options"]).load()
@@ -38,6 +40,7 @@ def main() -> None:
         (folder / name / "plan.txt").write_text(str(frame._jdf.queryExecution().toString()))
         (folder / name / "progress.json").write_text(json.dumps([p.json for p in query.recentProgress]))
         _save_pages(spark, query, folder / name / "pages")
+        _save_metrics(stream["options"]["metricsPort"], folder / name / "metrics.txt")
         query.stop()
     spark.stop()
 
@@ -87,6 +90,11 @@ def _save_pages(spark: SparkSession, query: StreamingQuery, folder: Path) -> Non
     for number, address in enumerate(addresses):
         with urllib.request.urlopen(address, timeout=30) as page:
             (folder / f"{number}.html").write_bytes(page.read())
+
+
+def _save_metrics(port: str, path: Path) -> None:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30) as page:
+        path.write_bytes(page.read())
 
 
 def _wait(is_true: Any, seconds: float = 90) -> None:

@@ -9,6 +9,7 @@ import base64
 import json
 import os
 import pickle
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from connector.driving import anchor_of, drained, insert, reader
+from connector.test_figures import free_port
 from crashes.long_workload import LongWorkload
 from informix_cdc.capture_client.emulator import EmulatedServer, ListeningServer
 from informix_cdc.capture_client.failpoints import VARIABLE
@@ -72,12 +74,14 @@ def test_the_search_finds_what_it_looks_for(before: bytes, tmp_path: Path) -> No
 
 @pytest.mark.fault(
     fault="a run with crashes, all logs at DEBUG, password by option or passwordFile",
-    outcome="no password in logs, errors, plans, progress, event log, UI, checkpoint, spool or pickles",
+    outcome="no password in logs, errors, plans, progress, metrics, event log, UI, checkpoint, spool or"
+    " pickles",
 )
 def test_a_run_with_crashes_shows_its_password_nowhere(served: Served, tmp_path: Path) -> None:
     folder, work = tmp_path / "run", LongWorkload(served[0], seed=1)
     folder.mkdir()
-    by_option = source_options(served[1].port, spoolPath=str(folder / "spool"))
+    port = str(free_port())
+    by_option = source_options(served[1].port, spoolPath=str(folder / "spool"), metricsPort=port)
     by_file = {**by_option, "passwordFile": str(tmp_path / "secret")}
     Path(by_file["passwordFile"]).write_text(by_file.pop("password"))
     streams = {
@@ -119,10 +123,12 @@ def _assert_that_there_was_something_to_search(folder: Path) -> None:
     log = (folder / "err.log").read_text()
     assert " DEBUG " in log
     assert "informix-cdc log" in log
+    assert {"event=stream_begun", "event=batch_done"} <= set(re.findall(r"event=\w+", log))
     assert "Parsed Logical Plan" in (folder / "out.log").read_text()
     for name in "option", "file":
         assert "Streaming Query" in (folder / name / "error.txt").read_text()
         assert len(list((folder / name / "pages").iterdir())) > 10
+        assert "informix_cdc_rows_total{" in (folder / name / "metrics.txt").read_text()
         assert list((folder / name / "checkpoint" / "offsets").iterdir())
     for pattern in "events/**/*", "spool/*/*.arrow", "*.pickle":
         assert list(folder.glob(pattern)), pattern
