@@ -31,10 +31,7 @@ _OF_READING = (
 )
 _OF_ROWS = ("columns", "unsupportedColumns", "lobs", *_OF_VALUES)
 
-_OF_TABLES = (
-    *("database", "table", "readTimeoutSeconds", "maxRecordsPerRead", "readBufferBytes"),
-    *_OF_ROWS,
-)
+_OF_TABLES = ("database", "table", *_OF_READING, *_OF_ROWS)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
@@ -153,7 +150,7 @@ def release(
 
 
 @main.command(epilog=PASSWORD_HINT)
-@connection_options(*_OF_ROWS, "table", "readTimeoutSeconds", "maxRecordsPerRead", "readBufferBytes")
+@connection_options(*_OF_ROWS, "table", *_OF_READING)
 @click.argument("tables", nargs=-1, required=True, metavar="TABLE...")
 def acquire(tables: tuple[str, ...], **given: str | None) -> None:
     """Switch full row logging of each TABLE on again; print the position from which that holds.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -11,8 +12,10 @@ import venv
 import zipfile
 from pathlib import Path
 
+import pyspark
 import pytest
 
+from informix_cdc.connector.emulated_source import emulated_source
 from stores import ORDERS, Workload, listening_stores, source_options
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -38,6 +41,18 @@ print(len(seen))
 """
 
 
+SUBMITTED = """
+import json, pathlib, sys
+import informix_cdc
+from pyspark.sql import SparkSession
+print(pathlib.Path(informix_cdc.__file__).parents[1].name)
+spark = SparkSession.builder.config("spark.ui.enabled", "false").getOrCreate()
+frame = spark.readStream.format("informix-cdc").options(**json.loads(sys.argv[1])).load()
+writer = frame.writeStream.foreachBatch(lambda batch, _: [print(row.id) for row in batch.collect()])
+writer.trigger(availableNow=True).start().awaitTermination()
+"""
+
+
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("dist")
@@ -53,15 +68,21 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return next(folder.glob("*.whl"))
 
 
-@pytest.fixture(scope="module")
-def fresh_python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A virtual environment with the wheel; its dependencies are those of this run, by path."""
-    folder = tmp_path_factory.mktemp("fresh") / "venv"
+def environment_without_us(folder: Path) -> Path:
+    """Make a virtual environment whose dependencies are those of this run, by path."""
     venv.create(folder, with_pip=False)
     library = next(folder.glob("lib/python*/site-packages"))
     # Only folders named in a .pth file are added, not the .pth files inside them: the editable
     # install of this run stays invisible.
     (library / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    return library
+
+
+@pytest.fixture(scope="module")
+def fresh_python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A virtual environment with the wheel."""
+    folder = tmp_path_factory.mktemp("fresh") / "venv"
+    library = environment_without_us(folder)
     command = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", str(library)]
     subprocess.run([*command, str(wheel)], check=True)
     return folder / "bin" / "python"
@@ -105,6 +126,36 @@ def test_the_format_is_found_without_a_register_call(fresh_python: Path, tmp_pat
         out, errors = process.communicate("go\n", timeout=120)
     assert first == "anchored\n", errors[-3000:]
     assert out.split()[-1] == str(len(work.changes())), errors[-3000:]
+
+
+def test_a_zipped_wheel_serves_by_py_files_and_the_drivers_path(wheel: Path, tmp_path: Path) -> None:
+    """As docs/clusters.md says: --py-files alone does not reach the source's own process."""
+    environment_without_us(tmp_path / "venv")
+    zipped = shutil.copy(wheel, tmp_path / "informix_cdc.zip")
+    program = tmp_path / "stream.py"
+    program.write_text(SUBMITTED)
+    environment = {
+        **{name: value for name, value in os.environ.items() if name != "PYSPARK_DRIVER_PYTHON"},
+        "PYSPARK_PYTHON": str(tmp_path / "venv" / "bin" / "python"),
+        "PYTHONPATH": str(zipped),
+    }
+    submit = [Path(pyspark.__file__).parent / "bin" / "spark-submit", "--master", "local[1]"]
+    with emulated_source({"informix.t": "id integer"}) as (server, options):
+        server.set_full_row_logging("stores:informix.t", True)
+        with server.transaction() as transaction:
+            transaction.insert("stores:informix.t", {"id": 7})
+        chosen = json.dumps({**options, "startingPosition": "earliest"})
+        command = [*submit, "--py-files", zipped, program, chosen]
+        done = subprocess.run(
+            command,
+            env=environment,
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=240,
+            check=False,
+        )
+    assert done.stdout.split() == ["informix_cdc.zip", "7"], done.stderr[-3000:]
 
 
 def test_the_command_line_starts_without_loading_spark(fresh_python: Path) -> None:

@@ -19,7 +19,8 @@ PAGES = sorted(
 )
 _FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\((?!https?:|mailto:)([^)#\s]*)(?:#([^)\s]+))?\)")
-_COMMAND = re.compile(r"\binformix-cdc ([a-z][a-z-]+)")
+_COMMAND = re.compile(r"\binformix-cdc ([a-z][a-z-]+)([^`\n]*)")
+_FLAG = re.compile(r"(?<=\s)--[a-z-]+")
 _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 # Words that follow the product's name in prose, and are no commands.
 _NO_COMMANDS = {"recording", "demo-workload"}
@@ -45,9 +46,12 @@ def test_every_link_leads_somewhere(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", PAGES, ids=name_of)
-def test_every_command_exists(path: Path) -> None:
-    named = set(_COMMAND.findall(path.read_text(encoding="utf-8"))) - _NO_COMMANDS
-    assert named <= set(command_line.commands)
+def test_every_command_exists_and_takes_its_flags(path: Path) -> None:
+    page = path.read_text(encoding="utf-8").replace("\\\n", " ")  # a line that goes on
+    for name, rest in _COMMAND.findall(page):
+        if name not in _NO_COMMANDS:
+            known = {text for option in command_line.commands[name].params for text in option.opts}
+            assert set(_FLAG.findall(rest)) <= known | {"--help"}, name
 
 
 def test_every_command_has_its_place_on_the_page_of_commands() -> None:
