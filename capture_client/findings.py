@@ -7,11 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TypeVar
 
 from informix_cdc.capture_client.errors import BadOption, InformixCdcError
-
-Fact = TypeVar("Fact")
 
 
 class State(StrEnum):

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeVar
 
-from informix_cdc.capture_client.errors import InformixCdcError
+from informix_cdc.capture_client.errors import BadOption, InformixCdcError
 from informix_cdc.capture_client.findings import Finding, Unanswered
 from informix_cdc.capture_client.server_checks import SetUp, examine
 from informix_cdc.capture_client.server_facts import (
@@ -59,7 +59,10 @@ def look_at(options: SourceOptions) -> SetUp:
         nothing = Unanswered("there is no connection", was_asked=False)
         return replace(set_up, tables=nothing, cdc=nothing)
     tables = _connected(
-        options, options.database, lambda it: read_table_facts(it, options.database, names)
+        options,
+        options.database,
+        lambda it: read_table_facts(it, options.database, names),
+        options.db_locale,
     )
     return replace(set_up, tables=tables, cdc=_ask_the_cdc_database(options, set_up.server))
 
@@ -82,7 +85,13 @@ def _ask_the_server(options: SourceOptions, set_up: SetUp) -> SetUp:
         server = read_server_facts(transport, options.database)
         return replace(set_up, server=server, driver=_told_by_driver(transport, set_up.driver))
 
-    found = _connected(options, SYSTEM_DATABASE, ask)
+    try:
+        with contextlib.closing(open_connection(options, SYSTEM_DATABASE)) as transport:
+            return ask(transport)
+    except BadOption:  # a driver that insists on a locale (-23197): all is asked over the database too
+        found = _connected(options, options.database, ask, options.db_locale)
+    except InformixCdcError as reason:
+        found = Unanswered(reason.message, reason.remedy)
     return replace(set_up, server=found) if isinstance(found, Unanswered) else found
 
 

@@ -13,8 +13,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 from informix_cdc.capture_client.emulator import EmulatedServer, ListeningServer
+from informix_cdc.capture_client.errors import BadOption
 from informix_cdc.capture_client.session import CapturedTable, CaptureSession, SessionSettings
 from informix_cdc.capture_client.statements import CDC_DATABASE
+from informix_cdc.capture_client.transport import Transport
+from informix_cdc.connector import doctor as doctor_module
 from informix_cdc.connector.cli import main
 from informix_cdc.connector.connections import open_connection
 from informix_cdc.connector.demo_database import ORDERS, PASSWORD, TABLE_NAMES, demo_server
@@ -314,6 +317,24 @@ def test_the_summary_counts(shop: ListeningServer) -> None:
 def test_help_tells_the_exit_codes() -> None:
     text = " ".join(run("--help").output.split())
     assert "Exit code 0: no failure; 1: at least one; 2: an option is wrong." in text
+
+
+def test_a_driver_that_insists_on_a_locale_is_asked_over_the_database(
+    shop: ListeningServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Error -23197 at sysmaster, whose locale nobody names, keeps nothing from being checked."""
+    opened: list[tuple[str, str]] = []
+
+    def insisting(options: SourceOptions, database: str, db_locale: str = "") -> Transport:
+        opened.append((database, db_locale))
+        if not db_locale:
+            raise BadOption("The locale does not fit.", "Set the database locale.")
+        return open_connection(options, database, db_locale)
+
+    monkeypatch.setattr(doctor_module, "open_connection", insisting)
+    result = doctor(shop, "--json", "--db-locale=en_us.utf8")
+    assert {each["state"] for each in findings(result)} == {"ok"}
+    assert opened[:2] == [("sysmaster", ""), ("stores", "en_us.utf8")]
 
 
 @pytest.fixture
