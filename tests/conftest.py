@@ -11,15 +11,21 @@ if TYPE_CHECKING:
     from session_contract.capture_server import CaptureServer
 
 
+LIVE_SECONDS = 3600  # the first of them waits for an image of some gigabytes
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--run-benchmarks", action="store_true", help="measure, instead of leaving out")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep the tests that need Spark in one process: they share its session."""
+    """Keep the tests that share Spark's session, or a live server, in one process."""
     for item in items:
         if item.get_closest_marker("spark"):
             item.add_marker(pytest.mark.xdist_group("spark"))
+        if item.get_closest_marker("informix"):
+            item.add_marker(pytest.mark.xdist_group("informix"))
+            item.add_marker(pytest.mark.timeout(LIVE_SECONDS))
 
 
 @pytest.hookimpl(wrapper=True)

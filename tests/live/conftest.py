@@ -1,7 +1,7 @@
 """What assumptions are put to: a live server, and the emulator as a rehearsal of the tests.
 
 The emulator was built on these assumptions, so a rehearsal proves none of them: it proves that the
-tests run, and that the SQL they send is the SQL that the unit tests look at.
+tests run, from the making of a database to the dropping of its tables, and which SQL they send.
 """
 
 from __future__ import annotations
@@ -10,9 +10,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from live.server_dsn import NamedServer
+from live.servers import capture_server
 from odbc_driver.build import build_drivers
 from session_contract.capture_server import CaptureServer
-from session_contract.emulated import emulated
+from session_contract.emulated import CANNOT, emulated_world
 
 REHEARSALS = {"rehearsal": "informix", "rehearsal-gbase8s": "gbase8s"}
 KINDS = [*REHEARSALS, pytest.param("live", marks=pytest.mark.informix)]
@@ -25,5 +27,9 @@ def server(request: pytest.FixtureRequest) -> Iterator[CaptureServer]:
         yield live
         live.drop_tables()
         return
-    with emulated(str(build_drivers().narrow), REHEARSALS[request.param]) as server:
+    dialect = REHEARSALS[request.param]
+    with emulated_world(str(build_drivers().narrow), dialect) as world:
+        server = capture_server(NamedServer(world.settings("ifxcdc_test"), dialect), world.open)
+        server.add_user, server.cannot = world.server.users.__setitem__, CANNOT
         yield server
+        server.drop_tables()

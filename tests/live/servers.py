@@ -11,7 +11,6 @@ import contextlib
 import os
 import shutil
 import subprocess
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import replace
@@ -28,16 +27,12 @@ from informix_cdc.capture_client.odbc_api import find_driver
 from informix_cdc.capture_client.odbc_transport import OdbcTransport
 from informix_cdc.capture_client.set_up_checks import check_database_logging
 from informix_cdc.capture_client.transport import ConnectionSettings, Transport
+from live.container import IMAGE, PASSWORD, informix_container
 from live.server_dsn import DRIVER_VARIABLE, DSN_VARIABLE, BadDsn, NamedServer, named_server
 from session_contract.capture_server import CaptureServer
 
-IMAGE = "icr.io/informix/informix-developer-database:15.0.1.0.3"
 IMAGE_VARIABLE = "INFORMIX_CDC_TEST_IMAGE"
-READY = r"SCHAPI: Started \d+ dbWorker threads"
 OVERWRITE_VARIABLE = "INFORMIX_CDC_TEST_OVERWRITE_LOGS"
-START_SECONDS = 600
-_PASSWORD = "in4mix"  # the image's documented login of user informix
-_PORT = 9088
 _LOCALE = "en_US.utf8"
 
 Open = Callable[[ConnectionSettings, float | None], Transport]
@@ -191,7 +186,7 @@ def _in_container(host: str, port: int) -> NamedServer:
             server="informix",
             database="live",
             user="informix",
-            password=_PASSWORD,
+            password=PASSWORD,
             driver=os.environ.get(DRIVER_VARIABLE, ""),
         )
     )
@@ -200,30 +195,7 @@ def _in_container(host: str, port: int) -> NamedServer:
 @contextmanager
 def _container() -> Iterator[CaptureServer]:
     """Start Informix with CDC set up."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # testcontainers' own
-        from testcontainers.core.container import DockerContainer
-        from testcontainers.core.waiting_utils import wait_for_logs
-
-    container = (
-        DockerContainer(os.environ.get(IMAGE_VARIABLE, IMAGE))
-        .with_env("LICENSE", "accept")
-        .with_env("SIZE", "small")
-    )
-    with container.with_exposed_ports(_PORT).with_kwargs(privileged=True):
-        wait_for_logs(container, READY, timeout=START_SECONDS)
-
-        def run(command: str) -> None:
-            code, output = container.exec(["bash", "-lc", command])
-            if code:
-                raise InformixCdcError(f"a command failed in the container: {output!r}.")
-
-        def add_user(name: str, password: str) -> None:  # user informix may use sudo there
-            run(f"id {name} || sudo useradd {name}; echo {name}:{password} | sudo chpasswd")
-
-        run("dbaccess sysadmin $INFORMIXDIR/etc/syscdcv1.sql")
-        port = int(container.get_exposed_port(_PORT))
-        named = _in_container(container.get_container_host_ip(), port)
-        server = capture_server(_with_driver(named))
-        server.add_user = add_user
+    with informix_container(os.environ.get(IMAGE_VARIABLE, IMAGE)) as container:
+        server = capture_server(_with_driver(_in_container(container.host, container.port)))
+        server.add_user = container.add_user
         yield server

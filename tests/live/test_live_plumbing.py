@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-from informix_cdc.capture_client.errors import AccessRefused, BadOption, ConnectionLost
+from informix_cdc.capture_client.errors import (
+    AccessRefused,
+    BadOption,
+    ConnectionLost,
+    InformixCdcError,
+)
 from informix_cdc.capture_client.transport import Argument, ConnectionSettings, Row
 from live import servers
+from live.container import IMAGE, START_SECONDS, docker_container, informix_container
 from live.server_dsn import (
     DIALECT_VARIABLE,
     DRIVER_VARIABLE,
@@ -192,4 +199,73 @@ def test_a_server_that_is_not_set_up_is_named(databases: dict[str, str], words: 
 
 def test_the_image_is_the_one_of_the_compose_file() -> None:
     compose = Path(__file__).parents[2] / "docker" / "compose.yaml"
-    assert servers.IMAGE in compose.read_text(encoding="utf-8")
+    assert IMAGE in compose.read_text(encoding="utf-8")
+
+
+class Started:
+    """Stands in for a container of testcontainers."""
+
+    def __init__(self, code: int = 0, refuses: Exception | None = None) -> None:
+        self.code = code
+        self.refuses = refuses
+        self.commands: list[str] = []
+        self.is_stopped = False
+
+    def __enter__(self) -> Started:
+        warnings.warn("old", DeprecationWarning, stacklevel=1)
+        if self.refuses:
+            raise self.refuses
+        return self
+
+    def __exit__(self, *_reason: object) -> None:
+        self.is_stopped = True
+
+    def get_container_host_ip(self) -> str:
+        return "10.0.0.9"
+
+    def get_exposed_port(self, port: int) -> str:
+        return str(port + 1)
+
+    def exec(self, command: list[str]) -> tuple[int, bytes]:
+        assert command[:2] == ["bash", "-lc"]
+        self.commands.append(command[2])
+        return self.code, b"what it said"
+
+
+def test_a_container_is_set_up_for_capture_and_stopped_at_the_end() -> None:
+    container = Started()
+    with informix_container("image", lambda _image: container) as started:
+        assert (started.host, started.port) == ("10.0.0.9", 9089)
+        assert container.commands == ["dbaccess sysadmin $INFORMIXDIR/etc/syscdcv1.sql"]
+        started.add_user("reader", "pw")
+        assert container.commands[1].endswith("echo reader:pw | sudo chpasswd")
+        assert not container.is_stopped
+    assert container.is_stopped
+
+
+def test_a_container_that_fails_is_one_line_and_is_stopped() -> None:
+    container = Started(code=1)
+    with (
+        pytest.raises(InformixCdcError, match="what it said"),
+        informix_container("image", lambda _image: container),
+    ):
+        pass
+    assert container.is_stopped
+    silent = Started(refuses=TimeoutError("no log line\nand all its logs"))
+    with (
+        pytest.raises(InformixCdcError, match=r"image image does not come up: no log line$"),
+        informix_container("image", lambda _image: silent),
+    ):
+        pass
+
+
+def test_the_container_is_asked_for_as_its_image_wants_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With testcontainers itself, but for the engine."""
+    monkeypatch.setattr("testcontainers.core.container.DockerClient", lambda **_options: None)
+    container = docker_container("an/image:1")
+    assert container.image == "an/image:1"
+    assert container.env == {"LICENSE": "accept", "SIZE": "small"}
+    assert list(container.ports) in ([9088], ["9088"], ["9088/tcp"])
+    assert container._kwargs == {"privileged": True}
+    assert container._wait_strategy._startup_timeout == START_SECONDS
+    assert container._wait_strategy._message.search("12:00:00 SCHAPI: Started 2 dbWorker threads.")

@@ -20,7 +20,7 @@ DATABASE = "stores"
 PASSWORD = "in4mix"
 LOCALE = "en_US.utf8"
 LOG_FILES = 6
-_CANNOT = {
+CANNOT = {
     "procedures": "the emulator has no stored procedures",
     "fragments": "the emulator's tables are not fragmented",
 }
@@ -30,6 +30,13 @@ _NO_DRIVER = "the emulator's own protocol needs no driver"
 @contextmanager
 def emulated(driver: str = "", dialect: str = "informix") -> Iterator[CaptureServer]:
     """Serve an emulated server: over its socket protocol, or through an ODBC driver library."""
+    with emulated_world(driver, dialect) as world:
+        yield world.capture_server(DATABASE, LOCALE)
+
+
+@contextmanager
+def emulated_world(driver: str = "", dialect: str = "informix") -> Iterator[Emulated]:
+    """Serve an emulated server that has no database of its own yet."""
     server = EmulatedServer(
         poses_as=dialect,
         users={DIALECTS[dialect].owner: PASSWORD},
@@ -39,11 +46,11 @@ def emulated(driver: str = "", dialect: str = "informix") -> Iterator[CaptureSer
         first_log=7,
     )
     with ListeningServer(server) as listening, _environment_kept():
-        yield _Emulated(server, listening.port, driver, dialect).capture_server(DATABASE, LOCALE)
+        yield Emulated(server, listening.port, driver, dialect)
 
 
 @dataclass
-class _Emulated:
+class Emulated:
     """An emulated server that listens, and the way to it."""
 
     server: EmulatedServer
@@ -62,10 +69,8 @@ class _Emulated:
             login: tuple[str, str] | None = None,
             db_locale: str | None = None,
         ) -> Transport:
-            settings = self._settings(database, locale if db_locale is None else db_locale, login)
-            factory = OdbcTransport if self.driver else EmulatorTransport
-            inner = factory(settings, receive_timeout_seconds)
-            return EmulatedSql(inner, self.server, database, self.account)
+            chosen = locale if db_locale is None else db_locale
+            return self.open(self.settings(database, chosen, login), receive_timeout_seconds)
 
         return CaptureServer(
             name=self.server.name,
@@ -77,12 +82,21 @@ class _Emulated:
             codec=codec_of(locale),
             add_user=self.server.users.__setitem__,
             sibling=lambda other: self.capture_server(f"{name}_{codec_of(other)[-1]}", other),
-            cannot=_CANNOT if self.driver else {**_CANNOT, "driver": _NO_DRIVER},
+            cannot=CANNOT if self.driver else {**CANNOT, "driver": _NO_DRIVER},
         )
 
-    def _settings(
-        self, database: str, locale: str, login: tuple[str, str] | None
+    def open(
+        self, settings: ConnectionSettings, receive_timeout_seconds: float | None = None
+    ) -> Transport:
+        """Connect; the connection takes the suite's SQL."""
+        factory = OdbcTransport if self.driver else EmulatorTransport
+        inner = factory(settings, receive_timeout_seconds)
+        return EmulatedSql(inner, self.server, settings, self.account)
+
+    def settings(
+        self, database: str, locale: str = "", login: tuple[str, str] | None = None
     ) -> ConnectionSettings:
+        """Return how to connect, by default as the owner."""
         user, password = login or (DIALECTS[self.dialect].owner, PASSWORD)
         return ConnectionSettings(
             host="127.0.0.1",

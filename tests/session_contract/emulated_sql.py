@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 
 from informix_cdc.capture_client.emulator import EmulatedServer, Savepoint, Transaction
-from informix_cdc.capture_client.transport import Argument, Row, Transport
+from informix_cdc.capture_client.transport import Argument, ConnectionSettings, Row, Transport
 from session_contract.sql_text import KEY
 
 _LITERAL = re.compile(
@@ -81,11 +81,16 @@ class EmulatedSql:
     """A `Transport` to the emulator that also takes the suite's own statements."""
 
     def __init__(
-        self, inner: Transport, server: EmulatedServer, database: str, account: Account
+        self,
+        inner: Transport,
+        server: EmulatedServer,
+        settings: ConnectionSettings,
+        account: Account,
     ) -> None:
         self._inner = inner
         self._server = server
-        self._database = database
+        self._database = settings.database
+        self._locale = settings.db_locale
         self._account = account
         self._work: _Work | None = None
 
@@ -114,7 +119,8 @@ class EmulatedSql:
         return f"{self._database}:{self._server.owner}.{table}"
 
     def _create_database(self, found: re.Match[str]) -> None:
-        self._server.create_database(found["name"], logged=bool(found["log"]))
+        locale = self._locale or "en_US.8859-1"  # the default of a real one
+        self._server.create_database(found["name"], logged=bool(found["log"]), locale=locale)
 
     def _create_table(self, found: re.Match[str]) -> None:
         self._server.create_table(self._full(found["table"]), found["columns"])

@@ -150,3 +150,10 @@ def test_every_code_of_the_servers_table_has_a_name_and_a_text(server: CaptureSe
     with server.open_session() as session:
         assert all(session.codes.names.values())
         assert all(session.codes.descriptions.values())
+
+
+def test_the_server_has_a_text_for_an_error_by_its_name(server: CaptureServer) -> None:
+    with server.cdc_connection() as transport:
+        ((text,),) = transport.rows(statements.ERROR_TEXT, "CDC_E_TABCAPTURED", "en_us.819")
+    assert text
+    assert text.strip()

@@ -32,6 +32,7 @@ def test_a_transaction_that_is_rolled_back_ends_with_rbtx(
     assert reader.decoded(table)[1:] == kept
 
 
+@pytest.mark.assumption(41)
 def test_rows_after_a_savepoint_that_is_rolled_back_are_discarded_and_no_others(
     server: CaptureServer, table: ContractTable
 ) -> None:
@@ -106,7 +107,7 @@ def test_transactions_interleave_and_each_row_knows_its_own(
     assert ours[0].sequence_number < ours[1].sequence_number
 
 
-def test_begintx_numbers_rise_and_lie_below_the_rows(
+def test_begintx_numbers_rise_and_so_do_commtx_numbers(
     server: CaptureServer, table: ContractTable
 ) -> None:
     with server.session(table) as session, server.writer() as writer:

@@ -1,0 +1,77 @@
+"""Informix in a container, with change data capture set up.
+
+Image, environment and log line: the image's own description and Debezium's test set-up for it. Not yet
+run by us: no Docker engine is at hand.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from informix_cdc.capture_client.errors import InformixCdcError
+
+IMAGE = "icr.io/informix/informix-developer-database:15.0.1.0.3"
+READY = r"SCHAPI: Started \d+ dbWorker threads"
+START_SECONDS = 600
+PASSWORD = "in4mix"  # the image's documented login of user informix
+_PORT = 9088
+
+
+@dataclass(frozen=True)
+class InformixContainer:
+    """A server that is up: where its SQLI listener is, and a shell in it as user informix."""
+
+    container: Any
+    host: str
+    port: int
+
+    def run(self, command: str) -> None:
+        """Run a command; InformixCdcError with its output if it fails."""
+        code, output = self.container.exec(["bash", "-lc", command])
+        if code:
+            raise InformixCdcError(f"a command failed in the container: {output!r}.")
+
+    def add_user(self, name: str, password: str) -> None:
+        """Make an operating-system user; user informix may use sudo there."""
+        self.run(f"id {name} || sudo useradd {name}; echo {name}:{password} | sudo chpasswd")
+
+
+def docker_container(image: str) -> Any:
+    """Return the container as it will be started."""
+    from testcontainers.core.container import DockerContainer
+    from testcontainers.core.wait_strategies import LogMessageWaitStrategy
+
+    ready = LogMessageWaitStrategy(re.compile(READY)).with_startup_timeout(START_SECONDS)
+    container = DockerContainer(image).with_env("LICENSE", "accept").with_env("SIZE", "small")
+    return container.with_exposed_ports(_PORT).with_kwargs(privileged=True).waiting_for(ready)
+
+
+@contextlib.contextmanager
+def informix_container(
+    image: str, make: Callable[[str], Any] = docker_container
+) -> Iterator[InformixContainer]:
+    """Start Informix, set change data capture up, and stop it at the end.
+
+    Raises:
+        InformixCdcError: it does not come up, or the set-up fails; one line.
+    """
+    from docker.errors import DockerException
+
+    with contextlib.ExitStack() as stack:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # testcontainers' own
+            try:
+                container = stack.enter_context(make(image))
+            except (OSError, RuntimeError, DockerException) as reason:
+                first = (str(reason).splitlines() or [type(reason).__name__])[0]
+                raise InformixCdcError(f"the image {image} does not come up: {first}") from None
+            started = InformixContainer(
+                container, container.get_container_host_ip(), int(container.get_exposed_port(_PORT))
+            )
+        started.run("dbaccess sysadmin $INFORMIXDIR/etc/syscdcv1.sql")
+        yield started
