@@ -22,6 +22,8 @@ from .sql_errors import SqlError
 FORMAT = "informix-cdc recording"
 VERSION = 1
 _GZIP = b"\x1f\x8b"
+# What comes of lines that are JSON of another shape; deep nesting is a RecursionError.
+_NO_EVENT = (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
 
 Rows = list[tuple[str | None, ...]]
 Question = tuple[str, str, tuple[str, ...]]  # database, statement, arguments
@@ -65,7 +67,7 @@ def read_recording(path: Path) -> Recording:
         event = _parsed(path, lines, number)
         try:
             _take(recording, databases, event)
-        except (KeyError, TypeError, ValueError, AttributeError):
+        except _NO_EVENT:
             raise BadRecording(f"{path}, line {number}: this is no event of a recording.") from None
     return recording
 
@@ -85,7 +87,8 @@ def _header(path: Path, lines: list[bytes]) -> dict[str, Any]:
         header = json.loads(lines[0])
         found = header["format"], header["version"]
         str(header["server"]["name"])
-    except (ValueError, KeyError, TypeError):
+        dict(header.get("options", {}))
+    except _NO_EVENT:
         found = ("", 0)
     if found[0] != FORMAT:
         raise BadRecording(f"{path} is not a recording of informix-cdc.")
@@ -98,7 +101,7 @@ def _parsed(path: Path, lines: list[bytes], number: int) -> dict[str, Any]:
     """Return the event of a line, counted from 1."""
     try:
         return dict(json.loads(lines[number - 1]))
-    except (ValueError, TypeError):
+    except _NO_EVENT:
         what = "is cut short" if number == len(lines) else "is damaged"
         raise BadRecording(f"{path} {what}: line {number} is no event.") from None
 

@@ -17,13 +17,21 @@ from connector.recorded import Recorded
 from informix_cdc.capture_client.emulator import (
     BadRecording,
     Listener,
+    ListeningServer,
     ReplayedServer,
     read_recording,
 )
-from informix_cdc.capture_client.errors import AccessRefused, BadOption, ServerRefused
+from informix_cdc.capture_client.errors import (
+    AccessRefused,
+    BadOption,
+    ServerRefused,
+    UnsupportedColumn,
+)
 from informix_cdc.capture_client.transport import ConnectionSettings, Transport
 from informix_cdc.connector.change_text import to_json
 from informix_cdc.connector.connections import every_connection, open_catalog
+from informix_cdc.connector.demo_database import PASSWORD as DEMO_PASSWORD
+from informix_cdc.connector.demo_database import demo_server
 from informix_cdc.connector.options import SourceOptions
 from informix_cdc.connector.record_command import RecordLimits, record
 from informix_cdc.connector.replay_command import serve_replay, tail_command
@@ -260,6 +268,19 @@ def test_what_stops_a_session_is_in_the_recording_too(
     assert again[:-1] == reads
     assert "the recording ends here" in str(again[-1])
     assert set(second.answers) == set(first.answers)
+
+
+def test_a_table_that_cannot_be_captured_is_recorded_as_far_as_it_goes(tmp_path: Path) -> None:
+    """What the catalog says of such a table is evidence too."""
+    path = tmp_path / "unsupported.jsonl"
+    with ListeningServer(demo_server()) as shop:
+        shop.server.create_table("stores:informix.papers", "id integer, body text")
+        chosen = options(shop, table="informix.papers", password=DEMO_PASSWORD)
+        with pytest.raises(UnsupportedColumn, match="body"):
+            record(chosen, path, RecordLimits(reads=1))
+    found = read_recording(path)
+    (columns,) = [rows for (_, text, _), rows in found.answers.items() if "syscolumns" in text]
+    assert [row[0] for row in columns[0]] == ["id", "body"]
 
 
 def test_limits_end_a_recording(replay: Listener, tmp_path: Path) -> None:

@@ -53,6 +53,8 @@ def test_a_whole_recording_is_taken(tmp_path: Path) -> None:
         {**READ, "bytes": "not base64!"},
         {**READ},
         {**READ, "error": {"sqlstate": "x"}},
+        {**READ, "error": {"sqlstate": "x", "native": float("inf"), "message": ""}},
+        {**OPEN, "connection": []},
     ],
     ids=str,
 )
@@ -63,8 +65,24 @@ def test_a_line_that_is_no_event_is_refused_with_its_number(tmp_path: Path, even
 
 
 @pytest.mark.parametrize(
-    "header", [{}, [], 1, {**HEADER, "server": None}, {**HEADER, "server": {}}, {**HEADER, "format": 1}]
+    "header",
+    [
+        {},
+        [],
+        1,
+        {**HEADER, "server": None},
+        {**HEADER, "server": {}},
+        {**HEADER, "format": 1},
+        {**HEADER, "options": 3},
+    ],
 )
 def test_a_header_that_is_none_is_refused(tmp_path: Path, header: object) -> None:
     with pytest.raises(BadRecording, match="is not a recording"):
         read_recording(recording(tmp_path, OPEN, header=header))
+
+
+def test_a_line_that_nests_without_end_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "deep.jsonl"
+    path.write_bytes(json.dumps(HEADER).encode() + b"\n" + b"[" * 200_000 + b"\n")
+    with pytest.raises(BadRecording, match="line 2"):
+        read_recording(path)

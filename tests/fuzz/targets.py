@@ -7,6 +7,7 @@ checkpoint, files that a crash may have torn, a user's options. Each has sound i
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import tempfile
 from collections.abc import Callable, Iterator
@@ -34,7 +35,8 @@ from informix_cdc.capture_client.columns import parse_columns
 from informix_cdc.capture_client.committed import Transactions
 from informix_cdc.capture_client.decode_rules import DecodeRules
 from informix_cdc.capture_client.delivery import Delivery
-from informix_cdc.capture_client.errors import InformixCdcError
+from informix_cdc.capture_client.emulator import BadRecording, read_recording
+from informix_cdc.capture_client.errors import BadOption, InformixCdcError
 from informix_cdc.capture_client.positions import Position, parse
 from informix_cdc.capture_client.records import Kind, TableSchema
 from informix_cdc.capture_client.table_decoder import TableDecoder, decode_payloads
@@ -208,6 +210,30 @@ _GIVEN = {
 }
 
 
+def _recording(data: bytes) -> None:
+    """Read a recording whose digest is right, whatever its lines are."""
+    lines = [line + b"\n" for line in data.split(b"\n")]
+    digest = hashlib.sha256(b"".join(lines)).hexdigest()
+    end = {"what": "end", "events": len(lines) - 1, "sha256": digest}
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(b"".join(lines) + json.dumps(end).encode())
+        file.flush()
+        try:
+            read_recording(Path(file.name))
+        except BadRecording as bad:
+            raise BadOption(str(bad)) from None
+
+
+_RECORDED = (
+    {"format": "informix-cdc recording", "version": 1, "server": {"name": "ol"}, "options": {}},
+    {"connection": 1, "what": "open", "database": "stores"},
+    {"connection": 1, "what": "statement", "text": "SELECT x", "arguments": ["1"], "rows": [["a"]]},
+    {"connection": 1, "what": "read", "session": 3, "room": 128, "bytes": "AP8="},
+    {"connection": 1, "what": "read", "session": 3, "room": 128,
+     "error": {"sqlstate": "IX000", "native": -1, "message": "no"}},
+)  # fmt: skip
+
+
 def _text(read: Callable[[str], object]) -> Callable[[bytes], object]:
     return lambda data: read(data.decode("utf-8", "replace"))
 
@@ -223,6 +249,7 @@ TARGETS = {
     "manifest": Target(_manifest, _sound_manifests()),
     "offset": Target(_offset, (json.dumps(_OFFSET.to_json()).encode(),)),
     "options": Target(_options, (json.dumps(_GIVEN).encode(),)),
+    "recording": Target(_recording, (b"\n".join(json.dumps(e).encode() for e in _RECORDED),)),
     "position": Target(_text(parse), (b"47:0x5e018", b"201863847960")),
     "table-name": Target(
         _text(lambda text: TableName.parse(text, "stores")), (b"stores:informix.orders", b'"o"."t t"')
