@@ -9,13 +9,14 @@ Sources: Administrator's Reference, LTXHWM, LTXEHWM, DYNAMIC_LOGS, LOGSIZE, onpa
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from informix_cdc.capture_client.findings import Finding, ok, warning
 from informix_cdc.capture_client.log_space import LogSpace
 from informix_cdc.capture_client.positions import log_page
 
 LEAST_HOURS = 24.0
+LONG_TRANSACTIONS = ("DYNAMIC_LOGS", "LTXHWM", "LTXEHWM")
 _CHECK_SPACE, _CHECK_TRANSACTIONS = "log space", "long transactions"
 _HOUR_SECONDS = 3600
 _WITHOUT_ADDING_LOGS = 50  # LTXHWM at most, where DYNAMIC_LOGS is 0
@@ -60,34 +61,18 @@ def _at_worst(space: LogSpace, left: int) -> str:
     return f", in {shown_hours(left / fastest / _HOUR_SECONDS)} at the fastest" if fastest else ""
 
 
-def check_long_transactions(parameters: Mapping[str, str], total_bytes: int | None) -> Finding:
+def check_long_transactions(parameters: Mapping[str, int], total_bytes: int | None) -> Finding:
     """Judge what a transaction may grow to, and what the server does when the log fills up."""
-    missing = [name for name in ("DYNAMIC_LOGS", "LTXHWM", "LTXEHWM") if name not in parameters]
+    missing = [name for name in LONG_TRANSACTIONS if name not in parameters]
     if missing:
         found = f"the server's configuration does not show {', '.join(missing)}."
         return warning(_CHECK_TRANSACTIONS, found, f"onstat -c | grep -E '{'|'.join(missing)}'")
-    adding, highest, exclusive = (int(parameters[n]) for n in ("DYNAMIC_LOGS", "LTXHWM", "LTXEHWM"))
-    shown = f"DYNAMIC_LOGS is {adding}, LTXHWM {highest}, LTXEHWM {exclusive}"
-    if highest >= _NEVER and exclusive >= _NEVER:
-        return warning(
-            _CHECK_TRANSACTIONS,
-            f"{shown}: long transactions are never rolled back, and may fill the log until the server"
-            " stands still.",
-            "onmode -wf LTXHWM=70; onmode -wf LTXEHWM=80",
-        )
-    if adding == 0 and highest > _WITHOUT_ADDING_LOGS:
-        return warning(
-            _CHECK_TRANSACTIONS,
-            f"{shown}: the server adds no logs, and may run out of them while it rolls a long"
-            " transaction back.",
-            f"onmode -wf DYNAMIC_LOGS=2, or onmode -wf LTXHWM={_WITHOUT_ADDING_LOGS}",
-        )
-    if adding == 1:
-        return warning(
-            _CHECK_TRANSACTIONS,
-            f"{shown}: where a long transaction fills the log, the server waits for a new one.",
-            "onmode -wf DYNAMIC_LOGS=2",
-        )
+    values = [parameters[name] for name in LONG_TRANSACTIONS]
+    shown = ", ".join(f"{name} is {parameters[name]}" for name in LONG_TRANSACTIONS)
+    for is_at_risk, what, remedy in _RISKS:
+        if is_at_risk(*values):
+            return warning(_CHECK_TRANSACTIONS, f"{shown}: {what}", remedy)
+    highest = parameters["LTXHWM"]
     size = "" if total_bytes is None else f" ({shown_bytes(total_bytes * highest // 100)})"
     return ok(
         _CHECK_TRANSACTIONS,
@@ -95,6 +80,25 @@ def check_long_transactions(parameters: Mapping[str, str], total_bytes: int | No
         " capture holds its rows on disk, and a restart reads from its beginning.",
     )
 
+
+# The first that holds of DYNAMIC_LOGS, LTXHWM and LTXEHWM; remedies by onconfig.std and the manuals.
+_RISKS: tuple[tuple[Callable[[int, int, int], bool], str, str], ...] = (
+    (
+        lambda _adding, highest, exclusive: highest >= _NEVER and exclusive >= _NEVER,
+        "long transactions are never rolled back, and may fill the log until the server stands still.",
+        "onmode -wf LTXHWM=70; onmode -wf LTXEHWM=80",
+    ),
+    (
+        lambda adding, highest, _exclusive: adding == 0 and highest > _WITHOUT_ADDING_LOGS,
+        "the server adds no logs, and may run out of them while it rolls a long transaction back.",
+        f"onmode -wf DYNAMIC_LOGS=2, or onmode -wf LTXHWM={_WITHOUT_ADDING_LOGS}",
+    ),
+    (
+        lambda adding, _highest, _exclusive: adding == 1,
+        "where a long transaction fills the log, the server waits until a log is added by hand.",
+        "onmode -wf DYNAMIC_LOGS=2",
+    ),
+)
 
 _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 

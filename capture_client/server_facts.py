@@ -14,6 +14,7 @@ from informix_cdc.capture_client import statements
 from informix_cdc.capture_client.catalog import Catalog, FoundTable, TableName
 from informix_cdc.capture_client.errors import ConnectionLost, InformixCdcError
 from informix_cdc.capture_client.findings import Unanswered
+from informix_cdc.capture_client.log_checks import LONG_TRANSACTIONS
 from informix_cdc.capture_client.log_space import LogSpace, read_log_space
 from informix_cdc.capture_client.open_sessions import OpenSession, read_open_sessions
 from informix_cdc.capture_client.set_up_checks import DatabaseLogging, HaRole
@@ -22,7 +23,6 @@ from informix_cdc.capture_client.transport import Transport
 
 Fact = TypeVar("Fact")
 
-LONG_TRANSACTIONS = ("DYNAMIC_LOGS", "LTXHWM", "LTXEHWM")
 _HARMLESS_NAME = "CDC_E_OK"
 _HARMLESS_LOCALE = "en_us.819"  # the guide names it as one in which every text exists
 
@@ -48,7 +48,7 @@ class ServerFacts:
     database_logging: DatabaseLogging | Unanswered | None
     database_locale: str | Unanswered
     log_space: LogSpace | Unanswered
-    parameters: Mapping[str, str] | Unanswered
+    parameters: Mapping[str, int] | Unanswered
     ha_role: HaRole | Unanswered
 
 
@@ -113,10 +113,10 @@ def read_server_facts(transport: Transport, database: str) -> ServerFacts:
     )
 
 
-def _parameters(transport: Transport) -> Mapping[str, str]:
+def _parameters(transport: Transport) -> Mapping[str, int]:
     """Return the values in use of the parameters that decide about long transactions."""
     answers = {name: transport.rows(statements.PARAMETER, name) for name in LONG_TRANSACTIONS}
-    return {name: (rows[0][0] or "").strip() for name, rows in answers.items() if rows}
+    return {name: int(rows[0][0] or "") for name, rows in answers.items() if rows}
 
 
 def read_table_facts(

@@ -37,7 +37,7 @@ SERVER = ServerFacts(
     database_logging=DatabaseLogging(is_logged=True),
     database_locale="en_US.57372",
     log_space=SLOW_LOG,
-    parameters={"DYNAMIC_LOGS": "2", "LTXHWM": "70", "LTXEHWM": "80"},
+    parameters={"DYNAMIC_LOGS": 2, "LTXHWM": 70, "LTXEHWM": 80},
     ha_role=HaRole(0),
 )
 CDC = CdcFacts(api_version=(1, 1), user_type="D", runs_routines=True, sessions=())

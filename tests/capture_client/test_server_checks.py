@@ -160,7 +160,7 @@ CASES: list[tuple[str, SetUp, str, str]] = [
     ("parameters are hidden", with_server(parameters=NO_ANSWER), "long transactions", "warning"),
     (
         "parameters are missing",
-        with_server(parameters={"LTXHWM": "70"}),
+        with_server(parameters={"LTXHWM": 70}),
         "long transactions",
         "warning",
     ),
@@ -172,11 +172,11 @@ CASES: list[tuple[str, SetUp, str, str]] = [
             state,
         )
         for adding, highest, exclusive, state in [
-            ("0", "50", "60", "ok"),
-            ("0", "51", "60", "warning"),
-            ("1", "70", "80", "warning"),
-            ("2", "100", "100", "warning"),
-            ("2", "70", "100", "ok"),
+            (0, 50, 60, "ok"),
+            (0, 51, 60, "warning"),
+            (1, 70, 80, "warning"),
+            (2, 100, 100, "warning"),
+            (2, 70, 100, "ok"),
         ]
     ],
     ("no session is open", SOUND, "open sessions", "ok"),

@@ -71,10 +71,12 @@ def test_a_connection_that_breaks_half_way_leaves_what_was_told() -> None:
     assert facts.ha_role == Unanswered("the connection was lost", was_asked=False)
 
 
-def test_values_of_char_columns_lose_their_blanks() -> None:
+def test_parameters_are_numbers_in_blanks_and_nothing_else() -> None:
     tables: dict[str, list[Row]] = {statements.PARAMETER: [("70   ",)]}
     facts = read_server_facts(Selective(tables=tables), "stores")
-    assert facts.parameters == {"DYNAMIC_LOGS": "70", "LTXHWM": "70", "LTXEHWM": "70"}
+    assert facts.parameters == {"DYNAMIC_LOGS": 70, "LTXHWM": 70, "LTXEHWM": 70}
+    tables = {statements.PARAMETER: [("seventy",)]}
+    assert isinstance(read_server_facts(Selective(tables=tables), "stores").parameters, Unanswered)
 
 
 @pytest.mark.parametrize(
