@@ -96,10 +96,9 @@ def test_foreign_transactions_move_the_stream(server: CaptureServer, table: Cont
         reader.until_quiet(timeouts=1)
         first = reader.of(Timeout)[-1].sequence_number
         writer.insert(other, id="1", b="elsewhere")
-        reader.until_quiet(timeouts=2)
+        reader.until(lambda _: reader.of(Timeout)[-1].sequence_number > first)
     begins = {begin.transaction_id for begin in reader.of(Begin)}
     assert {commit.transaction_id for commit in reader.of(Commit)} & begins
-    assert reader.of(Timeout)[-1].sequence_number > first
 
 
 @pytest.mark.assumption(8)
@@ -129,12 +128,11 @@ def test_a_timeout_repeats_a_number_already_seen(server: CaptureServer, table: C
         for number in range(3):
             writer.insert(table, id=str(number), b="x")
             reader.until_ended(transactions=number + 1)
-            seen = max(commit.sequence_number for commit in reader.of(Commit))
             before = len(reader.of(Timeout))
             reader.until_quiet(timeouts=1)
-            later = [commit for commit in reader.of(Commit) if commit.sequence_number > seen]
-            if not later:  # else somebody else has committed meanwhile
-                assert {t.sequence_number for t in reader.of(Timeout)[before:]} == {seen}
+            own = TableSchema | Timeout | ServerError
+            delivered = {i.sequence_number for i in reader.items if not isinstance(i, own)}
+            assert {t.sequence_number for t in reader.of(Timeout)[before:]} <= delivered
 
 
 @pytest.mark.assumption(13)

@@ -25,6 +25,8 @@ from informix_cdc.capture_client.table_decoder import decode_payloads
 from session_contract import sql_text
 from session_contract.sql_text import ContractTable
 
+# An open client saw the newest changes come tens of seconds late on Informix 15; a timeout is a second.
+PATIENCE_TIMEOUTS = 60
 _ROW_HEADER_BYTES = 36  # CDC guide, tables 3-3 to 3-11: the sizes of variable columns follow
 
 SomeControl = TypeVar("SomeControl", bound=Control)
@@ -61,7 +63,7 @@ class Reader:
         self.raw: list[bytes] = []
         self._cutter = RecordCutter()
 
-    def until(self, is_enough: IsEnough, timeouts: int = 5) -> list[Item]:
+    def until(self, is_enough: IsEnough, timeouts: int = PATIENCE_TIMEOUTS) -> list[Item]:
         """Read until enough has come; `Missing` after so many TIMEOUT records in a row."""
         quiet = 0
         while not is_enough(self.items):
@@ -78,7 +80,12 @@ class Reader:
 
     def until_ended(self, transactions: int = 1) -> list[Item]:
         """Read until so many transactions with rows have ended, by COMMTX or RBTX."""
-        return self.until(lambda items: len(_ended(items)) >= transactions)
+        return self.until(lambda _: self.ended >= transactions)
+
+    @property
+    def ended(self) -> int:
+        """How many transactions with rows have ended."""
+        return len(_ended(self.items))
 
     def read(self) -> list[Item]:
         """Read once."""

@@ -27,7 +27,7 @@ def test_a_transaction_that_is_rolled_back_ends_with_rbtx(
         reader.until_ended(transactions=2)
         kept = server.printed(table)
     void, real = reader.rows
-    assert [end.transaction_id for end in reader.of(Rollback)] == [void.transaction_id]
+    assert void.transaction_id in [end.transaction_id for end in reader.of(Rollback)]
     assert real.sequence_number > void.sequence_number
     assert reader.decoded(table)[1:] == kept
 
