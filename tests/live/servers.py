@@ -45,19 +45,22 @@ def live_server() -> Iterator[CaptureServer]:
     What goes wrong on the way is one line without a traceback: that would show arguments, and with
     them the environment and its password.
     """
-    try:
-        named = named_server(os.environ)
-        reason = missing(os.environ, named)
-    except BadDsn as bad:
-        pytest.fail(str(bad), pytrace=False)
-    if reason:
-        pytest.skip(reason)
     with contextlib.ExitStack() as stack:
+        server, problem = None, ""
         try:
-            server = _named(named) if named else stack.enter_context(_container())
-        except InformixCdcError as failed:
-            pytest.fail(f"the live server is not ready for tests: {failed}", pytrace=False)
+            server = _started(stack)
+        except (BadDsn, InformixCdcError) as reason:
+            problem = str(reason)
+        if server is None:  # not in the handler: pytest would show the reason twice
+            pytest.fail(f"the live server is not ready for tests: {problem}", pytrace=False)
         yield server
+
+
+def _started(stack: contextlib.ExitStack) -> CaptureServer:
+    named = named_server(os.environ)
+    if reason := missing(os.environ, named):
+        pytest.skip(reason)
+    return _named(named) if named else stack.enter_context(_container())
 
 
 def missing(
