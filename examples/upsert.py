@@ -1,9 +1,9 @@
 """Keep a Parquet table equal to the Informix table: `python examples/upsert.py`. Needs Java 17.
 
-Batch N makes version N: the version before it with the last change of each key. A rename shows it in
-one step, and Spark may run N again. One folder, one checkpoint. With Delta Lake: MERGE, txnAppId,
-txnVersion=N. For a server of your own, `options` are host, port, server, database, table;
-INFORMIX_CDC_PASSWORD is set.
+Batch N makes version N: version N-1 with the last change of each key. A rename shows it in one step,
+and Spark may run N again. One folder, one checkpoint; versions below N-1 may go. With Delta Lake:
+MERGE, txnAppId, txnVersion=N. For a server of your own, `options` are host, port, server, database,
+table; INFORMIX_CDC_PASSWORD is set.
 """
 
 import os
@@ -25,7 +25,7 @@ def merge(batch: DataFrame, number: int) -> None:
     if not version.exists():
         last = batch.groupBy("order_num").agg(functions.expr(LAST)).select("last.*")
         table = last.where("_change_type IN ('insert', 'update_postimage')").select("order_num", "city")
-        if before.exists():
+        if number:  # should version N-1 be gone, this fails, and so it should
             table = table.union(spark.read.parquet(str(before)).join(last, "order_num", "left_anti"))
         table.write.mode("overwrite").parquet(str(draft))
         draft.rename(version)

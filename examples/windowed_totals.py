@@ -25,24 +25,23 @@ def at(minute: int) -> float:
 
 
 os.environ["PYSPARK_PYTHON"] = sys.executable  # Spark's workers need this environment's packages
-settings = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "1"}
-settings["spark.sql.session.timeZone"] = "UTC"
+settings = {"spark.sql.session.timeZone": "UTC", "spark.sql.shuffle.partitions": "1"}
 spark = SparkSession.builder.master("local[1]").config(map=settings).getOrCreate()
 tables = {"informix.orders": "order_num serial, total money(8,2)"}
+old, new = {"order_num": 1, "total": "10.00"}, {"order_num": 1, "total": "12.50"}
+changes = (0, "insert", old), (4, "update", old, new), (7, "delete", new), (30, "insert", old)
 with emulated_source(tables) as (server, options), tempfile.TemporaryDirectory() as folder:
     server.set_full_row_logging(ORDERS, True)  # as an earlier capture left it: the past can be read
-    for minute, number, total in (0, 1, "10.00"), (4, 2, "5.50"), (7, 3, "1.00"), (30, 4, "2.00"):
+    for minute, kind, *images in changes:
         server.clock = partial(at, minute)
         with server.transaction() as shop:
-            shop.insert(ORDERS, {"order_num": number, "total": total})
+            getattr(shop, kind)(ORDERS, *images)
     options["startingPosition"] = "earliest"
     rows = spark.readStream.format("informix-cdc").options(**options).load()
     every_five_minutes = functions.window("_commit_timestamp", "5 minutes").alias("window")
     windows = rows.withWatermark("_commit_timestamp", "1 minute").groupBy(every_five_minutes)
-    totals = windows.agg(functions.expr(f"sum(total * {SIGN}) AS total")).select(
-        "window.start", "total"
-    )
+    totals = windows.agg(functions.expr(f"sum(total * {SIGN}) AS total"))
     sink = totals.writeStream.format("memory").queryName("totals").outputMode("append")
     sink = sink.option("checkpointLocation", f"{folder}/checkpoint").trigger(availableNow=True)
     sink.start().awaitTermination()
-    spark.table("totals").orderBy("start").show(truncate=False)
+    spark.table("totals").select("window.start", "total").orderBy("start").show()

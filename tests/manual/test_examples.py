@@ -102,7 +102,7 @@ CHECKS: dict[str, Check] = {
         "batch 1, transactions: 2",
     ),
     "upsert": prints("|        3| Zug|"),
-    "windowed_totals": prints("|2026-01-05 12:00:00|15.50|", "|2026-01-05 12:05:00|1.00 |"),
+    "windowed_totals": prints("|2026-01-05 12:00:00| 12.50|", "|2026-01-05 12:05:00|-12.50|"),
 }
 
 
