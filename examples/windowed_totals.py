@@ -26,6 +26,7 @@ def at(minute: int) -> float:
 
 os.environ["PYSPARK_PYTHON"] = sys.executable  # Spark's workers need this environment's packages
 settings = {"spark.sql.session.timeZone": "UTC", "spark.sql.shuffle.partitions": "1"}
+settings["spark.ui.enabled"] = "false"
 spark = SparkSession.builder.master("local[1]").config(map=settings).getOrCreate()
 tables = {"informix.orders": "order_num serial, total money(8,2)"}
 old, new = {"order_num": 1, "total": "10.00"}, {"order_num": 1, "total": "12.50"}

@@ -123,8 +123,11 @@ def test_an_example_prints_what_it_is_about(name: str, outputs: dict[str, Future
     CHECKS[name](outputs[name].result())
 
 
-def test_every_example_is_run() -> None:
-    assert {path.stem for path in EXAMPLES.glob("*.py")} == {*CHECKS, "auto_cdc_flows"}
+def test_every_example_is_run_and_listed() -> None:
+    names = {path.stem for path in EXAMPLES.glob("*.py")}
+    assert names == {*CHECKS, "auto_cdc_flows"}
+    listed = (EXAMPLES / "README.md").read_text(encoding="utf-8")
+    assert all(f"({name}.py)" in listed for name in names)
 
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.stem)
