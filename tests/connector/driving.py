@@ -91,3 +91,10 @@ def quiet_pair(made: InformixStreamReader, server: EmulatedServer, start: Offset
     """Let a transaction without captured rows go by, and return the pair that it moves."""
     server.begin().commit()
     return next_offset(made, start)
+
+
+def wait_until(is_true: Any, seconds: float = 20) -> None:
+    deadline = time.monotonic() + seconds
+    while not is_true():
+        assert time.monotonic() < deadline, "it did not come true"
+        time.sleep(0.05)

@@ -5,21 +5,28 @@ from __future__ import annotations
 import re
 import socket
 import threading
-import urllib.request
 from collections.abc import Callable
 from typing import Any
 
 import pytest
-from prometheus_client.metrics_core import Metric
-from prometheus_client.parser import text_string_to_metric_families
 
-from connector.driving import LIMIT, Served, anchor_of, drained, failure_of, insert, next_offset, reader
-from connector.test_moving import wait_until
+from connector.driving import (
+    LIMIT,
+    Served,
+    anchor_of,
+    drained,
+    failure_of,
+    insert,
+    next_offset,
+    reader,
+    wait_until,
+)
 from informix_cdc.capture_client.errors import BadOption
 from informix_cdc.connector import metrics_server
 from informix_cdc.connector.capture_state import CaptureState
 from informix_cdc.connector.figures import COUNTER, FIGURES, PREFIX, progress_figures
 from informix_cdc.connector.stream_reader import InformixStreamReader
+from scraping import free_port, is_open, scraped, scraped_values
 from stores import ORDERS, PASSWORD, Workload, order_row
 
 KEYS_OF_OLD = {
@@ -29,22 +36,6 @@ KEYS_OF_OLD = {
     "unseenTransactions", "abandonedTransactions", "spilledTransactions", "spilledBytes",
 }  # fmt: skip
 UNITS = ("seconds", "bytes", "rows", "records", "transactions")
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def scraped(port: int) -> dict[str, Metric]:
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
-        text = answer.read().decode()
-    return {family.name: family for family in text_string_to_metric_families(text)}
-
-
-def values(families: dict[str, Metric]) -> dict[str, float]:
-    return {sample.name: sample.value for family in families.values() for sample in family.samples}
 
 
 def figures_of(made: InformixStreamReader) -> dict[str, Any]:
@@ -88,7 +79,7 @@ def test_counts_are_those_of_the_workload(served: Served) -> None:
         rows, end = drained(made, anchor, work.committed[-1].commit)
         made.latestOffset(end, LIMIT)  # Spark is done with all of it
         wait_until(lambda: figures_of(made)["rolledBackTransactions"] == work.rolled_back)
-        shown, told = figures_of(made), values(scraped(port))
+        shown, told = figures_of(made), scraped_values(port)
     assert work.rolled_back > 5
     assert work.savepoints_undone > 5
     assert len(rows) == len(work.changes())
@@ -205,8 +196,7 @@ def test_the_port_is_closed_when_the_query_ends(served: Served) -> None:
     with reader(served[1].port, metricsPort=str(port)) as made:
         anchor_of(made)
         assert scraped(port)
-    with socket.socket() as probe:
-        assert probe.connect_ex(("127.0.0.1", port)) != 0
+    assert not is_open(port)
 
 
 def test_an_address_of_another_host_is_refused(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:

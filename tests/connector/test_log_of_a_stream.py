@@ -18,12 +18,12 @@ from connector.driving import (
     insert,
     next_offset,
     reader,
+    wait_until,
 )
-from connector.test_figures import free_port, scraped
-from connector.test_moving import wait_until
 from informix_cdc.capture_client.emulator import EmulatedServer
 from informix_cdc.capture_client.log_events import EVENTS
 from informix_cdc.capture_client.positions import show
+from scraping import free_port, scraped
 from stores import ORDERS, PASSWORD, listening_stores, order_row
 from told import parsed, told
 

@@ -23,6 +23,7 @@ from connector.driving import (
     numbers,
     reader,
     rows_of,
+    wait_until,
 )
 from informix_cdc.capture_client.emulator import EmulatedServer
 from informix_cdc.capture_client.emulator_transport import EmulatorTransport
@@ -64,13 +65,6 @@ def foreign_traffic(server: EmulatedServer) -> Iterator[None]:
     finally:
         stop.set()
         worker.join()
-
-
-def wait_until(is_true: Any, seconds: float = 20) -> None:
-    deadline = time.monotonic() + seconds
-    while not is_true():
-        assert time.monotonic() < deadline, "it did not come true"
-        time.sleep(0.05)
 
 
 def figure(made: InformixStreamReader, name: str) -> Any:

@@ -17,10 +17,10 @@ from pathlib import Path
 import pytest
 
 from connector.driving import anchor_of, drained, insert, reader
-from connector.test_figures import free_port
 from crashes.long_workload import LongWorkload
 from informix_cdc.capture_client.emulator import EmulatedServer, ListeningServer
 from informix_cdc.capture_client.failpoints import VARIABLE
+from scraping import free_port
 from stores import PASSWORD, source_options
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]

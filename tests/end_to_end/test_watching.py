@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import json
 import logging
-import socket
-import time
-import urllib.request
 from collections.abc import Callable, Iterator
 
 import pytest
 from prometheus_client import CollectorRegistry
-from prometheus_client.parser import text_string_to_metric_families
 from pyspark.sql import SparkSession
 
 import informix_cdc
-from connector.test_figures import free_port
+from connector.driving import wait_until
 from end_to_end.conftest import Collected
 from informix_cdc.capture_client.emulator import EmulatedServer, ListeningServer
 from informix_cdc.connector.progress_listener import BatchProgress, ProgressListener
+from scraping import free_port, is_open, scraped_values
 from stores import Workload, listening_stores, source_options
 from told import told
 
@@ -33,19 +30,6 @@ def served() -> Iterator[Served]:
         yield server, listening
 
 
-def wait_until(is_true: Callable[[], object], seconds: float = 60) -> None:
-    deadline = time.monotonic() + seconds
-    while not is_true():
-        assert time.monotonic() < deadline, "it did not come true"
-        time.sleep(0.05)
-
-
-def scraped(port: int) -> dict[str, float]:
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
-        families = text_string_to_metric_families(answer.read().decode())
-        return {sample.name: sample.value for one in families for sample in one.samples}
-
-
 def test_a_query_shows_its_figures_while_it_runs_and_no_longer(
     served: Served, collect: Callable[..., Collected]
 ) -> None:
@@ -56,18 +40,13 @@ def test_a_query_shows_its_figures_while_it_runs_and_no_longer(
     work = Workload(server, seed=21)
     work.run(40)
     stream.wait_for_commit(work.committed[-1].commit)
-    wait_until(lambda: scraped(port).get("informix_cdc_spool_ahead_bytes") == 0)
-    told_there = scraped(port)
+    wait_until(lambda: scraped_values(port).get("informix_cdc_spool_ahead_bytes") == 0)
+    told_there = scraped_values(port)
     assert told_there["informix_cdc_rows_total"] == len(work.changes())
     assert told_there["informix_cdc_transactions_total"] == len(work.committed)
     assert 0 <= told_there["informix_cdc_lag_seconds"] < 60
     stream.stop()
-    wait_until(lambda: not _is_open(port))
-
-
-def _is_open(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
+    wait_until(lambda: not is_open(port))
 
 
 def test_a_listener_tells_of_each_batch_and_shows_its_figures(
