@@ -16,7 +16,6 @@ from informix_cdc.capture_client.records import (
     OF_NO_TRANSACTION,
     Kind,
     RecordBlock,
-    ServerError,
     parse_block,
 )
 from informix_cdc.capture_client.session import CaptureSession
@@ -49,10 +48,7 @@ class _Search:
 
     def take(self, block: RecordBlock) -> None:
         kinds = block.raw.kinds
-        for place in np.flatnonzero(kinds == Kind.ERROR).tolist():
-            error = block.control(place)
-            assert isinstance(error, ServerError)
-            raise self._session.codes.error("capture", error.error_code)
+        self._session.raise_errors_of(block)
         mine = np.flatnonzero(~OF_NO_TRANSACTION[kinds])
         ids, firsts = np.unique(block.transaction_ids[mine], return_index=True)
         begins = kinds[mine][firsts] == Kind.BEGINTX

@@ -12,6 +12,8 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass
 
+import numpy as np
+
 from informix_cdc.capture_client import statements
 from informix_cdc.capture_client.cdc_errors import ErrorCodes
 from informix_cdc.capture_client.dialects import INFORMIX, Dialect
@@ -19,7 +21,7 @@ from informix_cdc.capture_client.errors import InformixCdcError, ProtocolViolati
 from informix_cdc.capture_client.identifiers import quoted
 from informix_cdc.capture_client.log_events import SESSION_CLOSE_REFUSED, SESSION_OPENED
 from informix_cdc.capture_client.positions import show
-from informix_cdc.capture_client.records import Kind
+from informix_cdc.capture_client.records import Kind, RecordBlock, ServerError
 from informix_cdc.capture_client.transport import Transport
 
 logger = logging.getLogger(__name__)
@@ -112,6 +114,13 @@ class CaptureSession:
     def read(self) -> memoryview:
         """Return the next bytes; at the latest after the timeout there is a TIMEOUT record."""
         return self._transport.lo_read(self.session_id, self._settings.buffer_bytes)
+
+    def raise_errors_of(self, block: RecordBlock) -> None:
+        """Raise what the first ERROR record of a block says, for who reads without an assembler."""
+        for place in np.flatnonzero(block.raw.kinds == Kind.ERROR).tolist():
+            error = block.control(place)
+            assert isinstance(error, ServerError)
+            raise self.codes.error("capture", error.error_code)
 
     def skip_to_record_boundary(self) -> int:
         """Skip to the start of the record being returned; return how many records were skipped."""

@@ -20,7 +20,6 @@ from informix_cdc.capture_client.positions import Position
 from informix_cdc.capture_client.records import (
     Kind,
     RecordBlock,
-    ServerError,
     is_one_of,
     parse_block,
 )
@@ -116,10 +115,7 @@ class _Counting:
 
     def take(self, block: RecordBlock) -> None:
         kinds = block.raw.kinds
-        for place in np.flatnonzero(kinds == Kind.ERROR).tolist():
-            error = block.control(place)
-            assert isinstance(error, ServerError)
-            raise self._session.codes.error("capture", error.error_code)
+        self._session.raise_errors_of(block)
         placed = block.sequence_numbers[_HAS_PLACE[kinds]]
         self._reached = max(self._reached, int(placed.max(initial=0)))
         counted = np.flatnonzero(_COUNTED[kinds])
