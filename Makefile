@@ -42,7 +42,7 @@ docs: $(VENV)/.installed ## make the tables of README and docs/ anew from the co
 	cd tests && $(abspath $(BIN))/python -m manual.made_parts && $(abspath $(BIN))/python -m faults.fault_matrix
 
 test: $(VENV)/.installed ## the whole test suite
-	$(BIN)/pytest --numprocesses 2 --dist loadgroup
+	$(BIN)/pytest --numprocesses 2 --dist loadfile
 
 fuzz: $(VENV)/.installed ## feed noise to every door for SECONDS each, guided by coverage
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[fuzz]'

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING
 
@@ -19,12 +20,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep the tests that share Spark's session, or a live server, in one process."""
+    """Let tests that need a live server wait for it."""
     for item in items:
-        if item.get_closest_marker("spark"):
-            item.add_marker(pytest.mark.xdist_group("spark"))
         if item.get_closest_marker("informix"):
-            item.add_marker(pytest.mark.xdist_group("informix"))
             item.add_marker(pytest.mark.timeout(LIVE_SECONDS))
 
 
@@ -44,5 +42,7 @@ def live_informix() -> Iterator[CaptureServer]:
     """A live server, named by the environment or started in a container; else a skip says why."""
     from live.servers import live_server
 
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        pytest.skip("live tests share one server: run them by themselves, pytest -m informix")
     with live_server() as server:
         yield server

@@ -22,7 +22,7 @@ EXAMPLES = ROOT / "examples"
 # A short life is not worth the second compiler: without it these processes take half the time.
 _ENVIRONMENT = {"SPARK_LOCAL_IP": "127.0.0.1", "JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1"}
 AT_ONCE = 2
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("examples")]
+pytestmark = pytest.mark.slow
 
 Check = Callable[[str], None]
 QUICKSTART = (
