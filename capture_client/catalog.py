@@ -186,6 +186,10 @@ class Catalog:
         if not table.partition_number:  # a fragmented table: each fragment has its own
             rows = self._transport.rows(statements.FRAGMENTS, table.table_id)
             partitions = [_int(row[0]) for row in rows]
+        if not partitions:
+            raise ServerRefused(
+                f"the catalog shows no partition of {table.name}, so its row logging cannot be seen."
+            )
         return all(self._logs_full_rows(partition) for partition in partitions)
 
     def _logs_full_rows(self, partition: int) -> bool:

@@ -20,7 +20,12 @@ LONG_TRANSACTIONS = ("DYNAMIC_LOGS", "LTXHWM", "LTXEHWM")
 _CHECK_SPACE, _CHECK_TRANSACTIONS = "log space", "long transactions"
 _HOUR_SECONDS = 3600
 _WITHOUT_ADDING_LOGS = 50  # LTXHWM at most, where DYNAMIC_LOGS is 0
+_EXCLUSIVE_WITHOUT_ADDING_LOGS = 60  # LTXEHWM at most, then: its default where DYNAMIC_LOGS is 0
 _NEVER = 100
+_ADD_OR_LEAVE_ROOM = (
+    f"onmode -wf DYNAMIC_LOGS=2, or onmode -wf LTXHWM={_WITHOUT_ADDING_LOGS};"
+    f" onmode -wf LTXEHWM={_EXCLUSIVE_WITHOUT_ADDING_LOGS}"
+)
 _SHOWN_IN_HOURS = 72
 _FEW_LOGS = 8
 _LARGEST_LOG = 1024**3  # LOGSIZE, with pages of 2 KiB
@@ -91,7 +96,17 @@ _RISKS: tuple[tuple[Callable[[int, int, int], bool], str, str], ...] = (
     (
         lambda adding, highest, _exclusive: adding == 0 and highest > _WITHOUT_ADDING_LOGS,
         "the server adds no logs, and may run out of them while it rolls a long transaction back.",
-        f"onmode -wf DYNAMIC_LOGS=2, or onmode -wf LTXHWM={_WITHOUT_ADDING_LOGS}",
+        _ADD_OR_LEAVE_ROOM,
+    ),
+    (
+        lambda adding, _highest, exclusive: adding == 0 and exclusive > _EXCLUSIVE_WITHOUT_ADDING_LOGS,
+        "the server adds no logs, and keeps others out late while it rolls a long transaction back.",
+        _ADD_OR_LEAVE_ROOM,
+    ),
+    (
+        lambda _adding, highest, exclusive: exclusive < highest,
+        "LTXEHWM is below LTXHWM, from which it should go to 100.",
+        "onmode -wf LTXHWM=70; onmode -wf LTXEHWM=80",
     ),
     (
         lambda adding, _highest, _exclusive: adding == 1,

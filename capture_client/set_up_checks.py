@@ -66,7 +66,10 @@ def check_cdc_database(is_there: bool, dialect: Dialect) -> Finding:
     return failure(
         "syscdcv1",
         f"there is no database {CDC_DATABASE} on this server.",
-        dialect.worded("As user {owner} on the server: dbaccess sysadmin ${home}/etc/syscdcv1.sql"),
+        dialect.worded(
+            "As user {owner} on the server: cd ${home}/etc &&"
+            " DB_LOCALE=en_US.utf8 CLIENT_LOCALE=en_US.utf8 dbaccess - syscdcv1.sql"
+        ),
         kind=AccessRefused,
     )
 
@@ -89,7 +92,7 @@ def check_database_logging(database: str, logging: DatabaseLogging | None, owner
         return failure(
             "database",
             f"database {database!r} does not exist on this server.",
-            "Set option database to one that `database` lists in dbaccess.",
+            "Set option database to one of: echo 'SELECT name FROM sysdatabases' | dbaccess sysmaster",
         )
     if not logging.is_logged:
         return failure(

@@ -6,6 +6,7 @@ each changed row, so that a DISCARD can take them back.
 
 from __future__ import annotations
 
+import time
 from array import array
 from bisect import bisect_left
 from collections import Counter
@@ -25,7 +26,7 @@ from informix_cdc.capture_client.records import (
 )
 from informix_cdc.capture_client.session import CaptureSession
 
-_QUIET_TIMEOUTS = 3  # in a row: a server that stands still for a moment is not at its log's end
+_QUIET_TIMEOUTS = 3  # at least, in a row, however short the time of silence is
 _CHANGES = (Kind.INSERT, Kind.DELETE, Kind.UPDAFT, Kind.TRUNCATE)  # an update is one change
 _COUNTED = is_one_of(*_CHANGES, Kind.BEGINTX, Kind.COMMTX, Kind.RBTX, Kind.DISCARD)
 _HAS_PLACE = ~is_one_of(Kind.TABSCHEMA, Kind.ERROR)
@@ -52,7 +53,11 @@ class UndeliveredChanges:
 
 
 def undelivered_changes(
-    session: CaptureSession, after: Position, log_end: Callable[[], int]
+    session: CaptureSession,
+    after: Position,
+    log_end: Callable[[], int],
+    quiet_seconds: float,
+    clock: Callable[[], float] = time.monotonic,
 ) -> UndeliveredChanges:
     """Read an active session to the end of the log and count what a stream has not delivered.
 
@@ -61,14 +66,17 @@ def undelivered_changes(
         after: what commits at or below `after.commit` is delivered; `after.unseen` never will be.
         log_end: asks the server where its log ends. Asked twice: what was written while the log was
             read is read too.
+        quiet_seconds: how long nothing but TIMEOUT records may come where the log's end is not passed:
+            newest changes may come tens of seconds late (docs/assumptions.md, 33).
+        clock: seconds from anywhere.
 
     Raises:
         InformixCdcError: the server cannot go on, or the connection breaks.
     """
-    cutter, counting = RecordCutter(), _Counting(session, after)
+    cutter, counting = RecordCutter(), _Counting(session, after, quiet_seconds, clock)
     for _ in range(2):
-        upto = log_end()
-        while not counting.has_passed(upto):
+        counting.aim_at(log_end())
+        while not counting.is_done():
             if (raw := cutter.feed(session.read())) is not None:
                 counting.take(parse_block(in_our_numbers(raw, session.record_kinds)))
             if cutter.failure is not None:
@@ -94,17 +102,32 @@ class _OpenChanges:
 
 
 class _Counting:
-    def __init__(self, session: CaptureSession, after: Position) -> None:
+    def __init__(
+        self,
+        session: CaptureSession,
+        after: Position,
+        quiet_seconds: float,
+        clock: Callable[[], float],
+    ) -> None:
         self._session = session
+        self._quiet_seconds = quiet_seconds
+        self._clock = clock
         self._after = after
         self._unseen = set(after.unseen)
         self._open: dict[int, _OpenChanges] = {}
         self._committed = ChangeCount()
         self._reached = after.restart
+        self._upto = 0
         self._timeouts = 0
+        self._heard_at = clock()
 
-    def has_passed(self, upto: int) -> bool:
-        return self._reached >= upto or self._timeouts >= _QUIET_TIMEOUTS
+    def aim_at(self, upto: int) -> None:
+        if upto > self._upto:  # what was written meanwhile may be late as well
+            self._upto, self._timeouts, self._heard_at = upto, 0, self._clock()
+
+    def is_done(self) -> bool:
+        is_quiet = self._clock() - self._heard_at >= self._quiet_seconds
+        return self._reached >= self._upto or (is_quiet and self._timeouts >= _QUIET_TIMEOUTS)
 
     def result(self) -> UndeliveredChanges:
         still_open = ChangeCount()
@@ -119,7 +142,9 @@ class _Counting:
         placed = block.sequence_numbers[_HAS_PLACE[kinds]]
         self._reached = max(self._reached, int(placed.max(initial=0)))
         counted = np.flatnonzero(_COUNTED[kinds])
-        self._timeouts = 0 if len(counted) else self._timeouts + int((kinds == Kind.TIMEOUT).sum())
+        self._timeouts += int((kinds == Kind.TIMEOUT).sum())
+        if len(counted):
+            self._timeouts, self._heard_at = 0, self._clock()
         columns = (kinds, block.transaction_ids, block.sequence_numbers, block.table_ids)
         for record in np.stack([column[counted] for column in columns], axis=1).tolist():
             _TAKE[record[0]](self, *record[1:])

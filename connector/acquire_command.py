@@ -18,7 +18,9 @@ from informix_cdc.connector.options import SourceOptions
 from informix_cdc.connector.source_tables import require_logged_database
 
 _NEXT = """\
-Every record from {position} on has whole rows. Start a new stream there, with a new checkpoint:
+Every change that is made from now on has whole rows, and lies at {position} or behind it. What was
+changed shortly before may lie behind it too, without them: nobody should have written until now. Start
+a new stream there, with a new checkpoint:
   .option("startingPosition", "{position}")"""
 
 _DONE = {

@@ -38,7 +38,7 @@ from informix_cdc.connector.private_folders import (
 )
 from informix_cdc.connector.segment_delivery import copies_for
 from informix_cdc.connector.server_watch import ServerWatch, Watch
-from informix_cdc.connector.source_tables import SourceTables, describe_tables, require_capturing_server
+from informix_cdc.connector.source_tables import SourceTables, describe_tables
 
 logger = logging.getLogger(__name__)
 
@@ -108,7 +108,6 @@ class CaptureRun:
         with open_catalog(self.options) as catalog:
             source = describe_tables(self.options, catalog)
             if not self.state.target_position:  # the first time, not when a connection was lost
-                require_capturing_server(catalog, self.options.dialect)
                 self.state.server_clock = catalog.clock()
                 self.state.target_position = page_after(catalog.current_position())
         self.check_schema(source.schema())

@@ -31,7 +31,7 @@ from informix_cdc.connector.capture_guard import row_logging_off
 from informix_cdc.connector.connections import open_capture_connection, open_catalog
 from informix_cdc.connector.data_loss_jump import UNFLUSHED_LOG, Jump
 from informix_cdc.connector.options import SourceOptions
-from informix_cdc.connector.source_tables import SourceTables
+from informix_cdc.connector.source_tables import SourceTables, require_capturing_server
 
 
 @dataclass(slots=True)
@@ -69,6 +69,7 @@ class CaptureStart:
 
     def _begin(self, session: CaptureSession) -> Begun:
         with open_catalog(self.options) as catalog:
+            require_capturing_server(catalog, self.options.dialect)
             if self.position is None:
                 assembler, place = self._first_start(session, catalog)
             else:
@@ -123,11 +124,14 @@ class CaptureStart:
     def _first_start(
         self, session: CaptureSession, catalog: Catalog
     ) -> tuple[TransactionAssembler, int]:
+        begins_in_the_past = self.jump is None and self.options.starting_position != "latest"
+        if begins_in_the_past:
+            self._require_row_logging(catalog)
         for table in self.source.tables:
             session.log_full_rows(str(table.name))
         if self.jump is not None:
             return self._jump(self.jump, catalog)
-        if self.options.starting_position != "latest":
+        if begins_in_the_past:
             return self._start_in_the_past(catalog)
         place = catalog.current_position()
         assembler = TransactionAssembler(
@@ -137,6 +141,19 @@ class CaptureStart:
             floor=place,
         )
         return assembler, place
+
+    def _require_row_logging(self, catalog: Catalog) -> None:
+        """Refuse to begin before now where it is sure that changes since then are not whole."""
+        for table in self.source.tables:
+            if not catalog.logs_full_rows(table):
+                raise BadOption(
+                    f"option 'startingPosition' is {self.options.starting_position}, but full row"
+                    f" logging of {table.name} is off now: changes made since then cannot be captured.",
+                    f"Run informix-cdc acquire {table.name.owner}.{table.name.table} and begin at the"
+                    " position it prints, or later; or set startingPosition to latest. Load what was"
+                    " changed before.",
+                    option="startingPosition",
+                )
 
     def _start_in_the_past(self, catalog: Catalog) -> tuple[TransactionAssembler, int]:
         place = _chosen_position(self.options.starting_position, catalog)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from informix_cdc import __version__
 from informix_cdc.connector.cli_options import (
@@ -124,12 +125,20 @@ def doctor(as_json: bool, **given: str | None) -> None:
     help="Option table of these queries, if it names other tables than TABLE...; once for each.",
 )
 @click.option("--yes", is_flag=True, help="Do not ask. No refusal is overridden by it.")
+@click.option(
+    "--quiet-seconds",
+    type=click.FloatRange(0, 3600),
+    default=60,
+    show_default=True,
+    help="How long nothing new may come before the log counts as read to its end.",
+)
 def release(
     tables: tuple[str, ...],
     checkpoints: tuple[str, ...],
     no_checkpoint: bool,
     stream_tables: tuple[str, ...],
     yes: bool,
+    quiet_seconds: float,
     **given: str | None,
 ) -> None:
     """Switch full row logging of each TABLE (owner.table) off, so that it can be altered.
@@ -146,6 +155,7 @@ def release(
             stream_tables,
             needs_no_checkpoint=no_checkpoint,
             is_sure=yes,
+            quiet_seconds=quiet_seconds,
         )
 
 
@@ -282,7 +292,9 @@ def record(
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="Say again what `informix-cdc record` has recorded, instead.",
 )
+@click.pass_context
 def emulator(
+    context: click.Context,
     host: str,
     port: int,
     server_name: str,
@@ -301,6 +313,7 @@ def emulator(
     from informix_cdc.connector.emulator_command import serve_demo
 
     if replay is not None:
+        _refuse_beside_replay(context)
         from informix_cdc.connector.replay_command import serve_replay
 
         with one_line_errors():
@@ -308,6 +321,14 @@ def emulator(
     server = demo_server(server_name, latency_ms / 1000, wait_to_fill, dialect)
     with one_line_errors():
         serve_demo(server, host, port, demo_workload, dialect)
+
+
+def _refuse_beside_replay(context: click.Context) -> None:
+    """Refuse what a recording decides itself."""
+    for name in ("server_name", "latency_ms", "wait_to_fill", "dialect", "demo_workload"):
+        if context.get_parameter_source(name) is not ParameterSource.DEFAULT:
+            flag = "--" + name.replace("_", "-")
+            raise click.UsageError(f"{flag} means nothing beside --replay: the recording is as it is.")
 
 
 if __name__ == "__main__":

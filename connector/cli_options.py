@@ -83,7 +83,8 @@ def one_line_errors() -> Iterator[None]:
     except InformixCdcError as error:
         raise _KINDS.get(type(error), OneLineError)(str(error)) from None
     except OSError as error:
-        raise OneLineError(f"{error.strerror or error}.") from None
+        where = f"{error.filename}: " if error.filename else ""
+        raise OneLineError(f"{where}{error.strerror or error}.") from None
 
 
 def connection_options(*left_out: str, needed: bool = True) -> Callable[[Command], Command]:

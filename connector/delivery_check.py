@@ -88,11 +88,17 @@ def _tables_of(
 
 
 def require_all_delivered(
-    streams: Iterable[StreamOfTables], options: SourceOptions, catalog: Catalog, db_locale: str
+    streams: Iterable[StreamOfTables],
+    options: SourceOptions,
+    catalog: Catalog,
+    db_locale: str,
+    quiet_seconds: float,
 ) -> int | None:
     """Refuse to go on while a stream has changes to deliver.
 
-    A table whose full row logging is off already is not looked at: nothing of it can be captured.
+    Where the log's end cannot be passed, since nothing is written, silence of `quiet_seconds` counts
+    as its end. A table whose full row logging is off already is not looked at: nothing of it can be
+    captured.
 
     Returns:
         Up to where the log was read for all streams; None if there are none.
@@ -103,7 +109,7 @@ def require_all_delivered(
     """
     reached = []
     for stream in streams:
-        found = _undelivered(stream, options, catalog, db_locale)
+        found = _undelivered(stream, options, catalog, db_locale, quiet_seconds)
         reached.append(found.reached)
         if found:
             raise DataLoss(
@@ -116,13 +122,17 @@ def require_all_delivered(
 
 
 def _undelivered(
-    stream: StreamOfTables, options: SourceOptions, catalog: Catalog, db_locale: str
+    stream: StreamOfTables,
+    options: SourceOptions,
+    catalog: Catalog,
+    db_locale: str,
+    quiet_seconds: float,
 ) -> UndeliveredChanges:
     position = stream.progress.delivered.position
     try:
         require_in_log(position, catalog.current_position())
         with contextlib.closing(open_capture_connection(options, db_locale)) as connection:
-            found = _read_log(stream, options, catalog, connection)
+            found = _read_log(stream, options, catalog, connection, quiet_seconds)
             _require_end(found.reached, read_log_space(connection), catalog)
     except DataLoss as reason:
         raise DataLoss(
@@ -133,7 +143,11 @@ def _undelivered(
 
 
 def _read_log(
-    stream: StreamOfTables, options: SourceOptions, catalog: Catalog, connection: Transport
+    stream: StreamOfTables,
+    options: SourceOptions,
+    catalog: Catalog,
+    connection: Transport,
+    quiet_seconds: float,
 ) -> UndeliveredChanges:
     position = stream.progress.delivered.position
     settings = SessionSettings(
@@ -147,7 +161,7 @@ def _read_log(
                 one = (table.columns[0].name,)
                 session.start_capture(CapturedTable(str(table.name), one, number))
         session.activate(position.restart)
-        return undelivered_changes(session, position, catalog.current_position)
+        return undelivered_changes(session, position, catalog.current_position, quiet_seconds)
 
 
 def _require_end(reached: int, space: LogSpace, catalog: Catalog) -> None:

@@ -74,7 +74,7 @@ def switch_off(connection: Transport, catalog: Catalog, table: Table, dialect: D
     if catalog.logs_full_rows(table):
         raise ServerRefused(
             f"the server says that full row logging of {table.name} is off, but its flag is still set.",
-            "Look at it with oncheck -pt; report this.",
+            f"Look at it with oncheck -pt {table.name}; report this.",
         )
 
 
@@ -103,5 +103,5 @@ def switch_on(connection: Transport, catalog: Catalog, table: Table, dialect: Di
     if not catalog.logs_full_rows(table):
         raise ServerRefused(
             f"the server says that full row logging of {table.name} is on, but its flag is not set.",
-            "Look at it with oncheck -pt (flagged for Log Snooping); report this.",
+            f"Look at it with oncheck -pt {table.name} (flagged for Log Snooping); report this.",
         )

@@ -1,6 +1,7 @@
 """`informix-cdc release`: full row logging off, so that tables can be altered, without a loss.
 
-Rule: refuse first, ask second, switch last; `--yes` answers the question and overrides no refusal.
+Rule: what can be refused at once is refused first; then the question; then the log is read, so that
+nothing commits while somebody thinks; the switch comes last. `--yes` overrides no refusal.
 """
 
 from __future__ import annotations
@@ -24,6 +25,14 @@ _WARNING = (
     "Full row logging of {tables} will be switched off on server {server}. From then on its changes"
     " cannot be captured: nobody may change it until it is acquired again."
 )
+_BUFFERED = (
+    "Database {database} has buffered logging: what committed last may still be in the server's log"
+    " buffer, where nobody can see it. Once the writers have stopped, as user {owner}: onmode -c"
+)
+_READING = (
+    "Reading the log to its end. On a server where nothing is written this takes {seconds:g} seconds:"
+    " so long must it be quiet."
+)
 _NEXT = """\
 Full row logging is off for {tables}. What comes next:
   1. ALTER, while nobody changes the table.
@@ -38,6 +47,7 @@ def release(
     *,
     needs_no_checkpoint: bool,
     is_sure: bool,
+    quiet_seconds: float,
 ) -> None:
     """Check, ask, and switch full row logging off.
 
@@ -47,6 +57,7 @@ def release(
         stream_tables: option `table` of these queries, where it is another one.
         needs_no_checkpoint: the user says that no query needs their changes.
         is_sure: do not ask.
+        quiet_seconds: how long the log must show nothing new to count as read to its end.
 
     Raises:
         BadOption: neither or both of checkpoints and `needs_no_checkpoint`; one that does not fit.
@@ -64,10 +75,13 @@ def release(
         streams = streams_of(checkpoints, _table_sets(options, stream_tables), catalog, options)
         if checkpoints:
             _require_streams_cover(streams, tables)
+        _warn_of_buffered_logging(options, catalog)
         _ask(options, tables, streams, is_sure)
-        reached = require_all_delivered(streams, options, catalog, db_locale)
+        if streams:
+            click.echo(_READING.format(seconds=quiet_seconds), err=True)
+        reached = require_all_delivered(streams, options, catalog, db_locale, quiet_seconds)
         _switch_all_off(tables, options, catalog, db_locale)
-        _tell(tables, reached, catalog.current_position())
+        _tell(options.table_names(), reached, catalog.current_position())
 
 
 def _switch_all_off(
@@ -123,6 +137,12 @@ def _require_streams_cover(streams: Iterable[StreamOfTables], tables: Iterable[T
             )
 
 
+def _warn_of_buffered_logging(options: SourceOptions, catalog: Catalog) -> None:
+    logging = catalog.database_logging()
+    if logging is not None and logging.is_buffered:
+        click.echo(_BUFFERED.format(database=options.database, owner=options.dialect.owner), err=True)
+
+
 def _ask(
     options: SourceOptions, tables: Sequence[Table], streams: Iterable[StreamOfTables], is_sure: bool
 ) -> None:
@@ -143,12 +163,12 @@ def _other_tables(tables: Iterable[Table], streams: Iterable[StreamOfTables]) ->
     return sorted(captured - {str(table.name) for table in tables})
 
 
-def _tell(tables: Sequence[Table], reached: int | None, switched: int) -> None:
+def _tell(names: Sequence[TableName], reached: int | None, switched: int) -> None:
     if reached is not None:
         click.echo(
             f"Everything up to {show(reached)} is delivered; row logging went off before"
             f" {show(switched)}. What was changed in between is lost to the streams.",
             err=True,
         )
-    names = " ".join(f"{table.name.owner}.{table.name.table}" for table in tables)
-    click.echo(_NEXT.format(tables=", ".join(str(table.name) for table in tables), names=names))
+    short = " ".join(f"{name.owner}.{name.table}" for name in names)
+    click.echo(_NEXT.format(tables=", ".join(map(str, names)), names=short))

@@ -39,7 +39,8 @@ def serve_replay(path: Path, host: str, port: int) -> None:
         version = recording.header["server"].get("version", "version not told")
         click.echo(
             f"A recording of {recording.server_name} ({version}), not a server, is replayed on"
-            f" {listener.host}:{listener.port}. Ctrl-C ends it. To watch it:",
+            f" {listener.host}:{listener.port}. Ctrl-C ends it. Who reads to its end is refused there:"
+            " 'the recording ends here'. To watch it:",
             err=True,
         )
         click.echo(tail_command(recording, listener.host, listener.port))

@@ -169,9 +169,8 @@ def status_as_text(status: Status) -> Iterator[RenderableType]:
     log, space = status.log, status.log.space
     yield Text(f"{log.server}, {_time(log.clock)}", "bold")
     yield Text(
-        f"Log: at {show(log.current)}; {len(space.files)} logs are kept, the oldest is"
-        f" {space.oldest.number}; {shown_bytes(space.total_bytes)} in all,"
-        f" {shown_bytes(space.free_bytes)} never used."
+        f"Log: at {show(log.current)}; kept from log {space.oldest.number} to {space.current.number};"
+        f" {shown_bytes(space.total_bytes)} in all, {shown_bytes(space.free_bytes)} never used."
     )
     yield _sessions(log.sessions) if log.sessions else Text("No capture session is open.")
     for checkpoint in status.checkpoints:

@@ -177,6 +177,8 @@ CASES: list[tuple[str, SetUp, str, str]] = [
             (1, 70, 80, "warning"),
             (2, 100, 100, "warning"),
             (2, 70, 100, "ok"),
+            (0, 50, 100, "warning"),
+            (2, 70, 60, "warning"),
         ]
     ],
     ("no session is open", SOUND, "open sessions", "ok"),
@@ -347,7 +349,7 @@ def test_commands_name_the_owner_and_the_folder_of_the_product() -> None:
     set_up = replace(with_server(has_cdc_database=False), dialect=GBASE_8S)
     (finding,) = [f for f in examine(set_up) if f.check == "syscdcv1"]
     assert "As user gbasedbt" in finding.remedy
-    assert "$GBASEDBTDIR/etc/syscdcv1.sql" in finding.remedy
+    assert "cd $GBASEDBTDIR/etc && " in finding.remedy
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
+from itertools import count
 
 import pytest
 
@@ -19,12 +21,32 @@ AFTER = Position(commit=100, restart=50)
 
 
 def counted(
-    *records: bytes, after: Position = AFTER, ends: tuple[int, int] = (900, 900)
+    *records: bytes,
+    after: Position = AFTER,
+    ends: tuple[int, int] = (900, 900),
+    quiet_seconds: float = 0,
+    clock: Callable[[], float] = lambda: 0.0,
 ) -> UndeliveredChanges:
     ends_asked = iter(ends)
     reads = [*records, timeout(0)]
     session = CaptureSession(ScriptedTransport(reads=reads), SessionSettings(server="s"))
-    return undelivered_changes(session, after, lambda: next(ends_asked))
+    return undelivered_changes(session, after, lambda: next(ends_asked), quiet_seconds, clock)
+
+
+def test_changes_that_come_late_are_waited_for_as_long_as_is_said() -> None:
+    late = [timeout(0)] * 50 + [begin(110, 1, 0, 0), row(111, 1), commit(112, 1, 0)]
+    ticks = count()
+    found = counted(*late, quiet_seconds=200, clock=lambda: float(next(ticks)))
+    assert found.committed.rows == Counter({0: 1})
+    ticks = count()
+    assert not counted(*late, quiet_seconds=20, clock=lambda: float(next(ticks)))
+
+
+def test_a_log_that_grew_meanwhile_is_waited_for_anew() -> None:
+    late = [timeout(0)] * 30 + [begin(910, 1, 0, 0), row(911, 1), commit(912, 1, 0)]
+    ticks = count()
+    found = counted(*late, ends=(900, 950), quiet_seconds=40, clock=lambda: float(next(ticks)))
+    assert found.committed.rows == Counter({0: 1})
 
 
 def test_a_log_without_changes_of_the_tables_is_delivered() -> None:

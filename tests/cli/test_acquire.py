@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,6 +17,8 @@ from connector.driving import (
     rows_of,
 )
 from informix_cdc.capture_client.positions import parse
+from informix_cdc.connector import acquire_command
+from informix_cdc.connector.full_row_logging import switch_on
 from stores import CUSTOMERS, ORDER_COLUMNS, ORDERS, order_row
 
 from .commands import refusal, run
@@ -31,6 +34,30 @@ def test_acquire_switches_on_and_says_from_where_that_holds(served: Served) -> N
     assert is_logged(server, CUSTOMERS)
     assert before < parse(result.stdout.strip()) <= insert(server, 2)
     assert f'.option("startingPosition", "{result.stdout.strip()}")' in result.stderr
+
+
+def test_what_was_changed_before_the_switch_lies_before_the_position(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server, listening = served
+    commits = []
+
+    def switch_on_late(*arguments: Any) -> None:
+        commits.append(insert(server, 1))
+        switch_on(*arguments)
+
+    monkeypatch.setattr(acquire_command, "switch_on", switch_on_late)
+    result = run(listening, "acquire", "informix.orders")
+    assert commits[0] < parse(result.stdout.strip())
+
+
+def test_a_table_that_was_off_already_is_among_those_to_acquire(served: Served) -> None:
+    server, listening = served
+    server.set_full_row_logging(CUSTOMERS, on=True)
+    result = run(
+        listening, "release", "informix.orders", "informix.customers", "--no-checkpoint", "--yes"
+    )
+    assert "informix-cdc acquire informix.orders informix.customers" in result.stdout
 
 
 def test_acquire_names_the_transactions_that_are_open_and_tables_that_were_on(served: Served) -> None:

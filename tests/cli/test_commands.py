@@ -117,6 +117,23 @@ def test_a_wrong_password_is_one_line_that_does_not_show_it(
     assert "wr0ng" not in result.output
 
 
+def test_a_file_that_cannot_be_written_is_named(shop: ListeningServer, tmp_path: Path) -> None:
+    place = tmp_path / "nowhere" / "session.jsonl"
+    arguments = [*connection_arguments(shop), "--table=informix.orders", f"--to={place}"]
+    result = run("record", *arguments)
+    assert result.exit_code == 1
+    assert str(place) in result.stderr
+
+
+@pytest.mark.parametrize("flag", ["--demo-workload=5", "--dialect=gbase8s", "--wait-to-fill"])
+def test_a_replay_takes_no_option_of_an_emulated_server(flag: str, tmp_path: Path) -> None:
+    recording = tmp_path / "session.jsonl"
+    recording.touch()
+    result = run("emulator", f"--replay={recording}", flag)
+    assert result.exit_code == 2
+    assert "beside --replay" in result.stderr
+
+
 def test_a_port_that_is_taken_is_one_line(shop: ListeningServer) -> None:
     result = run("emulator", f"--port={shop.port}")
     assert result.exit_code == 1

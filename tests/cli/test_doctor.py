@@ -34,6 +34,10 @@ CHECKS = [
 HOUR = 3600
 Findings = list[dict[str, Any]]
 
+MAKES_CDC_DATABASE = (
+    "cd $INFORMIXDIR/etc && DB_LOCALE=en_US.utf8 CLIENT_LOCALE=en_US.utf8 dbaccess - syscdcv1.sql"
+)
+
 
 def run(*arguments: str, password: str | None = PASSWORD, columns: int = 120) -> Result:
     environment = {PASSWORD_VARIABLE: password, "COLUMNS": str(columns)}
@@ -210,7 +214,7 @@ def test_the_logging_of_the_database_is_judged(
 def test_without_the_cdc_database_the_script_that_makes_it_is_named(shop: ListeningServer) -> None:
     without_cdc_database(shop.server)
     found = findings(doctor(shop, "--json"))
-    assert "dbaccess sysadmin $INFORMIXDIR/etc/syscdcv1.sql" in of(found, "syscdcv1")["remedy"]
+    assert of(found, "syscdcv1")["remedy"].endswith(MAKES_CDC_DATABASE)
     assert of(found, "api version")["found"] == "there is no database syscdcv1"
 
 
@@ -306,7 +310,7 @@ def test_remedies_are_printed_unbroken_to_be_copied(shop: ListeningServer) -> No
     lines = doctor(shop, columns=80).stdout.splitlines()
     mends = lines[lines.index("What mends it:") + 1]
     assert mends.startswith("  syscdcv1: As user informix")
-    assert mends.endswith("dbaccess sysadmin $INFORMIXDIR/etc/syscdcv1.sql")
+    assert mends.endswith(MAKES_CDC_DATABASE)
 
 
 def test_the_summary_counts(shop: ListeningServer) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from connector.driving import (
     reader,
 )
 from informix_cdc.capture_client.positions import log_page, show
+from informix_cdc.connector import release_command
 from spark_checkpoints import offset, plan, run_batches
 from stores import CUSTOMERS, ORDERS, listening_stores, order_row
 
@@ -247,3 +249,46 @@ def test_a_session_that_stands_still_before_the_end_of_the_log_proves_nothing(
     arguments = ("release", "informix.orders", checkpoint_option(tmp_path), "--yes")
     assert "Commit a transaction" in refusal(run(listening, *arguments))
     assert is_logged(server)
+
+
+@pytest.mark.fault(
+    fault="newest changes show late, within the last pages of the log, while a table is released",
+    outcome="waited for, 60 s by default: they are counted and the release is refused",
+)
+def test_changes_that_show_late_are_waited_for(served: Served, tmp_path: Path) -> None:
+    server, listening = served
+    stopped_query(served, tmp_path, 1)
+    for order in range(2, 12):
+        insert(server, order)
+    server.silence(True)
+    speaks = threading.Timer(1.0, server.silence, [False])
+    speaks.start()
+    arguments = ("release", "informix.orders", checkpoint_option(tmp_path), "--yes")
+    line = refusal(run(listening, *arguments, "--quiet-seconds=20"))
+    speaks.join()
+    assert "10 transactions committed" in line
+    assert is_logged(server)
+
+
+def test_what_commits_while_the_question_is_open_is_seen(
+    served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server, listening = served
+    stopped_query(served, tmp_path, 1)
+    monkeypatch.setattr(release_command.click, "confirm", lambda *_, **__: insert(server, 2))
+    line = refusal(run(listening, "release", "informix.orders", checkpoint_option(tmp_path)))
+    assert "1 transaction committed" in line
+    assert is_logged(server)
+
+
+def test_buffered_logging_is_warned_of_with_the_command_that_writes_the_buffer(
+    served: Served, tmp_path: Path
+) -> None:
+    server, listening = served
+    stopped_query(served, tmp_path, 1)
+    arguments = ("release", "informix.orders", checkpoint_option(tmp_path), "--yes")
+    server.databases["stores"].is_buffered = True
+    assert "onmode -c" in run(listening, *arguments).stderr
+    server.databases["stores"].is_buffered = False
+    server.set_full_row_logging(ORDERS, on=True)
+    assert "onmode -c" not in run(listening, *arguments).stderr

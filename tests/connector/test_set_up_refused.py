@@ -7,12 +7,14 @@ from contextlib import contextmanager
 
 import pytest
 
+from connector.driving import anchor_of, reader
 from informix_cdc.capture_client.emulator import EmulatedServer
 from informix_cdc.capture_client.errors import AccessRefused, BadOption, InformixCdcError, ServerRefused
 from informix_cdc.connector.connections import open_catalog
 from informix_cdc.connector.doctor import diagnose
 from informix_cdc.connector.options import SourceOptions
 from informix_cdc.connector.source_tables import look_up_tables, require_capturing_server
+from informix_cdc.connector.tail import TailFigures, follow
 from stores import listening_stores, source_options
 
 Served = tuple[EmulatedServer, SourceOptions]
@@ -96,6 +98,17 @@ def test_a_secondary_of_14_10_is_refused_before_the_capture(stores: Served) -> N
     server.ha_role = (2, "main")
     with open_catalog(options) as catalog, pytest.raises(ServerRefused, match="secondary of main"):
         require_capturing_server(catalog, options.dialect)
+
+
+def test_no_command_and_no_stream_captures_on_a_secondary_of_14_10() -> None:
+    with listening_stores() as (server, listening):
+        server.ha_role = (2, "main")
+        given = source_options(listening.port)
+        with reader(listening.port) as made, pytest.raises(ServerRefused, match="secondary of main"):
+            anchor_of(made)
+        changes = follow(SourceOptions.parse(given), TailFigures(), lambda: None)
+        with pytest.raises(ServerRefused, match="secondary of main"):
+            next(changes)
 
 
 @pytest.mark.parametrize(

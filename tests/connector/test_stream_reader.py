@@ -137,8 +137,27 @@ def test_a_stream_may_begin_in_the_past(chosen: str, served: Served) -> None:
         assert numbers(rows_of(again, anchor, end)) == numbers(rows)
 
 
+@pytest.mark.parametrize("chosen", ["earliest", "a sequence number"])
+@pytest.mark.fault(
+    fault="a start in the past where full row logging is off now",
+    outcome="IFXCDC-0003, with the command that switches it on and prints a position to begin at",
+)
+def test_a_start_in_the_past_without_full_row_logging_is_refused_and_switches_nothing(
+    chosen: str, served: Served
+) -> None:
+    server, listening = served
+    place = str(server.position()) if chosen != "earliest" else chosen
+    insert(server, 1)
+    with reader(listening.port, startingPosition=place) as made:
+        error = failure_of(lambda: anchor_of(made))
+    assert isinstance(error, BadOption)
+    assert "informix-cdc acquire informix.orders" in error.remedy
+    assert not server.table(ORDERS).full_row_logging
+
+
 @pytest.mark.parametrize("position", ["0:0x1", "4711:0x18"])
 def test_a_start_that_the_log_does_not_have_is_refused(position: str, served: Served) -> None:
+    served[0].set_full_row_logging(ORDERS, True)
     with reader(served[1].port, startingPosition=position) as made:
         error = failure_of(lambda: anchor_of(made))
     assert isinstance(error, BadOption)

@@ -137,7 +137,7 @@ def _prepared(settings: ConnectionSettings, open_transport: Open, locale: str) -
         catalog = Catalog(transport, settings.database)
         if not transport.rows(statements.DATABASE_LOGGING, statements.CDC_DATABASE):
             raise BadOption(
-                "the server has no syscdcv1.", "Run $INFORMIXDIR/etc/syscdcv1.sql as user informix."
+                "the server has no syscdcv1.", "informix-cdc doctor names the command that makes it."
             )
         if not transport.rows(statements.DATABASE_LOGGING, settings.database):
             _create(replace(settings, database="", db_locale=locale), settings.database, open_transport)

@@ -13,6 +13,7 @@ import pytest
 from informix_cdc.capture_client import cdc_errors, statements
 from informix_cdc.capture_client.catalog import TableName
 from informix_cdc.capture_client.columns import parse_columns
+from informix_cdc.capture_client.dialects import DIALECTS
 from informix_cdc.capture_client.errors import (
     AccessRefused,
     ConnectionLost,
@@ -23,9 +24,10 @@ from informix_cdc.capture_client.records import Begin, Commit, ServerError, Tabl
 from informix_cdc.capture_client.server_facts import (
     read_cdc_facts,
 )
-from informix_cdc.capture_client.session import CapturedTable, set_full_row_logging
+from informix_cdc.capture_client.session import CapturedTable
 from informix_cdc.capture_client.transport import Transport
 from informix_cdc.connector.data_loss_jump import UNFLUSHED_LOG
+from informix_cdc.connector.full_row_logging import switch_off
 from session_contract.capture_server import CaptureServer
 from session_contract.reading import Reader
 from session_contract.sql_text import ContractTable
@@ -276,8 +278,9 @@ def test_changes_without_full_row_logging_do_not_come(
         reader = Reader(session)
         reader.until_ended()
         begin = reader.of(Begin)[-1].sequence_number
-    with server.cdc_connection() as transport:
-        set_full_row_logging(transport, table.full_name, on=False)
+    with server.catalog() as catalog, server.cdc_connection() as transport:
+        described = catalog.table(TableName(table.database, table.owner, table.name))
+        switch_off(transport, catalog, described, DIALECTS[server.dialect])  # assumption 32
     with server.writer() as writer:
         writer.insert(table, id="2", b="without")
     with server.session(table, position=begin) as session, server.writer() as writer:

@@ -236,7 +236,8 @@ def test_a_container_is_set_up_for_capture_and_stopped_at_the_end() -> None:
     container = Started()
     with informix_container("image", lambda _image: container) as started:
         assert (started.host, started.port) == ("10.0.0.9", 9089)
-        assert container.commands == ["dbaccess sysadmin $INFORMIXDIR/etc/syscdcv1.sql"]
+        (set_up,) = container.commands
+        assert set_up.startswith("cd $INFORMIXDIR/etc; DB_LOCALE=en_US.utf8 ")
         started.add_user("reader", "pw")
         assert container.commands[1].endswith("echo reader:pw | sudo chpasswd")
         assert not container.is_stopped

@@ -75,3 +75,8 @@ def test_every_page_is_reached_from_the_contents() -> None:
     linked = {target for target, _ in _LINK.findall(contents)}
     pages = {path.name for path in (ROOT / "docs").glob("*.md")} - {"README.md"}
     assert not pages - linked, "give them a line in docs/README.md"
+
+
+def test_no_two_decisions_have_one_number() -> None:
+    numbers = [path.name[:4] for path in (ROOT / "docs" / "decisions").glob("*.md")]
+    assert sorted(numbers) == sorted(set(numbers))

@@ -119,6 +119,7 @@ class CaptureServer:
         codec: the Python codec of the database's code set.
         sibling: the same server with a database of another locale, which it makes.
         add_user: makes an operating-system user, who can do nothing yet; where it can be done.
+        quiet_seconds: how late its newest changes may come.
         cannot: what the suite must not ask of it -> why.
     """
 
@@ -131,6 +132,7 @@ class CaptureServer:
     codec: str = "utf-8"
     sibling: Callable[[str], CaptureServer] | None = None
     add_user: Callable[[str, str], None] | None = None
+    quiet_seconds: float = 60
     cannot: Mapping[str, str] = field(default_factory=dict)
     tables: list[ContractTable] = field(default_factory=list)
     _numbers: Iterator[int] = field(default_factory=itertools.count)
