@@ -34,6 +34,7 @@ class OpenTransaction:
     Attributes:
         held_bytes: what its rows in memory take.
         spilled_bytes: what its rows in a store take there.
+        discarded_rows: how many rows DISCARDs have undone.
     """
 
     begin: Begin
@@ -46,6 +47,7 @@ class OpenTransaction:
     held_bytes: int = 0
     spilled_bytes: int = 0
     was_spilled: bool = False
+    discarded_rows: int = 0
 
     @property
     def row_count(self) -> int:
@@ -57,23 +59,22 @@ class OpenTransaction:
         if len(places):
             self.rows.append(Rows(block, places))
 
-    def take(self, block: RecordBlock, places: Integers) -> int:
-        """Take the next rows and DISCARDs; return how many rows the latter undid.
+    def take(self, block: RecordBlock, places: Integers) -> None:
+        """Take the next rows and DISCARDs.
 
         Raises:
             ProtocolViolation: a DISCARD among rows whose sequence numbers fall.
         """
-        begun, undone = 0, 0
+        begun = 0
         for cut in np.flatnonzero(block.raw.kinds[places] == _DISCARD).tolist():
             self.add(block, places[begun:cut])
             try:
-                undone += self._discard(int(block.sequence_numbers[places[cut]]))
+                self.discarded_rows += self._discard(int(block.sequence_numbers[places[cut]]))
             except ProtocolViolation as reason:
                 reason.facts["record"] = int(places[cut])  # its place: what ended before it is sound
                 raise
             begun = cut + 1
         self.add(block, places[begun:])
-        return undone
 
     def settle(self) -> None:
         """Give the rows that have come since the last time a block of their own."""

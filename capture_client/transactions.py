@@ -212,7 +212,7 @@ class TransactionAssembler:
             if open_ is not None:  # ids are slots: the former owner is gone and cannot have committed
                 self._held.take_out(open_)
                 open_.drop()
-                self.counters.abandoned_transactions += 1
+                self.counters.note_abandoned(int(block.sequence_numbers[places[0]]))
                 ends.abandoned.append((int(places[0]), open_.begin.sequence_number))
             self._unseen.discard(key)
             open_, places = self._begun(block, places), places[1:]
@@ -251,7 +251,7 @@ class TransactionAssembler:
             return
         self._held.take_out(open_)
         try:
-            self.counters.discarded_rows += open_.take(block, rows)
+            open_.take(block, rows)
         except ProtocolViolation as reason:
             self._fail(cast("int", reason.facts["record"]), reason)
         self._held.put_back(open_)
@@ -261,6 +261,7 @@ class TransactionAssembler:
         if open_ is not None:
             self._held.take_out(open_)
             open_.has_ended = True
+            self.counters.note_discarded(int(ends.sequence_numbers[number]), open_.discarded_rows)
             return
         key, sequence_number = int(ends.transaction_ids[number]), int(ends.sequence_numbers[number])
         is_commit, was_unseen = bool(ends.is_commit[number]), key in self._unseen
@@ -284,10 +285,10 @@ class TransactionAssembler:
     def _seek_anchor(self, ends: Ends) -> Iterator[Passed]:
         """Take the one end of a stretch, if it has one, of a stream that has not yet begun."""
         times = ends.block.times(ends.places)
+        is_rolled_back = ends.has_begun & ~ends.is_commit
+        self.counters.note_ends(ends.sequence_numbers, np.zeros(len(ends), bool), is_rolled_back)
         for number, sequence_number in enumerate(ends.sequence_numbers.tolist()):
-            is_commit = bool(ends.is_commit[number])
-            self.counters.rolled_back_transactions += bool(ends.has_begun[number]) and not is_commit
-            is_late = is_commit and int(times[number]) > self._server_clock
+            is_late = bool(ends.is_commit[number]) and int(times[number]) > self._server_clock
             if (passed := self._anchor_at(sequence_number, is_late)) is not None:
                 yield passed
 
@@ -314,11 +315,13 @@ class TransactionAssembler:
         before = np.full(count, self._position.commit)
         before[1:] = ends.commits[: count - 1]
         has_begun, is_commit = ends.has_begun[:count], ends.is_commit[:count]
-        is_new = has_begun & is_commit & (ends.sequence_numbers[:count] > before)
+        numbers = ends.sequence_numbers[:count]
+        is_new = has_begun & is_commit & (numbers > before)
         delivered = np.flatnonzero(is_new & (ends.row_counts[:count] > 0))
         self.counters.transactions += len(delivered)
-        self.counters.empty_transactions += int(np.count_nonzero(is_new)) - len(delivered)
-        self.counters.rolled_back_transactions += int(np.count_nonzero(has_begun & ~is_commit))
+        self.counters.note_ends(
+            numbers, is_new & (ends.row_counts[:count] == 0), has_begun & ~is_commit
+        )
         return delivered
 
     # positions

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from informix_cdc.capture_client.errors import DataLoss, ServerRefused
 from informix_cdc.capture_client.log_events import RESTART_POSITION_LATE, STREAM_STALLED
-from informix_cdc.capture_client.positions import Position, show
+from informix_cdc.capture_client.positions import Position, log_number, show
 from informix_cdc.connector.capture_state import CaptureState
 from informix_cdc.connector.liveness import Liveness, LogFacts
 from informix_cdc.connector.server_watch import Watch
@@ -57,6 +57,7 @@ class CaptureGuard:
             self.liveness.require_contact(now)
         else:
             self.liveness.hear(now, reached)
+            self.state.stalled_since = self.liveness.stalled_since
 
     def judge(self, mark: Position | None) -> None:
         """Judge what the server last said, once what was read is in the spool.
@@ -78,31 +79,37 @@ class CaptureGuard:
     def _judge(self, now: float, facts: LogFacts, mark: Position | None) -> None:
         if facts.unlogged_tables and mark is not None and not self.is_replaying():
             raise row_logging_off(facts.unlogged_tables[0], mark)
+        before = self.liveness.stalls
         verdict = self.liveness.verdict(now, facts)
-        self.state.stalls = self.liveness.stalls
+        self.state.stalls += self.liveness.stalls - before
+        self.state.stalled_since = self.liveness.stalled_since
         if isinstance(verdict, ServerRefused) and verdict.facts["is_warning"]:
             STREAM_STALLED.log(logger, stream=self.state.stream, reason=verdict)
         elif verdict is not None:
             raise verdict
-        if mark and (warning := self.liveness.lateness(mark.restart, facts)):
-            self._tell_late(mark.restart, facts.oldest, warning)
+        restart = self.state.restart
+        if mark and restart and (warning := self.liveness.lateness(restart, facts)):
+            self._tell_late(restart, mark, facts.oldest, warning)
 
-    def _tell_late(self, restart: int, oldest: int, warning: str) -> None:
-        begin = self.state.oldest_open_begin
+    def _tell_late(self, restart: int, mark: Position, oldest: int, warning: str) -> None:
+        begin, reason = _held_back(restart, mark, self.state.oldest_open_begin)
         RESTART_POSITION_LATE.log(
             logger,
             stream=self.state.stream,
             restart=show(restart),
             oldest=show(oldest),
             held_by=None if begin is None else show(begin),
-            reason=f"{warning}; {_held_back(begin)}",
+            reason=f"{warning}; {reason}",
         )
 
 
-def _held_back(begin: int | None) -> str:
+def _held_back(restart: int, mark: Position, begin: int | None) -> tuple[int | None, str]:
+    """Return what holds a restart position back: the BEGINTX, if a transaction does, and a reason."""
+    if log_number(restart) < log_number(mark.restart):
+        return None, f"Spark has not taken what was read since, up to {show(mark.commit)}"
     if begin is None:
-        return "nothing captured has changed for long: see option heartbeatTable"
-    return f"the transaction that began at {show(begin)} is still open"
+        return None, "nothing captured has changed for long: see option heartbeatTable"
+    return begin, f"the transaction that began at {show(begin)} is still open"
 
 
 def row_logging_off(table: str, position: Position) -> DataLoss:

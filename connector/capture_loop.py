@@ -85,6 +85,7 @@ def capture(
         InformixCdcError: the stream cannot go on; whatever is whole is in the spool.
     """
     guard.connect()
+    ignored_before = state.ignored_truncates
     while not stop.is_set():
         if pending.is_far_ahead(state):
             state.pause(lambda: not pending.is_far_ahead(state), _STOP_POLL_SECONDS)
@@ -102,7 +103,7 @@ def capture(
         if pending.is_anchor_overdue() and stream.assembler is not None:
             stream.assembler.stop_waiting_for_unseen()
         state.observe(events, stream, catches_up)
-        state.ignored_truncates = encoder.ignored_truncates
+        state.ignored_truncates = ignored_before + encoder.ignored_truncates
         if stream.assembler is not None:
             guard.judge(state.spool.mark if state.spool else None)
 

@@ -220,6 +220,11 @@ class CaptureRun:
 
     # a loss of data, and what comes after it
 
+    def loses_batch(self, reason: BaseException) -> bool:
+        """Tell whether an error loses a planned batch and the query may go on without it."""
+        is_replaying = self._expected() is not None
+        return not self.options.fail_on_data_loss and is_replaying and can_jump(reason)
+
     def _may_jump(self, reason: BaseException) -> bool:
         """Tell whether the stream may go on elsewhere; a planned batch cannot."""
         has_begun = self.state.spool is not None or self._jump is not None

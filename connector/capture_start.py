@@ -76,6 +76,7 @@ class CaptureStart:
                 assembler, place = self._resume(self.position, session, catalog)
         self._start_captures(session)
         self._activate(session, place)
+        self.counters.begin_session()
         assembler.counters = self.counters
         assembler.limit_memory(self._memory_limit())
         assembler.with_bounds = self.source.delivery.shape == "raw"

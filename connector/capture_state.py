@@ -44,6 +44,8 @@ class CaptureState:
         latest_time: the latest time of a BEGINTX or COMMTX, by the server's clock.
         heard_at: when a TIMEOUT said last that there is nothing more, by our clock; None if rows
             have come since.
+        stalled_since: when a stream that stands still moved last, by the monotonic clock.
+        reconnects, reconnect_attempts: outages, and how often a connection was tried again.
         restart: where a new session of the query would begin.
     """
 
@@ -53,7 +55,9 @@ class CaptureState:
     is_paused: bool = False
     former_streams: set[str] = field(default_factory=set)
     reconnects: int = 0
+    reconnect_attempts: int = 0
     stalls: int = 0
+    stalled_since: float | None = None
     data_losses: int = 0
     pauses: int = 0
     ignored_truncates: int = 0
@@ -78,12 +82,36 @@ class CaptureState:
     _planned: dict[str, int] = field(default_factory=dict)
     _logged: dict[str, int] = field(default_factory=dict)
     _timeouts: int = 0
+    _is_loss_counted: bool = False
     _changed: threading.Condition = field(default_factory=threading.Condition)
 
     @property
     def stream(self) -> str | None:
         """The id of the stream that is captured; None before it has begun."""
-        return self.spool.stream if self.spool else None
+        return spool.stream if (spool := self.spool) else None
+
+    @property
+    def is_stalled(self) -> bool:
+        """Whether the stream stands still while the server's log has moved on."""
+        return self.stalled_since is not None
+
+    def successor(self) -> CaptureState:
+        """Return the state of another capture of the same query, which counts on from here."""
+        return CaptureState(
+            reconnects=self.reconnects,
+            reconnect_attempts=self.reconnect_attempts,
+            stalls=self.stalls,
+            data_losses=self.data_losses,
+            pauses=self.pauses,
+            ignored_truncates=self.ignored_truncates,
+            counters=self.counters,
+            received=self.received,
+            appended=self.appended,
+            restart=self.restart,
+            _logged=self._logged,
+            _timeouts=self.received.timeouts,
+            _is_loss_counted=self._is_loss_counted,
+        )
 
     def catches_up(self, events: Sequence[Event] | None, stream: ChangeStream) -> bool:
         """Tell whether what came is the first that lies beyond the capture's start."""
@@ -103,6 +131,7 @@ class CaptureState:
         if events is None or (assembler := stream.assembler) is None:
             return
         self.contacts += 1
+        self._is_loss_counted = False
         self.open_transactions = assembler.open_count
         if (begin := assembler.lowest_open()) != self.oldest_open_begin:
             self.oldest_open_begin, self.oldest_open_time = begin, assembler.lowest_open_time()
@@ -163,10 +192,16 @@ class CaptureState:
     def leave(self, former: Spool) -> None:
         """Forget a stream that is lost; another one begins."""
         self.former_streams.add(former.stream)
-        self.data_losses += 1
+        self.count_loss()
+        self.counters.begin_stream()
         self.spool = None
         self.target_position, self.is_caught_up = 0, False
         self.notify()
+
+    def count_loss(self) -> None:
+        """Count a loss of data; all that goes wrong before anything is read again is the same one."""
+        self.data_losses += not self._is_loss_counted
+        self._is_loss_counted = True
 
     def has_left(self, stream: str) -> bool:
         """Tell whether a stream was lost: Spark was done with all its rows before it was left."""
@@ -175,20 +210,20 @@ class CaptureState:
     @property
     def spool_rows(self) -> int:
         """How many rows are in the spool."""
-        return self.spool.rows if self.spool else 0
+        return spool.rows if (spool := self.spool) else 0
 
     @property
     def spool_bytes(self) -> int:
         """How many bytes they take there."""
-        return self.spool.size_bytes if self.spool else 0
+        return spool.size_bytes if (spool := self.spool) else 0
 
     @property
     def bytes_ahead(self) -> int:
         """Return how much lies in the spool that Spark has not taken."""
-        if self.spool is None:
+        if (spool := self.spool) is None:  # read once: another thread may leave it meanwhile
             return 0
-        stream = self.spool.stream
-        return self.spool.bytes_above(max(self._taken.get(stream, 0), self._planned.get(stream, 0)))
+        taken, planned = self._taken.get(spool.stream, 0), self._planned.get(spool.stream, 0)
+        return spool.bytes_above(max(taken, planned))
 
     def notify(self) -> None:
         """Wake whoever waits."""

@@ -34,6 +34,8 @@ class CaptureThread:
         options: with the password; this object never leaves its process.
         offset: where the stream stands; one that is not started makes a first start.
         expected_commit: the end of a batch that Spark has planned and asks for again.
+        check_schema: refuses the schema of the tables if it is not the declared one.
+        state: a new one, or what goes on from that of a capture before.
     """
 
     def __init__(
@@ -42,8 +44,9 @@ class CaptureThread:
         offset: StreamOffset,
         expected_commit: int | None = None,
         check_schema: Callable[[pa.Schema], None] = lambda _: None,
+        state: CaptureState | None = None,
     ) -> None:
-        self.state = CaptureState()
+        self.state = state or CaptureState()
         self._options = options
         self._failed_since: float | None = None
         self._contacts_then = self._failures = 0
@@ -84,7 +87,8 @@ class CaptureThread:
             self._fail(reason)
 
     def _fail(self, reason: BaseException) -> None:
-        if self.state.error is not reason:  # the loop tells at once, and the thread at its end
+        is_told = self.state.error is reason  # the loop tells at once, and the thread at its end
+        if not is_told and not self._capture.loses_batch(reason):
             self._log_failure(reason)
         self.state.error = reason
         self.state.notify()
@@ -137,6 +141,7 @@ class CaptureThread:
         self._tried_at = time.monotonic()
 
     def _note_reconnect(self, attempt: RetryCallState) -> None:
-        self.state.reconnects += 1
+        self.state.reconnect_attempts += 1
+        self.state.reconnects += self._failures == 1  # an outage, however often it is tried
         reason = attempt.outcome.exception() if attempt.outcome else None
         CONNECTION_LOST.log(logger, stream=self.state.stream, failures=self._failures, reason=reason)

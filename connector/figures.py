@@ -14,6 +14,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from informix_cdc.capture_client.assembly_counters import AssemblyCounters
+from informix_cdc.capture_client.positions import show
 from informix_cdc.capture_client.stream_counters import StreamCounters
 from informix_cdc.connector.appended import Appended
 from informix_cdc.connector.capture_state import CaptureState
@@ -22,7 +23,7 @@ from informix_cdc.connector.standing import FRESH_SECONDS, Progress, Standing, s
 
 PREFIX = "informix_cdc_"
 COUNTER, GAUGE, FLAG, POSITION = "counter", "gauge", "flag", "position"
-Value = int | float | bool | None
+Value = int | float | bool | str | None
 Clock = Callable[[], float]
 
 
@@ -96,7 +97,8 @@ FIGURES = (
         "capture_lag_seconds",
         GAUGE,
         "standing.capture_lag_seconds",
-        "how far reading is behind: since the end of the log was read, else since the last time in it",
+        "how far reading is behind: since the end of the log was read, else since the last time in it;"
+        " while the stream stands still, since it moved last",
     ),
     Figure(
         "lag_bytes",
@@ -128,7 +130,7 @@ FIGURES = (
         "oldest_open_begin",
         POSITION,
         "state.oldest_open_begin",
-        "sequence number of its BEGINTX, which holds the restart position back",
+        "where it began (`log:0xpos`), which holds the restart position back",
     ),
     Figure(
         "open_memory_bytes",
@@ -161,8 +163,25 @@ FIGURES = (
         "whatever had been committed when the capture began has been read",
         key="isCaughtUp",
     ),
-    Figure("reconnects", COUNTER, "state.reconnects", "lost connections that were tried again"),
-    Figure("stalls", COUNTER, "state.stalls", "streams that stood still while the log moved on"),
+    Figure(
+        "reconnects",
+        COUNTER,
+        "state.reconnects",
+        "outages: a connection was lost, however often it was tried until the stream moved again",
+    ),
+    Figure(
+        "reconnect_attempts", COUNTER, "state.reconnect_attempts", "attempts to connect in all outages"
+    ),
+    Figure(
+        "stalls", COUNTER, "state.stalls", "how often the stream stood still while the log moved on"
+    ),
+    Figure(
+        "stalled",
+        FLAG,
+        "state.is_stalled",
+        "the stream stands still while the log moves on",
+        "isStalled",
+    ),
     Figure(
         "data_losses", COUNTER, "state.data_losses", "losses of data after which the stream went on"
     ),
@@ -216,7 +235,11 @@ def read_figures(
 
 def progress_figures(state: CaptureState) -> dict[str, Value]:
     """Return the figures by their keys in Spark's progress."""
-    return {figure.progress_key: value for figure, value in read_figures(state).items()}
+    return {figure.progress_key: _shown(figure, value) for figure, value in read_figures(state).items()}
+
+
+def _shown(figure: Figure, value: Value) -> Value:
+    return show(value) if figure.kind == POSITION and isinstance(value, int) else value
 
 
 def _standing(state: CaptureState, now: float, monotonic: float) -> Standing:
@@ -225,18 +248,26 @@ def _standing(state: CaptureState, now: float, monotonic: float) -> Standing:
         facts = None
     server_now = _server_time(now, monotonic, facts)
     waits, waiting_since = state.appended.waiting_since()
-    heard_at, latest_time = state.heard_at, state.latest_time or None
     progress = Progress(
         now=server_now,
         restart=state.restart,
         delivered=state.delivered(),
         reached=state.reached,
-        read_upto=latest_time if heard_at is None else heard_at + server_now - now,
+        read_upto=_read_upto(state, now, monotonic, server_now),
+        asked_at=server_now - (monotonic - facts.asked_at) if facts else None,
         waits=waits,
         waiting_since=waiting_since,
         oldest_open=state.oldest_open_time,
     )
     return standing(progress, facts.space if facts else None)
+
+
+def _read_upto(state: CaptureState, now: float, monotonic: float, server_now: float) -> float | None:
+    """Return the server's time up to which the log is read: TIMEOUTs of a stalled one say nothing."""
+    stalled_since, heard_at = state.stalled_since, state.heard_at
+    if stalled_since is not None:
+        return server_now - (monotonic - stalled_since)
+    return (state.latest_time or None) if heard_at is None else heard_at + server_now - now
 
 
 def _server_time(now: float, monotonic: float, facts: LogFacts | None) -> float:

@@ -45,16 +45,22 @@ class Liveness:
         silent_seconds: how long a living server may send nothing at all.
         stalled_seconds: how long its log may move on while the stream stands still.
         stalled: what a stall that a new session does not mend does: `warn` or `fail`.
+
+    Attributes:
+        stalls: how often it stood still.
+        stalled_since: when it moved last, while it stands still; else None.
     """
 
     silent_seconds: float
     stalled_seconds: float
     stalled: str = "warn"
     stalls: int = 0
+    stalled_since: float | None = field(default=None, init=False)
     _contact_at: float = field(default=0.0, init=False)
     _moved_at: float = field(default=0.0, init=False)
     _reached: int = field(default=0, init=False)
     _highest: int = field(default=0, init=False)  # of all connections
+    _risen_at: float = field(default=0.0, init=False)  # when it became so
     _log_then: int | None = field(default=None, init=False)
     _reopened_at: int | None = field(default=None, init=False)  # where the stream stood
     _warned_at: int | None = field(default=None, init=False)
@@ -68,7 +74,8 @@ class Liveness:
     def hear(self, now: float, reached: int) -> None:
         """Take that bytes came; `reached` is the highest sequence number seen."""
         self._contact_at = now
-        self._highest = max(self._highest, reached)
+        if reached > self._highest:  # a new session that reads what was read before has not moved on
+            self._highest, self._risen_at, self.stalled_since = reached, now, None
         if reached != self._reached:
             self._reached, self._moved_at, self._log_then = reached, now, None
 
@@ -105,6 +112,7 @@ class Liveness:
             f" {show(self._reached)}, the server's log has moved from {show(self._log_then or 0)} to"
             f" {show(facts.current)}."
         )
+        self.stalled_since = self._risen_at
         if self._reopened_at != self._highest:
             self._reopened_at = self._highest
             self.stalls += 1

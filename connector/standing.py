@@ -17,6 +17,7 @@ from informix_cdc.capture_client.log_space import LogSpace
 from informix_cdc.capture_client.positions import log_number
 
 FRESH_SECONDS = 60.0  # four times what lies between two questions
+_PAGES = 2  # the current page may be half full, and the record that was read last may begin before it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +32,7 @@ class Progress:
         read_upto: what committed before this time has been read; None before the first record.
         waits: whether rows lie in the spool that Spark has not taken.
         waiting_since: when the oldest of these were committed, if known.
+        asked_at: when the server said how its log stands, if it did.
         oldest_open: when the oldest open transaction began, if one is open.
     """
 
@@ -41,6 +43,7 @@ class Progress:
     read_upto: float | None = None
     waits: bool = False
     waiting_since: float | None = None
+    asked_at: float | None = None
     oldest_open: float | None = None
 
 
@@ -59,17 +62,29 @@ class Standing:
 
 def standing(progress: Progress, space: LogSpace | None) -> Standing:
     """Judge progress against the server's log; `space` is None where that is not known."""
-    capture_lag = _age(progress.now, progress.read_upto)
+    capture_lag_bytes = _bytes_since(space, progress.reached)
+    capture_lag = _age(progress.now, _read_upto(progress, space, capture_lag_bytes))
     waiting = _age(progress.now, progress.waiting_since)
     return Standing(
         lag_seconds=waiting if progress.waits else capture_lag,
         capture_lag_seconds=capture_lag,
         lag_bytes=_bytes_since(space, progress.delivered),
-        capture_lag_bytes=_bytes_since(space, progress.reached),
+        capture_lag_bytes=capture_lag_bytes,
         headroom_bytes=_headroom(space, progress.restart),
         log_bytes=space.total_bytes if space else None,
         oldest_open_seconds=_age(progress.now, progress.oldest_open) or 0.0,
     )
+
+
+def _read_upto(progress: Progress, space: LogSpace | None, lag_bytes: int | None) -> float | None:
+    """Return what was committed before when has been read.
+
+    Where what the server named as the end of its log has been read, that is at least all up to then:
+    the times in the log say nothing while one transaction is all that is in it.
+    """
+    is_at_end = space is not None and lag_bytes is not None and lag_bytes <= _PAGES * space.page_bytes
+    known = [time for time in (progress.read_upto, progress.asked_at) if time is not None]
+    return max(known) if is_at_end and known else progress.read_upto
 
 
 def _age(now: float, then: float | None) -> float | None:

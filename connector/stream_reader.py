@@ -34,6 +34,7 @@ from informix_cdc.capture_client.positions import show
 from informix_cdc.checkpoints.batch_limits import BatchLimits
 from informix_cdc.checkpoints.segments import SegmentRange
 from informix_cdc.checkpoints.spool import Spool
+from informix_cdc.connector.capture_state import CaptureState
 from informix_cdc.connector.capture_thread import CaptureThread
 from informix_cdc.connector.data_loss_jump import can_jump
 from informix_cdc.connector.figures import progress_figures
@@ -72,7 +73,7 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._capture: CaptureThread | None = None
         self._delivery = SegmentDelivery(options)
         self._progress = StreamProgress()
-        self._lost_batches = 0
+        self._state: CaptureState | None = None  # of the capture, or of the last one
         self._metrics: MetricsServer | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -82,6 +83,7 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             "_options": self._options.without_secrets(),
             "_schema": StructType(),
             "_capture": None,
+            "_state": None,
             "_delivery": None,
             "_metrics": None,
         }
@@ -114,7 +116,7 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def reportLatestOffset(self) -> dict[str, object] | None:
         """Return figures of the capture for Spark's progress; `figures.py` lists them."""
-        return dict(progress_figures(self._capture.state)) if self._capture else None
+        return dict(progress_figures(self._state)) if self._state else None
 
     def partitions(
         self, start: Mapping[str, object], end: Mapping[str, object]
@@ -167,8 +169,8 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             log_to_standard_error(self._options.log_level)
             self._show_metrics()
             check = partial(require_same, self._schema)
-            self._capture = CaptureThread(self._options, start, expected_commit, check)
-            self._capture.state.data_losses = self._lost_batches
+            self._state = self._state.successor() if self._state else CaptureState()
+            self._capture = CaptureThread(self._options, start, expected_commit, check, self._state)
             self._capture.start()
         return self._capture
 
@@ -183,7 +185,7 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 options.metrics_host,
                 options.metrics_port,
                 {"server": options.server, "database": options.database, "tables": tables},
-                lambda: self._capture.state if self._capture else None,
+                lambda: self._state,
             )
 
     def _is_jump(self, start: StreamOffset, end: StreamOffset) -> bool:
@@ -202,7 +204,7 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 raise
             after = show(start.position.commit)
             BATCH_LOST.log(logger, stream=start.stream, after=after, upto=show(upto), reason=loss)
-            self._lost_batches += 1
+            state.count_loss()
             capture.stop()
             self._capture = None  # the next offset that is asked for finds another beginning
             return None

@@ -203,8 +203,9 @@ class Model:
             self.counters.rolled_back_transactions += first is not None
         elif entry.word == "commit":
             self.counters.unseen_transactions += entry.transaction in self.unseen_at(n)
-        elif entry.word == "discard" and first is not None:
-            self.counters.discarded_rows += len(self.rows(first, n)) - len(self.rows(first, n + 1))
+        if entry.word in ENDS and first is not None:
+            mine = [e for e in self.entries[first:n] if e.transaction == entry.transaction and e.is_row]
+            self.counters.discarded_rows += len(mine) - len(self.rows(first, n))
 
 
 def observed_events(events: Sequence[Event]) -> list[object]:

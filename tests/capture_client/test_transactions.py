@@ -21,6 +21,7 @@ from capture_client.streams import (
     timeout,
     truncate,
 )
+from informix_cdc.capture_client.assembly_counters import AssemblyCounters
 from informix_cdc.capture_client.committed import Event, Passed, Transactions
 from informix_cdc.capture_client.errors import DataLoss, ProtocolViolation
 from informix_cdc.capture_client.positions import Position
@@ -148,6 +149,35 @@ def test_falling_numbers_after_a_discard_are_refused_by_the_next() -> None:
     records = [b(1), row(5, 1), row(6, 1), discard(6, 1), row(4, 1), discard(4, 1)]
     with pytest.raises(ProtocolViolation, match="fall"):
         feed_chunks(resumed(), records)
+
+
+def test_what_a_session_reads_that_one_before_it_has_read_is_counted_once() -> None:
+    """A session begins at the restart position again, which an open transaction holds back."""
+    undone = [row(3, 2), discard(3, 2), row(4, 2), rollback(5, 2)]
+    read_again = [b(1, 1), b(2, 2), *undone, b(6, 3), c(7, 3), b(8, 4), b(9, 4)]
+    counters = AssemblyCounters()
+    for _ in range(3):
+        assembler = resumed()
+        counters.begin_session()
+        assembler.counters = counters
+        feed(assembler, *read_again)
+    once = AssemblyCounters(
+        empty_transactions=1, rolled_back_transactions=1, discarded_rows=1, abandoned_transactions=1
+    )
+    assert counters == once
+    feed(assembler, discard(10, 1), row(11, 1), discard(11, 1), c(12, 1), b(13, 2), rollback(14, 2))
+    assert (counters.discarded_rows, counters.rolled_back_transactions) == (2, 2)
+
+
+def test_another_stream_is_counted_although_its_numbers_are_lower() -> None:
+    counters = AssemblyCounters()
+    for number in (100, 10):
+        counters.begin_stream()
+        counters.begin_session()
+        assembler = resumed()
+        assembler.counters = counters
+        feed(assembler, b(number), rollback(number + 1, 1))
+    assert counters.rolled_back_transactions == 2
 
 
 def test_many_savepoints_in_a_long_transaction_take_linear_time() -> None:

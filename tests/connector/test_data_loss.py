@@ -244,8 +244,11 @@ def test_a_planned_batch_that_is_gone_ends_the_query_or_is_left_out_loudly(
         assert rows_of(third, anchor, end) == []
         (lost,) = told(caplog, "batch_lost")
         assert (lost["after"], lost["upto"]) == (show(anchor["commit"]), show(end["commit"]))
+        assert losses(third)["dataLosses"] == 1  # the figures stay although nothing is captured now
         start = jumped(third, end)
         rows, _ = drained(third, start, insert(server, 2))
+        assert losses(third)["dataLosses"] == 1
+        assert len(told(caplog, "capture_failed")) == 1  # of the second reader, which ended
     assert numbers(rows) == [2]
 
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 import socket
 import threading
+import time
 from collections.abc import Callable
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
+from prometheus_client import start_http_server
 
 from connector.driving import (
     LIMIT,
@@ -22,9 +25,18 @@ from connector.driving import (
     wait_until,
 )
 from informix_cdc.capture_client.errors import BadOption
+from informix_cdc.capture_client.log_space import LogFile, LogSpace
+from informix_cdc.capture_client.positions import Position, log_page, show
 from informix_cdc.connector import metrics_server
 from informix_cdc.connector.capture_state import CaptureState
-from informix_cdc.connector.figures import COUNTER, FIGURES, PREFIX, progress_figures
+from informix_cdc.connector.figures import (
+    COUNTER,
+    FIGURES,
+    PREFIX,
+    progress_figures,
+    read_figures,
+)
+from informix_cdc.connector.liveness import LogFacts
 from informix_cdc.connector.stream_reader import InformixStreamReader
 from scraping import free_port, is_open, scraped, scraped_values
 from stores import ORDERS, PASSWORD, Workload, order_row
@@ -142,11 +154,120 @@ def test_the_oldest_open_transaction_has_an_age(served: Served) -> None:
         held.insert(ORDERS, order_row((1, None, None, None)))
         wait_until(lambda: figures_of(made)["openTransactions"] == 1)
         shown = figures_of(made)
-        assert shown["oldestOpenBegin"] == held.begin_sequence
+        assert shown["oldestOpenBegin"] == show(held.begin_sequence)
         wait_until(lambda: figures_of(made)["oldestOpenSeconds"] > 0)
         drained(made, anchor, held.commit())
         wait_until(lambda: figures_of(made)["openTransactions"] == 0)
         assert figures_of(made)["oldestOpenSeconds"] == 0
+
+
+def test_what_is_read_again_after_a_reconnect_is_counted_once(served: Served) -> None:
+    """An open transaction holds the restart position back, so that all after it comes again."""
+    server, listening = served
+    with reader(listening.port) as made:
+        end = anchor_of(made)
+        held = server.begin()
+        held.insert(ORDERS, order_row((1, None, None, None)))
+        savepoint = held.savepoint()
+        held.insert(ORDERS, order_row((2, None, None, None)))
+        held.rollback_to(savepoint)
+        undone = server.begin()
+        undone.insert(ORDERS, order_row((3, None, None, None)))
+        undone.rollback()
+        for number in (4, 5):
+            _, end = drained(made, end, insert(server, number))
+            listening.disconnect_all()
+        _, end = drained(made, end, held.commit())
+        shown = figures_of(made)
+    assert shown["reconnects"] == 2
+    assert (shown["rolledBackTransactions"], shown["discardedRows"]) == (1, 1)
+
+
+# values, without a stream
+
+AT_END = log_page(7, 40)
+SPACE = LogSpace((LogFile(7, 100 * 2048, 40 * 2048, is_current=True),), 0, 2048)
+
+
+class Watched:
+    """A watch whose server has answered once."""
+
+    def __init__(self, asked_at: float) -> None:
+        self.facts = LogFacts(asked_at, AT_END, log_page(7, 0), server_clock=5000, space=SPACE)
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def shown_at(state: CaptureState, now: float, monotonic: float) -> dict[str, Any]:
+    values = read_figures(state, lambda: now, lambda: monotonic)
+    return {figure.name: value for figure, value in values.items()}
+
+
+def test_a_timeout_says_that_the_log_was_read_to_its_end_just_then() -> None:
+    state = CaptureState(reached=AT_END, latest_time=900)
+    assert shown_at(state, 1000.0, 0.0)["lag_seconds"] == 100.0
+    state.received.timeouts += 1
+    before = time.time()
+    state._note_progress(cast("Any", SimpleNamespace(reached=AT_END, latest_time=900)))
+    assert 0 <= shown_at(state, time.time(), 0.0)["lag_seconds"] <= time.time() - before
+    state._note_progress(cast("Any", SimpleNamespace(reached=AT_END, latest_time=900)))  # a row
+    assert shown_at(state, 1000.0, 0.0)["lag_seconds"] == 100.0
+
+
+@pytest.mark.parametrize(("age", "is_known"), [(59, True), (61, False)])
+def test_what_the_server_said_of_its_log_a_minute_ago_is_not_shown(age: float, is_known: bool) -> None:
+    state = CaptureState(reached=AT_END, restart=AT_END, watch=Watched(asked_at=100.0))
+    shown = shown_at(state, 1000.0, 100.0 + age)
+    for name in ("headroom_bytes", "log_bytes", "capture_lag_bytes"):
+        assert (shown[name] is not None) is is_known
+
+
+def test_a_stalled_stream_is_behind_since_it_moved_last_whatever_timeouts_say() -> None:
+    state = CaptureState(reached=log_page(7, 2), heard_at=999.0, watch=Watched(asked_at=100.0))
+    assert shown_at(state, 1000.0, 101.0)["capture_lag_seconds"] == 1.0
+    state.stalled_since = 41.0
+    shown = shown_at(state, 1000.0, 101.0)
+    assert (shown["capture_lag_seconds"], shown["lag_seconds"]) == (60.0, 60.0)
+    assert shown["stalled"] is True
+
+
+def test_another_capture_of_the_query_counts_on() -> None:
+    state = CaptureState()
+    for number, figure in enumerate(FIGURES, start=1):
+        if figure.kind == COUNTER:
+            owner, name = figure.source.split(".")
+            setattr(state if owner == "state" else getattr(state, owner), name, number)
+    before, after = shown_at(state, 1000.0, 0.0), shown_at(state.successor(), 1000.0, 0.0)
+    counters = [figure.name for figure in FIGURES if figure.kind == COUNTER]
+    assert {name: after[name] for name in counters} == {name: before[name] for name in counters}
+    assert all(after[name] > 0 for name in counters)
+
+
+class Leaving(CaptureState):
+    """The capture thread leaves the spool between two looks of another thread."""
+
+    looks = 0
+
+    @property  # type: ignore[override]
+    def spool(self) -> Any:
+        self.looks += 1
+        spool = SimpleNamespace(stream="s", rows=1, size_bytes=2, bytes_above=lambda _: 3)
+        spool.end = spool.mark = Position(4, 4)
+        return spool if self.looks % 2 else None
+
+    @spool.setter
+    def spool(self, _: object) -> None:
+        pass
+
+
+@pytest.mark.parametrize("name", ["stream", "spool_rows", "spool_bytes", "bytes_ahead", "delivered"])
+def test_a_spool_that_is_left_while_it_is_asked_for_breaks_nothing(name: str) -> None:
+    state = Leaving()
+    found = getattr(state, name)
+    if callable(found):
+        found()
+    assert state.looks == 1
 
 
 # the port
@@ -199,8 +320,18 @@ def test_the_port_is_closed_when_the_query_ends(served: Served) -> None:
     assert not is_open(port)
 
 
-def test_an_address_of_another_host_is_refused(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(metrics_server, "PORT_WAIT_SECONDS", 0.3)
-    elsewhere = {"metricsPort": str(free_port()), "metricsHost": "192.0.2.1"}
-    with reader(served[1].port, **elsewhere) as made:
-        assert isinstance(failure_of(lambda: anchor_of(made)), BadOption)
+@pytest.mark.parametrize("host", ["192.0.2.1", "no such host"])
+def test_an_address_of_another_host_is_refused_at_once_by_its_name(
+    host: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    attempts = []
+
+    def counted(*given: Any) -> Any:
+        attempts.append(given)
+        return start_http_server(*given)
+
+    monkeypatch.setattr(metrics_server, "start_http_server", counted)
+    with pytest.raises(BadOption, match="option 'metricsHost': nothing can listen on") as caught:
+        metrics_server.MetricsServer(host, free_port(), {}, lambda: None)
+    assert len(attempts) == 1
+    assert "Name an address of this host" in str(caught.value)

@@ -67,6 +67,21 @@ def test_a_stall_that_a_new_session_does_not_mend_warns_or_fails_once(
     assert stalled_after(watch, 400.0) is None
 
 
+def test_a_stream_is_stalled_since_it_moved_last_until_it_moves_again() -> None:
+    watch = watching()
+    watch.hear(5.0, AT + 1)
+    assert watch.stalled_since is None
+    watch.hear(300.0, AT + 1)
+    watch.verdict(300.0, facts(300.0, 200))
+    watch.verdict(301.0, facts(301.0, 300))
+    assert watch.stalled_since == 5.0
+    watch.connect(310.0)
+    watch.hear(310.0, AT - 5000)  # the new session reads again what was read before
+    assert watch.stalled_since == 5.0
+    watch.hear(311.0, AT + 2)
+    assert watch.stalled_since is None
+
+
 def test_a_stall_at_another_place_is_another_stall() -> None:
     watch = watching()
     stalled_after(watch, 0.0)

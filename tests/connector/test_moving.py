@@ -86,10 +86,14 @@ def test_a_stalled_stream_is_opened_once_more_and_then_told(
         server.silence(True)
         with foreign_traffic(server):
             wait_until(lambda: told(caplog, "stream_stalled"))
+            wait_until(lambda: figure(made, "captureLagSeconds") > 1.5)  # TIMEOUTs come all the time
+        assert figure(made, "isStalled") is True
         assert figure(made, "stalls") == 1
         assert figure(made, "reconnects") == 1
         server.silence(False)
         rows, _ = drained(made, anchor, insert(server, 1))
+        wait_until(lambda: figure(made, "isStalled") is False)
+        wait_until(lambda: figure(made, "captureLagSeconds") < 1.5)
     assert numbers(rows) == [1]
     (stalled,) = told(caplog, "stream_stalled")
     assert "only TIMEOUT records came for 1 s" in stalled["reason"]
@@ -187,7 +191,7 @@ def test_reconnecting_ends_after_so_many_attempts(served: Served) -> None:
         anchor = anchor_of(made)
         listening.__exit__(None, None, None)
         error = failure_of(lambda: next_offset(made, anchor, seconds=30))
-        assert figure(made, "reconnects") == 2
+        assert (figure(made, "reconnects"), figure(made, "reconnectAttempts")) == (1, 2)
     assert isinstance(error, ConnectionLost) or error.facts.get("unreachable")
 
 
@@ -222,7 +226,7 @@ def test_what_fails_on_its_way_into_the_spool_is_not_tried_for_ever(
         monkeypatch.setattr(SegmentCopies, "put", away)
         insert(server, *range(3000))
         error = failure_of(lambda: next_offset(made, anchor, seconds=40))
-        assert figure(made, "reconnects") == 3
+        assert (figure(made, "reconnects"), figure(made, "reconnectAttempts")) == (1, 3)
     assert "the place of copies is away" in str(error)
 
 
@@ -309,6 +313,7 @@ def test_a_restart_position_about_to_be_overwritten_is_told_with_what_holds_it_b
         anchor = anchor_of(made)
         held = server.begin()
         held.insert(ORDERS, {"order_num": 1, "customer_num": None, "note": None, "amount": None})
+        made.latestOffset(anchor, LIMIT)
         wait_until(lambda: figure(made, "openTransactions") == 1)
         for _ in range(5):
             server.switch_log()
@@ -319,6 +324,27 @@ def test_a_restart_position_about_to_be_overwritten_is_told_with_what_holds_it_b
         assert "is still open" in late["reason"]
         rows, _ = drained(made, anchor, held.commit())
     assert numbers(rows) == [1]
+
+
+@pytest.mark.fault(
+    fault="Spark takes nothing while the log is read on and nearly wraps",
+    outcome="a warning that says so",
+)
+def test_a_checkpoint_that_spark_leaves_behind_is_told_although_the_spool_is_far_ahead(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    big_log = listening_stores(log_pages=64, log_count=6)
+    with big_log as (server, listening), reader(listening.port) as made:
+        anchor = anchor_of(made)
+        made.latestOffset(anchor, LIMIT)
+        for number in range(5):
+            insert(server, number)
+            server.switch_log()
+        wait_until(lambda: told(caplog, "restart_position_late"))
+        late = told(caplog, "restart_position_late")[0]
+    assert late["restart"] == show(anchor["restart"])
+    assert "Spark has not taken what was read since" in late["reason"]
+    assert "held_by" not in late
 
 
 # heartbeats

@@ -57,6 +57,27 @@ def test_a_clock_that_is_behind_makes_no_negative_lag() -> None:
     assert shown(read_upto=1003.0)["lag_seconds"] == 0.0
 
 
+READ = [("all of it", 40, 9.0), ("but for two pages", 38, 9.0), ("but for three", 37, 600.0)]
+
+
+@pytest.mark.parametrize(("page", "lag_seconds"), [r[1:] for r in READ], ids=[r[0] for r in READ])
+def test_where_the_log_is_read_to_its_end_an_old_time_in_it_is_no_lag(
+    page: int, lag_seconds: float
+) -> None:
+    """An open transaction, and no record since: the latest time is that of its beginning."""
+    found = shown(reached=log_page(7, page), read_upto=400.0, asked_at=991.0)
+    assert (found["lag_seconds"], found["capture_lag_seconds"]) == (lag_seconds, lag_seconds)
+
+
+def test_what_was_read_after_the_question_counts_as_well() -> None:
+    found = shown(reached=log_page(7, 40), read_upto=999.0, asked_at=991.0)
+    assert found["capture_lag_seconds"] == 1.0
+
+
+def test_where_nothing_is_known_of_the_log_the_time_in_it_counts() -> None:
+    assert shown(None, reached=log_page(7, 40), read_upto=400.0)["capture_lag_seconds"] == 600.0
+
+
 HEADROOM = [
     ("in the log that is written", log_page(7, 10), (60 + 100 + 200) * PAGE),
     ("in the one before", log_page(6, 10), (60 + 100 + 100) * PAGE),

@@ -104,6 +104,27 @@ def test_grafana_finds_dashboards_where_its_provider_looks() -> None:
     assert provider["options"]["path"] == "/var/lib/grafana/dashboards"
 
 
+def test_grafana_s_front_page_is_the_dashboard() -> None:
+    grafana = loaded("compose.yaml")["services"]["grafana"]
+    page = grafana["environment"]["GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH"]
+    assert f"./grafana/informix-cdc.json:{page}:ro" in grafana["volumes"]
+
+
+def test_what_shows_the_present_forgets_a_query_that_is_gone() -> None:
+    """A range query with `lastNotNull` would show its last value for the dashboard's whole hour."""
+    stats = [panel for panel in dashboard()["panels"] if panel["type"] == "stat"]
+    targets = [target for panel in stats for target in panel["targets"]]
+    assert all(target["instant"] and not target["range"] for target in targets)
+    assert 'up{job="informix-cdc"}' in [target["expr"] for target in targets]
+
+
+def test_a_legend_says_which_server() -> None:
+    for panel in dashboard()["panels"]:
+        for target in panel["targets"]:
+            which = "{{instance}}" if target["expr"].startswith("up{") else "{{server}}"
+            assert which in target["legendFormat"], panel["title"]
+
+
 def test_panels_lie_side_by_side_with_numbers_of_their_own() -> None:
     content = dashboard()
     assert {"uid", "title", "schemaVersion", "time", "templating"} <= content.keys()

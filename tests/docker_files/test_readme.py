@@ -18,7 +18,11 @@ COMMANDS = [
     for line in block.splitlines()
 ]
 COMPOSE_COMMANDS = [words for words in COMMANDS if words[:2] == ["docker", "compose"]]
-FLAGS = {"up": {"--build", "--detach", "--wait"}, "run": {"--rm", "--detach"}, "exec": set()}
+FLAGS = {
+    "up": {"--build", "--detach", "--wait"},
+    "run": {"--rm", "--detach", "--no-deps"},
+    "exec": set(),
+}
 
 
 def ids(words: list[str]) -> str:
@@ -52,6 +56,14 @@ def test_what_it_gives_to_a_command_of_ours_is_taken(words: list[str]) -> None:
     assert program == "informix-cdc"
     own = [word for word in fixed if not word.startswith("--password-file")]
     command_line.commands[name].make_context(name, [*own, *(given or services()[service]["command"])])
+
+
+def test_a_client_of_another_version_does_not_start_the_server_it_depends_on() -> None:
+    for verb, flags, rest in map(split, COMPOSE_COMMANDS):
+        depends_on = services()[rest[0]].get("depends_on", {}) if verb == "run" else {}
+        hosts = {word.removeprefix("host=") for word in rest if word.startswith("host=")}
+        if depends_on and hosts:
+            assert ("--no-deps" in flags) == (not hosts & depends_on.keys()), rest
 
 
 def test_every_other_command_copies_a_file_that_exists() -> None:

@@ -32,7 +32,7 @@ from informix_cdc.connector.spark_schema import to_spark
 
 ROOT = Path(__file__).resolve().parents[2]
 REMEDY = "run `make docs`, or `python -m manual.made_parts` in tests/"
-_PART = re.compile(r"(<!-- make docs: (\w+) ?(.*?) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
+_PART = re.compile(r"(<!-- make docs: (\w+) ?([^\n]*?) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 
 
 def pages() -> list[Path]:
@@ -56,15 +56,20 @@ def options_named(page: str) -> Iterator[str]:
             yield from found[3].split()
 
 
+def parts_used(page: str) -> set[str]:
+    """Return the names of the parts that a page has."""
+    return {found[2] for found in _PART.finditer(page)}
+
+
 def spark_name(kind: pa.DataType) -> str:
     """Return an Arrow type in Spark's words."""
     return to_spark(pa.schema([("c", kind)]))["c"].dataType.simpleString().upper()
 
 
 def _made(part: str, names: list[str]) -> str:
-    if part not in _PARTS:
-        raise ValueError(f"no part is called {part!r}, but {', '.join(_PARTS)}")
-    return "".join(f"{line}\n" for line in _PARTS[part](names))
+    if part not in PARTS:
+        raise ValueError(f"no part is called {part!r}, but {', '.join(PARTS)}")
+    return "".join(f"{line}\n" for line in PARTS[part](names))
 
 
 def _options(names: list[str]) -> Iterator[str]:
@@ -117,7 +122,7 @@ def _flag_row(option: click.Option) -> str:
     return f"| `{option.opts[0]}`{words} | {default} | {option.help} |"
 
 
-_PARTS: dict[str, Callable[[list[str]], Iterable[str]]] = {
+PARTS: dict[str, Callable[[list[str]], Iterable[str]]] = {
     "options": _options,
     "types": _types,
     "events": _events,

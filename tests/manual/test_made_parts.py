@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from informix_cdc.connector.options import option_rows
-from manual.made_parts import REMEDY, pages, with_made_parts
+from manual.made_parts import PARTS, REMEDY, pages, parts_used, with_made_parts
 
 OLD = "before\n<!-- make docs: {} -->\n| OLD |\n<!-- end -->\nafter\n"
 
@@ -16,6 +16,10 @@ OLD = "before\n<!-- make docs: {} -->\n| OLD |\n<!-- end -->\nafter\n"
 def test_a_page_says_what_the_code_says(path: Path) -> None:
     page = path.read_text(encoding="utf-8")
     assert with_made_parts(page) == page, REMEDY
+
+
+def test_each_part_that_can_be_made_stands_on_some_page() -> None:
+    assert {part for path in pages() for part in parts_used(path.read_text("utf-8"))} == set(PARTS)
 
 
 def test_a_part_that_is_out_of_date_is_replaced_and_nothing_else() -> None:
@@ -32,6 +36,13 @@ def test_a_part_that_is_out_of_date_is_replaced_and_nothing_else() -> None:
         "after",
     ]
     assert with_made_parts(made) == made
+
+
+def test_two_parts_without_words_on_one_page_are_two() -> None:
+    made = with_made_parts(OLD.format("events") + OLD.format("metrics"))
+    assert parts_used(made) == {"events", "metrics"}
+    assert made.count("| event |") == made.count("| metric |") == 1
+    assert made.count("before") == made.count("after") == 2
 
 
 @pytest.mark.parametrize(("mark", "says"), [("options hots", "hots"), ("news", "types, events")])
