@@ -315,13 +315,11 @@ class TransactionAssembler:
         before = np.full(count, self._position.commit)
         before[1:] = ends.commits[: count - 1]
         has_begun, is_commit = ends.has_begun[:count], ends.is_commit[:count]
-        numbers = ends.sequence_numbers[:count]
+        numbers, row_counts = ends.sequence_numbers[:count], ends.row_counts[:count]
         is_new = has_begun & is_commit & (numbers > before)
-        delivered = np.flatnonzero(is_new & (ends.row_counts[:count] > 0))
+        delivered = np.flatnonzero(is_new & (row_counts > 0))
         self.counters.transactions += len(delivered)
-        self.counters.note_ends(
-            numbers, is_new & (ends.row_counts[:count] == 0), has_begun & ~is_commit
-        )
+        self.counters.note_ends(numbers, is_new & (row_counts == 0), has_begun & ~is_commit)
         return delivered
 
     # positions
