@@ -247,6 +247,7 @@ class CaptureRun:
             Jump(former.stream, former.mark, is_same_source="found" not in loss.facts),
         )
         self.offset, self._private_folder = NOT_STARTED, None
+        self.liveness.begin_stream()
         self.state.leave(former)
         former.discard()
 

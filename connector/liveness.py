@@ -66,6 +66,10 @@ class Liveness:
     _warned_at: int | None = field(default=None, init=False)
     _late_log: int | None = field(default=None, init=False)
 
+    def begin_stream(self) -> None:
+        """Forget where the stream stood: another one begins, whose positions may be lower."""
+        self._highest, self.stalled_since = 0, None
+
     def connect(self, now: float) -> None:
         """Begin with another connection."""
         self._contact_at = self._moved_at = now

@@ -82,6 +82,20 @@ def test_a_stream_is_stalled_since_it_moved_last_until_it_moves_again() -> None:
     assert watch.stalled_since is None
 
 
+def test_another_stream_moves_although_its_positions_are_lower() -> None:
+    watch = watching()
+    stalled_after(watch, 0.0)
+    assert watch.stalled_since == 0.0
+    watch.begin_stream()
+    watch.connect(200.0)
+    watch.hear(205.0, AT - 5000)
+    assert watch.stalled_since is None
+    watch.hear(400.0, AT - 5000)
+    watch.verdict(400.0, facts(400.0, 200))
+    watch.verdict(401.0, facts(401.0, 300))
+    assert (watch.stalls, watch.stalled_since) == (2, 205.0)
+
+
 def test_a_stall_at_another_place_is_another_stall() -> None:
     watch = watching()
     stalled_after(watch, 0.0)
