@@ -22,12 +22,14 @@ from connector.driving import (
     numbers,
     reader,
     rows_of,
+    wait_until,
 )
 from informix_cdc.capture_client.errors import DataLoss
 from informix_cdc.capture_client.positions import show
 from informix_cdc.connector import server_watch
 from informix_cdc.connector.capture_start import CaptureStart
 from informix_cdc.connector.stream_reader import InformixStreamReader
+from scraping import free_port, scraped_values
 from stores import ORDER_COLUMNS, ORDERS, listening_stores, order_row
 from told import told
 
@@ -240,14 +242,15 @@ def test_a_planned_batch_that_is_gone_ends_the_query_or_is_left_out_loudly(
     overwrite_the_log(small_log)
     with reader(listening.port) as second:
         assert isinstance(failure_of(lambda: rows_of(second, anchor, end)), DataLoss)
-    with reader(listening.port, **GOES_ON) as third:
+    port = free_port()
+    with reader(listening.port, metricsPort=str(port), **GOES_ON) as third:
         assert rows_of(third, anchor, end) == []
         (lost,) = told(caplog, "batch_lost")
         assert (lost["after"], lost["upto"]) == (show(anchor["commit"]), show(end["commit"]))
-        assert losses(third)["dataLosses"] == 1  # the figures stay although nothing is captured now
+        assert scraped_values(port)["informix_cdc_data_losses_total"] == 1  # nothing is captured now
         start = jumped(third, end)
         rows, _ = drained(third, start, insert(server, 2))
-        assert losses(third)["dataLosses"] == 1
+        assert scraped_values(port)["informix_cdc_data_losses_total"] == 1
         assert len(told(caplog, "capture_failed")) == 1  # of the second reader, which ended
     assert numbers(rows) == [2]
 
@@ -315,10 +318,8 @@ def test_available_now_that_had_caught_up_goes_over_a_later_loss_to_the_new_stre
         assert end["commit"] == last
         server.set_full_row_logging(ORDERS, False)
         insert(server, 2)
-        while not losses(made)["dataLosses"]:
-            end = made.latestOffset(end, LIMIT)
-        start = end
-        assert start["stream"] != anchor["stream"]
+        start = jumped(made, end)
+        assert losses(made)["dataLosses"] == 1
         rows = []
         while (end := made.latestOffset(start, LIMIT)) != start:
             assert end["stream"] == start["stream"]
@@ -362,10 +363,7 @@ def test_a_second_loss_does_not_touch_the_batch_that_is_being_read(
         for number in range(5):
             insert(server, number)
         end = next_offset(made, start)
-        deadline = time.monotonic() + 20
-        while not losses(made)["isPaused"]:  # the bound counts for the new stream
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        wait_until(lambda: losses(made)["isPaused"])  # the bound counts for the new stream
         parts = made.partitions(start, end)
         server.set_full_row_logging(ORDERS, False)
         time.sleep(1)

@@ -326,27 +326,6 @@ def test_a_restart_position_about_to_be_overwritten_is_told_with_what_holds_it_b
     assert numbers(rows) == [1]
 
 
-@pytest.mark.fault(
-    fault="Spark takes nothing while the log is read on and nearly wraps",
-    outcome="a warning that says so",
-)
-def test_a_checkpoint_that_spark_leaves_behind_is_told_although_the_spool_is_far_ahead(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    big_log = listening_stores(log_pages=64, log_count=6)
-    with big_log as (server, listening), reader(listening.port) as made:
-        anchor = anchor_of(made)
-        made.latestOffset(anchor, LIMIT)
-        for number in range(5):
-            insert(server, number)
-            server.switch_log()
-        wait_until(lambda: told(caplog, "restart_position_late"))
-        late = told(caplog, "restart_position_late")[0]
-    assert late["restart"] == show(anchor["restart"])
-    assert "Spark has not taken what was read since" in late["reason"]
-    assert "held_by" not in late
-
-
 # heartbeats
 
 
