@@ -6,7 +6,7 @@ import pytest
 
 from informix_cdc.capture_client import decode_payloads, statements
 from informix_cdc.capture_client.cdc_errors import ErrorCodes
-from informix_cdc.capture_client.dialects import DIALECTS, GBASE_8S, INFORMIX
+from informix_cdc.capture_client.dialects import DIALECTS, GBASE_8S, INFORMIX, Dialect
 from informix_cdc.capture_client.errors import InformixCdcError, ProtocolViolation
 from informix_cdc.capture_client.framing import RecordCutter
 from informix_cdc.capture_client.odbc_errors import Diagnostic, Translator
@@ -42,9 +42,8 @@ def test_gbase_has_another_owner_of_tables_and_none_of_routines(written: str, se
     assert GBASE_8S.statement(written) == sent
 
 
-@pytest.mark.parametrize("dialect", DIALECTS.values(), ids=str)
-def test_remedies_name_the_product_s_own_user_and_folder(dialect: object) -> None:
-    assert isinstance(dialect, type(INFORMIX))
+@pytest.mark.parametrize("dialect", DIALECTS.values(), ids=list(DIALECTS))
+def test_remedies_name_the_product_s_own_user_and_folder(dialect: Dialect) -> None:
     other = GBASE_8S if dialect is INFORMIX else INFORMIX
     for error in (_missing_database(dialect), _missing_right(dialect)):
         assert dialect.owner in error.remedy
@@ -53,16 +52,15 @@ def test_remedies_name_the_product_s_own_user_and_folder(dialect: object) -> Non
         assert other.home not in error.remedy
 
 
-def _missing_database(dialect: object) -> InformixCdcError:
-    codes = ErrorCodes({-83701: "CDC_E_NOCDCDB"}, {}, dialect)  # type: ignore[arg-type]
+def _missing_database(dialect: Dialect) -> InformixCdcError:
+    codes = ErrorCodes({-83701: "CDC_E_NOCDCDB"}, {}, dialect)
     return codes.error("cdc_opensess", -83701)
 
 
-def _missing_right(dialect: object) -> InformixCdcError:
+def _missing_right(dialect: Dialect) -> InformixCdcError:
     settings = ConnectionSettings(
-        host="h", port=1, server="s", database="d", user="u", password="p",
-        dialect=dialect,  # type: ignore[arg-type]
-    )  # fmt: skip
+        host="h", port=1, server="s", database="d", user="u", password="p", dialect=dialect
+    )
     return Translator(settings).error([Diagnostic("42000", -674, "no routine")], connected=True)
 
 
