@@ -58,7 +58,7 @@ MISHAPS: tuple[Callable[[Stores], object], ...] = (
 def test_a_storm_loses_and_repeats_nothing(seed: int, tmp_path: Path) -> None:
     chance = random.Random(seed)
     options = {"spoolPath": str(tmp_path)} if seed % 2 else {}
-    with stores_behind_proxy(log_pages=16, log_count=10_000) as stores:
+    with stores_behind_proxy(log_pages=16, log_count=1000) as stores:
         workload, stream = Workload(stores.server, seed), begun(stores, options)
         for _ in range(2):
             writer = in_background(workload, 100, pause_seconds=0.04)

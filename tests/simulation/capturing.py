@@ -110,12 +110,13 @@ class SimulatedCapture(CaptureThread):
         offset: StreamOffset,
         expected_commit: int | None = None,
         check_schema: Callable[[pa.Schema], None] = lambda _: None,
+        state: CaptureState | None = None,
     ) -> None:
-        super().__init__(options, offset, expected_commit, check_schema)
+        super().__init__(options, offset, expected_commit, check_schema, state)
         self.is_running = self.has_run = False
         self._world = world
         self.flag = StopFlag(world)
-        self.state = CaptureState(_changed=Handover(world))  # type: ignore[arg-type]
+        self.state._changed = Handover(world)  # type: ignore[assignment]
         self._stop = self.flag  # type: ignore[assignment]
         self._capture = CaptureRun(
             options,

@@ -78,7 +78,7 @@ class World:
             full_row_logging=setup.starting_position != "latest",  # else the past has no rows
             log_pages=setup.log_pages,
             page_bytes=setup.page_bytes,
-            log_count=1 << 20,
+            log_count=128,  # more than a schedule fills
             foreign_transactions=setup.foreign_transactions,
         )
         self.account = Account(self.server, decide)
