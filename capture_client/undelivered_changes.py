@@ -6,7 +6,6 @@ each changed row, so that a DISCARD can take them back.
 
 from __future__ import annotations
 
-import time
 from array import array
 from bisect import bisect_left
 from collections import Counter
@@ -57,7 +56,7 @@ def undelivered_changes(
     after: Position,
     log_end: Callable[[], int],
     quiet_seconds: float,
-    clock: Callable[[], float] = time.monotonic,
+    clock: Callable[[], float],
 ) -> UndeliveredChanges:
     """Read an active session to the end of the log and count what a stream has not delivered.
 

@@ -7,6 +7,7 @@ names; then the log is read from its restart position to the end, and changes ar
 from __future__ import annotations
 
 import contextlib
+import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -161,7 +162,9 @@ def _read_log(
                 one = (table.columns[0].name,)
                 session.start_capture(CapturedTable(str(table.name), one, number))
         session.activate(position.restart)
-        return undelivered_changes(session, position, catalog.current_position, quiet_seconds)
+        return undelivered_changes(
+            session, position, catalog.current_position, quiet_seconds, time.monotonic
+        )
 
 
 def _require_end(reached: int, space: LogSpace, catalog: Catalog) -> None:

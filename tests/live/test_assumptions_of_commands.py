@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import fields
+from time import monotonic
 
 import pytest
 
@@ -61,7 +62,7 @@ def test_what_has_committed_shows_before_a_minute_of_silence(
         writer.insert(table, id="1", b="one")
     with server.session(table, position=place) as session, server.catalog() as catalog:
         found = undelivered_changes(
-            session, Position(place, place), catalog.current_position, server.quiet_seconds
+            session, Position(place, place), catalog.current_position, server.quiet_seconds, monotonic
         )
     assert found.committed.transactions == 1
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from informix_cdc.capture_client.emulator import LongTransactionError
+from simulation.setup import LOG_FILES
 
 if TYPE_CHECKING:
     from simulation.world import World
@@ -25,7 +26,7 @@ def switch_log(world: World) -> None:
     with contextlib.suppress(LongTransactionError):
         world.server.switch_log()
         world.log(f"log {world.server.log.current.number} begins, {world.server.oldest_log()} is kept")
-    log.count = 1 << 20
+    log.count = LOG_FILES
 
 
 def _needed_log(world: World) -> int:
@@ -46,7 +47,7 @@ def overwrite(world: World, switches: int = 2) -> None:
     with contextlib.suppress(LongTransactionError):
         for _ in range(switches):
             world.server.switch_log()
-    log.count = 1 << 20
+    log.count = LOG_FILES
     world.log(f"OVERWRITTEN: the oldest log is {world.server.oldest_log()} now")
 
 

@@ -13,6 +13,7 @@ from informix_cdc.connector.options import SourceOptions
 from simulation.account import DATABASE, PASSWORD
 from simulation.decisions import Decisions
 
+LOG_FILES = 128  # more than a schedule fills, so that only a fault overwrites one
 _OPTIONS = SourceOptions.parse(
     {
         "host": "here",

@@ -27,7 +27,7 @@ from simulation.capturing import Death, SimulatedCapture
 from simulation.decisions import Decisions
 from simulation.faults import FAULTS, switch_log
 from simulation.oracle import Oracle
-from simulation.setup import Setup
+from simulation.setup import LOG_FILES, Setup
 from simulation.spark import Checkpoint, Query
 from simulation.wire import InProcessTransport
 
@@ -78,7 +78,7 @@ class World:
             full_row_logging=setup.starting_position != "latest",  # else the past has no rows
             log_pages=setup.log_pages,
             page_bytes=setup.page_bytes,
-            log_count=128,  # more than a schedule fills
+            log_count=LOG_FILES,
             foreign_transactions=setup.foreign_transactions,
         )
         self.account = Account(self.server, decide)
