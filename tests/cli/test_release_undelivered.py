@@ -264,7 +264,7 @@ def test_changes_that_show_late_are_waited_for(served: Served, tmp_path: Path) -
     speaks = threading.Timer(1.0, server.silence, [False])
     speaks.start()
     arguments = ("release", "informix.orders", checkpoint_option(tmp_path), "--yes")
-    line = refusal(run(listening, *arguments, "--quiet-seconds=20"))
+    line = refusal(run(listening, *arguments, "--quiet-seconds=5"))
     speaks.join()
     assert "10 transactions committed" in line
     assert is_logged(server)

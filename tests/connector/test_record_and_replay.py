@@ -242,7 +242,7 @@ def test_a_catalog_alone_can_be_recorded_and_compressed(replay: Listener, tmp_pa
     found = read_recording(path)
     assert found.databases == {"stores"}
     assert found.reads == {}
-    assert found.header["server"]["version"] == "not told (IFXCDC-0005)"
+    assert found.header["server"]["version"].startswith("Informix emulator Version ")
     path.write_bytes(path.read_bytes()[:-20])
     with pytest.raises(BadRecording, match="cannot be decompressed"):
         read_recording(path)

@@ -31,5 +31,6 @@ def server(request: pytest.FixtureRequest) -> Iterator[CaptureServer]:
     with emulated_world(str(build_drivers().narrow), dialect) as world:
         server = capture_server(NamedServer(world.settings("ifxcdc_test"), dialect), world.open)
         server.add_user, server.cannot = world.server.users.__setitem__, CANNOT
+        server.quiet_seconds = 0.1
         yield server
         server.drop_tables()

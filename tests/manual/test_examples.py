@@ -10,7 +10,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
@@ -34,10 +34,9 @@ _CONTENT = re.compile(r"^(?:\|.*\d.*\||batch .*|night .*)$", re.MULTILINE)
 _TIME = re.compile(r"\|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\|$", re.MULTILINE)  # of a commit: never the same
 
 
-def run(name: str, folder: Path) -> str:
+def run(name: str, folder: Path, environment: Mapping[str, str]) -> str:
     command = [sys.executable, str(EXAMPLES / f"{name}.py")]
-    environment = {**os.environ, **_ENVIRONMENT, "TMPDIR": str(folder)}
-    environment.pop("PYSPARK_PYTHON", None)
+    environment = {**environment, **_ENVIRONMENT, "TMPDIR": str(folder)}
     done = subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300, check=False
     )
@@ -113,8 +112,11 @@ def outputs(
     """Run all chosen examples, a few at once: most of their time they wait."""
     chosen = [item for item in request.session.items if "outputs" in getattr(item, "fixturenames", ())]
     names = [str(item.callspec.params["name"]) for item in chosen]  # type: ignore[attr-defined]
+    environment = dict(os.environ)  # copied here: pytest writes its own into it while threads run
+    environment.pop("PYSPARK_PYTHON", None)
+    folders = {name: tmp_path_factory.mktemp(name) for name in names}
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        yield {name: pool.submit(run, name, tmp_path_factory.mktemp(name)) for name in names}
+        yield {name: pool.submit(run, name, folders[name], environment) for name in names}
         pool.shutdown(cancel_futures=True)
 
 
