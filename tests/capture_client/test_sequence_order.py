@@ -4,28 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from capture_client.streams import begin, blocks, commit, feed, one_by_one, row, rows_of
-from informix_cdc.capture_client.committed import Event, Transactions
+from capture_client.assembling import b, c, delivered, resumed
+from capture_client.streams import blocks, feed, one_by_one, row
 from informix_cdc.capture_client.errors import ProtocolViolation
-from informix_cdc.capture_client.positions import Position
-from informix_cdc.capture_client.transactions import TransactionAssembler
-
-
-def resumed(commit: int = 0, restart: int = 0) -> TransactionAssembler:
-    return TransactionAssembler(Position(commit, restart))
-
-
-def delivered(events: list[Event]) -> list[list[int]]:
-    """Return the sequence numbers of the rows of each delivered transaction."""
-    return [[r[1] for r in rows_of(e)] for e in events if isinstance(e, Transactions)]
-
-
-def b(sequence: int, transaction: int = 1) -> bytes:
-    return begin(sequence, transaction, 1000, 501)
-
-
-def c(sequence: int, transaction: int = 1) -> bytes:
-    return commit(sequence, transaction, 2000)
 
 
 @pytest.mark.parametrize("chunked", [False, True], ids=["in one run", "across blocks"])
