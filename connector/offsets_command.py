@@ -19,12 +19,12 @@ from informix_cdc.capture_client.positions import show
 from informix_cdc.checkpoints import manifest as manifests
 from informix_cdc.checkpoints.manifest import Manifest
 from informix_cdc.connector.log_distance import PlaceInLog, place_in_log
+from informix_cdc.connector.log_distance_text import left_text, place_as_json
 from informix_cdc.connector.offsets import StreamOffset
 from informix_cdc.connector.options import SourceOptions
 from informix_cdc.connector.restart_needs import BatchAgain, RestartNeeds, restart_needs
 from informix_cdc.connector.server_log import ServerLog, open_server_log, read_server_log
 from informix_cdc.connector.spark_checkpoint import Checkpoint, SourceProgress, read_checkpoint
-from informix_cdc.connector.status_command import left_text, place_as_json
 
 
 @dataclass(frozen=True, slots=True)

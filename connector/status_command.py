@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from time import sleep
 
@@ -18,16 +18,15 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from informix_cdc.capture_client.log_checks import shown_bytes, shown_hours
+from informix_cdc.capture_client.log_checks import shown_bytes
 from informix_cdc.capture_client.open_sessions import OpenSession
 from informix_cdc.capture_client.positions import log_page, show
-from informix_cdc.connector.log_distance import LogDistance, PlaceInLog, place_in_log
+from informix_cdc.connector.log_distance import PlaceInLog, place_in_log
+from informix_cdc.connector.log_distance_text import distance_text, left_text, place_as_json
 from informix_cdc.connector.options import SourceOptions
 from informix_cdc.connector.restart_needs import restart_needs
 from informix_cdc.connector.server_log import ServerLog, open_server_log, read_server_log
 from informix_cdc.connector.spark_checkpoint import SourceProgress, read_checkpoint
-
-_HOUR_SECONDS = 3600
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,21 +145,6 @@ def _checkpoint_json(checkpoint: CheckpointStatus) -> dict[str, object]:
     }
 
 
-def place_as_json(place: PlaceInLog) -> dict[str, object]:
-    """Return where a position lies, for machines; `untilOverwritten` is null when that has happened."""
-    return {
-        "behind": _distance_json(place.behind),
-        "untilOverwritten": _distance_json(place.left) if place.left else None,
-        "secondsUntilOverwritten": place.left_seconds,
-        "isBeyondEnd": place.is_beyond_end,
-    }
-
-
-def _distance_json(distance: LogDistance) -> dict[str, object]:
-    names = {"logs": "logs", "size_bytes": "bytes", "percent": "percent"}
-    return {names[name]: value for name, value in asdict(distance).items()}
-
-
 # for people
 
 
@@ -191,24 +175,8 @@ def _checkpoint_lines(checkpoint: CheckpointStatus) -> Iterator[Text]:
     commit = checkpoint.progress.delivered.position.commit
     yield Text(f"{checkpoint.place}, source {checkpoint.progress.name}", "bold")
     yield Text(f"  delivered up to {show(commit)}; a restart reads from {show(checkpoint.restart)}")
-    yield Text(f"  behind the end of the log: {_distance_text(checkpoint.in_log.behind)}")
+    yield Text(f"  behind the end of the log: {distance_text(checkpoint.in_log.behind)}")
     yield Text("  until that is overwritten: ").append_text(left_text(checkpoint.in_log))
-
-
-def left_text(place: PlaceInLog) -> Text:
-    """Return how far a position is from being overwritten."""
-    if place.left is None:
-        return Text("OVERWRITTEN: a restart is data loss", "bold red")
-    if place.is_beyond_end:
-        return Text("BEYOND THE LOG'S END: of another server, or restored", "bold red")
-    seconds = place.left_seconds
-    rate = "" if seconds is None else f", {shown_hours(seconds / _HOUR_SECONDS)} at the average rate"
-    return Text(_distance_text(place.left) + rate)
-
-
-def _distance_text(distance: LogDistance) -> str:
-    logs = "1 log" if distance.logs == 1 else f"{distance.logs} logs"
-    return f"{logs}, {shown_bytes(distance.size_bytes)}, {distance.percent} % of the log files"
 
 
 def _time(seconds: int) -> str:
