@@ -22,7 +22,7 @@ from informix_cdc.capture_client.log_events import ERROR_TEXT_UNKNOWN
 from informix_cdc.capture_client.positions import show
 from informix_cdc.capture_client.transport import Transport
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("informix_cdc.capture_client.cdc_errors")
 
 _TEXT_LOCALE = "en_us.819"  # the guide names it as one in which every text exists
 _CUT = 16

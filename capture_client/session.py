@@ -24,7 +24,7 @@ from informix_cdc.capture_client.positions import show
 from informix_cdc.capture_client.records import Kind, RecordBlock, ServerError
 from informix_cdc.capture_client.transport import Transport
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("informix_cdc.capture_client.session")
 
 _API_VERSION = (1, 1)
 _NAME_LENGTH = 16  # recname and errname are VARCHAR(16) (CDC guide, chapter 4)

@@ -26,7 +26,7 @@ from informix_cdc.checkpoints.segments import Segment, SegmentRange, checksum_of
 if TYPE_CHECKING:
     from pyarrow import fs
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("informix_cdc.checkpoints.segment_copies")
 
 _PIECE_BYTES = 1 << 20
 _DELETIONS_AT_ONCE = 8  # an object store takes tens of milliseconds for each

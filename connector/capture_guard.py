@@ -17,7 +17,7 @@ from informix_cdc.connector.capture_state import CaptureState
 from informix_cdc.connector.liveness import Liveness, LogFacts
 from informix_cdc.connector.server_watch import Watch
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("informix_cdc.connector.capture_guard")
 
 
 @dataclass(slots=True)

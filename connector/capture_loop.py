@@ -29,7 +29,7 @@ from informix_cdc.checkpoints.spool import Spool
 from informix_cdc.connector.appended import Appended
 from informix_cdc.connector.capture_state import CaptureState
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("informix_cdc.connector.capture_loop")
 
 # Each segment makes the manifest longer; this many double the time between two of them.
 SEGMENTS_PER_INTERVAL = 32

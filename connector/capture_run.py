@@ -40,7 +40,7 @@ from informix_cdc.connector.segment_delivery import copies_for
 from informix_cdc.connector.server_watch import ServerWatch, Watch
 from informix_cdc.connector.source_tables import SourceTables, describe_tables
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("informix_cdc.connector.capture_run")
 
 STOP_MARGIN_SECONDS = 2.0
 _MOST_JUMPS = 5  # a log that is overwritten faster than it is read has no beginning

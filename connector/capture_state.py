@@ -22,7 +22,7 @@ from informix_cdc.checkpoints.spool import Spool
 from informix_cdc.connector.appended import Appended
 from informix_cdc.connector.server_watch import Watch
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("informix_cdc.connector.capture_state")
 
 _LEFT_OUT = {
     "unseen_transactions": "they were open before the stream began",

@@ -21,7 +21,7 @@ from informix_cdc.connector.capture_state import CaptureState
 from informix_cdc.connector.offsets import StreamOffset
 from informix_cdc.connector.options import SourceOptions
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("informix_cdc.connector.capture_thread")
 
 _MOST_PAUSE_SECONDS = 5.0
 _STEADY_SECONDS = 60.0  # a connection that held so long is another story than the one before

@@ -29,7 +29,7 @@ from informix_cdc.connector.exposition import FigureCollector, Labels
 from informix_cdc.connector.figures import FIGURES, Figure, Value
 from informix_cdc.connector.offsets import NOT_STARTED
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("informix_cdc.connector.progress_listener")
 
 _OUR_ERROR = re.compile(r"IFXCDC-\d{4}: [^\n]*")
 _MILLISECONDS = 1000

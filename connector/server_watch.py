@@ -21,7 +21,7 @@ from informix_cdc.connector.liveness import LogFacts
 from informix_cdc.connector.options import SourceOptions
 from informix_cdc.connector.source_tables import SourceTables
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("informix_cdc.connector.server_watch")
 
 INTERVAL_SECONDS = 15.0
 SOON_SECONDS = 1.0  # the second time: what a new session has to know

@@ -50,7 +50,7 @@ from informix_cdc.connector.stream_progress import StreamProgress, require_same_
 if TYPE_CHECKING:
     from informix_cdc.connector.metrics_server import MetricsServer
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("informix_cdc.connector.stream_reader")
 
 # Spark asks for everything, ReadAllAvailable, with Trigger.Once only: other triggers hand this back.
 _NO_LIMIT = (1 << 63) - 1
