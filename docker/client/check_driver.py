@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 import sys
 
-from informix_cdc.capture_client.errors import InformixCdcError
-from informix_cdc.capture_client.odbc_api import OdbcApi, find_driver, load_library
+from informix_capture_client.errors import InformixCdcError
+from informix_capture_client.odbc_api import OdbcApi, find_driver, load_library
 
 
 def main() -> int:

@@ -12,9 +12,9 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
 
-from informix_cdc.capture_client.odbc_transport import OdbcTransport
-from informix_cdc.capture_client.transport import Transport
-from informix_cdc.connector.options import SourceOptions
+from informix_capture_client.odbc_transport import OdbcTransport
+from informix_capture_client.transport import Transport
+from informix_cdc.options import SourceOptions
 
 SHOP = {"database": "stores", "table": "informix.orders", "dbLocale": "en_US.utf8"}
 ONE_ORDER = "EXECUTE PROCEDURE informix.shop_order()"

@@ -12,7 +12,7 @@ import time
 from dataclasses import dataclass
 
 from benchmarks.workload import TABLE, bench_server, rows_without_end, write
-from informix_cdc.capture_client.emulator import EmulatedServer, ListeningServer
+from informix_capture_client.emulator import EmulatedServer, ListeningServer
 
 ROWS_PER_TRANSACTION = 10
 

@@ -24,14 +24,14 @@ from numpy.typing import NDArray
 
 from benchmarks.pipeline import START, open_spool
 from benchmarks.workload import captured, catalog_table
-from informix_cdc.capture_client.change_batches import ChangeEncoder
-from informix_cdc.capture_client.change_stream import Begun, ChangeStream
-from informix_cdc.capture_client.decode_rules import DecodeRules
-from informix_cdc.capture_client.records import Kind
-from informix_cdc.capture_client.transactions import TransactionAssembler
-from informix_cdc.checkpoints.spool import Spool
-from informix_cdc.connector.capture_loop import Pending, capture
-from informix_cdc.connector.capture_state import CaptureState
+from informix_capture_client.change_batches import ChangeEncoder
+from informix_capture_client.change_stream import Begun, ChangeStream
+from informix_capture_client.decode_rules import DecodeRules
+from informix_capture_client.records import Kind
+from informix_capture_client.transactions import TransactionAssembler
+from informix_cdc.capture_loop import Pending, capture
+from informix_cdc.capture_state import CaptureState
+from informix_checkpoints.spool import Spool
 
 PREPARED_ROWS = 100_000
 ROWS_PER_TRANSACTION = 10

@@ -11,17 +11,17 @@ from types import SimpleNamespace
 from typing import Any
 
 from benchmarks.workload import CapturedBytes, catalog_table
-from informix_cdc.capture_client.change_batches import ChangeEncoder
-from informix_cdc.capture_client.change_stream import Begun, ChangeStream
-from informix_cdc.capture_client.committed import Event, Transactions
-from informix_cdc.capture_client.decode_rules import DecodeRules
-from informix_cdc.capture_client.framing import RecordCutter
-from informix_cdc.capture_client.positions import Position
-from informix_cdc.capture_client.records import Kind, TableSchema, parse_block
-from informix_cdc.capture_client.transactions import TransactionAssembler
-from informix_cdc.checkpoints.spool import Spool
-from informix_cdc.connector.capture_loop import Pending, capture
-from informix_cdc.connector.capture_state import CaptureState
+from informix_capture_client.change_batches import ChangeEncoder
+from informix_capture_client.change_stream import Begun, ChangeStream
+from informix_capture_client.committed import Event, Transactions
+from informix_capture_client.decode_rules import DecodeRules
+from informix_capture_client.framing import RecordCutter
+from informix_capture_client.positions import Position
+from informix_capture_client.records import Kind, TableSchema, parse_block
+from informix_capture_client.transactions import TransactionAssembler
+from informix_cdc.capture_loop import Pending, capture
+from informix_cdc.capture_state import CaptureState
+from informix_checkpoints.spool import Spool
 
 START = Position(0, 0)
 

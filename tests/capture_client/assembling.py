@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from capture_client.streams import begin, commit, rows_of
-from informix_cdc.capture_client.committed import Event, Passed, Transactions
-from informix_cdc.capture_client.positions import Position
-from informix_cdc.capture_client.transactions import TransactionAssembler
+from informix_capture_client.committed import Event, Passed, Transactions
+from informix_capture_client.positions import Position
+from informix_capture_client.transactions import TransactionAssembler
 
 
 def resumed(commit: int = 0, restart: int = 0, *unseen: int) -> TransactionAssembler:

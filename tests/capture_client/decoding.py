@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from informix_cdc.capture_client.decode_rules import DecodeRules
-from informix_cdc.capture_client.emulator import tables as emulated
-from informix_cdc.capture_client.table_decoder import Payloads, TableDecoder
+from informix_capture_client.decode_rules import DecodeRules
+from informix_capture_client.emulator import tables as emulated
+from informix_capture_client.table_decoder import Payloads, TableDecoder
 
 EncodedRow = tuple[Sequence[int], bytes]
 

@@ -6,10 +6,10 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from informix_cdc.capture_client import statements
-from informix_cdc.capture_client.errors import InformixCdcError
-from informix_cdc.capture_client.records import Kind
-from informix_cdc.capture_client.transport import Row
+from informix_capture_client import statements
+from informix_capture_client.errors import InformixCdcError
+from informix_capture_client.records import Kind
+from informix_capture_client.transport import Row
 
 Answer = int | InformixCdcError
 

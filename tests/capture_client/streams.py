@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
-from informix_cdc.capture_client.committed import Event, Transactions
-from informix_cdc.capture_client.emulator import records as build
-from informix_cdc.capture_client.framing import RawRecords, RecordCutter
-from informix_cdc.capture_client.records import Control, Kind, RecordBlock, parse_block
-from informix_cdc.capture_client.rows import Piece
-from informix_cdc.capture_client.transactions import TransactionAssembler
+from informix_capture_client.committed import Event, Transactions
+from informix_capture_client.emulator import records as build
+from informix_capture_client.framing import RawRecords, RecordCutter
+from informix_capture_client.records import (
+    Control,
+    Kind,
+    RecordBlock,
+    parse_block,
+)
+from informix_capture_client.rows import Piece
+from informix_capture_client.transactions import TransactionAssembler
 
 ReadRow = tuple[Kind, int, int, int, bytes]
 Read = ReadRow | Control

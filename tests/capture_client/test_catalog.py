@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from capture_client.scripted_transport import ScriptedTransport
-from informix_cdc.capture_client import statements
-from informix_cdc.capture_client.catalog import Catalog, Table, TableName
-from informix_cdc.capture_client.errors import ServerRefused
+from informix_capture_client import statements
+from informix_capture_client.catalog import Catalog, Table, TableName
+from informix_capture_client.errors import ServerRefused
 
 NAME = TableName("stores", "informix", "orders")
 LOGGED, PLAIN = str(0x04000000 | 2), "2"

@@ -12,8 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from informix_cdc.capture_client import log_events
-from informix_cdc.capture_client.log_events import CONNECTION_LOST, EVENTS, LogEvent, logfmt
+from informix_capture_client import log_events
+from informix_capture_client.log_events import (
+    CONNECTION_LOST,
+    EVENTS,
+    LogEvent,
+    logfmt,
+)
 from told import parsed
 
 ROOT = Path(__file__).parents[2]

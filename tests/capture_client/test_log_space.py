@@ -3,11 +3,11 @@ from __future__ import annotations
 import pytest
 
 from capture_client.scripted_transport import ScriptedTransport
-from informix_cdc.capture_client import statements
-from informix_cdc.capture_client.errors import ServerRefused
-from informix_cdc.capture_client.log_space import LogFile, LogSpace, read_log_space
-from informix_cdc.capture_client.positions import log_page
-from informix_cdc.capture_client.transport import Row
+from informix_capture_client import statements
+from informix_capture_client.errors import ServerRefused
+from informix_capture_client.log_space import LogFile, LogSpace, read_log_space
+from informix_capture_client.positions import log_page
+from informix_capture_client.transport import Row
 
 PAGE = 2048
 DAY = 86_400

@@ -3,10 +3,10 @@ from __future__ import annotations
 import pytest
 
 from capture_client.decoding import EncodedRow, decode_hex, decode_rows
-from informix_cdc.capture_client import decode_payloads
-from informix_cdc.capture_client.decode_rules import DecodeRules
-from informix_cdc.capture_client.errors import ProtocolViolation
-from informix_cdc.capture_client.table_decoder import TableDecoder
+from informix_capture_client import decode_payloads
+from informix_capture_client.decode_rules import DecodeRules
+from informix_capture_client.errors import ProtocolViolation
+from informix_capture_client.table_decoder import TableDecoder
 
 MALFORMED = [
     ("an INT8 sign of 2", "int8", "0002 00000001 00000000", "sign"),

@@ -20,9 +20,9 @@ from capture_client.packed_reference import (
     number,
     plain,
 )
-from informix_cdc.capture_client.decode_rules import DecodeRules
-from informix_cdc.capture_client.errors import ProtocolViolation
-from informix_cdc.capture_client.table_decoder import TableDecoder
+from informix_capture_client.decode_rules import DecodeRules
+from informix_capture_client.errors import ProtocolViolation
+from informix_capture_client.table_decoder import TableDecoder
 
 STRING, DOUBLE = DecodeRules(), DecodeRules(floating_decimal="double")
 TEXT = DecodeRules(intervals="string")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from informix_cdc.capture_client.errors import BadOption
-from informix_cdc.capture_client.positions import page_after, parse, show
+from informix_capture_client.errors import BadOption
+from informix_capture_client.positions import page_after, parse, show
 
 
 @pytest.mark.parametrize(

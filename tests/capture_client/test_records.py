@@ -4,8 +4,13 @@ import numpy as np
 import pytest
 
 from capture_client.streams import Read, blocks, read_all
-from informix_cdc.capture_client.positions import log_number, log_page, parse, show
-from informix_cdc.capture_client.records import (
+from informix_capture_client.positions import (
+    log_number,
+    log_page,
+    parse,
+    show,
+)
+from informix_capture_client.records import (
     Begin,
     Commit,
     Discard,

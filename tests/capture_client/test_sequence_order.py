@@ -6,7 +6,7 @@ import pytest
 
 from capture_client.assembling import b, c, delivered, resumed
 from capture_client.streams import blocks, feed, one_by_one, row
-from informix_cdc.capture_client.errors import ProtocolViolation
+from informix_capture_client.errors import ProtocolViolation
 
 
 @pytest.mark.parametrize("chunked", [False, True], ids=["in one run", "across blocks"])

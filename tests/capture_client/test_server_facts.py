@@ -6,17 +6,17 @@ import pytest
 
 from capture_client.scripted_transport import ScriptedTransport
 from capture_client.set_ups import ORDERS
-from informix_cdc.capture_client import statements
-from informix_cdc.capture_client.errors import AccessRefused, ConnectionLost, InformixCdcError
-from informix_cdc.capture_client.findings import Unanswered
-from informix_cdc.capture_client.server_facts import (
+from informix_capture_client import statements
+from informix_capture_client.errors import AccessRefused, ConnectionLost, InformixCdcError
+from informix_capture_client.findings import Unanswered
+from informix_capture_client.server_facts import (
     Questions,
     read_cdc_facts,
     read_server_facts,
     read_table_facts,
 )
-from informix_cdc.capture_client.set_up_checks import HaRole
-from informix_cdc.capture_client.transport import Row
+from informix_capture_client.set_up_checks import HaRole
+from informix_capture_client.transport import Row
 
 
 def refuse(reason: InformixCdcError) -> str:

@@ -6,11 +6,11 @@ import pytest
 
 from capture_client.scripted_transport import RECORD_TYPES, Answer, ScriptedTransport
 from capture_client.streams import raw_blocks, read_all, timeout
-from informix_cdc.capture_client import statements
-from informix_cdc.capture_client.cdc_errors import ErrorCodes
-from informix_cdc.capture_client.change_stream import in_our_numbers
-from informix_cdc.capture_client.emulator import codes
-from informix_cdc.capture_client.errors import (
+from informix_capture_client import statements
+from informix_capture_client.cdc_errors import ErrorCodes
+from informix_capture_client.change_stream import in_our_numbers
+from informix_capture_client.emulator import codes
+from informix_capture_client.errors import (
     AccessRefused,
     BadOption,
     ConnectionLost,
@@ -19,8 +19,8 @@ from informix_cdc.capture_client.errors import (
     ProtocolViolation,
     ServerRefused,
 )
-from informix_cdc.capture_client.records import Kind, parse_block
-from informix_cdc.capture_client.session import (
+from informix_capture_client.records import Kind, parse_block
+from informix_capture_client.session import (
     CapturedTable,
     CaptureSession,
     SessionSettings,

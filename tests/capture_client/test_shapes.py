@@ -10,16 +10,16 @@ import pytest
 
 from capture_client.streams import begin, blocks, commit, discard, in_chunks, row, truncate
 from capture_client.tables import make_table
-from informix_cdc.capture_client.change_batches import ChangeEncoder, delivered_schema
-from informix_cdc.capture_client.changes import BATCH_ROWS
-from informix_cdc.capture_client.committed import Transactions
-from informix_cdc.capture_client.decode_rules import DecodeRules
-from informix_cdc.capture_client.delivery import Delivery
-from informix_cdc.capture_client.errors import BadOption, DataLoss, ProtocolViolation
-from informix_cdc.capture_client.positions import Position
-from informix_cdc.capture_client.records import Kind, TableSchema
-from informix_cdc.capture_client.transactions import TransactionAssembler
-from informix_cdc.checkpoints import stored_rows
+from informix_capture_client.change_batches import ChangeEncoder, delivered_schema
+from informix_capture_client.changes import BATCH_ROWS
+from informix_capture_client.committed import Transactions
+from informix_capture_client.decode_rules import DecodeRules
+from informix_capture_client.delivery import Delivery
+from informix_capture_client.errors import BadOption, DataLoss, ProtocolViolation
+from informix_capture_client.positions import Position
+from informix_capture_client.records import Kind, TableSchema
+from informix_capture_client.transactions import TransactionAssembler
+from informix_checkpoints import stored_rows
 
 COLUMNS = "id integer, note varchar(20,0)"
 BEFORE, AFTER = Kind.UPDBEF, Kind.UPDAFT

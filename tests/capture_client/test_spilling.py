@@ -32,15 +32,15 @@ from capture_client.test_transaction_histories import (
     positions_in,
     transactions_after,
 )
-from informix_cdc.capture_client import carried_records, changes, rows
-from informix_cdc.capture_client.changes import lined_up
-from informix_cdc.capture_client.committed import Transactions
-from informix_cdc.capture_client.errors import ProtocolViolation
-from informix_cdc.capture_client.held_rows import MemoryLimit
-from informix_cdc.capture_client.positions import Position
-from informix_cdc.capture_client.records import Kind
-from informix_cdc.capture_client.rows import SpilledRows
-from informix_cdc.capture_client.transactions import TransactionAssembler
+from informix_capture_client import carried_records, changes, rows
+from informix_capture_client.changes import lined_up
+from informix_capture_client.committed import Transactions
+from informix_capture_client.errors import ProtocolViolation
+from informix_capture_client.held_rows import MemoryLimit
+from informix_capture_client.positions import Position
+from informix_capture_client.records import Kind
+from informix_capture_client.rows import SpilledRows
+from informix_capture_client.transactions import TransactionAssembler
 
 THOROUGH = settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
 START = Position(0, 0)

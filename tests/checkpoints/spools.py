@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from informix_cdc.capture_client.positions import Position
-from informix_cdc.checkpoints.segments import SegmentRange, stored_range
-from informix_cdc.checkpoints.spool import Spool
-from informix_cdc.checkpoints.stored_rows import delivered
+from informix_capture_client.positions import Position
+from informix_checkpoints.segments import SegmentRange, stored_range
+from informix_checkpoints.spool import Spool
+from informix_checkpoints.stored_rows import delivered
 
 START = Position(100, 90)
 SHARED = pa.struct([("_commit_version", pa.int64())])

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from informix_cdc.capture_client.positions import Position
-from informix_cdc.checkpoints.batch_ends import end_of_batch
-from informix_cdc.checkpoints.batch_limits import BatchLimits
-from informix_cdc.checkpoints.manifest import Manifest
-from informix_cdc.checkpoints.segments import Segment
-from informix_cdc.checkpoints.stored_rows import TransactionRows
+from informix_capture_client.positions import Position
+from informix_checkpoints.batch_ends import end_of_batch
+from informix_checkpoints.batch_limits import BatchLimits
+from informix_checkpoints.manifest import Manifest
+from informix_checkpoints.segments import Segment
+from informix_checkpoints.stored_rows import TransactionRows
 
 START = Position(100, 90, (7,))
 BYTES_PER_ROW = 10

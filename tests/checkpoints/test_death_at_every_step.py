@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from checkpoints.spools import OPENED, SCHEMA, START, batch, fill, numbers, open_spool
-from informix_cdc.capture_client import failpoints
-from informix_cdc.capture_client.positions import Position
-from informix_cdc.checkpoints.manifest import FILE_NAME
-from informix_cdc.checkpoints.spool import Spool
+from informix_capture_client import failpoints
+from informix_capture_client.positions import Position
+from informix_checkpoints.manifest import FILE_NAME
+from informix_checkpoints.spool import Spool
 
 APPEND_STEPS = [
     "segment.before_sync",

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 
 from checkpoints.spools import SCHEMA, START, batch, fill, numbers, open_spool, read_range
-from informix_cdc.capture_client.errors import AccessRefused, DataLoss
-from informix_cdc.capture_client.positions import Position
+from informix_capture_client.errors import AccessRefused, DataLoss
+from informix_capture_client.positions import Position
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ CRASHER = """
 import os, sys
 from pathlib import Path
 from checkpoints.test_spool import fill, open_spool, batch, SCHEMA
-from informix_cdc.capture_client.positions import Position
+from informix_capture_client.positions import Position
 spool = open_spool(Path(sys.argv[1]))
 fill(spool)
 os.environ["INFORMIX_CDC_FAILPOINT"] = sys.argv[2]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from click.testing import CliRunner, Result
 
-from informix_cdc.capture_client.emulator import ListeningServer
-from informix_cdc.connector.cli import main
-from informix_cdc.connector.options import PASSWORD_VARIABLE
+from informix_capture_client.emulator import ListeningServer
+from informix_cdc.cli import main
+from informix_cdc.options import PASSWORD_VARIABLE
 from stores import DATABASE, PASSWORD
 
 

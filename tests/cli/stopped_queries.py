@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from connector.driving import Offset, Served, anchor_of, drained, insert, reader
-from informix_cdc.capture_client.emulator import EmulatedServer
+from informix_capture_client.emulator import EmulatedServer
 from spark_checkpoints import run_batches
 from stores import ORDERS
 

@@ -16,9 +16,9 @@ from connector.driving import (
     reader,
     rows_of,
 )
-from informix_cdc.capture_client.positions import parse
-from informix_cdc.connector import acquire_command
-from informix_cdc.connector.full_row_logging import switch_on
+from informix_capture_client.positions import parse
+from informix_cdc import acquire_command
+from informix_cdc.full_row_logging import switch_on
 from stores import CUSTOMERS, ORDER_COLUMNS, ORDERS, order_row
 
 from .commands import refusal, run

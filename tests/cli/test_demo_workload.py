@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from informix_cdc.capture_client.emulator import EmulatedServer, ListeningServer
-from informix_cdc.connector.cli_options import parse_options
-from informix_cdc.connector.delivered import DeliveredChange
-from informix_cdc.connector.demo_check import DemoCheck
-from informix_cdc.connector.demo_database import (
+from informix_capture_client.emulator import EmulatedServer, ListeningServer
+from informix_cdc.cli_options import parse_options
+from informix_cdc.delivered import DeliveredChange
+from informix_cdc.demo_check import DemoCheck
+from informix_cdc.demo_database import (
     CUSTOMERS,
     ITEMS,
     ORDERS,
@@ -18,8 +18,8 @@ from informix_cdc.connector.demo_database import (
     TABLE_NAMES,
     demo_server,
 )
-from informix_cdc.connector.demo_workload import CommittedTransaction, Workload
-from informix_cdc.connector.tail import TailFigures, follow
+from informix_cdc.demo_workload import CommittedTransaction, Workload
+from informix_cdc.tail import TailFigures, follow
 
 NOW = 1_700_000_000.0
 

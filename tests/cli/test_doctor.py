@@ -12,16 +12,21 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from informix_cdc.capture_client.emulator import EmulatedServer, ListeningServer
-from informix_cdc.capture_client.errors import BadOption
-from informix_cdc.capture_client.session import CapturedTable, CaptureSession, SessionSettings
-from informix_cdc.capture_client.statements import CDC_DATABASE
-from informix_cdc.capture_client.transport import Transport
-from informix_cdc.connector import doctor as doctor_module
-from informix_cdc.connector.cli import main
-from informix_cdc.connector.connections import open_connection
-from informix_cdc.connector.demo_database import ORDERS, PASSWORD, TABLE_NAMES, demo_server
-from informix_cdc.connector.options import PASSWORD_VARIABLE, SourceOptions
+from informix_capture_client.emulator import EmulatedServer, ListeningServer
+from informix_capture_client.errors import BadOption
+from informix_capture_client.session import CapturedTable, CaptureSession, SessionSettings
+from informix_capture_client.statements import CDC_DATABASE
+from informix_capture_client.transport import Transport
+from informix_cdc import doctor as doctor_module
+from informix_cdc.cli import main
+from informix_cdc.connections import open_connection
+from informix_cdc.demo_database import (
+    ORDERS,
+    PASSWORD,
+    TABLE_NAMES,
+    demo_server,
+)
+from informix_cdc.options import PASSWORD_VARIABLE, SourceOptions
 from odbc_driver.build import build_drivers
 
 from .conftest import connection_arguments

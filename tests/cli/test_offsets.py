@@ -8,11 +8,11 @@ from typing import Any
 
 from click.testing import CliRunner, Result
 
-from informix_cdc.capture_client.positions import Position, log_page
-from informix_cdc.checkpoints import manifest as manifests
-from informix_cdc.checkpoints.manifest import Manifest
-from informix_cdc.checkpoints.segments import Segment
-from informix_cdc.connector.cli import main
+from informix_capture_client.positions import Position, log_page
+from informix_cdc.cli import main
+from informix_checkpoints import manifest as manifests
+from informix_checkpoints.manifest import Manifest
+from informix_checkpoints.segments import Segment
 from spark_checkpoints import offset, plan, run_batches
 
 LOG_7 = log_page(7, 0)

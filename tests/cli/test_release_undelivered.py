@@ -15,8 +15,8 @@ from connector.driving import (
     next_offset,
     reader,
 )
-from informix_cdc.capture_client.positions import log_page, show
-from informix_cdc.connector import release_command
+from informix_capture_client.positions import log_page, show
+from informix_cdc import release_command
 from spark_checkpoints import offset, plan, run_batches
 from stores import CUSTOMERS, ORDERS, listening_stores, order_row
 

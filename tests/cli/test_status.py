@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from connector.driving import Served, anchor_of, insert, reader
-from informix_cdc.capture_client.positions import log_page, show
-from informix_cdc.connector import status_command
+from informix_capture_client.positions import log_page, show
+from informix_cdc import status_command
 from spark_checkpoints import offset, run_batches
 from stores import listening_stores
 

@@ -13,9 +13,9 @@ from decimal import Decimal
 
 import pytest
 
-from informix_cdc.capture_client.emulator import ListeningServer
-from informix_cdc.connector.change_text import as_lines, to_json
-from informix_cdc.connector.delivered import DeliveredChange
+from informix_capture_client.emulator import ListeningServer
+from informix_cdc.change_text import as_lines, to_json
+from informix_cdc.delivered import DeliveredChange
 
 from .conftest import connection_arguments, start
 

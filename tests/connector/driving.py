@@ -12,12 +12,12 @@ import pytest
 from pyspark.sql.streaming.datasource import ReadMaxRows
 from pyspark.sql.types import StructType
 
-from informix_cdc.capture_client.emulator import EmulatedServer, ListeningServer
-from informix_cdc.capture_client.errors import AccessRefused, InformixCdcError
-from informix_cdc.connector.options import SourceOptions
-from informix_cdc.connector.source_tables import look_up_tables
-from informix_cdc.connector.spark_schema import to_spark
-from informix_cdc.connector.stream_reader import InformixStreamReader
+from informix_capture_client.emulator import EmulatedServer, ListeningServer
+from informix_capture_client.errors import AccessRefused, InformixCdcError
+from informix_cdc.options import SourceOptions
+from informix_cdc.source_tables import look_up_tables
+from informix_cdc.spark_schema import to_spark
+from informix_cdc.stream_reader import InformixStreamReader
 from stores import ORDERS, order_row, source_options
 
 Offset = Mapping[str, Any]

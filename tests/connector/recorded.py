@@ -10,8 +10,8 @@ from decimal import Decimal
 from pathlib import Path
 
 from cli.conftest import connection_arguments, start
-from informix_cdc.capture_client.emulator import ListeningServer
-from informix_cdc.connector.demo_database import demo_server
+from informix_capture_client.emulator import ListeningServer
+from informix_cdc.demo_database import demo_server
 
 TABLE = "stores:informix.recorded"
 ROWS = 40

@@ -16,12 +16,12 @@ from connector.driving import (
     reader,
     wait_until,
 )
-from informix_cdc.capture_client.errors import ConnectionLost
-from informix_cdc.capture_client.positions import Position, log_page, show
-from informix_cdc.connector import server_watch
-from informix_cdc.connector.capture_guard import CaptureGuard
-from informix_cdc.connector.capture_state import CaptureState
-from informix_cdc.connector.liveness import Liveness, LogFacts
+from informix_capture_client.errors import ConnectionLost
+from informix_capture_client.positions import Position, log_page, show
+from informix_cdc import server_watch
+from informix_cdc.capture_guard import CaptureGuard
+from informix_cdc.capture_state import CaptureState
+from informix_cdc.liveness import Liveness, LogFacts
 from stores import ORDERS, listening_stores
 from told import told
 

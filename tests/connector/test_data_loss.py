@@ -24,11 +24,11 @@ from connector.driving import (
     rows_of,
     wait_until,
 )
-from informix_cdc.capture_client.errors import DataLoss
-from informix_cdc.capture_client.positions import show
-from informix_cdc.connector import server_watch
-from informix_cdc.connector.capture_start import CaptureStart
-from informix_cdc.connector.stream_reader import InformixStreamReader
+from informix_capture_client.errors import DataLoss
+from informix_capture_client.positions import show
+from informix_cdc import server_watch
+from informix_cdc.capture_start import CaptureStart
+from informix_cdc.stream_reader import InformixStreamReader
 from scraping import free_port, scraped_values
 from stores import ORDER_COLUMNS, ORDERS, listening_stores, order_row
 from told import told

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from informix_cdc.capture_client.errors import BadOption
-from informix_cdc.connector.options import SourceOptions
+from informix_capture_client.errors import BadOption
+from informix_cdc.options import SourceOptions
 from stores import source_options
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from informix_cdc.capture_client.errors import ConnectionLost, InformixCdcError, ServerRefused
-from informix_cdc.capture_client.positions import log_page
-from informix_cdc.connector.liveness import Liveness, LogFacts
+from informix_capture_client.errors import ConnectionLost, InformixCdcError, ServerRefused
+from informix_capture_client.positions import log_page
+from informix_cdc.liveness import Liveness, LogFacts
 
 AT = log_page(7, 100)
 

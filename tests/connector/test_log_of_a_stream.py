@@ -20,9 +20,9 @@ from connector.driving import (
     reader,
     wait_until,
 )
-from informix_cdc.capture_client.emulator import EmulatedServer
-from informix_cdc.capture_client.log_events import EVENTS
-from informix_cdc.capture_client.positions import show
+from informix_capture_client.emulator import EmulatedServer
+from informix_capture_client.log_events import EVENTS
+from informix_capture_client.positions import show
 from scraping import free_port, scraped
 from stores import ORDERS, PASSWORD, listening_stores, order_row
 from told import parsed, told

@@ -25,19 +25,19 @@ from connector.driving import (
     rows_of,
     wait_until,
 )
-from informix_cdc.capture_client.emulator import EmulatedServer
-from informix_cdc.capture_client.emulator_transport import EmulatorTransport
-from informix_cdc.capture_client.errors import (
+from informix_capture_client.emulator import EmulatedServer
+from informix_capture_client.emulator_transport import EmulatorTransport
+from informix_capture_client.errors import (
     AccessRefused,
     BadOption,
     ConnectionLost,
     ServerRefused,
 )
-from informix_cdc.capture_client.positions import show
-from informix_cdc.checkpoints.segment_copies import SegmentCopies
-from informix_cdc.connector import capture_thread, server_watch, stream_progress
-from informix_cdc.connector.capture_start import CaptureStart
-from informix_cdc.connector.stream_reader import InformixStreamReader
+from informix_capture_client.positions import show
+from informix_cdc import capture_thread, server_watch, stream_progress
+from informix_cdc.capture_start import CaptureStart
+from informix_cdc.stream_reader import InformixStreamReader
+from informix_checkpoints.segment_copies import SegmentCopies
 from stores import CUSTOMERS, ORDERS, listening_stores
 from told import told
 
@@ -135,8 +135,8 @@ def test_a_read_that_never_returns_is_left_to_itself_and_the_stream_goes_on(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A driver that ignores its own timeout must not hang the query."""
-    monkeypatch.setattr("informix_cdc.connector.connections._SILENT_SECONDS", 0.5)
-    monkeypatch.setattr("informix_cdc.connector.connections._SILENT_TIMEOUTS", 1)
+    monkeypatch.setattr("informix_cdc.connections._SILENT_SECONDS", 0.5)
+    monkeypatch.setattr("informix_cdc.connections._SILENT_TIMEOUTS", 1)
     server, listening = served
     stuck, release = threading.Event(), threading.Event()
     read_on = EmulatorTransport.lo_read
@@ -164,8 +164,8 @@ def test_a_start_that_takes_long_is_not_taken_for_a_dead_connection(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A start in the past reads the log before its session says anything."""
-    monkeypatch.setattr("informix_cdc.connector.connections._SILENT_SECONDS", 0.1)
-    monkeypatch.setattr("informix_cdc.connector.connections._SILENT_TIMEOUTS", 1)
+    monkeypatch.setattr("informix_cdc.connections._SILENT_SECONDS", 0.1)
+    monkeypatch.setattr("informix_cdc.connections._SILENT_TIMEOUTS", 1)
     look_back = CaptureStart._older_than
 
     def slowly(start: CaptureStart, place: int, catalog: Any) -> frozenset[int]:

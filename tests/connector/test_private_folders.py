@@ -10,14 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from informix_cdc.capture_client.positions import Position
-from informix_cdc.checkpoints.spool import Spool
-from informix_cdc.checkpoints.writer_lock import WriterLock
-from informix_cdc.connector.private_folders import (
-    make_private_folder,
-    remove_empty_streams,
-    remove_left_overs,
-)
+from informix_capture_client.positions import Position
+from informix_cdc.private_folders import make_private_folder, remove_empty_streams, remove_left_overs
+from informix_checkpoints.spool import Spool
+from informix_checkpoints.writer_lock import WriterLock
 
 Make = Callable[..., Path]
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from informix_cdc.capture_client.positions import parse
-from informix_cdc.connector.offsets import NOT_STARTED
-from informix_cdc.connector.progress_listener import BatchProgress, ProgressListener, batches_of
+from informix_capture_client.positions import parse
+from informix_cdc.offsets import NOT_STARTED
+from informix_cdc.progress_listener import BatchProgress, ProgressListener, batches_of
 from told import told
 
 OURS = {

@@ -14,28 +14,28 @@ import pytest
 from cli.conftest import start
 from connector import recorded
 from connector.recorded import Recorded
-from informix_cdc.capture_client.emulator import (
+from informix_capture_client.emulator import (
     BadRecording,
     Listener,
     ListeningServer,
     ReplayedServer,
     read_recording,
 )
-from informix_cdc.capture_client.errors import (
+from informix_capture_client.errors import (
     AccessRefused,
     BadOption,
     ServerRefused,
     UnsupportedColumn,
 )
-from informix_cdc.capture_client.transport import ConnectionSettings, Transport
-from informix_cdc.connector.change_text import to_json
-from informix_cdc.connector.connections import every_connection, open_catalog
-from informix_cdc.connector.demo_database import PASSWORD as DEMO_PASSWORD
-from informix_cdc.connector.demo_database import demo_server
-from informix_cdc.connector.options import SourceOptions
-from informix_cdc.connector.record_command import RecordLimits, record
-from informix_cdc.connector.replay_command import serve_replay, tail_command
-from informix_cdc.connector.tail import TailFigures, follow
+from informix_capture_client.transport import ConnectionSettings, Transport
+from informix_cdc.change_text import to_json
+from informix_cdc.connections import every_connection, open_catalog
+from informix_cdc.demo_database import PASSWORD as DEMO_PASSWORD
+from informix_cdc.demo_database import demo_server
+from informix_cdc.options import SourceOptions
+from informix_cdc.record_command import RecordLimits, record
+from informix_cdc.replay_command import serve_replay, tail_command
+from informix_cdc.tail import TailFigures, follow
 from odbc_driver.build import build_drivers
 
 PASSWORD = "s3cret-of-replay"

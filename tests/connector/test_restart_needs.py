@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from informix_cdc.capture_client.positions import Position, log_page
-from informix_cdc.checkpoints.manifest import Manifest
-from informix_cdc.checkpoints.segments import Segment
-from informix_cdc.connector.offsets import StreamOffset
-from informix_cdc.connector.restart_needs import restart_needs
-from informix_cdc.connector.spark_checkpoint import SourceProgress
+from informix_capture_client.positions import Position, log_page
+from informix_cdc.offsets import StreamOffset
+from informix_cdc.restart_needs import restart_needs
+from informix_cdc.spark_checkpoint import SourceProgress
+from informix_checkpoints.manifest import Manifest
+from informix_checkpoints.segments import Segment
 
 LOG_3, LOG_4, LOG_5 = (log_page(number, 0) for number in (3, 4, 5))
 

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from checkpoints.spools import fill, open_spool
-from informix_cdc.capture_client.errors import AccessRefused
-from informix_cdc.checkpoints import segments
-from informix_cdc.checkpoints.segment_copies import SegmentCopies
-from informix_cdc.checkpoints.spool import Spool
-from informix_cdc.connector import flight_client
-from informix_cdc.connector.flight_server import SegmentServer
-from informix_cdc.connector.segment_places import FlightAddress, SegmentPlaces
-from informix_cdc.connector.this_host import kernel_id
+from informix_capture_client.errors import AccessRefused
+from informix_cdc import flight_client
+from informix_cdc.flight_server import SegmentServer
+from informix_cdc.segment_places import FlightAddress, SegmentPlaces
+from informix_cdc.this_host import kernel_id
+from informix_checkpoints import segments
+from informix_checkpoints.segment_copies import SegmentCopies
+from informix_checkpoints.spool import Spool
 
 NOBODY = FlightAddress("127.0.0.1", 1, "t0ken")
 ELSEWHERE = "the kernel of another host"

@@ -8,13 +8,18 @@ from contextlib import contextmanager
 import pytest
 
 from connector.driving import anchor_of, reader
-from informix_cdc.capture_client.emulator import EmulatedServer
-from informix_cdc.capture_client.errors import AccessRefused, BadOption, InformixCdcError, ServerRefused
-from informix_cdc.connector.connections import open_catalog
-from informix_cdc.connector.doctor import diagnose
-from informix_cdc.connector.options import SourceOptions
-from informix_cdc.connector.source_tables import look_up_tables, require_capturing_server
-from informix_cdc.connector.tail import TailFigures, follow
+from informix_capture_client.emulator import EmulatedServer
+from informix_capture_client.errors import (
+    AccessRefused,
+    BadOption,
+    InformixCdcError,
+    ServerRefused,
+)
+from informix_cdc.connections import open_catalog
+from informix_cdc.doctor import diagnose
+from informix_cdc.options import SourceOptions
+from informix_cdc.source_tables import look_up_tables, require_capturing_server
+from informix_cdc.tail import TailFigures, follow
 from stores import listening_stores, source_options
 
 Served = tuple[EmulatedServer, SourceOptions]

@@ -23,10 +23,10 @@ from connector.driving import (
     reader,
     rows_of,
 )
-from informix_cdc.capture_client.errors import BadOption, DataLoss
-from informix_cdc.connector import stream_progress
-from informix_cdc.connector.options import SourceOptions
-from informix_cdc.connector.stream_reader import InformixStreamReader
+from informix_capture_client.errors import BadOption, DataLoss
+from informix_cdc import stream_progress
+from informix_cdc.options import SourceOptions
+from informix_cdc.stream_reader import InformixStreamReader
 from stores import ORDERS, listening_stores, source_options
 
 

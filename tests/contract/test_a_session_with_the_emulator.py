@@ -10,16 +10,16 @@ from dataclasses import replace
 import pytest
 
 from contract.conftest import Connect
-from informix_cdc.capture_client import statements
-from informix_cdc.capture_client.emulator import EmulatedServer, ListeningServer
-from informix_cdc.capture_client.emulator_transport import EmulatorTransport
-from informix_cdc.capture_client.errors import (
+from informix_capture_client import statements
+from informix_capture_client.emulator import EmulatedServer, ListeningServer
+from informix_capture_client.emulator_transport import EmulatorTransport
+from informix_capture_client.errors import (
     AccessRefused,
     ConnectionLost,
     InformixCdcError,
     ServerRefused,
 )
-from informix_cdc.capture_client.transport import ConnectionSettings, Transport
+from informix_capture_client.transport import ConnectionSettings, Transport
 
 TABLE = "stores:informix.orders"
 ROWS = 300

@@ -9,9 +9,9 @@ import pytest
 
 from contract.conftest import Connect
 from contract.scripted_server import STREAM
-from informix_cdc.capture_client.errors import BadOption, ServerRefused
-from informix_cdc.capture_client.odbc_api import OdbcApi
-from informix_cdc.capture_client.transport import Transport
+from informix_capture_client.errors import BadOption, ServerRefused
+from informix_capture_client.odbc_api import OdbcApi
+from informix_capture_client.transport import Transport
 
 
 @pytest.fixture(params=["narrow", "wide"])

@@ -6,15 +6,20 @@ import pickle
 
 import pytest
 
-from informix_cdc.capture_client.errors import (
+from informix_capture_client.errors import (
     AccessRefused,
     BadOption,
     ConnectionLost,
     InformixCdcError,
     ServerRefused,
 )
-from informix_cdc.capture_client.odbc_errors import Diagnostic, Door, OdbcFailure, Translator
-from informix_cdc.capture_client.transport import ConnectionSettings
+from informix_capture_client.odbc_errors import (
+    Diagnostic,
+    Door,
+    OdbcFailure,
+    Translator,
+)
+from informix_capture_client.transport import ConnectionSettings
 
 SETTINGS = ConnectionSettings(
     host="db.example",

@@ -22,14 +22,14 @@ from contract.scripted_server import (
     TIMEOUT_RECORD,
     ScriptedServer,
 )
-from informix_cdc.capture_client.errors import (
+from informix_capture_client.errors import (
     AccessRefused,
     BadOption,
     ConnectionLost,
     InformixCdcError,
     ServerRefused,
 )
-from informix_cdc.capture_client.transport import ConnectionSettings, Transport
+from informix_capture_client.transport import ConnectionSettings, Transport
 
 READ_SIZES = (128, 4_096, 65_536, 1_048_576)
 AWKWARD_TEXTS = ("", "x", "it's; {braced} ?", "Zoë 漢字 😀", "a\0b", "  blank  ", "e" * 9_000)

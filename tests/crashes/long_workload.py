@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from informix_cdc.capture_client.emulator import EmulatedServer
+from informix_capture_client.emulator import EmulatedServer
 from stores import CommittedTransaction, Workload, _OpenTransaction
 
 STEPS_AT_ONCE = 8

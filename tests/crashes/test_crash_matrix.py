@@ -17,7 +17,7 @@ from crashes.conftest import seeds
 from crashes.delivered import planned_batches
 from crashes.long_workload import LongWorkload
 from crashes.mortal_stream import MortalStreams, end_and_compare, wait_for
-from informix_cdc.capture_client.emulator import EmulatedServer, ListeningServer
+from informix_capture_client.emulator import EmulatedServer, ListeningServer
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

@@ -20,7 +20,7 @@ from crashes.delivered import committed_batches, last_commit_of, planned_batches
 from crashes.driver_to_kill import EXIT_CODE
 from crashes.long_workload import LongWorkload
 from crashes.mortal_stream import MortalStreams, descendants, end_and_compare, is_alive, wait_for
-from informix_cdc.capture_client.emulator import EmulatedServer, ListeningServer
+from informix_capture_client.emulator import EmulatedServer, ListeningServer
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

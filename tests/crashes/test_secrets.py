@@ -18,8 +18,8 @@ import pytest
 
 from connector.driving import anchor_of, drained, insert, reader
 from crashes.long_workload import LongWorkload
-from informix_cdc.capture_client.emulator import EmulatedServer, ListeningServer
-from informix_cdc.capture_client.failpoints import VARIABLE
+from informix_capture_client.emulator import EmulatedServer, ListeningServer
+from informix_capture_client.failpoints import VARIABLE
 from scraping import free_port
 from stores import PASSWORD, source_options
 

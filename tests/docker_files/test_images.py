@@ -35,9 +35,8 @@ def test_what_the_image_copies_exists_and_is_let_through() -> None:
 
 def test_the_image_gets_every_package_and_what_its_metadata_names() -> None:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    folders = {
-        folder.split("/")[0] for folder in settings["tool"]["setuptools"]["package-dir"].values()
-    }
+    packages = settings["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
+    folders = {folder.split("/")[0] for folder in packages}
     files = {settings["project"]["readme"], *settings["project"]["license-files"]}
     assert folders | files <= set(copied())
 

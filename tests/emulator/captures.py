@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from emulator.conftest import ORDERS
 from emulator.raw_client import RawClient, Record
-from informix_cdc.capture_client.emulator import EmulatedServer
+from informix_capture_client.emulator import EmulatedServer
 
 Connect = Callable[..., RawClient]
 

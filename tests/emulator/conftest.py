@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from emulator.raw_client import RawClient
-from informix_cdc.capture_client.emulator import EmulatedServer, ListeningServer
+from informix_capture_client.emulator import EmulatedServer, ListeningServer
 
 ORDERS = "stores:informix.orders"
 NOW = 1_700_000_000

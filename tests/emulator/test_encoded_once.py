@@ -8,7 +8,7 @@ import pytest
 
 from emulator.conftest import ORDERS
 from emulator.raw_client import RawClient, Record
-from informix_cdc.capture_client.emulator import EmulatedServer
+from informix_capture_client.emulator import EmulatedServer
 
 Connect = Callable[..., RawClient]
 START = 1 << 32

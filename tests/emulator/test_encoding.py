@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from informix_cdc.capture_client.emulator.column_list import parse_column_list
-from informix_cdc.capture_client.emulator.decimals import fixed_point
-from informix_cdc.capture_client.emulator.tables import Capture, Table, make_table
+from informix_capture_client.emulator.column_list import parse_column_list
+from informix_capture_client.emulator.decimals import fixed_point
+from informix_capture_client.emulator.tables import Capture, Table, make_table
 
 RECORDED = json.loads((Path(__file__).parent / "recorded_rows.json").read_text())
 ROWS = [(table, row) for table in RECORDED["tables"] for row in table["rows"]]

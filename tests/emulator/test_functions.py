@@ -7,8 +7,8 @@ import pytest
 
 from emulator.conftest import ORDERS
 from emulator.raw_client import RawClient, Refused
-from informix_cdc.capture_client.emulator import EmulatedServer, ListeningServer
-from informix_cdc.capture_client.emulator.sql_errors import SqlError
+from informix_capture_client.emulator import EmulatedServer, ListeningServer
+from informix_capture_client.emulator.sql_errors import SqlError
 
 Connect = Callable[..., RawClient]
 CODES = {

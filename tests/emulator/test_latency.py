@@ -47,7 +47,7 @@ def test_the_session_says_the_same_as_one_nearby(far_away: RawClient) -> None:
 def test_what_is_done_for_the_answer_lies_inside_the_latency(
     monkeypatch: pytest.MonkeyPatch, far_away: RawClient
 ) -> None:
-    from informix_cdc.capture_client.emulator import listening
+    from informix_capture_client.emulator import listening
 
     slept: list[float] = []
 

@@ -6,7 +6,7 @@ import pytest
 
 from emulator.captures import Connect, capturing, fill, names
 from emulator.conftest import ORDERS, make_server
-from informix_cdc.capture_client.emulator import EmulatedServer, LongTransactionError
+from informix_capture_client.emulator import EmulatedServer, LongTransactionError
 
 
 def test_a_position_is_where_reading_begins_itself_included(

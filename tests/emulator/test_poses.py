@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from emulator.raw_client import RawClient, Refused
-from informix_cdc.capture_client.emulator import EmulatedServer
+from informix_capture_client.emulator import EmulatedServer
 
 Connect = Callable[..., RawClient]
 

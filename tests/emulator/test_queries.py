@@ -6,7 +6,7 @@ import pytest
 
 from emulator.conftest import NOW, ORDERS
 from emulator.raw_client import RawClient, Refused
-from informix_cdc.capture_client.emulator import EmulatedServer
+from informix_capture_client.emulator import EmulatedServer
 
 Connect = Callable[..., RawClient]
 

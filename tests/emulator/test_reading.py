@@ -8,7 +8,7 @@ import pytest
 from emulator.captures import Connect, capturing, fill, names
 from emulator.conftest import NOW, ORDERS, make_server
 from emulator.raw_client import Record, Refused, read_message, split
-from informix_cdc.capture_client.emulator import EmulatedServer
+from informix_capture_client.emulator import EmulatedServer
 
 
 def test_every_kind_of_change_becomes_its_record(server: EmulatedServer, connect: Connect) -> None:

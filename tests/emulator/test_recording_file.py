@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from informix_cdc.capture_client.emulator import BadRecording, read_recording
+from informix_capture_client.emulator import BadRecording, read_recording
 
 HEADER = {"format": "informix-cdc recording", "version": 1, "server": {"name": "ol"}}
 OPEN = {"at": 0, "connection": 1, "what": "open", "database": "Stores"}

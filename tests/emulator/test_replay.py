@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from informix_cdc.capture_client.emulator import Recording, ReplayedServer
-from informix_cdc.capture_client.emulator.connection import Parameter
-from informix_cdc.capture_client.emulator.replay import ReplayedConnection
-from informix_cdc.capture_client.emulator.sql_errors import SqlError
+from informix_capture_client.emulator import Recording, ReplayedServer
+from informix_capture_client.emulator.connection import Parameter
+from informix_capture_client.emulator.replay import ReplayedConnection
+from informix_capture_client.emulator.sql_errors import SqlError
 
 READ = "{call  ifx_lo_read(?, ?)}"
 

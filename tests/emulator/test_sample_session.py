@@ -6,7 +6,7 @@ import datetime
 from collections.abc import Callable
 
 from emulator.raw_client import RawClient
-from informix_cdc.capture_client.emulator import EmulatedServer
+from informix_capture_client.emulator import EmulatedServer
 
 MOMENT = datetime.datetime(2008, 10, 23, 19, 1, 51, tzinfo=datetime.UTC).timestamp()
 LOG_47 = 47 << 32

@@ -9,8 +9,8 @@ import pytest
 
 from emulator.conftest import ORDERS, make_server
 from emulator.raw_client import RawClient, Refused
-from informix_cdc.capture_client import emulator as emulator_package
-from informix_cdc.capture_client.emulator import EmulatedServer, ListeningServer
+from informix_capture_client import emulator as emulator_package
+from informix_capture_client.emulator import EmulatedServer, ListeningServer
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from emulator.captures import Connect, capturing, fill, names
 from emulator.conftest import ORDERS, make_server
 from emulator.raw_client import RawClient
-from informix_cdc.capture_client.emulator import EmulatedServer, ListeningServer
+from informix_capture_client.emulator import EmulatedServer, ListeningServer
 
 ROW = {"id": 1, "name": "one", "qty": 1}
 

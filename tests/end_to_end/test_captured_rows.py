@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from end_to_end.conftest import Collected
-from informix_cdc.capture_client.emulator import EmulatedServer, ListeningServer
+from informix_capture_client.emulator import EmulatedServer, ListeningServer
 from odbc_driver.build import Drivers
 from stores import PASSWORD
 

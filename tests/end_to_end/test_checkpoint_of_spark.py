@@ -9,8 +9,8 @@ from pathlib import Path
 from click.testing import CliRunner
 
 from end_to_end.conftest import Collected
-from informix_cdc.capture_client.positions import show
-from informix_cdc.connector.cli import main
+from informix_capture_client.positions import show
+from informix_cdc.cli import main
 from stores import ORDERS, listening_stores, order_row, source_options
 
 

@@ -17,7 +17,7 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from informix_cdc.capture_client.emulator import EmulatedServer, ListeningServer
+from informix_capture_client.emulator import EmulatedServer, ListeningServer
 from odbc_driver.build import Drivers
 from stores import DATABASE, ORDERS, PASSWORD, listening_stores, order_row, source_options
 

@@ -15,7 +15,7 @@ import pytest
 from pyspark.sql import Row, SparkSession
 
 from end_to_end.conftest import Collected
-from informix_cdc.capture_client.emulator import EmulatedServer, ListeningServer
+from informix_capture_client.emulator import EmulatedServer, ListeningServer
 from odbc_driver.build import Drivers
 from stores import (
     CUSTOMERS,

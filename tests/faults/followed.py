@@ -16,9 +16,9 @@ from typing import Any
 
 from connector.driving import LIMIT, Offset, anchor_of, failure_of, next_offset, reader, rows_of
 from faults.fault_proxy import FaultProxy, Plan
-from informix_cdc.capture_client.emulator import EmulatedServer, ListeningServer
-from informix_cdc.capture_client.errors import InformixCdcError
-from informix_cdc.connector.stream_reader import InformixStreamReader
+from informix_capture_client.emulator import EmulatedServer, ListeningServer
+from informix_capture_client.errors import InformixCdcError
+from informix_cdc.stream_reader import InformixStreamReader
 from stores import Change, Workload, listening_stores
 
 Delivered = list[tuple[int, list[Change]]]

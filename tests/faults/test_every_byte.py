@@ -20,7 +20,7 @@ from faults.recorded_sessions import (
     flip_at,
     recorded,
 )
-from informix_cdc.capture_client.errors import (
+from informix_capture_client.errors import (
     DataLoss,
     ProtocolViolation,
     ServerRefused,

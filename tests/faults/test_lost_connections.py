@@ -9,7 +9,7 @@ import pytest
 from connector.driving import failure_of, reader
 from faults.fault_proxy import Fault, on_captures
 from faults.followed import account, followed, in_background, stores_behind_proxy
-from informix_cdc.capture_client.errors import AccessRefused
+from informix_capture_client.errors import AccessRefused
 from stores import Workload
 
 TRANSACTIONS = 60

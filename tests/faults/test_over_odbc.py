@@ -9,7 +9,7 @@ import pytest
 
 from faults.fault_proxy import Fault
 from faults.followed import account, followed, stores_behind_proxy
-from informix_cdc.capture_client.errors import ServerRefused
+from informix_capture_client.errors import ServerRefused
 from odbc_driver.build import build_drivers
 from stores import Workload
 

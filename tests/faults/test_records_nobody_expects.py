@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from faults.followed import account, followed, stores_behind_proxy
-from informix_cdc.capture_client.emulator import EmulatedServer
-from informix_cdc.capture_client.errors import DataLoss, InformixCdcError, ProtocolViolation
+from informix_capture_client.emulator import EmulatedServer
+from informix_capture_client.errors import DataLoss, InformixCdcError, ProtocolViolation
 from stores import CUSTOMERS, ORDER_COLUMNS, ORDERS, Workload, order_row
 
 ROW = order_row((1, 1, "one", None))

@@ -10,8 +10,8 @@ import pytest
 from connector.driving import insert
 from faults.fault_proxy import Fault
 from faults.followed import account, followed, in_background, stores_behind_proxy
-from informix_cdc.capture_client.emulator import EmulatedServer
-from informix_cdc.capture_client.errors import DataLoss, ServerRefused
+from informix_capture_client.emulator import EmulatedServer
+from informix_capture_client.errors import DataLoss, ServerRefused
 from stores import CUSTOMERS, ORDERS, Workload, order_row
 
 TRANSACTIONS = 60
@@ -65,7 +65,7 @@ def test_log_switches_under_load_change_nothing() -> None:
 def test_a_log_wrap_behind_a_quiet_table_loses_nothing(
     shown: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("informix_cdc.connector.stream_progress.RESTART_PUBLICATION_SECONDS", 0.0)
+    monkeypatch.setattr("informix_cdc.stream_progress.RESTART_PUBLICATION_SECONDS", 0.0)
     with stores_behind_proxy(log_pages=2, log_count=4, foreign_transactions=shown) as stores:
         with followed(stores.proxy.port) as stream:
             for _ in range(6):

@@ -27,26 +27,26 @@ from capture_client.streams import (
     truncate,
 )
 from capture_client.tables import make_table
-from informix_cdc.capture_client.catalog import TableName
-from informix_cdc.capture_client.cdc_errors import ErrorCodes
-from informix_cdc.capture_client.change_batches import ChangeEncoder
-from informix_cdc.capture_client.change_stream import Begun, ChangeStream
-from informix_cdc.capture_client.columns import parse_columns
-from informix_cdc.capture_client.committed import Transactions
-from informix_cdc.capture_client.decode_rules import DecodeRules
-from informix_cdc.capture_client.delivery import Delivery
-from informix_cdc.capture_client.emulator import BadRecording, read_recording
-from informix_cdc.capture_client.errors import BadOption, InformixCdcError
-from informix_cdc.capture_client.positions import Position, parse
-from informix_cdc.capture_client.records import Kind, TableSchema
-from informix_cdc.capture_client.table_decoder import TableDecoder, decode_payloads
-from informix_cdc.capture_client.transactions import TransactionAssembler
-from informix_cdc.checkpoints import manifest as manifests
-from informix_cdc.checkpoints.manifest import Manifest
-from informix_cdc.checkpoints.segments import Segment
-from informix_cdc.checkpoints.stored_rows import delivered
-from informix_cdc.connector.offsets import StreamOffset
-from informix_cdc.connector.options import SourceOptions
+from informix_capture_client.catalog import TableName
+from informix_capture_client.cdc_errors import ErrorCodes
+from informix_capture_client.change_batches import ChangeEncoder
+from informix_capture_client.change_stream import Begun, ChangeStream
+from informix_capture_client.columns import parse_columns
+from informix_capture_client.committed import Transactions
+from informix_capture_client.decode_rules import DecodeRules
+from informix_capture_client.delivery import Delivery
+from informix_capture_client.emulator import BadRecording, read_recording
+from informix_capture_client.errors import BadOption, InformixCdcError
+from informix_capture_client.positions import Position, parse
+from informix_capture_client.records import Kind, TableSchema
+from informix_capture_client.table_decoder import TableDecoder, decode_payloads
+from informix_capture_client.transactions import TransactionAssembler
+from informix_cdc.offsets import StreamOffset
+from informix_cdc.options import SourceOptions
+from informix_checkpoints import manifest as manifests
+from informix_checkpoints.manifest import Manifest
+from informix_checkpoints.segments import Segment
+from informix_checkpoints.stored_rows import delivered
 
 COLUMNS = "id integer, day date, price decimal(10,2), at datetime year to fraction(5), note varchar(9)"
 _PAYLOAD = bytes(4 + 4 + 6 + 11) + b"\x05hello"

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from informix_cdc.capture_client.errors import InformixCdcError
+from informix_capture_client.errors import InformixCdcError
 
 IMAGE = "icr.io/informix/informix-developer-database:15.0.1.0.3"
 READY = r"SCHAPI: Started \d+ dbWorker threads"

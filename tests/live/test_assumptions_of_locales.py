@@ -6,8 +6,8 @@ from contextlib import closing
 
 import pytest
 
-from informix_cdc.capture_client.catalog import Catalog
-from informix_cdc.capture_client.locales import codec_of
+from informix_capture_client.catalog import Catalog
+from informix_capture_client.locales import codec_of
 from session_contract.capture_server import CaptureServer
 from session_contract.reading import Reader
 from session_contract.sql_text import select

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from informix_cdc.capture_client.errors import (
+from informix_capture_client.errors import (
     AccessRefused,
     BadOption,
     ConnectionLost,
     InformixCdcError,
 )
-from informix_cdc.capture_client.transport import Argument, ConnectionSettings, Row
+from informix_capture_client.transport import Argument, ConnectionSettings, Row
 from live import servers
 from live.container import IMAGE, START_SECONDS, docker_container, informix_container
 from live.server_dsn import (

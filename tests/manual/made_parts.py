@@ -22,13 +22,13 @@ from pathlib import Path
 import click
 import pyarrow as pa
 
-from informix_cdc.capture_client.log_events import EVENTS
-from informix_cdc.capture_client.type_table import table_lines
-from informix_cdc.connector.cli import main as command_line
-from informix_cdc.connector.cli_options import flag_of
-from informix_cdc.connector.figures import FIGURES
-from informix_cdc.connector.options import option_rows
-from informix_cdc.connector.spark_schema import to_spark
+from informix_capture_client.log_events import EVENTS
+from informix_capture_client.type_table import table_lines
+from informix_cdc.cli import main as command_line
+from informix_cdc.cli_options import flag_of
+from informix_cdc.figures import FIGURES
+from informix_cdc.options import option_rows
+from informix_cdc.spark_schema import to_spark
 
 ROOT = Path(__file__).resolve().parents[2]
 REMEDY = "run `make docs`, or `python -m manual.made_parts` in tests/"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from informix_cdc.capture_client import errors
-from informix_cdc.connector.cli import main as command_line
+from informix_capture_client import errors
+from informix_cdc.cli import main as command_line
 from manual.made_parts import ROOT
 
 PAGES = sorted(

@@ -11,8 +11,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
 
-from informix_cdc.capture_client.emulator import EmulatedServer, Savepoint, Transaction
-from informix_cdc.capture_client.transport import Argument, ConnectionSettings, Row, Transport
+from informix_capture_client.emulator import EmulatedServer, Savepoint, Transaction
+from informix_capture_client.transport import (
+    Argument,
+    ConnectionSettings,
+    Row,
+    Transport,
+)
 from session_contract.sql_text import KEY
 
 _LITERAL = re.compile(

@@ -6,8 +6,13 @@ from collections.abc import Sequence
 
 import pytest
 
-from informix_cdc.capture_client.errors import BadOption
-from informix_cdc.capture_client.records import Begin, Commit, TableSchema, Timeout
+from informix_capture_client.errors import BadOption
+from informix_capture_client.records import (
+    Begin,
+    Commit,
+    TableSchema,
+    Timeout,
+)
 from session_contract.capture_server import CaptureServer
 from session_contract.reading import Item, Reader, RowRecord
 from session_contract.sql_text import ContractTable

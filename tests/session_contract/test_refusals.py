@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import pytest
 
-from informix_cdc.capture_client import statements
-from informix_cdc.capture_client.errors import BadOption, DataLoss, ServerRefused
-from informix_cdc.capture_client.session import CaptureSession
-from informix_cdc.capture_client.transport import Argument
+from informix_capture_client import statements
+from informix_capture_client.errors import BadOption, DataLoss, ServerRefused
+from informix_capture_client.session import CaptureSession
+from informix_capture_client.transport import Argument
 from session_contract.capture_server import CaptureServer
 from session_contract.sql_text import ContractTable
 

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from informix_cdc.capture_client.records import Begin, Commit, Discard, Kind, Rollback
+from informix_capture_client.records import (
+    Begin,
+    Commit,
+    Discard,
+    Kind,
+    Rollback,
+)
 from session_contract.capture_server import CaptureServer
 from session_contract.reading import Reader, RowRecord
 from session_contract.sql_text import ContractTable

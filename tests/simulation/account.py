@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from informix_cdc.capture_client.emulator import EmulatedServer, Transaction
+from informix_capture_client.emulator import EmulatedServer, Transaction
 from simulation.decisions import Decisions
 
 DATABASE = "stores"

@@ -9,7 +9,7 @@ import contextlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from informix_cdc.capture_client.emulator import LongTransactionError
+from informix_capture_client.emulator import LongTransactionError
 from simulation.setup import LOG_FILES
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from informix_cdc.capture_client.errors import InformixCdcError
+from informix_capture_client.errors import InformixCdcError
 from simulation.decisions import Decisions
 from simulation.setup import Setup
 from simulation.spark import Offset

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import pytest
 
-from informix_cdc.capture_client.errors import DataLoss
-from informix_cdc.capture_client.positions import show
+from informix_capture_client.errors import DataLoss
+from informix_capture_client.positions import show
 from simulation.scripts import DIE, ScriptedWorld, failure, play
 from simulation.steps import Steps, begun, quiet_pair, rows
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from informix_cdc.capture_client.errors import DataLoss
-from informix_cdc.capture_client.positions import show
+from informix_capture_client.errors import DataLoss
+from informix_capture_client.positions import show
 from simulation.account import COLUMNS, TABLE
 from simulation.faults import lose_connections, overwrite, switch_log
 from simulation.scripts import DIE, ScriptedWorld, failure, play

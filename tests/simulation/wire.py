@@ -10,14 +10,14 @@ import contextlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from informix_cdc.capture_client import statements
-from informix_cdc.capture_client.emulator.connection import Connection, Parameter
-from informix_cdc.capture_client.emulator.sql_errors import SqlError
-from informix_cdc.capture_client.errors import AccessRefused, ConnectionLost, InformixCdcError
-from informix_cdc.capture_client.failpoints import failpoint
-from informix_cdc.capture_client.odbc_errors import Diagnostic, Translator
-from informix_cdc.capture_client.session import CaptureSession
-from informix_cdc.capture_client.transport import Argument, ConnectionSettings, Row
+from informix_capture_client import statements
+from informix_capture_client.emulator.connection import Connection, Parameter
+from informix_capture_client.emulator.sql_errors import SqlError
+from informix_capture_client.errors import AccessRefused, ConnectionLost, InformixCdcError
+from informix_capture_client.failpoints import failpoint
+from informix_capture_client.odbc_errors import Diagnostic, Translator
+from informix_capture_client.session import CaptureSession
+from informix_capture_client.transport import Argument, ConnectionSettings, Row
 
 if TYPE_CHECKING:
     from simulation.world import World

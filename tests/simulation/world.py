@@ -17,11 +17,11 @@ from typing import Any
 
 from pyspark.sql.types import StructType
 
-from informix_cdc.capture_client import failpoints
-from informix_cdc.capture_client.errors import DataLoss, InformixCdcError
-from informix_cdc.connector import connections, stream_reader
-from informix_cdc.connector.stream_progress import StreamProgress
-from informix_cdc.connector.stream_reader import InformixStreamReader
+from informix_capture_client import failpoints
+from informix_capture_client.errors import DataLoss, InformixCdcError
+from informix_cdc import connections, stream_reader
+from informix_cdc.stream_progress import StreamProgress
+from informix_cdc.stream_reader import InformixStreamReader
 from simulation.account import Account, simulated_server
 from simulation.capturing import Death, SimulatedCapture
 from simulation.decisions import Decisions

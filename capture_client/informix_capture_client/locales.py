@@ -1,0 +1,81 @@
+"""Code sets: which Python codec reads the bytes of an Informix locale.
+
+Rule: an unknown code set is refused, never guessed. A locale is `language_territory.codeset`, and the
+code set is a name or a number (Informix GLS user's guide); sysdbslocale shows numbers.
+"""
+
+from __future__ import annotations
+
+import codecs
+
+from informix_capture_client.errors import BadOption
+
+# Numbers and names as the table of code sets in the JDBC driver's guide has them ("Unicode to Database
+# Code Set"); those marked * are CCSIDs, on which the registry file says that the numbers are based.
+# A name that is not here is looked up as Python's own, a number never is.
+_CODE_SETS: dict[str, tuple[str, ...]] = {
+    "ascii": ("364", "ascii"),
+    "utf-8": ("57372", "utf8"),
+    "iso8859-1": ("819", "8859-1"),
+    "iso8859-2": ("912", "8859-2"),
+    "iso8859-3": ("57346", "8859-3"),
+    "iso8859-4": ("57347", "8859-4"),
+    "iso8859-5": ("915", "8859-5"),
+    "iso8859-6": ("1089", "8859-6"),
+    "iso8859-7": ("813", "8859-7"),
+    "iso8859-8": ("916", "8859-8"),
+    "iso8859-9": ("920", "8859-9"),
+    "iso8859-13": ("8859-13", "921"),  # *
+    "iso8859-15": ("8859-15", "923"),  # *
+    **{f"cp{number}": (f"{number}",) for number in range(1250, 1259)},  # 1258 is a CCSID's namesake
+    **{f"cp{number}": (f"{number}",) for number in (437, 850, 852, 857, 858, 860, 863, 865, 866)},  # *
+    "cp932": (
+        "932",
+        "sjis-s",
+        "57350",
+        "sjis",
+    ),  # Shift JIS as it is used, with NEC's and IBM's additions
+    "euc_jp": ("57351", "ujis"),
+    "big5": ("57352", "big5"),
+    "cp949": ("57356", "ksc", "ks5601", "cp949"),
+    "gbk": ("57357", "gb", "gb2312-80", "cp936", "gbk"),  # GBK reads all of GB 2312
+    "gb18030": ("5488", "gb18030", "gb18030-2000"),
+}
+_CODECS = {name: codec for codec, names in _CODE_SETS.items() for name in names}
+
+# What must mean itself: ASCII, and what other kinds of encodings take for a sign of theirs.
+_PLAIN = (bytes(range(128)), b"\x1b$B0!\x1b(B", b"xn--mnchen-3ya")
+
+
+def codec_of(locale: str) -> str:
+    """Return the Python codec for a locale such as `en_US.57372` or `de_de.8859-1`.
+
+    Raises:
+        BadOption: the locale's code set is not known.
+
+    >>> codec_of("en_US.819")
+    'iso8859-1'
+    """
+    code_set = locale.partition(".")[2].partition("@")[0].lower().strip()
+    candidate = _CODECS.get(code_set, "" if code_set.isdigit() else code_set)
+    if _is_code_set(candidate):
+        return codecs.lookup(candidate).name
+    raise BadOption(
+        f"the code set of locale {locale!r} is not known.",
+        "Set option dbLocale to the database's locale with a code set name, such as en_us.8859-1.",
+        locale=locale,
+    )
+
+
+def _is_code_set(codec: str) -> bool:
+    """Tell whether Python knows it, and ASCII means itself in it: every Informix code set does so.
+
+    Python's registry also holds things that are no code sets (hex, utf-16, unicode_escape, idna), and
+    encodings that switch by escape sequences, which no database stores.
+    """
+    if codec.endswith("escape"):
+        return False
+    try:
+        return all(plain.decode(codec) == plain.decode("ascii") for plain in _PLAIN)
+    except (LookupError, ValueError):
+        return False

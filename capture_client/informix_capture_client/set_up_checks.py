@@ -1,0 +1,219 @@
+"""Judge how databases and tables are set up: what the source refuses, the doctor shows.
+
+Rule: facts in, one finding out; no server, no catalog.
+
+Sources: CDC guide, chapter 1, "Preparing to use the Change Data Capture API"; Administrator's
+Reference, `sysdatabases`, `sysha_type`, ondblog and ontape; SQL Reference, `systables.tabtype`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from informix_capture_client.dialects import INFORMIX, Dialect
+from informix_capture_client.errors import AccessRefused, InformixCdcError, ServerRefused
+from informix_capture_client.findings import (
+    Finding,
+    failure,
+    ok,
+    warning,
+)
+from informix_capture_client.locales import codec_of
+from informix_capture_client.statements import CDC_DATABASE
+
+API_VERSION = (1, 1)  # CDC guide, table 2-6: what new applications ask for
+RAW_TABLE = "raw table"
+MISSING = ""
+
+# systables.tabtype; a RAW table is a T with a flag
+TABLE_KINDS = {
+    "T": "table",
+    "V": "view",
+    "S": "synonym",
+    "P": "synonym",
+    "Q": "sequence",
+    "E": "external table",
+}
+_WAY_OUT = {
+    "view": "Name the tables below the view.",
+    "synonym": "Name the table that it stands for.",
+    "external table": "Load its rows into a table of the database, and name that.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseLogging:
+    """A database's row of `sysdatabases`."""
+
+    is_logged: bool
+    is_buffered: bool = False
+    is_ansi: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class HaRole:
+    """A server's row of `sysha_type`: 0 alone, 1 primary, 2 HDR, 3 SD, 4 RS secondary."""
+
+    kind: int
+    primary: str = ""
+
+    @property
+    def is_secondary(self) -> bool:
+        """Whether another server writes the log."""
+        return self.kind > 1
+
+
+def check_cdc_database(is_there: bool, dialect: Dialect) -> Finding:
+    """Judge whether the set-up script of the CDC interface was run."""
+    if is_there:
+        return ok("syscdcv1", f"database {CDC_DATABASE} is there.")
+    return failure(
+        "syscdcv1",
+        f"there is no database {CDC_DATABASE} on this server.",
+        dialect.worded(
+            "As user {owner} on the server: cd ${home}/etc &&"
+            " DB_LOCALE=en_US.utf8 CLIENT_LOCALE=en_US.utf8 dbaccess - syscdcv1.sql"
+        ),
+        kind=AccessRefused,
+    )
+
+
+def check_api_version(version: tuple[int, ...], dialect: Dialect) -> Finding:
+    """Judge whether the server's CDC interface is one that we speak."""
+    if version[:1] == API_VERSION[:1]:
+        return ok("api version", "the CDC API has version {}.{}.".format(*version))
+    return failure(
+        "api version",
+        f"the server's CDC API has version {version}, and this client speaks {API_VERSION}.",
+        dialect.worded("As user {owner}: run ${home}/etc/syscdcv1.sql of the server's own release."),
+        kind=ServerRefused,
+    )
+
+
+def check_database_logging(database: str, logging: DatabaseLogging | None, owner: str) -> Finding:
+    """Judge whether a database's changes reach the log, and how soon."""
+    if logging is None:
+        return failure(
+            "database",
+            f"database {database!r} does not exist on this server.",
+            "Set option database to one of: echo 'SELECT name FROM sysdatabases' | dbaccess sysmaster",
+        )
+    if not logging.is_logged:
+        return failure(
+            "database",
+            f"database {database!r} is not logged, so its changes cannot be captured.",
+            f"As user {owner}: ondblog unbuf {database}; ontape -s -L 0",
+        )
+    if logging.is_buffered:
+        # IBM technote swg21626242: a capture sees what has left the log buffer
+        return warning(
+            "database",
+            f"database {database!r} has buffered logging: a commit is captured only when the log buffer"
+            " is full or flushed by something else, and one that no disk has yet is lost in a crash.",
+            f"As user {owner}: ontape -U {database}",
+        )
+    mode = "ANSI" if logging.is_ansi else "unbuffered"
+    return ok("database", f"database {database!r} has {mode} logging.")
+
+
+def check_locale(database: str, locale: str, wanted: str) -> Finding:
+    """Judge whether option dbLocale, if it is set, names the locale that the database has."""
+    if wanted and not _is_same_locale(wanted, locale):
+        return failure(
+            "locale",
+            f"option 'dbLocale' is {wanted!r}, but database {database!r} has locale {locale!r}.",
+            f"Leave option dbLocale out, or set it to {locale}.",
+        )
+    try:
+        codec = codec_of(wanted or locale)
+    except InformixCdcError as reason:
+        return failure("locale", reason.message, reason.remedy)
+    return ok("locale", f"database {database!r} has locale {locale}; its text is read as {codec}.")
+
+
+def _is_same_locale(one: str, other: str) -> bool:
+    """Compare by language, territory and codec; a code set that is not known here may be the same."""
+    if one.lower().partition(".")[0] != other.lower().partition(".")[0]:
+        return False
+    try:
+        return codec_of(one) == codec_of(other)
+    except InformixCdcError:
+        return True
+
+
+def check_table_kind(table: str, kind: str) -> Finding:
+    """Judge whether a table is there and logged; `kind` is a value of `TABLE_KINDS` or like them."""
+    if kind == "table":
+        return ok("table", "is there and logged.", table=table)
+    if kind == MISSING:
+        return failure(
+            "table",
+            "does not exist.",
+            "Check owner and spelling; names in the catalog are lower case unless quoted, and temporary"
+            " tables are not in it.",
+            table=table,
+        )
+    if kind == RAW_TABLE:
+        return failure(
+            "table",
+            "is a RAW table, whose changes are not logged.",
+            f"ALTER TABLE {unqualified(table)} TYPE (STANDARD); then a level-0 backup.",
+            table=table,
+        )
+    article = "an" if kind[0] in "aeiou" else "a"
+    remedy = _WAY_OUT.get(kind, "Take it out of option table.")
+    return failure(
+        "table", f"is {article} {kind}, which has no changes of its own.", remedy, table=table
+    )
+
+
+def check_ha_role(role: HaRole, server_version: str, dialect: Dialect = INFORMIX) -> Finding:
+    """Judge whether this server of a cluster can be captured from."""
+    if role.kind == 0:
+        return ok(_HA, "the server is not part of a cluster.")
+    if role.is_secondary:
+        return _secondary(role.primary or "a server", server_version, dialect)
+    return warning(
+        _HA,
+        "the server is the primary of a cluster; what positions mean after a fail-over is nowhere"
+        " documented.",
+        "After a fail-over, begin with a new checkpoint and reload the tables.",
+    )
+
+
+def _secondary(primary: str, server_version: str, dialect: Dialect) -> Finding:
+    """Judge a secondary: captures run there from 15.0.0.1 on (IBM community, G. Kumar, 2025-06-10)."""
+    found = f"the server is a secondary of {primary}"
+    move = f"Connect to the primary, {primary}: options host and server."
+    if dialect is not INFORMIX:
+        return warning(_HA, f"{found}; whether captures run there is nowhere documented.", move)
+    major = major_version(server_version)
+    if major is not None and major < _FIRST_ON_SECONDARIES:
+        reason = f"{found} and of release {major}; captures run on secondaries from 15.0.0.1 on."
+        return failure(_HA, reason, move, kind=ServerRefused)
+    return warning(
+        _HA,
+        f"{found}; captures run there from 15.0.0.1 on, with a driver of Client SDK 15.",
+        "On the secondary: onmode -wf TEMPTAB_NOLOG=1; full row logging is switched on at the primary.",
+    )
+
+
+_HA = "high availability"
+_FIRST_ON_SECONDARIES = 15
+_MAJOR = re.compile(r"Version (\d+)\.")
+
+
+def major_version(server_version: str) -> int | None:
+    """Return the first number in what DBINFO('version', 'full') gives; None if there is none.
+
+    >>> major_version("IBM Informix Dynamic Server Version 14.10.FC9W1DE")
+    14
+    """
+    found = _MAJOR.search(server_version)
+    return int(found[1]) if found else None
+
+
+def unqualified(table: str) -> str:
+    """Return `owner.table` of `database:owner.table`, as a statement in its database names it."""
+    return table.partition(":")[2] or table

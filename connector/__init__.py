@@ -1,1 +1,0 @@
-"""What Spark users and the command line touch."""

@@ -1,0 +1,129 @@
+"""The files of a Spark checkpoint, local or under a URL.
+
+Rule: it lists and reads; what a file means is the business of `spark_checkpoint.py`. An error names
+the place without what a URL may hold of secrets.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import pyarrow as pa
+
+from informix_capture_client.errors import AccessRefused, BadOption
+
+if TYPE_CHECKING:
+    from pyarrow import fs
+
+_MOST_BYTES = 16 * 1024 * 1024  # Spark's file of one batch is a few kilobytes
+_MOST_TOLD = 200  # characters: where libhdfs lacks Java it lists dozens of paths
+_URL = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+://")
+_NUMBER = re.compile(r"[0-9]{1,18}")
+# Spark and Hadoop say s3a where everybody else says s3.
+_HADOOP_SCHEMES = {"s3a://": "s3://", "s3n://": "s3://", "file:///": "file:///", "file:/": "file:///"}
+
+
+class CheckpointFolder:
+    """A checkpoint's folder.
+
+    Args:
+        place: a local path, or a URL of `pyarrow.fs` in Spark's or its own spelling.
+
+    Raises:
+        BadOption: the URL is of no file system that we can read.
+    """
+
+    def __init__(self, place: str) -> None:
+        self._place, self._shown = place, _without_secrets(place)
+        with self._named_errors():
+            self._system, self._path = _opened(place)
+
+    def __str__(self) -> str:
+        return self._shown.rstrip("/")
+
+    def path_of(self, kind: str, number: int) -> str:
+        """Return a file's name for messages."""
+        return f"{self}/{kind}/{number}"
+
+    def batches(self, kind: str) -> list[int]:
+        """Return the numbers of the batches in folder `offsets` or `commits`, rising.
+
+        Raises:
+            AccessRefused: the folder cannot be read.
+        """
+        from pyarrow import fs
+
+        selector = fs.FileSelector(f"{self._path}/{kind}", allow_not_found=True)
+        with self._named_errors():
+            names = [info.base_name for info in self._system.get_file_info(selector) if info.is_file]
+        return sorted(int(name) for name in names if _NUMBER.fullmatch(name))
+
+    def text(self, kind: str, number: int, remedy: str) -> str:
+        """Return the text of a batch's file.
+
+        Raises:
+            BadOption: the file is missing, or is no text.
+            AccessRefused: it cannot be read.
+        """
+        path = self.path_of(kind, number)
+        try:
+            with self._named_errors():
+                return self._read(f"{self._path}/{kind}/{number}").decode()
+        except FileNotFoundError:
+            raise BadOption(f"{path} is missing.", remedy) from None
+        except UnicodeDecodeError:
+            raise BadOption(f"{path} is not text.", remedy) from None
+
+    def _read(self, path: str) -> bytes:
+        with self._system.open_input_stream(path) as file:
+            return bytes(file.read(_MOST_BYTES))
+
+    @contextlib.contextmanager
+    def _named_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except FileNotFoundError:
+            raise
+        except pa.ArrowInvalid as reason:
+            raise BadOption(
+                f"the checkpoint {self} is at no place that we can read: {self._told(reason)}.",
+                "Give a local path, or a URL such as s3://bucket/path or hdfs://host:port/path.",
+            ) from None
+        except (OSError, pa.ArrowException) as reason:
+            raise AccessRefused(
+                f"the checkpoint {self} cannot be read: {self._told(reason)}.",
+                "Check the place and your rights there.",
+            ) from None
+
+    def _told(self, reason: Exception) -> str:
+        words = " ".join(str(reason).replace(self._place, self._shown).split()).rstrip(".")
+        return words if len(words) <= _MOST_TOLD else words[:_MOST_TOLD] + "…"
+
+
+def _opened(place: str) -> tuple[fs.FileSystem, str]:
+    from pyarrow import fs  # slow, and not needed for --help
+
+    for hadoop, plain in _HADOOP_SCHEMES.items():
+        if place.startswith(hadoop):
+            place = plain + place.removeprefix(hadoop)
+            break
+    if not _URL.match(place):
+        place = str(Path(place).expanduser().absolute())
+    system, path = fs.FileSystem.from_uri(place)
+    return system, path.rstrip("/")
+
+
+def _without_secrets(place: str) -> str:
+    """Return a URL without user, password and parameters."""
+    if not _URL.match(place):
+        return place
+    try:
+        url = urlsplit(place)
+    except ValueError:
+        return "(not a URL)"
+    return f"{url.scheme}://{url.netloc.rpartition('@')[2]}{url.path}"

@@ -1,0 +1,42 @@
+"""An embedded server and the options that reach it, in one line: for examples and tests of your own.
+
+Rule: nothing here that `EmulatedServer` and `ListeningServer` do not offer; a shorter way to them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+
+from informix_capture_client.emulator import EmulatedServer, ListeningServer
+
+_NAME, _DATABASE, _USER, _PASSWORD = "informix", "stores", "informix", "in4mix"
+
+
+@contextlib.contextmanager
+def emulated_source(tables: Mapping[str, str]) -> Iterator[tuple[EmulatedServer, dict[str, str]]]:
+    """Serve an emulated Informix as long as the block lasts.
+
+    Args:
+        tables: column lists by owner.table, all in the database `stores`.
+
+    Yields:
+        the server, whose tables are called `stores:owner.table` there, and the source's options.
+    """
+    server = EmulatedServer(_NAME, {_USER: _PASSWORD})
+    server.create_database(_DATABASE)
+    for table, columns in tables.items():
+        server.create_table(f"{_DATABASE}:{table}", columns)
+    with ListeningServer(server) as listening:
+        yield (
+            server,
+            {
+                "transport": "emulator",
+                "host": "127.0.0.1",
+                "port": str(listening.port),
+                "server": _NAME,
+                "database": _DATABASE,
+                "table": ",".join(tables),
+                "password": _PASSWORD,
+            },
+        )
