@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pyarrow.parquet
 
-from informix_cdc.emulated_source import emulated_source
+from informix_cdc.testing import emulated_source
 
 ORDERS = "stores:informix.orders"
 RUN = [sys.executable, "-m", "pyspark.pipelines.cli", "run", "--refresh", "changes,history,orders"]

@@ -12,7 +12,7 @@ import tempfile
 
 from pyspark.sql import SparkSession
 
-from informix_cdc.emulated_source import emulated_source
+from informix_cdc.testing import emulated_source
 
 ORDERS = "stores:informix.orders"
 order = {"order_num": 1, "city": "Zürich", "total": "19.90"}

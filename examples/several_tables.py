@@ -12,7 +12,7 @@ import tempfile
 
 from pyspark.sql import DataFrame, SparkSession
 
-from informix_cdc.emulated_source import emulated_source
+from informix_cdc.testing import emulated_source
 
 TABLES = {
     "informix.orders": "order_num serial, city varchar(20)",

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession, functions
 
-from informix_cdc.emulated_source import emulated_source
+from informix_cdc.testing import emulated_source
 
 LAST = "max_by(struct(*), struct(_commit_version, _change_ordinal)) AS last"
 ORDERS, folder = "stores:informix.orders", Path(tempfile.mkdtemp())

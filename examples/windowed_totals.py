@@ -13,7 +13,7 @@ from functools import partial
 
 from pyspark.sql import SparkSession, functions
 
-from informix_cdc.emulated_source import emulated_source
+from informix_cdc.testing import emulated_source
 
 ORDERS = "stores:informix.orders"
 SIGN = "CASE WHEN _change_type IN ('insert', 'update_postimage') THEN 1 ELSE -1 END"

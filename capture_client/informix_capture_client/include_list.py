@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from informix_capture_client.identifiers import Path, read_paths
+from informix_capture_client.sql_names import Path, read_paths
 
 _MOST_PARTS = 3  # owner.table.column
 _GRAMMAR = "must be names of columns, or table.column, with commas, each once"

@@ -12,9 +12,9 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
 
-from informix_capture_client.odbc_transport import OdbcTransport
-from informix_capture_client.transport import Transport
-from informix_cdc.options import SourceOptions
+from informix_capture_client.transport.base import Transport
+from informix_capture_client.transport.odbc import OdbcTransport
+from informix_cdc.options.source import SourceOptions
 
 SHOP = {"database": "stores", "table": "informix.orders", "dbLocale": "en_US.utf8"}
 ONE_ORDER = "EXECUTE PROCEDURE informix.shop_order()"

@@ -24,14 +24,14 @@ from numpy.typing import NDArray
 
 from benchmarks.pipeline import START, open_spool
 from benchmarks.workload import captured, catalog_table
-from informix_capture_client.change_batches import ChangeEncoder
-from informix_capture_client.change_stream import Begun, ChangeStream
 from informix_capture_client.decode_rules import DecodeRules
-from informix_capture_client.records import Kind
-from informix_capture_client.transactions import TransactionAssembler
-from informix_cdc.capture_loop import Pending, capture
-from informix_cdc.capture_state import CaptureState
-from informix_checkpoints.spool import Spool
+from informix_capture_client.records.records import Kind
+from informix_capture_client.shapes.encoder import ChangeEncoder
+from informix_capture_client.stream.event_stream import Begun, ChangeStream
+from informix_capture_client.transactions.assembler import TransactionAssembler
+from informix_cdc.capture.loop import Pending, capture
+from informix_cdc.capture.state import CaptureState
+from informix_checkpoints.spool.spool import Spool
 
 PREPARED_ROWS = 100_000
 ROWS_PER_TRANSACTION = 10

@@ -24,17 +24,17 @@ import numpy as np
 from benchmarks.endless_stream import memory
 from benchmarks.pipeline import START, open_spool
 from benchmarks.workload import captured, catalog_table
-from informix_capture_client.change_batches import ChangeEncoder
-from informix_capture_client.change_stream import Begun, ChangeStream
 from informix_capture_client.decode_rules import DecodeRules
 from informix_capture_client.emulator import records as build
-from informix_capture_client.held_rows import MemoryLimit
-from informix_capture_client.records import Kind
-from informix_capture_client.transactions import TransactionAssembler
-from informix_cdc.capture_loop import Pending, capture
-from informix_cdc.capture_state import CaptureState
-from informix_checkpoints.spill_files import SpillFiles
-from informix_checkpoints.spool import Spool
+from informix_capture_client.records.records import Kind
+from informix_capture_client.shapes.encoder import ChangeEncoder
+from informix_capture_client.stream.event_stream import Begun, ChangeStream
+from informix_capture_client.transactions.assembler import TransactionAssembler
+from informix_capture_client.transactions.memory import MemoryLimit
+from informix_cdc.capture.loop import Pending, capture
+from informix_cdc.capture.state import CaptureState
+from informix_checkpoints.spool.spill_files import SpillFiles
+from informix_checkpoints.spool.spool import Spool
 
 PREPARED_ROWS = 2_500
 _SEQUENCE_AT = 16  # behind the four words that all records have in common

@@ -11,17 +11,17 @@ from types import SimpleNamespace
 from typing import Any
 
 from benchmarks.workload import CapturedBytes, catalog_table
-from informix_capture_client.change_batches import ChangeEncoder
-from informix_capture_client.change_stream import Begun, ChangeStream
-from informix_capture_client.committed import Event, Transactions
 from informix_capture_client.decode_rules import DecodeRules
-from informix_capture_client.framing import RecordCutter
 from informix_capture_client.positions import Position
-from informix_capture_client.records import Kind, TableSchema, parse_block
-from informix_capture_client.transactions import TransactionAssembler
-from informix_cdc.capture_loop import Pending, capture
-from informix_cdc.capture_state import CaptureState
-from informix_checkpoints.spool import Spool
+from informix_capture_client.records.framing import RecordCutter
+from informix_capture_client.records.records import Kind, TableSchema, parse_block
+from informix_capture_client.shapes.encoder import ChangeEncoder
+from informix_capture_client.stream.event_stream import Begun, ChangeStream
+from informix_capture_client.transactions.assembler import TransactionAssembler
+from informix_capture_client.transactions.events import Event, Transactions
+from informix_cdc.capture.loop import Pending, capture
+from informix_cdc.capture.state import CaptureState
+from informix_checkpoints.spool.spool import Spool
 
 START = Position(0, 0)
 

@@ -11,13 +11,13 @@ from pyspark.sql.types import StructType
 
 from benchmarks.pipeline import open_spool
 from benchmarks.workload import catalog_table
-from informix_capture_client.change_batches import delivered_schema
 from informix_capture_client.decode_rules import DecodeRules
-from informix_cdc.capture_state import CaptureState
-from informix_cdc.offsets import StreamOffset
-from informix_cdc.options import SourceOptions
-from informix_cdc.spark_schema import to_spark
-from informix_cdc.stream_reader import InformixStreamReader
+from informix_capture_client.shapes.encoder import delivered_schema
+from informix_cdc.capture.state import CaptureState
+from informix_cdc.options.source import SourceOptions
+from informix_cdc.spark.reader import InformixStreamReader
+from informix_cdc.spark.schema import to_spark
+from informix_checkpoints.offsets.offsets import StreamOffset
 
 _OPTIONS = {
     "host": "nowhere",

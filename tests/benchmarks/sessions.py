@@ -8,10 +8,10 @@ from contextlib import closing, contextmanager
 
 from benchmarks.processes import EmulatedSource
 from benchmarks.workload import PASSWORD, TABLE, TIMEOUT_RECORD_BYTES, catalog_table
-from informix_capture_client.emulator_transport import EmulatorTransport
-from informix_capture_client.odbc_transport import OdbcTransport
-from informix_capture_client.session import CapturedTable, CaptureSession, SessionSettings
-from informix_capture_client.transport import ConnectionSettings, Transport
+from informix_capture_client.session.session import CapturedTable, CaptureSession, SessionSettings
+from informix_capture_client.transport.base import ConnectionSettings, Transport
+from informix_capture_client.transport.emulator import EmulatorTransport
+from informix_capture_client.transport.odbc import OdbcTransport
 
 _OLDEST = 1 << 32  # the first place of the first log
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks.workload import COLUMNS, Row, rows_without_end
 from informix_capture_client.emulator.tables import Capture, make_table
-from informix_capture_client.table_decoder import Payloads, TableDecoder
+from informix_capture_client.values.table_decoder import Payloads, TableDecoder
 
 COPIES = 10
 _NAMES = list(next(rows_without_end()))

@@ -14,9 +14,9 @@ from benchmarks.pipeline import prepared
 from benchmarks.row_by_row import decode_row, decode_rows
 from benchmarks.shapes import encoded, null_rows, wide_columns, wide_rows
 from benchmarks.workload import COLUMNS, captured, rows_without_end
-from informix_capture_client.changes import BATCH_ROWS
-from informix_capture_client.records import ROW_HEADER_BYTES
-from informix_capture_client.table_decoder import Payloads, TableDecoder
+from informix_capture_client.records.records import ROW_HEADER_BYTES
+from informix_capture_client.shapes.change_columns import BATCH_ROWS
+from informix_capture_client.values.table_decoder import Payloads, TableDecoder
 
 ROWS = 200_000
 SIZES_BYTES = 8  # of two variable columns

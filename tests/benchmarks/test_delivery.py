@@ -8,11 +8,11 @@ from pathlib import Path
 from benchmarks.measuring import REPEATS, Report, Timing, timed
 from benchmarks.pipeline import START, fill_spool, open_spool
 from benchmarks.workload import captured
-from informix_cdc.flight_server import SegmentServer
-from informix_cdc.segment_places import SegmentPlaces
-from informix_cdc.this_host import kernel_id
-from informix_checkpoints import segments
-from informix_checkpoints.segments import SegmentRange
+from informix_cdc.executors.flight_server import SegmentServer
+from informix_cdc.executors.places import SegmentPlaces
+from informix_cdc.executors.this_host import kernel_id
+from informix_checkpoints.spool import segments
+from informix_checkpoints.spool.segments import SegmentRange
 
 ROWS = 500_000
 

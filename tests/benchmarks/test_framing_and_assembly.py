@@ -7,8 +7,8 @@ import pytest
 from benchmarks.measuring import Report, Timing, one_core, repeated
 from benchmarks.pipeline import events_of
 from benchmarks.workload import CapturedBytes, captured, joined
-from informix_capture_client.committed import Transactions
-from informix_capture_client.read_ahead import JOINED_BYTES
+from informix_capture_client.session.read_ahead import JOINED_BYTES
+from informix_capture_client.transactions.events import Transactions
 
 
 @pytest.mark.parametrize(

@@ -21,14 +21,14 @@ from benchmarks.pipeline import START
 from benchmarks.processes import EmulatedSource, emulated_source
 from benchmarks.sessions import begin_session, connect, read_bytes_only
 from benchmarks.workload import RECORDS_PER_READ, catalog_table
-from informix_capture_client.change_batches import ChangeEncoder
-from informix_capture_client.change_stream import Begun, ChangeStream
 from informix_capture_client.decode_rules import DecodeRules
 from informix_capture_client.positions import Position
-from informix_capture_client.transactions import TransactionAssembler
-from informix_cdc.capture_loop import Pending, capture
-from informix_cdc.capture_state import CaptureState
-from informix_checkpoints.segments import Segment
+from informix_capture_client.shapes.encoder import ChangeEncoder
+from informix_capture_client.stream.event_stream import Begun, ChangeStream
+from informix_capture_client.transactions.assembler import TransactionAssembler
+from informix_cdc.capture.loop import Pending, capture
+from informix_cdc.capture.state import CaptureState
+from informix_checkpoints.spool.segments import Segment
 from odbc_driver.build import build_drivers
 
 LATENCY_MS = 1

@@ -5,14 +5,14 @@ from __future__ import annotations
 from benchmarks.measuring import Report, one_core, repeated
 from benchmarks.pipeline import START
 from benchmarks.workload import captured, catalog_table, joined
-from informix_capture_client.change_batches import ChangeEncoder
-from informix_capture_client.committed import Transactions
 from informix_capture_client.decode_rules import DecodeRules
 from informix_capture_client.delivery import Delivery
-from informix_capture_client.framing import RecordCutter
-from informix_capture_client.read_ahead import JOINED_BYTES
-from informix_capture_client.records import TableSchema, parse_block
-from informix_capture_client.transactions import TransactionAssembler
+from informix_capture_client.records.framing import RecordCutter
+from informix_capture_client.records.records import TableSchema, parse_block
+from informix_capture_client.session.read_ahead import JOINED_BYTES
+from informix_capture_client.shapes.encoder import ChangeEncoder
+from informix_capture_client.transactions.assembler import TransactionAssembler
+from informix_capture_client.transactions.events import Transactions
 
 ROWS = 200_000
 SHAPES = (Delivery(), Delivery(shape="envelope"), Delivery(shape="raw"))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from capture_client.streams import begin, commit, rows_of
-from informix_capture_client.committed import Event, Passed, Transactions
 from informix_capture_client.positions import Position
-from informix_capture_client.transactions import TransactionAssembler
+from informix_capture_client.transactions.assembler import TransactionAssembler
+from informix_capture_client.transactions.events import Event, Passed, Transactions
 
 
 def resumed(commit: int = 0, restart: int = 0, *unseen: int) -> TransactionAssembler:

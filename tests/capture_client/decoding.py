@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from informix_capture_client.decode_rules import DecodeRules
 from informix_capture_client.emulator import tables as emulated
-from informix_capture_client.table_decoder import Payloads, TableDecoder
+from informix_capture_client.values.table_decoder import Payloads, TableDecoder
 
 EncodedRow = tuple[Sequence[int], bytes]
 

@@ -23,10 +23,10 @@ from capture_client.streams import (
     timeout,
     truncate,
 )
-from informix_capture_client.assembly_counters import AssemblyCounters
-from informix_capture_client.committed import Event, Passed, Transactions
 from informix_capture_client.positions import Position
-from informix_capture_client.records import Kind
+from informix_capture_client.records.records import Kind
+from informix_capture_client.transactions.counters import AssemblyCounters
+from informix_capture_client.transactions.events import Event, Passed, Transactions
 
 Word = Literal["begin", "row", "truncate", "discard", "commit", "rollback", "timeout"]
 ENDS = ("commit", "rollback")

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 from informix_capture_client import statements
 from informix_capture_client.errors import InformixCdcError
-from informix_capture_client.records import Kind
-from informix_capture_client.transport import Row
+from informix_capture_client.records.records import Kind
+from informix_capture_client.transport.base import Row
 
 Answer = int | InformixCdcError
 

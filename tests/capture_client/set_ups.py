@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from informix_capture_client.catalog import FoundTable, Table, TableName
-from informix_capture_client.columns import Column
-from informix_capture_client.log_space import LogFile, LogSpace
-from informix_capture_client.server_checks import SetUp, examine
-from informix_capture_client.server_facts import (
+from informix_capture_client.catalog.catalog import FoundTable, Table, TableName
+from informix_capture_client.catalog.log_space import LogFile, LogSpace
+from informix_capture_client.catalog.set_up import DatabaseLogging, HaRole
+from informix_capture_client.doctor.checks import SetUp, examine
+from informix_capture_client.doctor.facts import (
     CdcFacts,
     DriverFacts,
     ServerFacts,
     TableFacts,
 )
-from informix_capture_client.set_up_checks import DatabaseLogging, HaRole
+from informix_capture_client.values.column_list import Column
 
 ORDERS = TableName("stores", "informix", "orders")
 HOUR, GIB = 3600, 1024**3

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
-from informix_capture_client.committed import Event, Transactions
 from informix_capture_client.emulator import records as build
-from informix_capture_client.framing import RawRecords, RecordCutter
-from informix_capture_client.records import (
+from informix_capture_client.records.framing import RawRecords, RecordCutter
+from informix_capture_client.records.records import (
     Control,
     Kind,
     RecordBlock,
     parse_block,
 )
-from informix_capture_client.rows import Piece
-from informix_capture_client.transactions import TransactionAssembler
+from informix_capture_client.transactions.assembler import TransactionAssembler
+from informix_capture_client.transactions.events import Event, Transactions
+from informix_capture_client.transactions.row_records import Piece
 
 ReadRow = tuple[Kind, int, int, int, bytes]
 Read = ReadRow | Control

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from informix_capture_client.catalog import Table, TableName
-from informix_capture_client.columns import parse_columns
+from informix_capture_client.catalog.catalog import Table, TableName
+from informix_capture_client.values.column_list import parse_columns
 
 
 def make_table(name: str, columns: str, owner: str = "informix") -> Table:

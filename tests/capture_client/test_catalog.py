@@ -6,7 +6,7 @@ import pytest
 
 from capture_client.scripted_transport import ScriptedTransport
 from informix_capture_client import statements
-from informix_capture_client.catalog import Catalog, Table, TableName
+from informix_capture_client.catalog.catalog import Catalog, Table, TableName
 from informix_capture_client.errors import ServerRefused
 
 NAME = TableName("stores", "informix", "orders")

@@ -8,9 +8,6 @@ import pytest
 
 from capture_client.streams import begin, commit, discard, feed_chunks, in_chunks, row, truncate
 from capture_client.tables import make_table
-from informix_capture_client.change_batches import ChangeEncoder, delivered_schema
-from informix_capture_client.changes import BATCH_ROWS
-from informix_capture_client.committed import Transactions
 from informix_capture_client.decode_rules import DecodeRules
 from informix_capture_client.delivery import Delivery
 from informix_capture_client.errors import (
@@ -20,10 +17,13 @@ from informix_capture_client.errors import (
     UnsupportedColumn,
 )
 from informix_capture_client.positions import Position
-from informix_capture_client.records import Kind, TableSchema
-from informix_capture_client.row_shape import METADATA, struct_names
-from informix_capture_client.transactions import TransactionAssembler
-from informix_checkpoints import stored_rows
+from informix_capture_client.records.records import Kind, TableSchema
+from informix_capture_client.shapes.change_columns import BATCH_ROWS
+from informix_capture_client.shapes.encoder import ChangeEncoder, delivered_schema
+from informix_capture_client.shapes.row_shape import METADATA, struct_names
+from informix_capture_client.transactions.assembler import TransactionAssembler
+from informix_capture_client.transactions.events import Transactions
+from informix_checkpoints.spool import stored_rows
 
 Policy = Literal["fail", "emit", "ignore"]
 COLUMNS = "note varchar(20,0), id integer"  # table order: the stream has fixed columns first

@@ -8,14 +8,14 @@ import pytest
 
 from capture_client.scripted_transport import ScriptedTransport
 from capture_client.streams import begin, commit, row, rows_of, timeout
-from informix_capture_client.change_stream import Begun, ChangeStream, in_our_numbers
-from informix_capture_client.committed import Transactions
 from informix_capture_client.errors import ProtocolViolation
-from informix_capture_client.framing import RecordCutter
 from informix_capture_client.positions import Position
-from informix_capture_client.records import Kind
-from informix_capture_client.session import CaptureSession, SessionSettings
-from informix_capture_client.transactions import TransactionAssembler
+from informix_capture_client.records.framing import RecordCutter
+from informix_capture_client.records.records import Kind
+from informix_capture_client.session.session import CaptureSession, SessionSettings
+from informix_capture_client.stream.event_stream import Begun, ChangeStream, in_our_numbers
+from informix_capture_client.transactions.assembler import TransactionAssembler
+from informix_capture_client.transactions.events import Transactions
 
 WHOLE = begin(1, 1, 5, 6) + row(2, 1, b"abc") + commit(3, 1, 7)
 BROKEN = [

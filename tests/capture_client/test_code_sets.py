@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from capture_client.decoding import EncodedRow, assert_bitmaps_only_where_needed, decode_rows
 from informix_capture_client.decode_rules import DecodeRules
 from informix_capture_client.errors import ProtocolViolation
-from informix_capture_client.table_decoder import Payloads, TableDecoder
+from informix_capture_client.values.table_decoder import Payloads, TableDecoder
 
 CODECS = ["utf-8", "ascii", "iso8859-1", "iso8859-15", "iso8859-7", "cp1252", "cp1251", "cp850",
           "gb18030", "gbk", "cp932", "euc_jp", "big5", "cp949"]  # fmt: skip

@@ -5,8 +5,8 @@ import pickle
 import pytest
 
 from capture_client.tables import make_table
-from informix_capture_client.catalog import Table, TableName
-from informix_capture_client.column_choice import choose_columns
+from informix_capture_client.catalog.catalog import Table, TableName
+from informix_capture_client.catalog.column_choice import choose_columns
 from informix_capture_client.errors import BadOption, UnsupportedColumn
 from informix_capture_client.include_list import ColumnChoice, parse_names
 

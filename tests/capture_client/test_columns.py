@@ -8,15 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capture_client.decoding import encode_rows
-from informix_capture_client.catalog_types import type_text
-from informix_capture_client.column_types import capturable, compile_type, is_large_object
-from informix_capture_client.columns import Column, parse_columns
+from informix_capture_client.catalog.type_spelling import type_text
 from informix_capture_client.decode_rules import DecodeRules
 from informix_capture_client.emulator import tables as emulated
 from informix_capture_client.errors import BadOption, ProtocolViolation, UnsupportedColumn
 from informix_capture_client.locales import codec_of
-from informix_capture_client.table_decoder import TableDecoder
-from informix_capture_client.type_table import TYPE_FAMILIES
+from informix_capture_client.values.column_list import Column, parse_columns
+from informix_capture_client.values.column_types import capturable, compile_type, is_large_object
+from informix_capture_client.values.table_decoder import TableDecoder
+from manual.type_table import TYPE_FAMILIES
 
 DATE = ("b", "date")
 LISTS = [

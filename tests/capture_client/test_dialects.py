@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from informix_capture_client import decode_payloads, statements
-from informix_capture_client.cdc_errors import ErrorCodes
 from informix_capture_client.dialects import (
     DIALECTS,
     GBASE_8S,
@@ -13,10 +12,11 @@ from informix_capture_client.dialects import (
     Dialect,
 )
 from informix_capture_client.errors import InformixCdcError, ProtocolViolation
-from informix_capture_client.framing import RecordCutter
-from informix_capture_client.odbc_errors import Diagnostic, Translator
-from informix_capture_client.records import TableSchema, Timeout, parse_block
-from informix_capture_client.transport import ConnectionSettings
+from informix_capture_client.records.framing import RecordCutter
+from informix_capture_client.records.records import TableSchema, Timeout, parse_block
+from informix_capture_client.session.error_codes import ErrorCodes
+from informix_capture_client.transport.base import ConnectionSettings
+from informix_capture_client.transport.odbc_errors import Diagnostic, Translator
 
 STATEMENTS = {name: text for name, text in vars(statements).items() if name.isupper()}
 NOTES = "num integer, note varchar(20,0)"

@@ -24,21 +24,21 @@ from capture_client.streams import (
     truncate,
 )
 from capture_client.tables import make_table
-from informix_capture_client import framing
-from informix_capture_client.change_batches import ChangeEncoder
-from informix_capture_client.committed import Transactions
 from informix_capture_client.decode_rules import DecodeRules
 from informix_capture_client.delivery import Delivery
 from informix_capture_client.errors import InformixCdcError, ProtocolViolation
-from informix_capture_client.framing import RecordCutter
 from informix_capture_client.positions import Position
-from informix_capture_client.records import (
+from informix_capture_client.records import framing
+from informix_capture_client.records.framing import RecordCutter
+from informix_capture_client.records.records import (
     Kind,
     TableSchema,
     Timeout,
     parse_block,
 )
-from informix_capture_client.transactions import TransactionAssembler
+from informix_capture_client.shapes.encoder import ChangeEncoder
+from informix_capture_client.transactions.assembler import TransactionAssembler
+from informix_capture_client.transactions.events import Transactions
 
 SCHEMA = "id integer, amount decimal(10,2), made datetime year to second, note varchar(20,0)"
 ROW = bytes.fromhex("00000007 c1013200 0000 c71418030f0a141e 026869".replace(" ", ""))

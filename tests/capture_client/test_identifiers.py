@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from informix_capture_client.identifiers import quoted, read_paths, unquoted
+from informix_capture_client.sql_names import quoted, read_paths, unquoted
 
 LISTS = [
     ("a", [("a",)]),

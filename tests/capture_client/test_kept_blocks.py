@@ -7,7 +7,7 @@ import weakref
 
 from capture_client.assembling import b, c, delivered, positions, resumed
 from capture_client.streams import blocks, discard, feed, feed_chunks, rollback, row
-from informix_capture_client.committed import Transactions
+from informix_capture_client.transactions.events import Transactions
 
 
 def test_a_small_leftover_does_not_keep_its_block() -> None:

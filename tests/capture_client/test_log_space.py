@@ -4,10 +4,10 @@ import pytest
 
 from capture_client.scripted_transport import ScriptedTransport
 from informix_capture_client import statements
+from informix_capture_client.catalog.log_space import LogFile, LogSpace, read_log_space
 from informix_capture_client.errors import ServerRefused
-from informix_capture_client.log_space import LogFile, LogSpace, read_log_space
 from informix_capture_client.positions import log_page
-from informix_capture_client.transport import Row
+from informix_capture_client.transport.base import Row
 
 PAGE = 2048
 DAY = 86_400

@@ -6,7 +6,7 @@ from capture_client.decoding import EncodedRow, decode_hex, decode_rows
 from informix_capture_client import decode_payloads
 from informix_capture_client.decode_rules import DecodeRules
 from informix_capture_client.errors import ProtocolViolation
-from informix_capture_client.table_decoder import TableDecoder
+from informix_capture_client.values.table_decoder import TableDecoder
 
 MALFORMED = [
     ("an INT8 sign of 2", "int8", "0002 00000001 00000000", "sign"),

@@ -5,12 +5,12 @@ from contextlib import ExitStack, closing
 
 import pytest
 
-from informix_capture_client.catalog import TableName
+from informix_capture_client.catalog.catalog import TableName
 from informix_capture_client.emulator import EmulatedServer, ListeningServer
-from informix_capture_client.emulator_transport import EmulatorTransport
-from informix_capture_client.open_sessions import OpenSession, read_open_sessions
-from informix_capture_client.session import CapturedTable, CaptureSession, SessionSettings
-from informix_capture_client.transport import ConnectionSettings, Transport
+from informix_capture_client.session.open_sessions import OpenSession, read_open_sessions
+from informix_capture_client.session.session import CapturedTable, CaptureSession, SessionSettings
+from informix_capture_client.transport.base import ConnectionSettings, Transport
+from informix_capture_client.transport.emulator import EmulatorTransport
 
 NOW = 1_700_000_000
 ORDERS = TableName("stores", "informix", "orders")

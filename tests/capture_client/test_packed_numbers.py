@@ -22,7 +22,7 @@ from capture_client.packed_reference import (
 )
 from informix_capture_client.decode_rules import DecodeRules
 from informix_capture_client.errors import ProtocolViolation
-from informix_capture_client.table_decoder import TableDecoder
+from informix_capture_client.values.table_decoder import TableDecoder
 
 STRING, DOUBLE = DecodeRules(), DecodeRules(floating_decimal="double")
 TEXT = DecodeRules(intervals="string")

@@ -9,14 +9,14 @@ import pytest
 
 from capture_client.scripted_transport import ScriptedTransport
 from capture_client.streams import begin, commit, error, row, timeout
-from informix_capture_client import read_ahead
-from informix_capture_client.change_stream import Begun, ChangeStream
-from informix_capture_client.committed import Passed, Transactions
 from informix_capture_client.errors import ConnectionLost, InformixCdcError, ServerRefused
 from informix_capture_client.positions import Position
-from informix_capture_client.read_ahead import BUSY_BYTES, JOINED_BYTES, ReadAhead
-from informix_capture_client.session import CaptureSession, SessionSettings
-from informix_capture_client.transactions import TransactionAssembler
+from informix_capture_client.session import read_ahead
+from informix_capture_client.session.read_ahead import BUSY_BYTES, JOINED_BYTES, ReadAhead
+from informix_capture_client.session.session import CaptureSession, SessionSettings
+from informix_capture_client.stream.event_stream import Begun, ChangeStream
+from informix_capture_client.transactions.assembler import TransactionAssembler
+from informix_capture_client.transactions.events import Passed, Transactions
 
 Start = Callable[[ScriptedTransport], ReadAhead]
 

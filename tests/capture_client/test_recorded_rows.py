@@ -16,9 +16,9 @@ from capture_client.decoding import (
     decode_rows,
 )
 from informix_capture_client import decode_payloads
-from informix_capture_client.columns import parse_columns
 from informix_capture_client.decode_rules import DecodeRules
-from informix_capture_client.table_decoder import TableDecoder
+from informix_capture_client.values.column_list import parse_columns
+from informix_capture_client.values.table_decoder import TableDecoder
 
 RECORDED = json.loads((Path(__file__).parents[1] / "golden" / "informix_rows.json").read_text())
 ROWS = [(table, row) for table in RECORDED["tables"] for row in table["rows"]]

@@ -10,8 +10,8 @@ import pytest
 from informix_capture_client import statements
 from informix_capture_client.dialects import GBASE_8S
 from informix_capture_client.errors import ConnectionLost, InformixCdcError, ServerRefused
-from informix_capture_client.recording import Event, RecordingTransport
-from informix_capture_client.transport import Argument, ConnectionSettings, Row
+from informix_capture_client.transport.base import Argument, ConnectionSettings, Row
+from informix_capture_client.transport.recorder import Event, RecordingTransport
 
 SETTINGS = ConnectionSettings(
     host="db.example", port=9088, server="ol", database="stores", user="joe", password="s3cret"

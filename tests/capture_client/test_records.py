@@ -10,7 +10,7 @@ from informix_capture_client.positions import (
     parse,
     show,
 )
-from informix_capture_client.records import (
+from informix_capture_client.records.records import (
     Begin,
     Commit,
     Discard,

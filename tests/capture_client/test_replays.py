@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from capture_client.streams import begin, commit, feed, row, rows_of, timeout
-from informix_capture_client.committed import Event, Transactions
 from informix_capture_client.errors import DataLoss
 from informix_capture_client.positions import Position
-from informix_capture_client.transactions import TransactionAssembler
+from informix_capture_client.transactions.assembler import TransactionAssembler
+from informix_capture_client.transactions.events import Event, Transactions
 
 
 def resumed(commit: int = 0, restart: int = 0) -> TransactionAssembler:

@@ -21,7 +21,7 @@ from capture_client.decoding import (
 from informix_capture_client.decode_rules import DecodeRules
 from informix_capture_client.errors import InformixCdcError
 from informix_capture_client.locales import codec_of
-from informix_capture_client.table_decoder import TableDecoder
+from informix_capture_client.values.table_decoder import TableDecoder
 
 Strategy = st.SearchStrategy[Any]
 # What goes in (as the emulator takes it) and what must come out.

@@ -19,8 +19,12 @@ from capture_client.set_ups import (
     with_server,
     with_tables,
 )
-from informix_capture_client.catalog import TableName
+from informix_capture_client.catalog.catalog import TableName
+from informix_capture_client.catalog.set_up import DatabaseLogging, HaRole, check_ha_role
 from informix_capture_client.dialects import GBASE_8S
+from informix_capture_client.doctor.checks import SetUp, examine
+from informix_capture_client.doctor.facts import DriverFacts
+from informix_capture_client.doctor.log_checks import shown_bytes, shown_hours
 from informix_capture_client.errors import (
     AccessRefused,
     BadOption,
@@ -35,11 +39,7 @@ from informix_capture_client.findings import (
     require,
 )
 from informix_capture_client.include_list import ColumnChoice
-from informix_capture_client.log_checks import shown_bytes, shown_hours
-from informix_capture_client.open_sessions import OpenSession
-from informix_capture_client.server_checks import SetUp, examine
-from informix_capture_client.server_facts import DriverFacts
-from informix_capture_client.set_up_checks import DatabaseLogging, HaRole, check_ha_role
+from informix_capture_client.session.open_sessions import OpenSession
 
 NO_ANSWER = Unanswered("No SELECT permission for it.", "Grant it.")
 UNLOGGED = DatabaseLogging(is_logged=False)

@@ -7,16 +7,16 @@ import pytest
 from capture_client.scripted_transport import ScriptedTransport
 from capture_client.set_ups import ORDERS
 from informix_capture_client import statements
-from informix_capture_client.errors import AccessRefused, ConnectionLost, InformixCdcError
-from informix_capture_client.findings import Unanswered
-from informix_capture_client.server_facts import (
+from informix_capture_client.catalog.set_up import HaRole
+from informix_capture_client.doctor.facts import (
     Questions,
     read_cdc_facts,
     read_server_facts,
     read_table_facts,
 )
-from informix_capture_client.set_up_checks import HaRole
-from informix_capture_client.transport import Row
+from informix_capture_client.errors import AccessRefused, ConnectionLost, InformixCdcError
+from informix_capture_client.findings import Unanswered
+from informix_capture_client.transport.base import Row
 
 
 def refuse(reason: InformixCdcError) -> str:

@@ -7,8 +7,6 @@ import pytest
 from capture_client.scripted_transport import RECORD_TYPES, Answer, ScriptedTransport
 from capture_client.streams import raw_blocks, read_all, timeout
 from informix_capture_client import statements
-from informix_capture_client.cdc_errors import ErrorCodes
-from informix_capture_client.change_stream import in_our_numbers
 from informix_capture_client.emulator import codes
 from informix_capture_client.errors import (
     AccessRefused,
@@ -19,13 +17,15 @@ from informix_capture_client.errors import (
     ProtocolViolation,
     ServerRefused,
 )
-from informix_capture_client.records import Kind, parse_block
-from informix_capture_client.session import (
+from informix_capture_client.records.records import Kind, parse_block
+from informix_capture_client.session.error_codes import ErrorCodes
+from informix_capture_client.session.session import (
     CapturedTable,
     CaptureSession,
     SessionSettings,
     set_full_row_logging,
 )
+from informix_capture_client.stream.event_stream import in_our_numbers
 
 SETTINGS = SessionSettings(server="informix", timeout_seconds=5, max_records=64, buffer_bytes=4096)
 ORDERS = CapturedTable("stores:informix.orders", ("id", "note"), 0)

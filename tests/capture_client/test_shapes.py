@@ -10,16 +10,16 @@ import pytest
 
 from capture_client.streams import begin, blocks, commit, discard, in_chunks, row, truncate
 from capture_client.tables import make_table
-from informix_capture_client.change_batches import ChangeEncoder, delivered_schema
-from informix_capture_client.changes import BATCH_ROWS
-from informix_capture_client.committed import Transactions
 from informix_capture_client.decode_rules import DecodeRules
 from informix_capture_client.delivery import Delivery
 from informix_capture_client.errors import BadOption, DataLoss, ProtocolViolation
 from informix_capture_client.positions import Position
-from informix_capture_client.records import Kind, TableSchema
-from informix_capture_client.transactions import TransactionAssembler
-from informix_checkpoints import stored_rows
+from informix_capture_client.records.records import Kind, TableSchema
+from informix_capture_client.shapes.change_columns import BATCH_ROWS
+from informix_capture_client.shapes.encoder import ChangeEncoder, delivered_schema
+from informix_capture_client.transactions.assembler import TransactionAssembler
+from informix_capture_client.transactions.events import Transactions
+from informix_checkpoints.spool import stored_rows
 
 COLUMNS = "id integer, note varchar(20,0)"
 BEFORE, AFTER = Kind.UPDBEF, Kind.UPDAFT

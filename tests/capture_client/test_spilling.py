@@ -32,15 +32,17 @@ from capture_client.test_transaction_histories import (
     positions_in,
     transactions_after,
 )
-from informix_capture_client import carried_records, changes, rows
-from informix_capture_client.changes import lined_up
-from informix_capture_client.committed import Transactions
 from informix_capture_client.errors import ProtocolViolation
-from informix_capture_client.held_rows import MemoryLimit
 from informix_capture_client.positions import Position
-from informix_capture_client.records import Kind
-from informix_capture_client.rows import SpilledRows
-from informix_capture_client.transactions import TransactionAssembler
+from informix_capture_client.records.records import Kind
+from informix_capture_client.shapes import change_columns as changes
+from informix_capture_client.shapes.change_columns import lined_up
+from informix_capture_client.transactions import carried_records
+from informix_capture_client.transactions import row_records as rows
+from informix_capture_client.transactions.assembler import TransactionAssembler
+from informix_capture_client.transactions.events import Transactions
+from informix_capture_client.transactions.memory import MemoryLimit
+from informix_capture_client.transactions.row_records import SpilledRows
 
 THOROUGH = settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
 START = Position(0, 0)

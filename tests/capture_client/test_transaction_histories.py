@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from capture_client.histories import HISTORIES, STEPS, History, Model, Word, history, observed_events
 from capture_client.streams import cut_at, feed_chunks
-from informix_capture_client import carried_records
 from informix_capture_client.positions import Position
-from informix_capture_client.transactions import TransactionAssembler
+from informix_capture_client.transactions import carried_records
+from informix_capture_client.transactions.assembler import TransactionAssembler
 
 CUTS = st.lists(st.integers(0, 10_000), max_size=6)
 THOROUGH = settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))

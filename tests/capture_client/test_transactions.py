@@ -17,12 +17,12 @@ from capture_client.streams import (
     timeout,
     truncate,
 )
-from informix_capture_client.assembly_counters import AssemblyCounters
-from informix_capture_client.committed import Passed, Transactions
 from informix_capture_client.errors import DataLoss, ProtocolViolation
 from informix_capture_client.positions import Position
-from informix_capture_client.records import Kind, ServerError, TableSchema
-from informix_capture_client.transactions import TransactionAssembler
+from informix_capture_client.records.records import Kind, ServerError, TableSchema
+from informix_capture_client.transactions.assembler import TransactionAssembler
+from informix_capture_client.transactions.counters import AssemblyCounters
+from informix_capture_client.transactions.events import Passed, Transactions
 
 # whole transactions, in commit order
 

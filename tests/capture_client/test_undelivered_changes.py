@@ -10,9 +10,9 @@ import pytest
 
 from informix_capture_client.errors import ProtocolViolation, ServerRefused
 from informix_capture_client.positions import Position
-from informix_capture_client.records import Kind
-from informix_capture_client.session import CaptureSession, SessionSettings
-from informix_capture_client.undelivered_changes import UndeliveredChanges, undelivered_changes
+from informix_capture_client.records.records import Kind
+from informix_capture_client.session.session import CaptureSession, SessionSettings
+from informix_capture_client.stream.undelivered_changes import UndeliveredChanges, undelivered_changes
 
 from .scripted_transport import ScriptedTransport
 from .streams import begin, commit, discard, error, rollback, row, table_schema, timeout, truncate

@@ -8,15 +8,15 @@ from pathlib import Path
 import pyarrow as pa
 
 from informix_capture_client.positions import Position
-from informix_checkpoints.segments import SegmentRange, stored_range
-from informix_checkpoints.spool import Spool
-from informix_checkpoints.stored_rows import delivered
+from informix_checkpoints.spool.segments import SegmentRange, stored_range
+from informix_checkpoints.spool.spool import Spool
+from informix_checkpoints.spool.stored_rows import delivered
 
 START = Position(100, 90)
 SHARED = pa.struct([("_commit_version", pa.int64())])
 SCHEMA = pa.schema(
     [("n", pa.int64()), ("runs", pa.run_end_encoded(pa.int32(), SHARED))],
-    metadata={"informix_cdc.delivered": '["n", "_commit_version"]'},
+    metadata={"informix_capture_client.shapes.delivered": '["n", "_commit_version"]'},
 )
 
 

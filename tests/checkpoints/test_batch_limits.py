@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from informix_capture_client.positions import Position
-from informix_checkpoints.batch_ends import end_of_batch
-from informix_checkpoints.batch_limits import BatchLimits
-from informix_checkpoints.manifest import Manifest
-from informix_checkpoints.segments import Segment
-from informix_checkpoints.stored_rows import TransactionRows
+from informix_checkpoints.limits import BatchLimits
+from informix_checkpoints.spool.batch_ends import end_of_batch
+from informix_checkpoints.spool.manifest import Manifest
+from informix_checkpoints.spool.segments import Segment
+from informix_checkpoints.spool.stored_rows import TransactionRows
 
 START = Position(100, 90, (7,))
 BYTES_PER_ROW = 10

@@ -12,8 +12,8 @@ import pytest
 from checkpoints.spools import OPENED, SCHEMA, START, batch, fill, numbers, open_spool
 from informix_capture_client import failpoints
 from informix_capture_client.positions import Position
-from informix_checkpoints.manifest import FILE_NAME
-from informix_checkpoints.spool import Spool
+from informix_checkpoints.spool.manifest import FILE_NAME
+from informix_checkpoints.spool.spool import Spool
 
 APPEND_STEPS = [
     "segment.before_sync",

@@ -12,11 +12,11 @@ from pyarrow import fs
 from checkpoints.spools import SCHEMA, batch, fill, open_spool
 from informix_capture_client.errors import AccessRefused
 from informix_capture_client.positions import Position
-from informix_checkpoints import segment_copies
-from informix_checkpoints.segment_copies import SegmentCopies
-from informix_checkpoints.segments import SegmentRange
-from informix_checkpoints.spool import Spool
-from informix_checkpoints.stored_rows import delivered
+from informix_checkpoints.spool import copies as segment_copies
+from informix_checkpoints.spool.copies import SegmentCopies
+from informix_checkpoints.spool.segments import SegmentRange
+from informix_checkpoints.spool.spool import Spool
+from informix_checkpoints.spool.stored_rows import delivered
 
 
 def copies_in(folder: Path) -> SegmentCopies:
@@ -51,7 +51,7 @@ def test_a_copy_is_there_before_the_manifest_names_its_segment(
 ) -> None:
     seen = []
     monkeypatch.setattr(
-        "informix_checkpoints.spool.failpoint",
+        "informix_checkpoints.spool.spool.failpoint",
         lambda name: seen.append((name, len(files(tmp_path)), spool.segment_count)),
     )
     spool = copied_spool(tmp_path)

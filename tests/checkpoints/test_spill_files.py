@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from informix_capture_client.errors import AccessRefused
-from informix_checkpoints import spill_files
-from informix_checkpoints.spill_files import SpilledBytes, SpillFiles
+from informix_checkpoints.spool import spill_files
+from informix_checkpoints.spool.spill_files import SpilledBytes, SpillFiles
 
 
 def keep(store: SpillFiles, *parts: bytes) -> SpilledBytes:

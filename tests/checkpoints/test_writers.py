@@ -12,9 +12,9 @@ import pytest
 from checkpoints.spools import SCHEMA, batch, fill, numbers, open_spool
 from informix_capture_client.errors import AccessRefused, DataLoss
 from informix_capture_client.positions import Position
-from informix_checkpoints import manifest as manifests
-from informix_checkpoints.batch_limits import BatchLimits
-from informix_checkpoints.writer_lock import WriterLock
+from informix_checkpoints.limits import BatchLimits
+from informix_checkpoints.spool import manifest as manifests
+from informix_checkpoints.spool.writer_lock import WriterLock
 
 
 def test_each_writer_has_a_higher_number_than_the_one_before(tmp_path: Path) -> None:

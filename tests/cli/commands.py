@@ -5,8 +5,8 @@ from __future__ import annotations
 from click.testing import CliRunner, Result
 
 from informix_capture_client.emulator import ListeningServer
-from informix_cdc.cli import main
-from informix_cdc.options import PASSWORD_VARIABLE
+from informix_cdc.commands.cli import main
+from informix_cdc.options.source import PASSWORD_VARIABLE
 from stores import DATABASE, PASSWORD
 
 

@@ -12,9 +12,9 @@ import pytest
 
 from connector.driving import Served
 from informix_capture_client.emulator import ListeningServer
-from informix_cdc import full_row_logging
-from informix_cdc.demo_database import PASSWORD, demo_server
-from informix_cdc.options import PASSWORD_VARIABLE
+from informix_cdc.demo.database import PASSWORD, demo_server
+from informix_cdc.operations import row_logging as full_row_logging
+from informix_cdc.options.source import PASSWORD_VARIABLE
 from stores import listening_stores
 
 from .stopped_queries import SOON
@@ -44,7 +44,7 @@ def connection_arguments(shop: ListeningServer) -> list[str]:
 def start(*arguments: str, environment: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
     """Start the command in a process group of its own, as a shell does with a terminal."""
     return subprocess.Popen(
-        [sys.executable, "-m", "informix_cdc.cli", *arguments],
+        [sys.executable, "-m", "informix_cdc.commands.cli", *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -17,8 +17,8 @@ from connector.driving import (
     rows_of,
 )
 from informix_capture_client.positions import parse
-from informix_cdc import acquire_command
-from informix_cdc.full_row_logging import switch_on
+from informix_cdc.commands import acquire as acquire_command
+from informix_cdc.operations.row_logging import switch_on
 from stores import CUSTOMERS, ORDER_COLUMNS, ORDERS, order_row
 
 from .commands import refusal, run

@@ -11,11 +11,11 @@ from click.testing import CliRunner, Result
 
 import informix_cdc
 from informix_capture_client.emulator import ListeningServer
-from informix_cdc import emulator_command
-from informix_cdc.cli import main
-from informix_cdc.cli_options import flag_of
-from informix_cdc.demo_database import PASSWORD
-from informix_cdc.options import PASSWORD_VARIABLE, option_rows
+from informix_cdc.commands import emulator as emulator_command
+from informix_cdc.commands.cli import main
+from informix_cdc.demo.database import PASSWORD
+from informix_cdc.options.source import PASSWORD_VARIABLE, option_rows
+from informix_cdc.terminal.options import flag_of
 
 from .conftest import connection_arguments
 
@@ -142,7 +142,7 @@ def test_a_port_that_is_taken_is_one_line(shop: ListeningServer) -> None:
 
 def test_the_command_line_starts_without_loading_spark_or_arrow() -> None:
     program = (
-        "import sys, informix_cdc.cli;"
+        "import sys, informix_cdc.commands.cli;"
         "raise SystemExit({'pyspark', 'pyarrow', 'numpy', 'pandas'} & set(sys.modules) != set())"
     )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

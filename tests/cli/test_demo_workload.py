@@ -7,10 +7,9 @@ from dataclasses import replace
 import pytest
 
 from informix_capture_client.emulator import EmulatedServer, ListeningServer
-from informix_cdc.cli_options import parse_options
-from informix_cdc.delivered import DeliveredChange
-from informix_cdc.demo_check import DemoCheck
-from informix_cdc.demo_database import (
+from informix_capture_client.shapes.delivered import DeliveredChange
+from informix_cdc.demo.check import DemoCheck
+from informix_cdc.demo.database import (
     CUSTOMERS,
     ITEMS,
     ORDERS,
@@ -18,8 +17,9 @@ from informix_cdc.demo_database import (
     TABLE_NAMES,
     demo_server,
 )
-from informix_cdc.demo_workload import CommittedTransaction, Workload
-from informix_cdc.tail import TailFigures, follow
+from informix_cdc.demo.workload import CommittedTransaction, Workload
+from informix_cdc.operations.tail import TailFigures, follow
+from informix_cdc.terminal.options import parse_options
 
 NOW = 1_700_000_000.0
 

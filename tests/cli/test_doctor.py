@@ -14,19 +14,19 @@ from click.testing import CliRunner, Result
 
 from informix_capture_client.emulator import EmulatedServer, ListeningServer
 from informix_capture_client.errors import BadOption
-from informix_capture_client.session import CapturedTable, CaptureSession, SessionSettings
+from informix_capture_client.session.session import CapturedTable, CaptureSession, SessionSettings
 from informix_capture_client.statements import CDC_DATABASE
-from informix_capture_client.transport import Transport
-from informix_cdc import doctor as doctor_module
-from informix_cdc.cli import main
-from informix_cdc.connections import open_connection
-from informix_cdc.demo_database import (
+from informix_capture_client.transport.base import Transport
+from informix_cdc.commands.cli import main
+from informix_cdc.demo.database import (
     ORDERS,
     PASSWORD,
     TABLE_NAMES,
     demo_server,
 )
-from informix_cdc.options import PASSWORD_VARIABLE, SourceOptions
+from informix_cdc.operations import doctor as doctor_module
+from informix_cdc.options.source import PASSWORD_VARIABLE, SourceOptions
+from informix_cdc.server.connections import open_connection
 from odbc_driver.build import build_drivers
 
 from .conftest import connection_arguments

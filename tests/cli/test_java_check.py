@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from informix_cdc.java_check import JavaUnfit, find_java
+from informix_cdc.demo.java import JavaUnfit, find_java
 
 from .conftest import start
 

@@ -9,10 +9,10 @@ from typing import Any
 from click.testing import CliRunner, Result
 
 from informix_capture_client.positions import Position, log_page
-from informix_cdc.cli import main
-from informix_checkpoints import manifest as manifests
-from informix_checkpoints.manifest import Manifest
-from informix_checkpoints.segments import Segment
+from informix_cdc.commands.cli import main
+from informix_checkpoints.spool import manifest as manifests
+from informix_checkpoints.spool.manifest import Manifest
+from informix_checkpoints.spool.segments import Segment
 from spark_checkpoints import offset, plan, run_batches
 
 LOG_7 = log_page(7, 0)

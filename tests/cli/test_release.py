@@ -11,7 +11,7 @@ from connector.driving import (
     anchor_of,
     reader,
 )
-from informix_cdc import release_command
+from informix_cdc.commands import release as release_command
 from stores import CUSTOMERS, ORDERS
 
 from .commands import refusal, run

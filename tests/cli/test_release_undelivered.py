@@ -16,7 +16,7 @@ from connector.driving import (
     reader,
 )
 from informix_capture_client.positions import log_page, show
-from informix_cdc import release_command
+from informix_cdc.commands import release as release_command
 from spark_checkpoints import offset, plan, run_batches
 from stores import CUSTOMERS, ORDERS, listening_stores, order_row
 

@@ -11,7 +11,7 @@ import pytest
 
 from connector.driving import Served, anchor_of, insert, reader
 from informix_capture_client.positions import log_page, show
-from informix_cdc import status_command
+from informix_cdc.commands import status as status_command
 from spark_checkpoints import offset, run_batches
 from stores import listening_stores
 

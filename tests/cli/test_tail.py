@@ -14,8 +14,8 @@ from decimal import Decimal
 import pytest
 
 from informix_capture_client.emulator import ListeningServer
-from informix_cdc.change_text import as_lines, to_json
-from informix_cdc.delivered import DeliveredChange
+from informix_capture_client.shapes.delivered import DeliveredChange
+from informix_cdc.terminal.change_text import as_lines, to_json
 
 from .conftest import connection_arguments, start
 

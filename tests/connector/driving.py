@@ -14,10 +14,10 @@ from pyspark.sql.types import StructType
 
 from informix_capture_client.emulator import EmulatedServer, ListeningServer
 from informix_capture_client.errors import AccessRefused, InformixCdcError
-from informix_cdc.options import SourceOptions
-from informix_cdc.source_tables import look_up_tables
-from informix_cdc.spark_schema import to_spark
-from informix_cdc.stream_reader import InformixStreamReader
+from informix_cdc.options.source import SourceOptions
+from informix_cdc.server.source_tables import look_up_tables
+from informix_cdc.spark.reader import InformixStreamReader
+from informix_cdc.spark.schema import to_spark
 from stores import ORDERS, order_row, source_options
 
 Offset = Mapping[str, Any]

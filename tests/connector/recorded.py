@@ -11,7 +11,7 @@ from pathlib import Path
 
 from cli.conftest import connection_arguments, start
 from informix_capture_client.emulator import ListeningServer
-from informix_cdc.demo_database import demo_server
+from informix_cdc.demo.database import demo_server
 
 TABLE = "stores:informix.recorded"
 ROWS = 40

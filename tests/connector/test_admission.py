@@ -22,7 +22,7 @@ from connector.driving import (
     reader,
     rows_of,
 )
-from informix_cdc.stream_reader import InformixStreamReader
+from informix_cdc.spark.reader import InformixStreamReader
 from stores import ORDERS, listening_stores, order_row
 from told import told
 

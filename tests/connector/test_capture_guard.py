@@ -18,10 +18,10 @@ from connector.driving import (
 )
 from informix_capture_client.errors import ConnectionLost
 from informix_capture_client.positions import Position, log_page, show
-from informix_cdc import server_watch
-from informix_cdc.capture_guard import CaptureGuard
-from informix_cdc.capture_state import CaptureState
-from informix_cdc.liveness import Liveness, LogFacts
+from informix_cdc.capture import server_watch
+from informix_cdc.capture.guard import CaptureGuard
+from informix_cdc.capture.liveness import Liveness, LogFacts
+from informix_cdc.capture.state import CaptureState
 from stores import ORDERS, listening_stores
 from told import told
 

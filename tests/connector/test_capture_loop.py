@@ -11,17 +11,17 @@ import pytest
 
 from capture_client.streams import begin, blocks, commit, row
 from capture_client.tables import make_table
-from informix_capture_client.change_batches import ChangeEncoder
 from informix_capture_client.decode_rules import DecodeRules
 from informix_capture_client.delivery import Delivery
 from informix_capture_client.errors import InformixCdcError, ProtocolViolation
 from informix_capture_client.positions import Position
-from informix_capture_client.records import TableSchema
-from informix_capture_client.transactions import TransactionAssembler
-from informix_cdc.capture_loop import Pending, capture
-from informix_cdc.capture_state import CaptureState
-from informix_checkpoints.segments import Segment
-from informix_checkpoints.stored_rows import delivered
+from informix_capture_client.records.records import TableSchema
+from informix_capture_client.shapes.encoder import ChangeEncoder
+from informix_capture_client.transactions.assembler import TransactionAssembler
+from informix_cdc.capture.loop import Pending, capture
+from informix_cdc.capture.state import CaptureState
+from informix_checkpoints.spool.segments import Segment
+from informix_checkpoints.spool.stored_rows import delivered
 
 COLUMNS = "a integer, b integer"
 ANNOUNCED = TableSchema(0, 8, 2, 0, COLUMNS)

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from connector.driving import Served, anchor_of, drained, reader
-from informix_capture_client.columns import parse_columns
 from informix_capture_client.errors import UnsupportedColumn
-from informix_cdc.options import SourceOptions
-from informix_cdc.source_tables import look_up_tables
+from informix_capture_client.values.column_list import parse_columns
+from informix_cdc.options.source import SourceOptions
+from informix_cdc.server.source_tables import look_up_tables
 from stores import source_options
 
 PAPERS = "stores:informix.papers"

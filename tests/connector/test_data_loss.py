@@ -26,9 +26,9 @@ from connector.driving import (
 )
 from informix_capture_client.errors import DataLoss
 from informix_capture_client.positions import show
-from informix_cdc import server_watch
-from informix_cdc.capture_start import CaptureStart
-from informix_cdc.stream_reader import InformixStreamReader
+from informix_cdc.capture import server_watch
+from informix_cdc.capture.start import CaptureStart
+from informix_cdc.spark.reader import InformixStreamReader
 from scraping import free_port, scraped_values
 from stores import ORDER_COLUMNS, ORDERS, listening_stores, order_row
 from told import told

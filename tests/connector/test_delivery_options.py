@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from informix_capture_client.errors import BadOption
-from informix_cdc.options import SourceOptions
+from informix_cdc.options.source import SourceOptions
 from stores import source_options
 
 

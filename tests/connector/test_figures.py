@@ -24,20 +24,20 @@ from connector.driving import (
     reader,
     wait_until,
 )
+from informix_capture_client.catalog.log_space import LogFile, LogSpace
 from informix_capture_client.errors import BadOption
-from informix_capture_client.log_space import LogFile, LogSpace
 from informix_capture_client.positions import Position, log_page, show
-from informix_cdc import metrics_server
-from informix_cdc.capture_state import CaptureState
-from informix_cdc.figures import (
+from informix_cdc.capture.liveness import LogFacts
+from informix_cdc.capture.state import CaptureState
+from informix_cdc.monitoring import metrics_server
+from informix_cdc.monitoring.figures import (
     COUNTER,
     FIGURES,
     PREFIX,
     progress_figures,
     read_figures,
 )
-from informix_cdc.liveness import LogFacts
-from informix_cdc.stream_reader import InformixStreamReader
+from informix_cdc.spark.reader import InformixStreamReader
 from scraping import free_port, is_open, scraped, scraped_values
 from stores import ORDERS, PASSWORD, Workload, order_row
 

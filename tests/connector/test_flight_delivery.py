@@ -21,12 +21,13 @@ from checkpoints.spools import SCHEMA, batch, open_spool
 from connector.driving import LIMIT, Served, anchor_of, drained, insert, numbers, reader, rows_of
 from informix_capture_client.errors import AccessRefused
 from informix_capture_client.positions import Position
-from informix_cdc import flight_client, segment_delivery
-from informix_cdc.flight_client import fetched_range
-from informix_cdc.flight_server import SegmentServer, ticket_of
-from informix_cdc.options import SourceOptions
-from informix_checkpoints.segments import SegmentRange, stored_range
-from informix_checkpoints.spool import Spool
+from informix_cdc.executors import delivery as segment_delivery
+from informix_cdc.executors import flight_client
+from informix_cdc.executors.flight_client import fetched_range
+from informix_cdc.executors.flight_server import SegmentServer, ticket_of
+from informix_cdc.options.source import SourceOptions
+from informix_checkpoints.spool.segments import SegmentRange, stored_range
+from informix_checkpoints.spool.spool import Spool
 from stores import source_options
 
 LOOPBACK = "127.0.0.1"

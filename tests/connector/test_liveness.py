@@ -6,7 +6,7 @@ import pytest
 
 from informix_capture_client.errors import ConnectionLost, InformixCdcError, ServerRefused
 from informix_capture_client.positions import log_page
-from informix_cdc.liveness import Liveness, LogFacts
+from informix_cdc.capture.liveness import Liveness, LogFacts
 
 AT = log_page(7, 100)
 

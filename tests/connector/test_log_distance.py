@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from informix_capture_client.log_space import LogFile, LogSpace
+from informix_capture_client.catalog.log_distance import LogDistance, place_in_log
+from informix_capture_client.catalog.log_space import LogFile, LogSpace
 from informix_capture_client.positions import log_page
-from informix_cdc.log_distance import LogDistance, place_in_log
 
 PAGE = 2048
 SPACE = LogSpace(  # five files of 100 pages: 7 and 8 are full, 9 is half full, two were never used

@@ -26,7 +26,6 @@ from connector.driving import (
     wait_until,
 )
 from informix_capture_client.emulator import EmulatedServer
-from informix_capture_client.emulator_transport import EmulatorTransport
 from informix_capture_client.errors import (
     AccessRefused,
     BadOption,
@@ -34,10 +33,13 @@ from informix_capture_client.errors import (
     ServerRefused,
 )
 from informix_capture_client.positions import show
-from informix_cdc import capture_thread, server_watch, stream_progress
-from informix_cdc.capture_start import CaptureStart
-from informix_cdc.stream_reader import InformixStreamReader
-from informix_checkpoints.segment_copies import SegmentCopies
+from informix_capture_client.transport.emulator import EmulatorTransport
+from informix_cdc.capture import server_watch
+from informix_cdc.capture import thread as capture_thread
+from informix_cdc.capture.start import CaptureStart
+from informix_cdc.spark import next_offset as stream_progress
+from informix_cdc.spark.reader import InformixStreamReader
+from informix_checkpoints.spool.copies import SegmentCopies
 from stores import CUSTOMERS, ORDERS, listening_stores
 from told import told
 
@@ -135,8 +137,8 @@ def test_a_read_that_never_returns_is_left_to_itself_and_the_stream_goes_on(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A driver that ignores its own timeout must not hang the query."""
-    monkeypatch.setattr("informix_cdc.connections._SILENT_SECONDS", 0.5)
-    monkeypatch.setattr("informix_cdc.connections._SILENT_TIMEOUTS", 1)
+    monkeypatch.setattr("informix_cdc.server.connections._SILENT_SECONDS", 0.5)
+    monkeypatch.setattr("informix_cdc.server.connections._SILENT_TIMEOUTS", 1)
     server, listening = served
     stuck, release = threading.Event(), threading.Event()
     read_on = EmulatorTransport.lo_read
@@ -164,8 +166,8 @@ def test_a_start_that_takes_long_is_not_taken_for_a_dead_connection(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A start in the past reads the log before its session says anything."""
-    monkeypatch.setattr("informix_cdc.connections._SILENT_SECONDS", 0.1)
-    monkeypatch.setattr("informix_cdc.connections._SILENT_TIMEOUTS", 1)
+    monkeypatch.setattr("informix_cdc.server.connections._SILENT_SECONDS", 0.1)
+    monkeypatch.setattr("informix_cdc.server.connections._SILENT_TIMEOUTS", 1)
     look_back = CaptureStart._older_than
 
     def slowly(start: CaptureStart, place: int, catalog: Any) -> frozenset[int]:

@@ -9,7 +9,7 @@ import pytest
 
 from informix_capture_client.errors import BadOption
 from informix_capture_client.include_list import ColumnChoice
-from informix_cdc.options import SourceOptions, option_rows
+from informix_cdc.options.source import SourceOptions, option_rows
 from manual.made_parts import ROOT, options_named
 
 GIVEN = {

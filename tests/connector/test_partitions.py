@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from informix_cdc.partitions import share_out
-from informix_checkpoints.segments import SegmentRange
+from informix_cdc.executors.shares import share_out
+from informix_checkpoints.spool.segments import SegmentRange
 
 MEBIBYTE = 1 << 20
 

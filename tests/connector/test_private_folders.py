@@ -11,9 +11,13 @@ from pathlib import Path
 import pytest
 
 from informix_capture_client.positions import Position
-from informix_cdc.private_folders import make_private_folder, remove_empty_streams, remove_left_overs
-from informix_checkpoints.spool import Spool
-from informix_checkpoints.writer_lock import WriterLock
+from informix_cdc.capture.private_folders import (
+    make_private_folder,
+    remove_empty_streams,
+    remove_left_overs,
+)
+from informix_checkpoints.spool.spool import Spool
+from informix_checkpoints.spool.writer_lock import WriterLock
 
 Make = Callable[..., Path]
 

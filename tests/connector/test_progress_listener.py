@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from informix_capture_client.positions import parse
-from informix_cdc.offsets import NOT_STARTED
-from informix_cdc.progress_listener import BatchProgress, ProgressListener, batches_of
+from informix_cdc.monitoring.progress_listener import BatchProgress, ProgressListener, batches_of
+from informix_checkpoints.offsets.offsets import NOT_STARTED
 from told import told
 
 OURS = {

@@ -27,15 +27,15 @@ from informix_capture_client.errors import (
     ServerRefused,
     UnsupportedColumn,
 )
-from informix_capture_client.transport import ConnectionSettings, Transport
-from informix_cdc.change_text import to_json
-from informix_cdc.connections import every_connection, open_catalog
-from informix_cdc.demo_database import PASSWORD as DEMO_PASSWORD
-from informix_cdc.demo_database import demo_server
-from informix_cdc.options import SourceOptions
-from informix_cdc.record_command import RecordLimits, record
-from informix_cdc.replay_command import serve_replay, tail_command
-from informix_cdc.tail import TailFigures, follow
+from informix_capture_client.transport.base import ConnectionSettings, Transport
+from informix_cdc.commands.record import RecordLimits, record
+from informix_cdc.commands.replay import serve_replay, tail_command
+from informix_cdc.demo.database import PASSWORD as DEMO_PASSWORD
+from informix_cdc.demo.database import demo_server
+from informix_cdc.operations.tail import TailFigures, follow
+from informix_cdc.options.source import SourceOptions
+from informix_cdc.server.connections import every_connection, open_catalog
+from informix_cdc.terminal.change_text import to_json
 from odbc_driver.build import build_drivers
 
 PASSWORD = "s3cret-of-replay"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from informix_capture_client.positions import Position, log_page
-from informix_cdc.offsets import StreamOffset
-from informix_cdc.restart_needs import restart_needs
-from informix_cdc.spark_checkpoint import SourceProgress
-from informix_checkpoints.manifest import Manifest
-from informix_checkpoints.segments import Segment
+from informix_checkpoints.offsets.offsets import StreamOffset
+from informix_checkpoints.offsets.restart_needs import restart_needs
+from informix_checkpoints.offsets.spark_checkpoint import SourceProgress
+from informix_checkpoints.spool.manifest import Manifest
+from informix_checkpoints.spool.segments import Segment
 
 LOG_3, LOG_4, LOG_5 = (log_page(number, 0) for number in (3, 4, 5))
 

@@ -9,7 +9,7 @@ import sys
 PROGRAM = """
 import logging, sys
 from informix_capture_client.log_events import CONNECTION_LOST, ERROR_TEXT_UNKNOWN
-from informix_cdc.runner_log import log_to_standard_error
+from informix_cdc.spark.runner_log import log_to_standard_error
 exec(sys.argv[1])
 for level in sys.argv[2:]:
     log_to_standard_error(level)

@@ -11,13 +11,13 @@ import pytest
 
 from checkpoints.spools import fill, open_spool
 from informix_capture_client.errors import AccessRefused
-from informix_cdc import flight_client
-from informix_cdc.flight_server import SegmentServer
-from informix_cdc.segment_places import FlightAddress, SegmentPlaces
-from informix_cdc.this_host import kernel_id
-from informix_checkpoints import segments
-from informix_checkpoints.segment_copies import SegmentCopies
-from informix_checkpoints.spool import Spool
+from informix_cdc.executors import flight_client
+from informix_cdc.executors.flight_server import SegmentServer
+from informix_cdc.executors.places import FlightAddress, SegmentPlaces
+from informix_cdc.executors.this_host import kernel_id
+from informix_checkpoints.spool import segments
+from informix_checkpoints.spool.copies import SegmentCopies
+from informix_checkpoints.spool.spool import Spool
 
 NOBODY = FlightAddress("127.0.0.1", 1, "t0ken")
 ELSEWHERE = "the kernel of another host"

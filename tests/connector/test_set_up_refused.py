@@ -15,11 +15,11 @@ from informix_capture_client.errors import (
     InformixCdcError,
     ServerRefused,
 )
-from informix_cdc.connections import open_catalog
-from informix_cdc.doctor import diagnose
-from informix_cdc.options import SourceOptions
-from informix_cdc.source_tables import look_up_tables, require_capturing_server
-from informix_cdc.tail import TailFigures, follow
+from informix_cdc.operations.doctor import diagnose
+from informix_cdc.operations.tail import TailFigures, follow
+from informix_cdc.options.source import SourceOptions
+from informix_cdc.server.connections import open_catalog
+from informix_cdc.server.source_tables import look_up_tables, require_capturing_server
 from stores import listening_stores, source_options
 
 Served = tuple[EmulatedServer, SourceOptions]

@@ -19,9 +19,9 @@ from connector.driving import (
     reader,
     rows_of,
 )
-from informix_cdc.options import SourceOptions
-from informix_cdc.source_tables import look_up_tables
-from informix_cdc.stream_reader import InformixStreamReader
+from informix_cdc.options.source import SourceOptions
+from informix_cdc.server.source_tables import look_up_tables
+from informix_cdc.spark.reader import InformixStreamReader
 from stores import ORDERS, Workload, listening_stores, order_row, source_options
 
 

@@ -9,7 +9,7 @@ import pytest
 from connector.driving import NOT_STARTED, failure_of
 from informix_capture_client.errors import AccessRefused, BadOption
 from informix_capture_client.positions import Position
-from informix_cdc.spark_checkpoint import SourceProgress, read_checkpoint
+from informix_checkpoints.offsets.spark_checkpoint import SourceProgress, read_checkpoint
 from spark_checkpoints import commit, offset, plan, run_batches
 
 KAFKA = '{"orders":{"0":17}}'

@@ -10,7 +10,7 @@ import pytest
 
 from connector.driving import LIMIT, Served, anchor_of, drained, failure_of, insert, numbers, reader
 from informix_capture_client.errors import AccessRefused
-from informix_cdc import capture_run
+from informix_cdc.capture import run as capture_run
 
 
 def test_two_sinks_on_one_data_frame_are_two_streams(served: Served, tmp_path: Path) -> None:

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from informix_capture_client.log_space import LogFile, LogSpace
+from informix_capture_client.catalog.log_space import LogFile, LogSpace
 from informix_capture_client.positions import Position, log_page
-from informix_cdc.appended import Appended
-from informix_cdc.standing import Progress, standing
-from informix_checkpoints.segments import Segment
+from informix_cdc.capture.spooled import Appended
+from informix_cdc.monitoring.lag import Progress, standing
+from informix_checkpoints.spool.segments import Segment
 
 PAGE = 2048
 # Log 7 is written, and 40 of its 100 pages are; 5 and 6 are full; one file was never used.

@@ -24,9 +24,9 @@ from connector.driving import (
     rows_of,
 )
 from informix_capture_client.errors import BadOption, DataLoss
-from informix_cdc import stream_progress
-from informix_cdc.options import SourceOptions
-from informix_cdc.stream_reader import InformixStreamReader
+from informix_cdc.options.source import SourceOptions
+from informix_cdc.spark import next_offset as stream_progress
+from informix_cdc.spark.reader import InformixStreamReader
 from stores import ORDERS, listening_stores, source_options
 
 

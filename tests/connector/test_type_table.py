@@ -7,9 +7,9 @@ import pytest
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from informix_capture_client.decode_rules import DecodeRules
-from informix_capture_client.type_table import TYPE_FAMILIES, TypeFamily, table_lines
-from informix_cdc.spark_schema import to_spark
+from informix_cdc.spark.schema import to_spark
 from manual.made_parts import REMEDY, ROOT, spark_name
+from manual.type_table import TYPE_FAMILIES, TypeFamily, table_lines
 
 PAGE = ROOT / "docs" / "types.md"
 
@@ -20,7 +20,7 @@ def test_the_page_of_types_has_the_table_of_the_code() -> None:
 
 def test_types_that_become_different_ones_are_no_family(monkeypatch: pytest.MonkeyPatch) -> None:
     mixed = TypeFamily("numbers", ("integer", "float"))
-    monkeypatch.setattr("informix_capture_client.type_table.TYPE_FAMILIES", (mixed,))
+    monkeypatch.setattr("manual.type_table.TYPE_FAMILIES", (mixed,))
     with pytest.raises(ValueError, match="numbers becomes"):
         list(table_lines(spark_name))
 

@@ -10,9 +10,9 @@ from dataclasses import replace
 import pytest
 
 from contract.scripted_server import PASSWORD, ScriptedServer, scripted_server
-from informix_capture_client.emulator_transport import EmulatorTransport
-from informix_capture_client.odbc_transport import OdbcTransport
-from informix_capture_client.transport import ConnectionSettings, Transport
+from informix_capture_client.transport.base import ConnectionSettings, Transport
+from informix_capture_client.transport.emulator import EmulatorTransport
+from informix_capture_client.transport.odbc import OdbcTransport
 from odbc_driver.build import Drivers, build_drivers
 
 Connect = Callable[..., Transport]

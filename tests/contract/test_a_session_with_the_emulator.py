@@ -12,14 +12,14 @@ import pytest
 from contract.conftest import Connect
 from informix_capture_client import statements
 from informix_capture_client.emulator import EmulatedServer, ListeningServer
-from informix_capture_client.emulator_transport import EmulatorTransport
 from informix_capture_client.errors import (
     AccessRefused,
     ConnectionLost,
     InformixCdcError,
     ServerRefused,
 )
-from informix_capture_client.transport import ConnectionSettings, Transport
+from informix_capture_client.transport.base import ConnectionSettings, Transport
+from informix_capture_client.transport.emulator import EmulatorTransport
 
 TABLE = "stores:informix.orders"
 ROWS = 300

@@ -12,7 +12,7 @@ import pytest
 
 from informix_capture_client.dialects import GBASE_8S
 from informix_capture_client.errors import AccessRefused, BadOption
-from informix_capture_client.odbc_api import (
+from informix_capture_client.transport.odbc_api import (
     OdbcApi,
     find_driver,
     installation_of,
@@ -231,7 +231,7 @@ def test_the_split_driver_cannot_be_opened_plainly(drivers: Drivers) -> None:
 
 def test_the_split_driver_is_opened_after_what_it_needs(drivers: Drivers) -> None:
     code = (
-        "import os, sys; from informix_capture_client.odbc_api import load_library;"
+        "import os, sys; from informix_capture_client.transport.odbc_api import load_library;"
         "load_library(sys.argv[1]).SQLAllocHandle; sys.stdout.write(os.environ['INFORMIXDIR'])"
     )
     done = _in_a_fresh_process(code, drivers.split)
@@ -241,7 +241,7 @@ def test_the_split_driver_is_opened_after_what_it_needs(drivers: Drivers) -> Non
 
 def test_importing_the_transport_loads_no_driver() -> None:
     code = (
-        "import sys; import informix_capture_client.odbc_transport;"
+        "import sys; import informix_capture_client.transport.odbc;"
         "maps = open('/proc/self/maps').read(); sys.exit('odbc.so' in maps or 'thcli' in maps)"
     )
     assert _in_a_fresh_process(code, Path()).returncode == 0

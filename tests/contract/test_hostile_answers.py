@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 from contract.conftest import Connect
 from contract.scripted_server import ScriptedServer
-from informix_capture_client.emulator_transport import EmulatorTransport
 from informix_capture_client.errors import InformixCdcError, ProtocolViolation, ServerRefused
-from informix_capture_client.odbc_transport import OdbcTransport
-from informix_capture_client.transport import ConnectionSettings
+from informix_capture_client.transport.base import ConnectionSettings
+from informix_capture_client.transport.emulator import EmulatorTransport
+from informix_capture_client.transport.odbc import OdbcTransport
 
 ADMITTED = struct.pack("<II", 1, 0) + b"\0"
 

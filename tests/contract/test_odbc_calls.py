@@ -10,8 +10,8 @@ import pytest
 from contract.conftest import Connect
 from contract.scripted_server import STREAM
 from informix_capture_client.errors import BadOption, ServerRefused
-from informix_capture_client.odbc_api import OdbcApi
-from informix_capture_client.transport import Transport
+from informix_capture_client.transport.base import Transport
+from informix_capture_client.transport.odbc_api import OdbcApi
 
 
 @pytest.fixture(params=["narrow", "wide"])

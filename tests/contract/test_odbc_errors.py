@@ -13,13 +13,13 @@ from informix_capture_client.errors import (
     InformixCdcError,
     ServerRefused,
 )
-from informix_capture_client.odbc_errors import (
+from informix_capture_client.transport.base import ConnectionSettings
+from informix_capture_client.transport.odbc_errors import (
     Diagnostic,
     Door,
     OdbcFailure,
     Translator,
 )
-from informix_capture_client.transport import ConnectionSettings
 
 SETTINGS = ConnectionSettings(
     host="db.example",

@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 
 from contract.scripted_server import LONG_TEXT, PASSWORD, STREAM, ScriptedServer
-from informix_capture_client.transport import ConnectionSettings
+from informix_capture_client.transport.base import ConnectionSettings
 from odbc_driver.build import Drivers
 
 DRIVER_MANAGER = "libodbc.so.2"
@@ -29,8 +29,8 @@ DRIVER_MANAGER = "libodbc.so.2"
 CHILD = """
 import hashlib, json, sys
 from informix_capture_client.errors import InformixCdcError
-from informix_capture_client.odbc_transport import OdbcTransport
-from informix_capture_client.transport import ConnectionSettings
+from informix_capture_client.transport.odbc import OdbcTransport
+from informix_capture_client.transport.base import ConnectionSettings
 
 def digest(data):
     return hashlib.sha256(data).hexdigest()

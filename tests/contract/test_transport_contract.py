@@ -29,7 +29,7 @@ from informix_capture_client.errors import (
     InformixCdcError,
     ServerRefused,
 )
-from informix_capture_client.transport import ConnectionSettings, Transport
+from informix_capture_client.transport.base import ConnectionSettings, Transport
 
 READ_SIZES = (128, 4_096, 65_536, 1_048_576)
 AWKWARD_TEXTS = ("", "x", "it's; {braced} ?", "Zoë 漢字 😀", "a\0b", "  blank  ", "e" * 9_000)

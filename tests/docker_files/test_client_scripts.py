@@ -20,10 +20,10 @@ import pytest
 
 from docker_files.compose_file import DOCKER, ROOT, interpolated, services
 from informix_capture_client.emulator import ListeningServer
-from informix_cdc.cli import main as command_line
-from informix_cdc.demo_database import PASSWORD, demo_server
-from informix_cdc.demo_workload import Workload
-from informix_cdc.options import SourceOptions
+from informix_cdc.commands.cli import main as command_line
+from informix_cdc.demo.database import PASSWORD, demo_server
+from informix_cdc.demo.workload import Workload
+from informix_cdc.options.source import SourceOptions
 from live.server_dsn import DSN_VARIABLE, named_server
 from odbc_driver.build import Drivers, build_drivers
 
@@ -226,7 +226,7 @@ def busy_shop() -> Iterator[ListeningServer]:
 
 def command_of(service: str, password_file: Path, shop: ListeningServer) -> list[str]:
     words = [word for word in arguments(service, password_file)[1:] if "--host" not in word]
-    return ["-m", "informix_cdc.cli", *words, "--host=127.0.0.1", f"--port={shop.port}"]
+    return ["-m", "informix_cdc.commands.cli", *words, "--host=127.0.0.1", f"--port={shop.port}"]
 
 
 def test_the_tail_service_shows_changes(client: Path, password_file: Path) -> None:

@@ -12,7 +12,7 @@ import promql_parser
 import pytest
 from ruamel.yaml import YAML
 
-from informix_cdc.figures import FIGURES
+from informix_cdc.monitoring.figures import FIGURES
 
 ROOT = Path(__file__).parents[2]
 DOCKER = ROOT / "docker"

@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from docker_files.compose_file import README, ROOT, compose, services, uses_informix
-from informix_cdc.cli import main as command_line
+from informix_cdc.commands.cli import main as command_line
 
 TEXT = README.read_text()
 COMMANDS = [

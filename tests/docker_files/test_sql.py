@@ -16,7 +16,7 @@ import pytest
 
 from docker_files.compose_file import DOCKER
 from informix_capture_client.emulator.column_list import TypeText, parse_column_list, split_at_commas
-from informix_cdc import demo_database
+from informix_cdc.demo import database as demo_database
 
 FILES = sorted((DOCKER / "informix").glob("*.sql"))
 TABLE = re.compile(r"CREATE TABLE IF NOT EXISTS (informix\.\w+) \((.*?)\n\);", re.DOTALL)

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from end_to_end.conftest import Collected
 from informix_capture_client.positions import show
-from informix_cdc.cli import main
+from informix_cdc.commands.cli import main
 from stores import ORDERS, listening_stores, order_row, source_options
 
 

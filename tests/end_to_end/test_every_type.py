@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from end_to_end.conftest import Collected
-from informix_capture_client.type_table import TYPE_FAMILIES
+from manual.type_table import TYPE_FAMILIES
 from stores import listening_stores, source_options
 
 pytestmark = pytest.mark.spark

@@ -13,22 +13,22 @@ from datetime import UTC, datetime
 import pytest
 
 from informix_capture_client import decode_payloads
-from informix_capture_client.committed import Transactions
 from informix_capture_client.emulator import EmulatedServer, ListeningServer
-from informix_capture_client.emulator_transport import EmulatorTransport
 from informix_capture_client.errors import BadOption
-from informix_capture_client.framing import RecordCutter
-from informix_capture_client.odbc_transport import OdbcTransport
 from informix_capture_client.positions import Position, parse, show
-from informix_capture_client.records import (
+from informix_capture_client.records.framing import RecordCutter
+from informix_capture_client.records.records import (
     RecordBlock,
     TableSchema,
     Timeout,
     parse_block,
 )
-from informix_capture_client.session import CapturedTable, CaptureSession, SessionSettings
-from informix_capture_client.transactions import TransactionAssembler
-from informix_capture_client.transport import ConnectionSettings, Transport
+from informix_capture_client.session.session import CapturedTable, CaptureSession, SessionSettings
+from informix_capture_client.transactions.assembler import TransactionAssembler
+from informix_capture_client.transactions.events import Transactions
+from informix_capture_client.transport.base import ConnectionSettings, Transport
+from informix_capture_client.transport.emulator import EmulatorTransport
+from informix_capture_client.transport.odbc import OdbcTransport
 from odbc_driver.build import Drivers
 from stores import PASSWORD
 

@@ -14,7 +14,7 @@ import informix_cdc
 from connector.driving import wait_until
 from end_to_end.conftest import Collected
 from informix_capture_client.emulator import EmulatedServer, ListeningServer
-from informix_cdc.progress_listener import BatchProgress, ProgressListener
+from informix_cdc.monitoring.progress_listener import BatchProgress, ProgressListener
 from scraping import free_port, is_open, scraped_values
 from stores import Workload, listening_stores, source_options
 from told import told

@@ -15,7 +15,7 @@ from pathlib import Path
 import pyspark
 import pytest
 
-from informix_cdc.emulated_source import emulated_source
+from informix_cdc.testing import emulated_source
 from stores import ORDERS, Workload, listening_stores, source_options
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -92,9 +92,9 @@ def test_the_wheel_holds_every_package_its_licence_and_no_tests(wheel: Path) -> 
     names = zipfile.ZipFile(wheel).namelist()
     for expected in (
         "informix_cdc/__init__.py",
-        "informix_cdc/stream_reader.py",
+        "informix_cdc/spark/reader.py",
         "informix_capture_client/emulator/server.py",
-        "informix_checkpoints/spool.py",
+        "informix_checkpoints/spool/spool.py",
         "informix_cdc/py.typed",
         "pyspark_informix_cdc/__init__.py",
     ):
@@ -160,7 +160,7 @@ def test_a_zipped_wheel_serves_by_py_files_and_the_drivers_path(wheel: Path, tmp
 
 def test_the_command_line_starts_without_loading_spark(fresh_python: Path) -> None:
     program = (
-        "import sys; from informix_cdc.cli import main;"
+        "import sys; from informix_cdc.commands.cli import main;"
         "assert not {'pyspark', 'pyarrow', 'numpy'} & set(sys.modules), 'heavy imports'"
     )
     subprocess.run([fresh_python, "-c", program], check=True, cwd="/")

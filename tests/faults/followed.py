@@ -18,7 +18,7 @@ from connector.driving import LIMIT, Offset, anchor_of, failure_of, next_offset,
 from faults.fault_proxy import FaultProxy, Plan
 from informix_capture_client.emulator import EmulatedServer, ListeningServer
 from informix_capture_client.errors import InformixCdcError
-from informix_cdc.stream_reader import InformixStreamReader
+from informix_cdc.spark.reader import InformixStreamReader
 from stores import Change, Workload, listening_stores
 
 Delivered = list[tuple[int, list[Change]]]

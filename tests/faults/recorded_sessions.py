@@ -12,20 +12,20 @@ from decimal import Decimal
 
 from capture_client.tables import make_table
 from informix_capture_client import statements
-from informix_capture_client.change_batches import ChangeEncoder
-from informix_capture_client.change_stream import Begun, ChangeStream
-from informix_capture_client.committed import Event, Passed, Transactions
 from informix_capture_client.decode_rules import DecodeRules
 from informix_capture_client.delivery import Delivery
 from informix_capture_client.emulator import EmulatedServer
 from informix_capture_client.emulator.connection import Connection, Parameter
 from informix_capture_client.errors import ConnectionLost, InformixCdcError
 from informix_capture_client.positions import Position
-from informix_capture_client.records import TableSchema
-from informix_capture_client.session import CapturedTable, CaptureSession, SessionSettings
-from informix_capture_client.transactions import TransactionAssembler
-from informix_capture_client.transport import Argument, Row
-from informix_checkpoints.stored_rows import delivered
+from informix_capture_client.records.records import TableSchema
+from informix_capture_client.session.session import CapturedTable, CaptureSession, SessionSettings
+from informix_capture_client.shapes.encoder import ChangeEncoder
+from informix_capture_client.stream.event_stream import Begun, ChangeStream
+from informix_capture_client.transactions.assembler import TransactionAssembler
+from informix_capture_client.transactions.events import Event, Passed, Transactions
+from informix_capture_client.transport.base import Argument, Row
+from informix_checkpoints.spool.stored_rows import delivered
 from stores import ORDER_COLUMNS, ORDERS, PASSWORD, Order, order_row, stores_server
 
 _TIMEOUT = (201).to_bytes(4)  # the record number of a read that found nothing

@@ -7,8 +7,8 @@ import pytest
 from connector.driving import insert
 from faults.followed import account, followed, stores_behind_proxy
 from informix_capture_client.errors import DataLoss, ServerRefused
-from informix_cdc import capture_run
-from informix_cdc.liveness import Liveness
+from informix_cdc.capture import run as capture_run
+from informix_cdc.capture.liveness import Liveness
 from stores import ORDERS, Workload
 
 TRANSACTIONS = 60
@@ -21,7 +21,7 @@ def watched_closely(monkeypatch: pytest.MonkeyPatch) -> None:
         return Liveness(**{**given, "stalled_seconds": STALLED_SECONDS})  # type: ignore[arg-type]
 
     monkeypatch.setattr(capture_run, "Liveness", impatient)
-    monkeypatch.setattr("informix_cdc.server_watch.INTERVAL_SECONDS", 0.3)
+    monkeypatch.setattr("informix_cdc.capture.server_watch.INTERVAL_SECONDS", 0.3)
 
 
 @pytest.mark.fault(

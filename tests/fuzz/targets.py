@@ -27,26 +27,26 @@ from capture_client.streams import (
     truncate,
 )
 from capture_client.tables import make_table
-from informix_capture_client.catalog import TableName
-from informix_capture_client.cdc_errors import ErrorCodes
-from informix_capture_client.change_batches import ChangeEncoder
-from informix_capture_client.change_stream import Begun, ChangeStream
-from informix_capture_client.columns import parse_columns
-from informix_capture_client.committed import Transactions
+from informix_capture_client.catalog.catalog import TableName
 from informix_capture_client.decode_rules import DecodeRules
 from informix_capture_client.delivery import Delivery
 from informix_capture_client.emulator import BadRecording, read_recording
 from informix_capture_client.errors import BadOption, InformixCdcError
 from informix_capture_client.positions import Position, parse
-from informix_capture_client.records import Kind, TableSchema
-from informix_capture_client.table_decoder import TableDecoder, decode_payloads
-from informix_capture_client.transactions import TransactionAssembler
-from informix_cdc.offsets import StreamOffset
-from informix_cdc.options import SourceOptions
-from informix_checkpoints import manifest as manifests
-from informix_checkpoints.manifest import Manifest
-from informix_checkpoints.segments import Segment
-from informix_checkpoints.stored_rows import delivered
+from informix_capture_client.records.records import Kind, TableSchema
+from informix_capture_client.session.error_codes import ErrorCodes
+from informix_capture_client.shapes.encoder import ChangeEncoder
+from informix_capture_client.stream.event_stream import Begun, ChangeStream
+from informix_capture_client.transactions.assembler import TransactionAssembler
+from informix_capture_client.transactions.events import Transactions
+from informix_capture_client.values.column_list import parse_columns
+from informix_capture_client.values.table_decoder import TableDecoder, decode_payloads
+from informix_cdc.options.source import SourceOptions
+from informix_checkpoints.offsets.offsets import StreamOffset
+from informix_checkpoints.spool import manifest as manifests
+from informix_checkpoints.spool.manifest import Manifest
+from informix_checkpoints.spool.segments import Segment
+from informix_checkpoints.spool.stored_rows import delivered
 
 COLUMNS = "id integer, day date, price decimal(10,2), at datetime year to fraction(5), note varchar(9)"
 _PAYLOAD = bytes(4 + 4 + 6 + 11) + b"\x05hello"

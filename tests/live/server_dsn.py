@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from informix_capture_client.dialects import DIALECTS, INFORMIX, Dialect
 from informix_capture_client.emulator.connection import parse_attributes
-from informix_capture_client.transport import ConnectionSettings
+from informix_capture_client.transport.base import ConnectionSettings
 
 DSN_VARIABLE = "INFORMIX_CDC_TEST_DSN"
 DRIVER_VARIABLE = "INFORMIX_CDC_TEST_DRIVER"

@@ -18,15 +18,15 @@ from dataclasses import replace
 import pytest
 
 from informix_capture_client import statements
-from informix_capture_client.catalog import Catalog
+from informix_capture_client.catalog.catalog import Catalog
+from informix_capture_client.catalog.set_up import check_database_logging
 from informix_capture_client.dialects import INFORMIX
 from informix_capture_client.errors import BadOption, InformixCdcError
 from informix_capture_client.findings import require
 from informix_capture_client.locales import codec_of
-from informix_capture_client.odbc_api import find_driver
-from informix_capture_client.odbc_transport import OdbcTransport
-from informix_capture_client.set_up_checks import check_database_logging
-from informix_capture_client.transport import ConnectionSettings, Transport
+from informix_capture_client.transport.base import ConnectionSettings, Transport
+from informix_capture_client.transport.odbc import OdbcTransport
+from informix_capture_client.transport.odbc_api import find_driver
 from live.container import IMAGE, PASSWORD, informix_container
 from live.server_dsn import DRIVER_VARIABLE, DSN_VARIABLE, BadDsn, NamedServer, named_server
 from session_contract.capture_server import CaptureServer

@@ -10,28 +10,29 @@ import time
 
 import pytest
 
-from informix_capture_client import cdc_errors, statements
-from informix_capture_client.catalog import TableName
-from informix_capture_client.columns import parse_columns
+from informix_capture_client import statements
+from informix_capture_client.catalog.catalog import TableName
 from informix_capture_client.dialects import DIALECTS
+from informix_capture_client.doctor.facts import read_cdc_facts
 from informix_capture_client.errors import (
     AccessRefused,
     ConnectionLost,
     InformixCdcError,
     ServerRefused,
 )
-from informix_capture_client.records import (
+from informix_capture_client.records.records import (
     Begin,
     Commit,
     ServerError,
     TableSchema,
     Timeout,
 )
-from informix_capture_client.server_facts import read_cdc_facts
-from informix_capture_client.session import CapturedTable
-from informix_capture_client.transport import Transport
-from informix_cdc.data_loss_jump import UNFLUSHED_LOG
-from informix_cdc.full_row_logging import switch_off
+from informix_capture_client.session import error_codes as cdc_errors
+from informix_capture_client.session.session import CapturedTable
+from informix_capture_client.transport.base import Transport
+from informix_capture_client.values.column_list import parse_columns
+from informix_cdc.capture.jump import UNFLUSHED_LOG
+from informix_cdc.operations.row_logging import switch_off
 from session_contract.capture_server import CaptureServer
 from session_contract.reading import Reader
 from session_contract.sql_text import ContractTable

@@ -9,23 +9,23 @@ from time import monotonic
 
 import pytest
 
-from informix_capture_client.catalog import TableName
+from informix_capture_client.catalog.catalog import TableName
+from informix_capture_client.catalog.log_space import read_log_space
+from informix_capture_client.catalog.set_up import major_version
 from informix_capture_client.dialects import DIALECTS
-from informix_capture_client.errors import ServerRefused
-from informix_capture_client.findings import Unanswered
-from informix_capture_client.log_space import read_log_space
-from informix_capture_client.positions import Position
-from informix_capture_client.server_facts import (
+from informix_capture_client.doctor.facts import (
     LONG_TRANSACTIONS,
     read_cdc_facts,
     read_server_facts,
     read_table_facts,
 )
-from informix_capture_client.session import set_full_row_logging
-from informix_capture_client.set_up_checks import major_version
+from informix_capture_client.errors import ServerRefused
+from informix_capture_client.findings import Unanswered
+from informix_capture_client.positions import Position
+from informix_capture_client.session.session import set_full_row_logging
 from informix_capture_client.statements import SYSTEM_DATABASE
-from informix_capture_client.undelivered_changes import undelivered_changes
-from informix_cdc.full_row_logging import switch_off
+from informix_capture_client.stream.undelivered_changes import undelivered_changes
+from informix_cdc.operations.row_logging import switch_off
 from session_contract.capture_server import CaptureServer
 from session_contract.sql_text import ContractTable
 

@@ -6,7 +6,7 @@ from contextlib import closing
 
 import pytest
 
-from informix_capture_client.catalog import Catalog
+from informix_capture_client.catalog.catalog import Catalog
 from informix_capture_client.locales import codec_of
 from session_contract.capture_server import CaptureServer
 from session_contract.reading import Reader

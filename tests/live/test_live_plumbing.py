@@ -14,7 +14,7 @@ from informix_capture_client.errors import (
     ConnectionLost,
     InformixCdcError,
 )
-from informix_capture_client.transport import Argument, ConnectionSettings, Row
+from informix_capture_client.transport.base import Argument, ConnectionSettings, Row
 from live import servers
 from live.container import IMAGE, START_SECONDS, docker_container, informix_container
 from live.server_dsn import (

@@ -23,12 +23,12 @@ import click
 import pyarrow as pa
 
 from informix_capture_client.log_events import EVENTS
-from informix_capture_client.type_table import table_lines
-from informix_cdc.cli import main as command_line
-from informix_cdc.cli_options import flag_of
-from informix_cdc.figures import FIGURES
-from informix_cdc.options import option_rows
-from informix_cdc.spark_schema import to_spark
+from informix_cdc.commands.cli import main as command_line
+from informix_cdc.monitoring.figures import FIGURES
+from informix_cdc.options.source import option_rows
+from informix_cdc.spark.schema import to_spark
+from informix_cdc.terminal.options import flag_of
+from manual.type_table import table_lines
 
 ROOT = Path(__file__).resolve().parents[2]
 REMEDY = "run `make docs`, or `python -m manual.made_parts` in tests/"

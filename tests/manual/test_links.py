@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from informix_capture_client import errors
-from informix_cdc.cli import main as command_line
+from informix_cdc.commands.cli import main as command_line
 from manual.made_parts import ROOT
 
 PAGES = sorted(

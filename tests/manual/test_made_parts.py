@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from informix_cdc.options import option_rows
+from informix_cdc.options.source import option_rows
 from manual.made_parts import PARTS, REMEDY, pages, parts_used, with_made_parts
 
 OLD = "before\n<!-- make docs: {} -->\n| OLD |\n<!-- end -->\nafter\n"

@@ -16,16 +16,16 @@ from typing import Protocol
 import pytest
 
 from informix_capture_client import statements
-from informix_capture_client.catalog import Catalog
+from informix_capture_client.catalog.catalog import Catalog
 from informix_capture_client.errors import InformixCdcError
-from informix_capture_client.session import (
+from informix_capture_client.session.session import (
     CapturedTable,
     CaptureSession,
     SessionSettings,
     set_full_row_logging,
 )
 from informix_capture_client.statements import CDC_DATABASE
-from informix_capture_client.transport import Transport
+from informix_capture_client.transport.base import Transport
 from session_contract import sql_text
 from session_contract.sql_text import ContractTable, Values
 

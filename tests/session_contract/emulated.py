@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 
 from informix_capture_client.dialects import DIALECTS
 from informix_capture_client.emulator import EmulatedServer, ListeningServer
-from informix_capture_client.emulator_transport import EmulatorTransport
 from informix_capture_client.locales import codec_of
-from informix_capture_client.odbc_transport import OdbcTransport
-from informix_capture_client.transport import ConnectionSettings, Transport
+from informix_capture_client.transport.base import ConnectionSettings, Transport
+from informix_capture_client.transport.emulator import EmulatorTransport
+from informix_capture_client.transport.odbc import OdbcTransport
 from session_contract.capture_server import CaptureServer
 from session_contract.emulated_sql import Account, EmulatedSql
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 
 from informix_capture_client.emulator import EmulatedServer, Savepoint, Transaction
-from informix_capture_client.transport import (
+from informix_capture_client.transport.base import (
     Argument,
     ConnectionSettings,
     Row,

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from struct import unpack_from
 from typing import NamedTuple, TypeVar
 
-from informix_capture_client.change_stream import in_our_numbers
 from informix_capture_client.decode_rules import DecodeRules
-from informix_capture_client.framing import RecordCutter
-from informix_capture_client.records import (
+from informix_capture_client.records.framing import RecordCutter
+from informix_capture_client.records.records import (
     Commit,
     Control,
     Kind,
@@ -20,8 +19,9 @@ from informix_capture_client.records import (
     Timeout,
     parse_block,
 )
-from informix_capture_client.session import CaptureSession
-from informix_capture_client.table_decoder import decode_payloads
+from informix_capture_client.session.session import CaptureSession
+from informix_capture_client.stream.event_stream import in_our_numbers
+from informix_capture_client.values.table_decoder import decode_payloads
 from session_contract import sql_text
 from session_contract.sql_text import ContractTable
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from informix_capture_client.errors import BadOption
-from informix_capture_client.records import (
+from informix_capture_client.records.records import (
     Begin,
     Commit,
     TableSchema,

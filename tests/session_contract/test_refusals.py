@@ -9,8 +9,8 @@ import pytest
 
 from informix_capture_client import statements
 from informix_capture_client.errors import BadOption, DataLoss, ServerRefused
-from informix_capture_client.session import CaptureSession
-from informix_capture_client.transport import Argument
+from informix_capture_client.session.session import CaptureSession
+from informix_capture_client.transport.base import Argument
 from session_contract.capture_server import CaptureServer
 from session_contract.sql_text import ContractTable
 

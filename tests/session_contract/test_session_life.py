@@ -5,17 +5,17 @@ from __future__ import annotations
 import pytest
 
 from informix_capture_client import statements
-from informix_capture_client.catalog import TableName
+from informix_capture_client.catalog.catalog import TableName
 from informix_capture_client.errors import ServerRefused
-from informix_capture_client.odbc_api import is_driver_manager
-from informix_capture_client.records import (
+from informix_capture_client.records.records import (
     Begin,
     Commit,
     Kind,
     TableSchema,
     Timeout,
 )
-from informix_capture_client.session import CapturedTable, CaptureSession
+from informix_capture_client.session.session import CapturedTable, CaptureSession
+from informix_capture_client.transport.odbc_api import is_driver_manager
 from session_contract.capture_server import CaptureServer
 from session_contract.reading import Reader, RowRecord
 from session_contract.sql_text import ContractTable

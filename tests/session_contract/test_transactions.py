@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from informix_capture_client.records import (
+from informix_capture_client.records.records import (
     Begin,
     Commit,
     Discard,

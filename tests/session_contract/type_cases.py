@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from informix_capture_client.type_table import TYPE_FAMILIES
+from manual.type_table import TYPE_FAMILIES
 
 
 class TypeCase(NamedTuple):

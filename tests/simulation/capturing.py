@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from informix_cdc.capture_run import CaptureRun
-from informix_cdc.capture_state import CaptureState
-from informix_cdc.capture_thread import CaptureThread
-from informix_cdc.connections import open_catalog
-from informix_cdc.liveness import LogFacts
-from informix_cdc.offsets import StreamOffset
-from informix_cdc.options import SourceOptions
-from informix_cdc.server_watch import log_facts
-from informix_cdc.source_tables import SourceTables
+from informix_cdc.capture.liveness import LogFacts
+from informix_cdc.capture.run import CaptureRun
+from informix_cdc.capture.server_watch import log_facts
+from informix_cdc.capture.state import CaptureState
+from informix_cdc.capture.thread import CaptureThread
+from informix_cdc.options.source import SourceOptions
+from informix_cdc.server.connections import open_catalog
+from informix_cdc.server.source_tables import SourceTables
+from informix_checkpoints.offsets.offsets import StreamOffset
 from simulation.wire import InlineReader
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from informix_cdc.options import SourceOptions
+from informix_cdc.options.source import SourceOptions
 from simulation.account import DATABASE, PASSWORD
 from simulation.decisions import Decisions
 

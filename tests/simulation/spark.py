@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pyarrow as pa
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
-from informix_cdc.stream_reader import InformixStreamReader
+from informix_cdc.spark.reader import InformixStreamReader
 from simulation.capturing import Blocked
 
 if TYPE_CHECKING:

@@ -15,9 +15,9 @@ from informix_capture_client.emulator.connection import Connection, Parameter
 from informix_capture_client.emulator.sql_errors import SqlError
 from informix_capture_client.errors import AccessRefused, ConnectionLost, InformixCdcError
 from informix_capture_client.failpoints import failpoint
-from informix_capture_client.odbc_errors import Diagnostic, Translator
-from informix_capture_client.session import CaptureSession
-from informix_capture_client.transport import Argument, ConnectionSettings, Row
+from informix_capture_client.session.session import CaptureSession
+from informix_capture_client.transport.base import Argument, ConnectionSettings, Row
+from informix_capture_client.transport.odbc_errors import Diagnostic, Translator
 
 if TYPE_CHECKING:
     from simulation.world import World

@@ -19,9 +19,10 @@ from pyspark.sql.types import StructType
 
 from informix_capture_client import failpoints
 from informix_capture_client.errors import DataLoss, InformixCdcError
-from informix_cdc import connections, stream_reader
-from informix_cdc.stream_progress import StreamProgress
-from informix_cdc.stream_reader import InformixStreamReader
+from informix_cdc.server import connections
+from informix_cdc.spark import reader as stream_reader
+from informix_cdc.spark.next_offset import StreamProgress
+from informix_cdc.spark.reader import InformixStreamReader
 from simulation.account import Account, simulated_server
 from simulation.capturing import Death, SimulatedCapture
 from simulation.decisions import Decisions

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from .listening import Listener, ListeningServer, serve
 from .logical_log import LongTransactionError
-from .recording import BadRecording, Recording, read_recording
+from .recording_reader import BadRecording, Recording, read_recording
 from .replay import ReplayedServer
 from .server import EmulatedServer
 from .transactions import Savepoint, Transaction

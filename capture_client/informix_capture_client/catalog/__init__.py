@@ -1,0 +1,1 @@
+"""What the server says of its tables, its log and itself, asked in plain SQL."""

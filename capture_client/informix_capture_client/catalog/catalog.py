@@ -1,0 +1,226 @@
+"""Ask the server what its databases, tables and log look like.
+
+Rule: plain SQL over a connection of its own, nothing that changes anything. The capture session has
+another connection, because a read of it may wait for seconds.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass
+
+from informix_capture_client import statements
+from informix_capture_client.catalog.log_space import LogSpace, read_log_space
+from informix_capture_client.catalog.set_up import (
+    MISSING,
+    RAW_TABLE,
+    TABLE_KINDS,
+    DatabaseLogging,
+    HaRole,
+    check_table_kind,
+)
+from informix_capture_client.catalog.type_spelling import type_text
+from informix_capture_client.errors import BadOption, ServerRefused
+from informix_capture_client.findings import require
+from informix_capture_client.positions import log_page
+from informix_capture_client.sql_names import quoted, unquoted
+from informix_capture_client.transport.base import Row, Transport
+from informix_capture_client.values.column_list import Column
+
+_FULL_ROW_LOGGING = 0x04000000  # sysptnhdr.flags, "flagged for Log Snooping": docs/assumptions.md
+_RAW_TABLE = 0x10  # systables.flags
+_NAME = re.compile(r'(?:(\w+):)?("(?:[^"]|"")+"|\w+)\.("(?:[^"]|"")+"|\w+)')
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class TableName:
+    """`database:owner.table`, the form in which every CDC function wants it."""
+
+    database: str
+    owner: str
+    table: str
+
+    def __str__(self) -> str:
+        return f"{self.database}:{quoted(self.owner)}.{quoted(self.table)}"
+
+    @classmethod
+    def parse(cls, text: str, database: str) -> TableName:
+        """Read `owner.table`, optionally with the database in front; odd names in double quotes.
+
+        Raises:
+            BadOption: the owner is missing, or the table lies in another database.
+        """
+        found = _NAME.fullmatch(text.strip())
+        if not found:
+            raise BadOption(f"table {text.strip()!r} is not owner.table.", "Write informix.orders.")
+        if found[1] not in (None, database):
+            raise BadOption(
+                f"table {text.strip()!r} is not in database {database!r}.",
+                "One stream captures one database.",
+            )
+        return cls(database, _meant(found[2]), _meant(found[3]))
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One captured table, as the catalog describes it now."""
+
+    name: TableName
+    table_id: int
+    partition_number: int
+    created: str
+    columns: tuple[Column, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FoundTable:
+    """What a name stands for: a kind as `set_up_checks` names it; `table` where it has rows."""
+
+    name: TableName
+    kind: str
+    table: Table | None = None
+
+
+def _meant(name: str) -> str:
+    """Return a name as the catalog has it; unlike SQL, a plain one keeps its case."""
+    return unquoted(name) if name.startswith('"') else name
+
+
+class Catalog:
+    """Answers questions about one server and one of its databases."""
+
+    def __init__(self, transport: Transport, database: str) -> None:
+        self._transport = transport
+        self._database = database
+
+    def server_name(self) -> str:
+        """Return DBSERVERNAME."""
+        return self._one(statements.SERVER_NAME)
+
+    def server_version(self) -> str:
+        """Return the server's product and release in full."""
+        return self._one(statements.SERVER_VERSION).strip()
+
+    def ha_role(self) -> HaRole:
+        """Return what the server is in a high-availability cluster."""
+        kind, primary = self._first(statements.HA_ROLE)
+        return HaRole(_int(kind), (primary or "").strip())
+
+    def clock(self) -> int:
+        """Return the server's time in seconds since 1970, UTC."""
+        return int(self._one(statements.SERVER_CLOCK))
+
+    def current_position(self) -> int:
+        """Return a position that lies at or before every record yet to be written."""
+        log, pages = self._first(statements.CURRENT_LOG)
+        return log_page(int(log or 0), int(pages or 0))
+
+    def oldest_position(self) -> int:
+        """Return the first position of the oldest log that the server still has."""
+        return log_page(int(self._one(statements.OLDEST_LOG)), 0)
+
+    def log_space(self) -> LogSpace | None:
+        """Return the log files and their sizes; None where the server does not tell."""
+        try:
+            return read_log_space(self._transport)
+        except ServerRefused:
+            return None
+
+    def open_transactions(self) -> frozenset[int]:
+        """Return the ids of the transactions that are open now."""
+        rows = self._transport.rows(statements.OPEN_TRANSACTIONS)
+        return frozenset(int(row[0]) for row in rows if row[0] is not None)
+
+    def database_logging(self, database: str = "") -> DatabaseLogging | None:
+        """Return how the database, or another one, is logged; None: the server has no such database."""
+        rows = self._transport.rows(statements.DATABASE_LOGGING, database or self._database)
+        return DatabaseLogging(*(value == "1" for value in rows[0])) if rows else None
+
+    def database_locale(self) -> str:
+        """Return the locale that the database was created in, such as `en_US.57372`."""
+        return self._one(statements.DATABASE_LOCALE, self._database).strip()
+
+    def find_table(self, name: TableName) -> FoundTable:
+        """Return what the name stands for, and a table's identity and columns if it is one."""
+        rows = self._transport.rows(statements.TABLE, name.table, name.owner)
+        if not rows:
+            return FoundTable(name, MISSING)
+        table_id, partition, created, letter, flags = rows[0]
+        kind = TABLE_KINDS.get((letter or "").strip(), "object of an unknown kind")
+        if kind == "table" and int(flags or 0) & _RAW_TABLE:
+            kind = RAW_TABLE
+        if kind not in ("table", RAW_TABLE):
+            return FoundTable(name, kind)
+        columns = self._columns(table_id)
+        table = Table(name, _int(table_id), _int(partition), created or "", columns)
+        return FoundTable(name, kind, table)
+
+    def table(self, name: TableName) -> Table:
+        """Return a table's identity and columns.
+
+        Raises:
+            BadOption: there is no such table, or it is not of a kind that is logged.
+        """
+        found = self.find_table(name)
+        require(check_table_kind(str(name), found.kind))
+        if found.table is None:
+            raise ServerRefused(f"the catalog has no columns of {name}.")
+        return found.table
+
+    def has_primary_key(self, table: Table) -> bool:
+        """Tell whether a table has a primary key."""
+        return bool(self._transport.rows(statements.PRIMARY_KEY, table.table_id))
+
+    def _columns(self, table_id: str | None) -> tuple[Column, ...]:
+        rows = self._transport.rows(statements.COLUMNS, _int(table_id))
+        return tuple(
+            Column((name or "").rstrip(), type_text(_int(kind), _int(length), _int(extended)))
+            for name, kind, length, extended in rows
+        )
+
+    def logs_full_rows(self, table: Table) -> bool:
+        """Tell whether full row logging is on for every partition of a table."""
+        partitions = [table.partition_number]
+        if not table.partition_number:  # a fragmented table: each fragment has its own
+            rows = self._transport.rows(statements.FRAGMENTS, table.table_id)
+            partitions = [_int(row[0]) for row in rows]
+        if not partitions:
+            raise ServerRefused(
+                f"the catalog shows no partition of {table.name}, so its row logging cannot be seen."
+            )
+        return all(self._logs_full_rows(partition) for partition in partitions)
+
+    def _logs_full_rows(self, partition: int) -> bool:
+        rows = self._transport.rows(statements.PARTITION_FLAGS, partition)
+        return bool(rows and _int(rows[0][0]) & _FULL_ROW_LOGGING)
+
+    def _first(self, statement: str, *arguments: int | str) -> Row:
+        rows = self._transport.rows(statement, *arguments)
+        if not rows or rows[0][0] is None:
+            raise ServerRefused(f"the server has no answer to {statement!r}.")
+        return rows[0]
+
+    def _one(self, statement: str, *arguments: int | str) -> str:
+        return str(self._first(statement, *arguments)[0])
+
+
+def _int(value: str | None) -> int:
+    return int(value or 0)
+
+
+def source_digest(server_name: str, tables: tuple[Table, ...]) -> str:
+    """Return what positions belong to, as a short digest: server, tables and captured columns."""
+    facts = [
+        [
+            str(t.name),
+            t.table_id,
+            t.partition_number,
+            t.created,
+            [(c.name, c.type_text) for c in t.columns],
+        ]
+        for t in tables
+    ]
+    text = json.dumps([server_name.strip(), facts], separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

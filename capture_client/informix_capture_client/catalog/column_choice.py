@@ -1,0 +1,145 @@
+"""Which columns of the tables are captured.
+
+Rule: the choice is made once, on what the catalog says, before a session exists. Everything else
+(the columns asked of the server, the schema, the digest of the source) follows from the tables that
+come out of here, so none of it can disagree. Columns stay in table order.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from informix_capture_client.catalog.catalog import Table, TableName
+from informix_capture_client.errors import BadOption, UnsupportedColumn
+from informix_capture_client.include_list import ColumnChoice
+from informix_capture_client.sql_names import Path, quoted
+from informix_capture_client.values.column_list import Column
+from informix_capture_client.values.column_types import capturable, is_large_object
+
+_SHOWN = 200  # how much of a type that we do not know an error quotes
+
+Named = Mapping[TableName, frozenset[str]]
+
+
+def choose_columns(tables: Sequence[Table], choice: ColumnChoice) -> tuple[Table, ...]:
+    """Return the tables with the columns that are to be captured.
+
+    Raises:
+        BadOption: a name does not fit the tables, or nothing is left of one.
+        UnsupportedColumn: columns that cannot be captured were not left out; lists all of them.
+    """
+    named = _by_table(tables, choice.names)
+    included = [_included(table, named) for table in tables]
+    _require_capturable(included, named, choice)
+    _require_no_large_object(named, included, choice)
+    return tuple(_without_the_rest(table, choice) for table in included)
+
+
+def _by_table(tables: Sequence[Table], names: Iterable[Path]) -> Named:
+    """Return the named columns of each table that is named."""
+    found: dict[TableName, set[str]] = {}
+    for *qualifiers, column in names:
+        table = _table_of(tables, qualifiers, column)
+        _require_column(table, column)
+        columns = found.setdefault(table.name, set())
+        if column in columns:
+            raise _bad(f"names column {quoted(column)} of {table.name} twice")
+        columns.add(column)
+    return {name: frozenset(columns) for name, columns in found.items()}
+
+
+def _table_of(tables: Sequence[Table], qualifiers: Sequence[str], column: str) -> Table:
+    """Return the one table that a name belongs to."""
+    known = [table for table in tables if _is_qualified_by(table.name, qualifiers)]
+    if len(known) == 1:
+        return known[0]
+    shown = ".".join(map(quoted, (*qualifiers, column)))
+    if not known:
+        of_table = {f"{quoted(t.name.table)}.{quoted(column)}" for t in tables}
+        raise _bad(f"has {shown}, but no such table is captured", _nearest(shown, of_table))
+    raise _bad(
+        f"has {shown}, and more than one captured table may be meant",
+        "Write table.column, or owner.table.column.",
+    )
+
+
+def _is_qualified_by(name: TableName, qualifiers: Sequence[str]) -> bool:
+    return not qualifiers or (name.owner, name.table)[-len(qualifiers) :] == tuple(qualifiers)
+
+
+def _require_column(table: Table, column: str) -> None:
+    names = [known.name for known in table.columns]
+    if column not in names:
+        raise _bad(
+            f"has {quoted(column)}, but {table.name} has no such column",
+            _nearest(quoted(column), map(quoted, names)),
+        )
+
+
+def _nearest(shown: str, names: Iterable[str]) -> str:
+    by_lower_case = {name.lower(): name for name in names}
+    [near] = difflib.get_close_matches(shown.lower(), by_lower_case, n=1, cutoff=0.0)
+    return f"Did you mean {by_lower_case[near]}?"
+
+
+def _included(table: Table, named: Named) -> Table:
+    names = named.get(table.name)
+    if names is None:
+        return table
+    return replace(table, columns=tuple(column for column in table.columns if column.name in names))
+
+
+def _require_capturable(tables: Sequence[Table], named: Named, choice: ColumnChoice) -> None:
+    """Refuse what cannot be captured, unless it is to be left out and nobody has asked for it."""
+    refused = [
+        (table.name, column)
+        for table in tables
+        for column in table.columns
+        if not capturable(column.type_text)
+        and (choice.unsupported == "fail" or column.name in named.get(table.name, ()))
+    ]
+    if refused:
+        shown = [
+            f"column {quoted(column.name)} of table {name} has type {column.type_text.upper()[:_SHOWN]}"
+            for name, column in refused
+        ]
+        raise UnsupportedColumn(
+            f"{', '.join(shown)}: such columns cannot be captured.",
+            "Leave them out with option unsupportedColumns=omit, or name the others in option columns.",
+            columns=[(str(name), column.name, column.type_text) for name, column in refused],
+        )
+
+
+def _require_no_large_object(named: Named, tables: Sequence[Table], choice: ColumnChoice) -> None:
+    """Refuse an include list that asks for what option lobs leaves out."""
+    for table in tables:
+        for column in table.columns:
+            if _is_left_out(column, choice) and column.name in named.get(table.name, ()):
+                raise _bad(
+                    f"has {quoted(column.name)} of {table.name}, a {column.type_text.upper()}, but"
+                    " option 'lobs' says omit",
+                    "Keep one of them.",
+                )
+
+
+def _without_the_rest(table: Table, choice: ColumnChoice) -> Table:
+    kept = tuple(
+        column
+        for column in table.columns
+        if capturable(column.type_text) and not _is_left_out(column, choice)
+    )
+    if not kept:
+        raise BadOption(
+            f"no column of {table.name} is left to capture.", "Take it out of option table."
+        )
+    return replace(table, columns=kept)
+
+
+def _is_left_out(column: Column, choice: ColumnChoice) -> bool:
+    return choice.lobs == "omit" and is_large_object(column.type_text)
+
+
+def _bad(what: str, remedy: str = "") -> BadOption:
+    return BadOption(f"option 'columns' {what}.", remedy, option="columns")

@@ -1,0 +1,125 @@
+"""How much logical log a server keeps, and how long a place in it stays readable.
+
+Rule: facts and arithmetic of log files; what is too little is judged elsewhere. A log file that was
+never used has number 0 (`onstat -l`, Administrator's Reference) and is free space, not the oldest log.
+
+Sources: Administrator's Reference, sysmaster tables `syslogs` (pages, which file is current),
+`syslogfil` (UNIX time when a file was filled) and `sysdbspaces` (page size); Administrator's Guide,
+"Size of the logical-log file": log pages have the base page size, that of the root dbspace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+
+from informix_capture_client import statements
+from informix_capture_client.errors import ConnectionLost, InformixCdcError, ServerRefused
+from informix_capture_client.positions import log_number, page_number
+from informix_capture_client.transport.base import Transport
+
+
+@dataclass(frozen=True, slots=True)
+class LogFile:
+    """A logical log file in use; `number` is its uniqid, `filled_at` seconds since 1970 where known."""
+
+    number: int
+    size_bytes: int
+    used_bytes: int
+    is_current: bool = False
+    filled_at: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LogSpace:
+    """All log files of a server: `files` oldest first, `free_bytes` of files that were never used."""
+
+    files: tuple[LogFile, ...]
+    free_bytes: int
+    page_bytes: int
+
+    @property
+    def oldest(self) -> LogFile:
+        """The oldest file that is still readable."""
+        return self.files[0]
+
+    @property
+    def current(self) -> LogFile:
+        """The file that is written now."""
+        return next(file for file in self.files if file.is_current)
+
+    @property
+    def total_bytes(self) -> int:
+        """The size of all files, used or not."""
+        return self.free_bytes + sum(file.size_bytes for file in self.files)
+
+    def bytes_until_overwritten(self, position: int) -> int:
+        """Return how much may be written before the file of a position is used again."""
+        ahead = sum(file.size_bytes for file in self.files if file.number < log_number(position))
+        return self.current.size_bytes - self.current.used_bytes + self.free_bytes + ahead
+
+    def bytes_since(self, position: int) -> int:
+        """Return how much was written from a position up to now, in whole pages."""
+        number, page = log_number(position), page_number(position)
+        later = sum(file.used_bytes for file in self.files if file.number > number)
+        own = sum(
+            file.used_bytes - page * self.page_bytes for file in self.files if file.number == number
+        )
+        return later + max(own, 0)
+
+    def bytes_per_second(self, now: float) -> float | None:
+        """Return the average rate since the oldest known fill time; None where there is none."""
+        filled = next((file for file in self.files if file.filled_at is not None), None)
+        if filled is None or filled.filled_at is None or now <= filled.filled_at:
+            return None
+        later = sum(file.used_bytes for file in self.files if file.number > filled.number)
+        return later / (now - filled.filled_at)
+
+    def fastest_bytes_per_second(self) -> float | None:
+        """Return the rate of the file that was filled in the shortest time; None where not known."""
+        rates = [
+            after.used_bytes / max(after.filled_at - before.filled_at, 1)
+            for before, after in pairwise(self.files)
+            if before.filled_at is not None and after.filled_at is not None
+        ]
+        return max(rates, default=None)
+
+
+def read_log_space(transport: Transport) -> LogSpace:
+    """Ask for the log files; a server that hides their fill times leaves those unknown.
+
+    Raises:
+        ServerRefused: there is no current log file, or no page size.
+    """
+    sizes = transport.rows(statements.BASE_PAGE_BYTES)
+    rows = transport.rows(statements.LOG_FILES)
+    page_bytes = int(sizes[0][0] or 0) if sizes else 0
+    numbers = [[int(value or 0) for value in row] for row in rows]
+    used = sorted(row for row in numbers if row[0] > 0)
+    if not page_bytes or not any(is_current for *_, is_current in used):
+        raise ServerRefused("sysmaster names no page size of the root dbspace, or no current log.")
+    filled_at = _fill_times(transport)
+    files = tuple(
+        LogFile(
+            number,
+            size * page_bytes,
+            pages * page_bytes,
+            bool(is_current),
+            # a file that is used again may still show when it was filled the last time
+            None if is_current else filled_at.get(number),
+        )
+        for number, size, pages, is_current in used
+    )
+    free = sum(size for number, size, *_ in numbers if number == 0)
+    return LogSpace(files, free * page_bytes, page_bytes)
+
+
+def _fill_times(transport: Transport) -> Mapping[int, int]:
+    try:
+        rows = transport.rows(statements.LOG_FILL_TIMES)
+    except ConnectionLost:
+        raise
+    except InformixCdcError:  # no right on the table, or an older server: then no rate is known
+        return {}
+    return {int(number or 0): int(time or 0) for number, time in rows if time and int(time) > 0}

@@ -1,0 +1,335 @@
+"""All checks of the doctor, in the order in which they are shown.
+
+Rule: pure: facts in, findings out. A check whose facts are not known does not run and says why; none is
+dropped. What the source refuses too is judged in `set_up_checks`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from informix_capture_client.catalog.log_space import LogSpace
+from informix_capture_client.catalog.set_up import (
+    API_VERSION,
+    HaRole,
+    check_api_version,
+    check_cdc_database,
+    check_database_logging,
+    check_ha_role,
+    check_locale,
+    check_table_kind,
+    unqualified,
+)
+from informix_capture_client.dialects import INFORMIX, Dialect
+from informix_capture_client.doctor.column_checks import check_columns
+from informix_capture_client.doctor.facts import (
+    CdcFacts,
+    DriverFacts,
+    ServerFacts,
+    TableFacts,
+)
+from informix_capture_client.doctor.log_checks import check_log_space, check_long_transactions
+from informix_capture_client.findings import (
+    Finding,
+    State,
+    Unanswered,
+    failure,
+    ok,
+    warning,
+)
+from informix_capture_client.include_list import ColumnChoice
+from informix_capture_client.session.open_sessions import OpenSession
+from informix_capture_client.statements import CDC_DATABASE
+
+Part = TypeVar("Part")
+Fact = TypeVar("Fact")
+
+_NOT_ASKED = Unanswered("nothing was asked", was_asked=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetUp:
+    """What is to be judged: what the user wants, and what is known of the server.
+
+    `driver` is None where the transport needs none.
+    """
+
+    database: str
+    user: str
+    address: str
+    db_locale: str = ""
+    choice: ColumnChoice = field(default_factory=ColumnChoice)
+    dialect: Dialect = INFORMIX
+    driver: DriverFacts | Unanswered | None = None
+    server: ServerFacts | Unanswered = _NOT_ASKED
+    tables: tuple[TableFacts, ...] | Unanswered = _NOT_ASKED
+    cdc: CdcFacts | Unanswered = _NOT_ASKED
+
+
+def examine(set_up: SetUp) -> list[Finding]:
+    """Run every check; each leaves at least one finding."""
+    return [finding for check in CHECKS for finding in check(set_up)]
+
+
+def _driver(set_up: SetUp) -> Iterator[Finding]:
+    driver = set_up.driver
+    if driver is None:
+        yield ok("driver", "transport=emulator needs no driver; an emulator is no proof of a server.")
+    elif isinstance(driver, Unanswered):
+        yield failure("driver", driver.reason, driver.remedy)
+    else:
+        told = f" It is {driver.name}, version {driver.version}." if driver.name else ""
+        yield ok("driver", f"{driver.path} is loaded.{told}")
+
+
+def _connection(set_up: SetUp) -> Iterator[Finding]:
+    server = set_up.server
+    if isinstance(server, Unanswered):
+        yield _unknown("connection", server, State.FAILURE)
+        return
+    name, version = (_told(fact) for fact in (server.name, server.version))
+    yield ok("connection", f"{name} at {set_up.address} lets user {set_up.user} in; it is {version}.")
+
+
+def _told(fact: str | Unanswered) -> str:
+    return "a server that does not tell" if isinstance(fact, Unanswered) else fact.strip()
+
+
+def _database(set_up: SetUp) -> Iterator[Finding]:
+    logging = _of_server(set_up, lambda server: server.database_logging)
+    owner = set_up.dialect.owner
+    yield _judged("database", logging, lambda it: check_database_logging(set_up.database, it, owner))
+
+
+def _locale(set_up: SetUp) -> Iterator[Finding]:
+    locale = _of_server(set_up, lambda server: server.database_locale)
+    if _of_server(set_up, lambda server: server.database_logging) is None:
+        locale = Unanswered("there is no such database", was_asked=False)
+    yield _judged("locale", locale, lambda it: check_locale(set_up.database, it, set_up.db_locale))
+
+
+def _cdc_database(set_up: SetUp) -> Iterator[Finding]:
+    is_there = _of_server(set_up, lambda server: server.has_cdc_database)
+    yield _judged("syscdcv1", is_there, lambda it: check_cdc_database(it, set_up.dialect))
+
+
+def _api_version(set_up: SetUp) -> Iterator[Finding]:
+    version = _of_cdc(set_up, lambda cdc: cdc.api_version)
+    yield _judged("api version", version, lambda it: check_api_version(it, set_up.dialect))
+
+
+def _rights(set_up: SetUp) -> Iterator[Finding]:
+    found = f"user {set_up.user} may connect to database {set_up.database!r}."
+    yield _judged("rights", set_up.tables, lambda _: ok("rights", found), State.FAILURE)
+    runs = set_up.cdc if isinstance(set_up.cdc, Unanswered) else set_up.cdc.runs_routines
+    yield _judged("rights", runs, lambda _: _right_to_capture(set_up), State.FAILURE)
+
+
+def _right_to_capture(set_up: SetUp) -> Finding:
+    """Judge a user who can call `cdc_` functions: the guide lets only the owner do so (chapter 1)."""
+    owner, user = set_up.dialect.owner, set_up.user
+    if user == owner:
+        return ok("rights", f"user {user} may run the cdc_ functions, as the guide demands.")
+    is_dba = _of_cdc(set_up, lambda cdc: cdc.user_type) == "D"
+    part = "is a DBA of" if is_dba else "may connect to, but is no DBA of"
+    grant = "" if is_dba else f"; or, as {owner}: echo 'GRANT DBA TO {user}' | dbaccess syscdcv1 -"
+    return warning(
+        "rights",
+        f"user {user} {part} {CDC_DATABASE}; that this is enough is reported; the guide demands user"
+        f" {owner}.",
+        f"--user={owner} (option user) where a cdc_ function is refused{grant}",
+    )
+
+
+def _tables(set_up: SetUp) -> Iterator[Finding]:
+    def judge(table: TableFacts) -> Finding:
+        name = str(table.name)
+        return _judged("table", table.found, lambda it: check_table_kind(name, it.kind), table=name)
+
+    yield from _each_table(set_up, "table", judge)
+
+
+def _primary_keys(set_up: SetUp) -> Iterator[Finding]:
+    def judge(table: TableFacts) -> Finding:
+        name = str(table.name)
+        has_key = table.has_primary_key
+        return _judged("primary key", has_key, lambda it: _primary_key(name, it), table=name)
+
+    yield from _each_table(set_up, "primary key", judge)
+
+
+def _primary_key(table: str, has_key: bool) -> Finding:
+    if has_key:
+        return ok("primary key", "has a primary key.", table=table)
+    return warning(
+        "primary key",
+        "has no primary key: a target cannot tell which row an update or delete means.",
+        f"ALTER TABLE {unqualified(table)} ADD CONSTRAINT PRIMARY KEY (<columns>); while full row"
+        " logging is off.",
+        table=table,
+    )
+
+
+def _columns(set_up: SetUp) -> Iterator[Finding]:
+    if isinstance(set_up.tables, Unanswered):
+        reason = _in_the_way(set_up.tables, "the database cannot be opened").reason
+        yield _not_checked("columns", reason)
+        return
+    known, missing = [], []
+    for table in set_up.tables:
+        it = None if isinstance(table.found, Unanswered) else table.found.table
+        known += [it] if it else []
+        missing += [] if it else [str(table.name)]
+    for name in missing:
+        yield _not_checked("columns", "there is no such table to look at", table=name)
+    if missing and set_up.choice.names:
+        yield _not_checked("columns", "option columns is not read while a table is missing")
+    elif known:
+        yield from check_columns(known, set_up.choice)
+
+
+def _row_logging(set_up: SetUp) -> Iterator[Finding]:
+    def judge(table: TableFacts) -> Finding:
+        name, is_on = str(table.name), table.logs_full_rows
+        return _judged(
+            "full row logging", is_on, lambda it: _row_logging_of(set_up, name, it), table=name
+        )
+
+    yield from _each_table(set_up, "full row logging", judge)
+
+
+def _row_logging_of(set_up: SetUp, table: str, is_on: bool) -> Finding:
+    """Judge whether a capture finds full row logging on, or may switch it on."""
+    check, owner = "full row logging", set_up.dialect.owner
+    if is_on:
+        return ok(check, "logs full rows.", table=table)
+    role = _of_server(set_up, lambda server: server.ha_role)
+    if isinstance(role, HaRole) and role.is_secondary:
+        found = "does not log full rows, and a secondary cannot switch that on."
+        remedy = f"Connect to the primary: informix-cdc acquire {unqualified(table)}"
+        return warning(check, found, remedy, table=table)
+    if set_up.user == owner:
+        found = "does not log full rows yet; the first start of a capture switches it on."
+        return ok(check, found, table=table)
+    return warning(
+        check,
+        f"does not log full rows; the guide lets only user {owner} switch that on.",
+        f"As user {owner}: informix-cdc acquire {unqualified(table)}",
+        table=table,
+    )
+
+
+def _log_space(set_up: SetUp) -> Iterator[Finding]:
+    space = _of_server(set_up, lambda server: server.log_space)
+    clock = _of_server(set_up, lambda server: server.clock)
+    now = None if isinstance(clock, Unanswered) else clock
+    yield _judged("log space", space, lambda it: check_log_space(it, now, set_up.dialect.owner))
+
+
+def _long_transactions(set_up: SetUp) -> Iterator[Finding]:
+    parameters = _of_server(set_up, lambda server: server.parameters)
+    space = _of_server(set_up, lambda server: server.log_space)
+    total = space.total_bytes if isinstance(space, LogSpace) else None
+    yield _judged("long transactions", parameters, lambda it: check_long_transactions(it, total))
+
+
+def _sessions(set_up: SetUp) -> Iterator[Finding]:
+    sessions = _of_cdc(set_up, lambda cdc: cdc.sessions)
+    if isinstance(sessions, Unanswered):
+        yield _unknown("open sessions", sessions, State.WARNING)
+    elif not sessions:
+        yield ok("open sessions", "no capture session is open.")
+    else:
+        yield from map(_session, sessions)
+
+
+def _session(session: OpenSession) -> Finding:
+    check, look = "open sessions", f"onstat -g cdc {session.session_id}"
+    tables = ", ".join(map(str, session.tables)) or "no table"
+    found = f"session {session.session_id} captures {tables}"
+    if session.error_code:
+        return warning(check, f"{found}; its latest error is {session.error_code}.", look)
+    if session.api_version != API_VERSION:
+        # GBase 8s guide, cdc_opensess: all applications of a server must use the same version
+        major, minor = session.api_version
+        found = f"{found} by API version {major}.{minor}; all captures of a server must use the same."
+        return warning(check, found, look)
+    return ok(check, f"{found}.")
+
+
+def _high_availability(set_up: SetUp) -> Iterator[Finding]:
+    role = _of_server(set_up, lambda server: server.ha_role)
+    version = _of_server(set_up, lambda server: server.version)
+    known = "" if isinstance(version, Unanswered) else version
+    yield _judged("high availability", role, lambda it: check_ha_role(it, known, set_up.dialect))
+
+
+CHECKS: tuple[Callable[[SetUp], Iterator[Finding]], ...] = (
+    _driver,
+    _connection,
+    _cdc_database,
+    _api_version,
+    _rights,
+    _database,
+    _locale,
+    _tables,
+    _primary_keys,
+    _columns,
+    _row_logging,
+    _log_space,
+    _long_transactions,
+    _sessions,
+    _high_availability,
+)
+
+
+def _judged(
+    check: str,
+    fact: Fact | Unanswered,
+    judge: Callable[[Fact], Finding],
+    if_unanswered: State = State.WARNING,
+    *,
+    table: str = "",
+) -> Finding:
+    """Judge a fact, if it is known."""
+    if isinstance(fact, Unanswered):
+        return _unknown(check, fact, if_unanswered, table=table)
+    return judge(fact)
+
+
+def _unknown(check: str, fact: Unanswered, state: State, *, table: str = "") -> Finding:
+    if not fact.was_asked:
+        return _not_checked(check, fact.reason, table=table)
+    found = fact.reason if state is State.FAILURE else f"cannot be told: {fact.reason}"
+    return Finding(check, state, found, fact.remedy, table)
+
+
+def _not_checked(check: str, reason: str, *, table: str = "") -> Finding:
+    return Finding(check, State.NOT_CHECKED, reason, table=table)
+
+
+def _of_server(set_up: SetUp, get: Callable[[ServerFacts], Fact]) -> Fact | Unanswered:
+    if isinstance(set_up.server, Unanswered):
+        return _in_the_way(set_up.server, "there is no connection")
+    return get(set_up.server)
+
+
+def _of_cdc(set_up: SetUp, get: Callable[[CdcFacts], Fact]) -> Fact | Unanswered:
+    if isinstance(set_up.cdc, Unanswered):
+        return _in_the_way(set_up.cdc, "syscdcv1 cannot be opened")
+    return get(set_up.cdc)
+
+
+def _each_table(set_up: SetUp, check: str, judge: Callable[[TableFacts], Finding]) -> Iterator[Finding]:
+    if isinstance(set_up.tables, Unanswered):
+        reason = _in_the_way(set_up.tables, "the database cannot be opened").reason
+        yield _not_checked(check, reason)
+    else:
+        yield from map(judge, set_up.tables)
+
+
+def _in_the_way(part: Unanswered, what: str) -> Unanswered:
+    """Return why a question was not asked: what failed when it was tried, or what came before."""
+    return Unanswered(what if part.was_asked else part.reason, was_asked=False)

@@ -1,0 +1,167 @@
+"""Everything the doctor asks of a server, as facts.
+
+Rule: plain SQL and one function that changes nothing. A question that the server does not answer leaves
+`Unanswered` in its place and sinks no other; when the connection breaks, the rest is not asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from informix_capture_client import statements
+from informix_capture_client.catalog.catalog import Catalog, FoundTable, TableName
+from informix_capture_client.catalog.log_space import LogSpace, read_log_space
+from informix_capture_client.catalog.set_up import DatabaseLogging, HaRole
+from informix_capture_client.doctor.log_checks import LONG_TRANSACTIONS
+from informix_capture_client.errors import ConnectionLost, InformixCdcError
+from informix_capture_client.findings import Unanswered
+from informix_capture_client.session.open_sessions import OpenSession, read_open_sessions
+from informix_capture_client.statements import CDC_DATABASE
+from informix_capture_client.transport.base import Transport
+
+Fact = TypeVar("Fact")
+
+_HARMLESS_NAME = "CDC_E_OK"
+_HARMLESS_LOCALE = "en_us.819"  # the guide names it as one in which every text exists
+
+
+@dataclass(frozen=True, slots=True)
+class DriverFacts:
+    """The driver's library, and what it says of itself once there is a connection."""
+
+    path: str
+    name: str = ""
+    version: str = ""
+    server_version: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerFacts:
+    """What the server as a whole says, asked in sysmaster."""
+
+    name: str | Unanswered
+    version: str | Unanswered
+    clock: int | Unanswered
+    has_cdc_database: bool | Unanswered
+    database_logging: DatabaseLogging | Unanswered | None
+    database_locale: str | Unanswered
+    log_space: LogSpace | Unanswered
+    parameters: Mapping[str, int] | Unanswered
+    ha_role: HaRole | Unanswered
+
+
+@dataclass(frozen=True, slots=True)
+class TableFacts:
+    """What a database says of one table; what is no table has neither key nor row logging."""
+
+    name: TableName
+    found: FoundTable | Unanswered
+    has_primary_key: bool | Unanswered
+    logs_full_rows: bool | Unanswered
+
+
+@dataclass(frozen=True, slots=True)
+class CdcFacts:
+    """What the CDC database says.
+
+    `user_type` is the user's row of its `sysusers`: D, R or C, empty where there is none;
+    `runs_routines` tells that a `cdc_` function could be called.
+    """
+
+    api_version: tuple[int, ...] | Unanswered
+    user_type: str | Unanswered
+    runs_routines: bool | Unanswered
+    sessions: tuple[OpenSession, ...] | Unanswered
+
+
+class Questions:
+    """Asks one after another over one connection."""
+
+    def __init__(self) -> None:
+        self._lost: Unanswered | None = None
+
+    def ask(self, question: Callable[[], Fact]) -> Fact | Unanswered:
+        """Return the answer, or why there is none."""
+        if self._lost is not None:
+            return self._lost
+        try:
+            return question()
+        except ConnectionLost as reason:
+            self._lost = Unanswered("the connection was lost", was_asked=False)
+            return Unanswered(reason.message, reason.remedy)
+        except InformixCdcError as reason:
+            return Unanswered(reason.message, reason.remedy)
+        except (ValueError, IndexError, TypeError) as reason:  # numbers that are none, rows too short
+            return Unanswered(f"the answer makes no sense ({reason})")
+
+
+def read_server_facts(transport: Transport, database: str) -> ServerFacts:
+    """Ask a connection to sysmaster about the server and one of its databases."""
+    catalog, ask = Catalog(transport, database), Questions().ask
+    return ServerFacts(
+        name=ask(catalog.server_name),
+        version=ask(catalog.server_version),
+        clock=ask(catalog.clock),
+        has_cdc_database=ask(lambda: catalog.database_logging(CDC_DATABASE) is not None),
+        database_logging=ask(catalog.database_logging),
+        database_locale=ask(catalog.database_locale),
+        log_space=ask(lambda: read_log_space(transport)),
+        parameters=ask(lambda: _parameters(transport)),
+        ha_role=ask(catalog.ha_role),
+    )
+
+
+def _parameters(transport: Transport) -> Mapping[str, int]:
+    """Return the values in use of the parameters that decide about long transactions."""
+    answers = {name: transport.rows(statements.PARAMETER, name) for name in LONG_TRANSACTIONS}
+    return {name: int(rows[0][0] or "") for name, rows in answers.items() if rows}
+
+
+def read_table_facts(
+    transport: Transport, database: str, names: Sequence[TableName]
+) -> tuple[TableFacts, ...]:
+    """Ask a connection to the database about its tables."""
+    catalog, questions = Catalog(transport, database), Questions()
+    return tuple(_table_facts(catalog, questions, name) for name in names)
+
+
+def _table_facts(catalog: Catalog, questions: Questions, name: TableName) -> TableFacts:
+    found = questions.ask(lambda: catalog.find_table(name))
+    table = found.table if isinstance(found, FoundTable) else None
+    if table is None:
+        none = Unanswered("there is no such table to look at", was_asked=False)
+        return TableFacts(name, found, none, none)
+    return TableFacts(
+        name,
+        found,
+        has_primary_key=questions.ask(lambda: catalog.has_primary_key(table)),
+        logs_full_rows=questions.ask(lambda: catalog.logs_full_rows(table)),
+    )
+
+
+def read_cdc_facts(transport: Transport, user: str) -> CdcFacts:
+    """Ask a connection to the CDC database."""
+    ask = Questions().ask
+    return CdcFacts(
+        api_version=ask(lambda: _api_version(transport)),
+        user_type=ask(lambda: _user_type(transport, user)),
+        runs_routines=ask(lambda: _runs_routines(transport)),
+        sessions=ask(lambda: read_open_sessions(transport)),
+    )
+
+
+def _api_version(transport: Transport) -> tuple[int, ...]:
+    rows = transport.rows(statements.API_VERSION)
+    return tuple(int(value or 0) for value in rows[0]) if rows else ()
+
+
+def _user_type(transport: Transport, user: str) -> str:
+    rows = transport.rows(statements.USER_TYPE, user)
+    return (rows[0][0] or "").strip() if rows else ""
+
+
+def _runs_routines(transport: Transport) -> bool:
+    """Call the one `cdc_` function that only returns a text."""
+    return bool(transport.rows(statements.ERROR_TEXT, _HARMLESS_NAME, _HARMLESS_LOCALE))

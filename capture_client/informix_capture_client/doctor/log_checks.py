@@ -1,0 +1,142 @@
+"""Judge whether the log keeps changes long enough, and what long transactions may do to it.
+
+Rule: facts in, one finding out; sizes in bytes, times in hours.
+
+Sources: Administrator's Reference, LTXHWM, LTXEHWM, DYNAMIC_LOGS, LOGSIZE, onparams; Performance Guide,
+"LTXHWM and LTXEHWM and their effect on logging". That a day of log is the least is our choice.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+
+from informix_capture_client.catalog.log_space import LogSpace
+from informix_capture_client.findings import Finding, ok, warning
+from informix_capture_client.positions import log_page
+
+LEAST_HOURS = 24.0
+LONG_TRANSACTIONS = ("DYNAMIC_LOGS", "LTXHWM", "LTXEHWM")
+_CHECK_SPACE, _CHECK_TRANSACTIONS = "log space", "long transactions"
+_HOUR_SECONDS = 3600
+_WITHOUT_ADDING_LOGS = 50  # LTXHWM at most, where DYNAMIC_LOGS is 0
+_EXCLUSIVE_WITHOUT_ADDING_LOGS = 60  # LTXEHWM at most, then: its default where DYNAMIC_LOGS is 0
+_NEVER = 100
+_ADD_OR_LEAVE_ROOM = (
+    f"onmode -wf DYNAMIC_LOGS=2, or onmode -wf LTXHWM={_WITHOUT_ADDING_LOGS};"
+    f" onmode -wf LTXEHWM={_EXCLUSIVE_WITHOUT_ADDING_LOGS}"
+)
+_SHOWN_IN_HOURS = 72
+_FEW_LOGS = 8
+_LARGEST_LOG = 1024**3  # LOGSIZE, with pages of 2 KiB
+
+
+def check_log_space(space: LogSpace, now: float | None, owner: str) -> Finding:
+    """Judge how long a capture may stand still at the end of the log."""
+    position = log_page(space.current.number, 0)
+    left = space.bytes_until_overwritten(position)
+    found = (
+        f"log {space.oldest.number} is the oldest, {space.current.number} the current one; what is"
+        f" written now is overwritten after {shown_bytes(left)} more"
+    )
+    rate = None if now is None else space.bytes_per_second(now)
+    if not rate:
+        return ok(_CHECK_SPACE, f"{found}; no fill time tells how long that takes.")
+    hours = left / rate / _HOUR_SECONDS
+    found += f", in {shown_hours(hours)} at the average of these logs{_at_worst(space, left)}."
+    if hours >= LEAST_HOURS:
+        return ok(_CHECK_SPACE, found)
+    return warning(
+        _CHECK_SPACE,
+        f"{found} A capture that stands still for longer loses changes.",
+        f"As user {owner}, {_more_logs(LEAST_HOURS * _HOUR_SECONDS * rate - left, space)}",
+    )
+
+
+def _more_logs(missing_bytes: float, space: LogSpace) -> str:
+    """Return the command that adds so much, in not many files."""
+    size = max(space.current.size_bytes, math.ceil(missing_bytes / _FEW_LOGS))
+    kilobytes = min(size, _LARGEST_LOG) // 1024
+    times = math.ceil(missing_bytes / (kilobytes * 1024))
+    return f"{times} times for {LEAST_HOURS:.0f} hours: onparams -a -d <dbspace> -s {kilobytes}"
+
+
+def _at_worst(space: LogSpace, left: int) -> str:
+    fastest = space.fastest_bytes_per_second()
+    return f", in {shown_hours(left / fastest / _HOUR_SECONDS)} at the fastest" if fastest else ""
+
+
+def check_long_transactions(parameters: Mapping[str, int], total_bytes: int | None) -> Finding:
+    """Judge what a transaction may grow to, and what the server does when the log fills up."""
+    missing = [name for name in LONG_TRANSACTIONS if name not in parameters]
+    if missing:
+        found = f"the server's configuration does not show {', '.join(missing)}."
+        return warning(_CHECK_TRANSACTIONS, found, f"onstat -c | grep -E '{'|'.join(missing)}'")
+    values = [parameters[name] for name in LONG_TRANSACTIONS]
+    shown = ", ".join(f"{name} is {parameters[name]}" for name in LONG_TRANSACTIONS)
+    for is_at_risk, what, remedy in _RISKS:
+        if is_at_risk(*values):
+            return warning(_CHECK_TRANSACTIONS, f"{shown}: {what}", remedy)
+    highest = parameters["LTXHWM"]
+    size = "" if total_bytes is None else f" ({shown_bytes(total_bytes * highest // 100)})"
+    return ok(
+        _CHECK_TRANSACTIONS,
+        f"{shown}: a transaction that spans {highest} % of the log{size} is rolled back; until then a"
+        " capture holds its rows on disk, and a restart reads from its beginning.",
+    )
+
+
+# The first that holds of DYNAMIC_LOGS, LTXHWM and LTXEHWM; remedies by onconfig.std and the manuals.
+_RISKS: tuple[tuple[Callable[[int, int, int], bool], str, str], ...] = (
+    (
+        lambda _adding, highest, exclusive: highest >= _NEVER and exclusive >= _NEVER,
+        "long transactions are never rolled back, and may fill the log until the server stands still.",
+        "onmode -wf LTXHWM=70; onmode -wf LTXEHWM=80",
+    ),
+    (
+        lambda adding, highest, _exclusive: adding == 0 and highest > _WITHOUT_ADDING_LOGS,
+        "the server adds no logs, and may run out of them while it rolls a long transaction back.",
+        _ADD_OR_LEAVE_ROOM,
+    ),
+    (
+        lambda adding, _highest, exclusive: adding == 0 and exclusive > _EXCLUSIVE_WITHOUT_ADDING_LOGS,
+        "the server adds no logs, and keeps others out late while it rolls a long transaction back.",
+        _ADD_OR_LEAVE_ROOM,
+    ),
+    (
+        lambda _adding, highest, exclusive: exclusive < highest,
+        "LTXEHWM is below LTXHWM, from which it should go to 100.",
+        "onmode -wf LTXHWM=70; onmode -wf LTXEHWM=80",
+    ),
+    (
+        lambda adding, _highest, _exclusive: adding == 1,
+        "where a long transaction fills the log, the server waits until a log is added by hand.",
+        "onmode -wf DYNAMIC_LOGS=2",
+    ),
+)
+
+_UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
+
+
+def shown_bytes(count: float) -> str:
+    """Print a size with three digits or so.
+
+    >>> shown_bytes(5 * 1024**3 / 2)
+    '2.5 GiB'
+    """
+    unit = min(int(math.log(count, 1024)), len(_UNITS) - 1) if count >= 1 else 0
+    number = f"{count / 1024**unit:.1f}".removesuffix(".0")
+    return f"{number} {_UNITS[unit]}"
+
+
+def shown_hours(hours: float) -> str:
+    """Print a time that is not meant exactly.
+
+    >>> shown_hours(0.25), shown_hours(30.2), shown_hours(24 * 90)
+    ('15 minutes', '30.2 hours', '90 days')
+    """
+    if hours < 2:
+        return f"{hours * 60:.0f} minutes"
+    if hours < _SHOWN_IN_HOURS:
+        return f"{hours:.1f} hours".replace(".0 ", " ")
+    return f"{hours / 24:.0f} days"

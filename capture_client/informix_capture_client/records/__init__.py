@@ -1,0 +1,1 @@
+"""From bytes to CDC records, without a byte copied that nobody needs."""

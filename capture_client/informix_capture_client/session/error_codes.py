@@ -1,0 +1,119 @@
+"""Turn the negative answers of CDC functions into errors with name, text and remedy.
+
+Rule: numbers are not stable between releases (CDC guide, chapter 5), so the server's own table gives
+each number its name, and the name decides.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+from informix_capture_client import statements
+from informix_capture_client.dialects import INFORMIX, Dialect
+from informix_capture_client.errors import (
+    AccessRefused,
+    BadOption,
+    DataLoss,
+    InformixCdcError,
+    ServerRefused,
+)
+from informix_capture_client.log_events import ERROR_TEXT_UNKNOWN
+from informix_capture_client.positions import show
+from informix_capture_client.transport.base import Transport
+
+logger = logging.getLogger("informix_cdc.capture_client.cdc_errors")
+
+_TEXT_LOCALE = "en_us.819"  # the guide names it as one in which every text exists
+_CUT = 16
+
+_FULL_NAMES = (
+    "CDC_E_TABPROPERTIES",
+    "CDC_E_TABCAPTURED",
+    "CDC_E_TABNOTCAPTURED",
+    "CDC_E_DBNOTLOGGED",
+    "CDC_E_LOCALEMISMATCH",
+)
+
+# What the operator does next, by symbolic name; anything else is ServerRefused without advice.
+_MEANING: dict[str, tuple[type[InformixCdcError], str]] = {
+    "CDC_E_NOCDCDB": (AccessRefused, "Run ${home}/etc/syscdcv1.sql as user {owner}."),
+    "CDC_E_NODB": (BadOption, "Check option database."),
+    "CDC_E_DBNOTLOGGED": (
+        BadOption,
+        "Switch logging on for the database: ondblog unbuf, then a backup.",
+    ),
+    "CDC_E_NOTAB": (BadOption, "Check option table: owner.table, as in systables."),
+    "CDC_E_TABPROPERTIES": (
+        ServerRefused,
+        "The table is temporary, a view or not logged, or full row logging is off for it.",
+    ),
+    "CDC_E_NOCOL": (BadOption, "The table's columns are not those of the catalog; was it altered?"),
+    "CDC_E_NOSES": (AccessRefused, "The session is gone, or the user lacks rights on syscdcv1."),
+    "CDC_E_LSN": (
+        DataLoss,
+        "The logical log has been reused: start a new stream with a new checkpoint and reload the"
+        " tables; give the server more logical logs.",
+    ),
+    "CDC_E_ARG1": (BadOption, "Check option server: it must be the server's DBSERVERNAME."),
+    "CDC_E_ARG4": (BadOption, "Check option maxRecordsPerRead: servers take 1 to 256."),
+    "CDC_E_LOCALEMISMATCH": (BadOption, "Set option dbLocale to the database's own locale."),
+    "CDC_E_INTERRUPT": (ServerRefused, "The session was ended on the server: start the query again."),
+    "CDC_E_MUSTCLOSE": (ServerRefused, "The session was ended on the server: start the query again."),
+    "CDC_E_DUPLSESS": (ServerRefused, "Close the other capture session on this connection."),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorCodes:
+    """The server's table of CDC error codes."""
+
+    names: dict[int, str]
+    descriptions: dict[int, str]
+    dialect: Dialect = INFORMIX
+
+    @classmethod
+    def read(cls, transport: Transport, dialect: Dialect = INFORMIX) -> ErrorCodes:
+        """Read `syscdcerrcodes`; its names are cut at 16 characters."""
+        full = {name[:_CUT]: name for name in _FULL_NAMES}
+        names, descriptions = {}, {}
+        for code, name, description in transport.rows(statements.ERROR_CODES):
+            short = (name or "").strip()
+            names[int(code or 0)] = full.get(short, short)
+            descriptions[int(code or 0)] = (description or "").strip()
+        return cls(names, descriptions, dialect)
+
+    def name(self, code: int) -> str:
+        """Return the symbolic name of a code."""
+        return self.names.get(code, f"CDC error {code}")
+
+    def error(
+        self, what: str, code: int, transport: Transport | None = None, position: int | None = None
+    ) -> InformixCdcError:
+        """Return the error to raise for a code, with the server's own text."""
+        name = self.name(code)
+        kind, remedy = _MEANING.get(name, (ServerRefused, "See the CDC guide, chapter 5."))
+        where = "" if position is None else f" at {show(position)}"
+        text = self._text(code, transport).rstrip(".")
+        facts: dict[str, object] = {} if position is None else {"position": position}
+        if kind is DataLoss:
+            facts["is_gap"] = True  # the log does not reach back so far: `failOnDataLoss` decides
+        return kind(
+            f"{what}{where} failed: {name} ({code}): {text}.",
+            self.dialect.worded(remedy),
+            error_code=code,
+            error_name=name,
+            **facts,
+        )
+
+    def _text(self, code: int, transport: Transport | None) -> str:
+        """Ask `cdc_errortext`; the description in the table serves where that fails."""
+        described = self.descriptions.get(code, "no description")
+        if transport is None or code not in self.names:
+            return described
+        try:
+            rows = transport.rows(statements.ERROR_TEXT, self.names[code], _TEXT_LOCALE)
+        except InformixCdcError as reason:
+            ERROR_TEXT_UNKNOWN.log(logger, name=self.names[code], reason=reason)
+            return described
+        return (rows[0][0] or described).strip() if rows else described

@@ -1,0 +1,1 @@
+"""From transactions to the rows that are stored and delivered: rows, envelope, raw."""

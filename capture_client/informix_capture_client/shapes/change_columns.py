@@ -1,0 +1,212 @@
+"""Line up the records of committed transactions, a batch at a time.
+
+Rule: batches are small enough to stay in the processor's cache, and the two images of an update are
+never in two of them. Whatever is judged at commit is judged on these columns, on what DISCARD left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from informix_capture_client.records.framing import Integers
+from informix_capture_client.records.records import Kind, RecordBlock
+from informix_capture_client.transactions.events import Transactions
+from informix_capture_client.transactions.row_records import Piece, Rows
+from informix_capture_client.values.arrow_arrays import Bits
+
+BATCH_ROWS = 8192
+BATCH_BYTES = 8 << 20  # of wide rows fewer make a batch
+
+_COLUMNS = (
+    "starts",
+    "header_sizes",
+    "payload_sizes",
+    "kinds",
+    "sequence_numbers",
+    "table_ids",
+    "transactions",
+    "ordinals",
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Changes:
+    """Records of committed transactions in delivery order: one entry per record in each array.
+
+    Attributes:
+        data: the bytes that `starts` refer to.
+        transactions: the place of a record's transaction in `of`.
+        ordinals: the 0-based place of a record in its transaction.
+        of: the transactions that the records belong to.
+    """
+
+    data: bytes
+    starts: Integers
+    header_sizes: Integers
+    payload_sizes: Integers
+    kinds: Integers
+    sequence_numbers: Integers
+    table_ids: Integers
+    transactions: Integers
+    ordinals: Integers
+    of: TransactionColumns
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def only(self, chosen: NDArray[Any] | slice) -> Changes:
+        """Return some of the records."""
+        return replace(self, **{name: getattr(self, name)[chosen] for name in _COLUMNS})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TransactionColumns:
+    """What the records of a transaction have in common; one entry per transaction.
+
+    Times are microseconds since 1970, UTC.
+    """
+
+    commit_sequence_numbers: Integers
+    commit_times: Integers
+    begin_sequence_numbers: Integers
+    begin_times: Integers
+    transaction_ids: NDArray[np.int32]
+    user_ids: NDArray[np.int32]
+    record_counts: Integers
+
+    @classmethod
+    def of(cls, batches: Sequence[Transactions]) -> TransactionColumns:
+        """Put several batches of transactions into one."""
+
+        def joined(pick: Callable[[Transactions], Integers]) -> Integers:
+            return np.concatenate([pick(batch) for batch in batches])
+
+        return cls(
+            joined(lambda t: t.commit_sequence_numbers),
+            joined(lambda t: t.commit_times) * 1_000_000,
+            joined(lambda t: t.begin_sequence_numbers),
+            joined(lambda t: t.begin_times) * 1_000_000,
+            joined(lambda t: t.transaction_ids).astype(np.int32),
+            joined(lambda t: t.user_ids).astype(np.int32),
+            joined(lambda t: t.record_counts),
+        )
+
+    def between(self, first: int, end: int) -> TransactionColumns:
+        """Return some of the transactions."""
+        arrays = (getattr(self, column.name)[first:end] for column in fields(self))
+        return TransactionColumns(*arrays)
+
+
+def lined_up(batches: Sequence[Transactions]) -> Iterator[Changes]:
+    """Yield all records of whole transactions, in their order, about `BATCH_ROWS` at a time."""
+    of = TransactionColumns.of(batches)
+    ends = np.cumsum(of.record_counts)
+    at = 0
+    for group in _groups(rows for batch in batches for rows in batch.rows):
+        changes = _line_up(group, at, ends, of)
+        at += len(changes)
+        yield changes
+
+
+def _groups(pieces: Iterator[Piece]) -> Iterator[list[Rows]]:
+    """Put rows together to batches; a block is cut only if it does not fit into one.
+
+    What comes last is held back if it is the first image of an update. What is in a store is read
+    when its turn comes, and forgotten with its last batch.
+    """
+    group: list[Rows] = []
+    count = size_bytes = 0
+    for piece in pieces:
+        at, rows = 0, piece.loaded()
+        mean_bytes = max(rows.block.bytes_of(rows.places) // max(len(rows), 1), 1)
+        while at < len(rows):
+            room = min(BATCH_ROWS - count, (BATCH_BYTES - size_bytes) // mean_bytes)
+            is_half_full = count >= BATCH_ROWS // 2 or size_bytes >= BATCH_BYTES // 2
+            if len(rows) - at > room and is_half_full:
+                group, held_back = _without_half_update(group)
+                yield group
+                group, count, size_bytes = held_back, len(held_back), 0
+                continue
+            taken = rows.part(at, at + max(room, 1))
+            group.append(taken)
+            at, count = at + len(taken), count + len(taken)
+            size_bytes += len(taken) * mean_bytes
+    if group:
+        yield group
+
+
+def _without_half_update(group: list[Rows]) -> tuple[list[Rows], list[Rows]]:
+    """Return a group without, and with nothing but, a first image that its second one must follow."""
+    last = group[-1]
+    if last.block.raw.kinds[last.places[-1]] != Kind.UPDBEF:
+        return group, []
+    end = len(last) - 1
+    return [*group[:-1], last.part(0, end)], [last.part(end, end + 1)]
+
+
+def _line_up(group: list[Rows], first: int, ends: Integers, of: TransactionColumns) -> Changes:
+    """Line up records that follow the first `first` ones; `ends` is where each transaction ends."""
+    blocks = list({id(rows.block): rows.block for rows in group}.values())
+    counts = np.array([len(block) for block in blocks])
+    bases = dict(zip(map(id, blocks), (np.cumsum(counts) - counts).tolist(), strict=True))
+    places = np.concatenate([rows.places + bases[id(rows.block)] for rows in group])
+    end = first + len(places)
+    begun, done = np.searchsorted(ends, [first, end], side="right").tolist()
+    bounds = np.minimum(ends[begun : done + 1], end)
+    which = np.repeat(np.arange(len(bounds)), np.diff(bounds, prepend=first))
+    before = (ends - of.record_counts)[begun : done + 1]
+    starts, headers, payloads, kinds, numbers, tables = _header_columns(blocks, counts, places)
+    return Changes(
+        blocks[0].raw.data if len(blocks) == 1 else b"".join([block.raw.data for block in blocks]),
+        starts,
+        headers,
+        payloads,
+        kinds,
+        numbers,
+        tables,
+        which,
+        np.arange(first, end) - before[which],
+        of.between(begun, done + 1),
+    )
+
+
+def _header_columns(blocks: list[RecordBlock], counts: Integers, places: Integers) -> list[Integers]:
+    """Return the first columns of `Changes`, `starts` to `table_ids`; places run over all blocks."""
+    sizes = np.array([len(block.raw.data) for block in blocks])
+    offsets = np.repeat(np.cumsum(sizes) - sizes, counts)
+    columns = (
+        np.concatenate([block.raw.starts for block in blocks]) + offsets,
+        np.concatenate([block.raw.header_sizes for block in blocks]),
+        np.concatenate([block.raw.payload_sizes for block in blocks]),
+        np.concatenate([block.raw.kinds for block in blocks]),
+        np.concatenate([block.sequence_numbers for block in blocks]),
+        np.concatenate([block.table_ids for block in blocks]),
+    )
+    return [column[places] for column in columns]
+
+
+class Numbering:
+    """Numbers some of the records of each transaction from 0, over the bounds of batches."""
+
+    def __init__(self) -> None:
+        self._last_commit = -1
+        self._counted = 0
+
+    def number(self, changes: Changes, counts: Bits) -> Integers:
+        """Return for each record how many of its transaction that count came before it."""
+        before = np.concatenate([[0], np.cumsum(counts)])
+        begins = np.flatnonzero(np.diff(changes.transactions, prepend=-1))
+        bases = before[begins]
+        commits = changes.of.commit_sequence_numbers
+        if int(commits[changes.transactions[0]]) == self._last_commit:
+            bases[0] -= self._counted
+        self._last_commit = int(commits[changes.transactions[-1]])
+        self._counted = int(before[-1] - bases[-1])
+        lengths = np.diff(begins, append=len(changes))
+        numbers: Integers = before[:-1] - np.repeat(bases, lengths)
+        return numbers

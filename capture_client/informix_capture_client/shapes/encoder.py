@@ -1,0 +1,175 @@
+"""Turn committed transactions into Arrow batches in the delivered shape.
+
+Rule: whatever is judged at commit is judged here, on what DISCARD left: the pairing of update images
+and the policy for TRUNCATE. How a row looks is the shape's affair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from informix_capture_client.catalog.catalog import Table
+from informix_capture_client.decode_rules import DecodeRules
+from informix_capture_client.delivery import Delivery
+from informix_capture_client.errors import DataLoss, InformixCdcError
+from informix_capture_client.positions import show
+from informix_capture_client.records.records import Kind, TableSchema
+from informix_capture_client.shapes.captured_tables import CapturedTables
+from informix_capture_client.shapes.change_columns import Changes, Numbering, lined_up
+from informix_capture_client.shapes.envelope_shape import EnvelopeShape
+from informix_capture_client.shapes.raw_shape import RawShape
+from informix_capture_client.shapes.row_shape import RowShape
+from informix_capture_client.transactions.events import Transactions
+
+
+class Shape(Protocol):
+    """How changes become rows; `stored_schema` is `schema` and what the spool needs beside it."""
+
+    schema: pa.Schema
+    stored_schema: pa.Schema
+    with_bounds: bool
+
+    def begin(self) -> None:
+        """Begin with the records of another sequence of transactions."""
+
+    def encode(self, changes: Changes) -> pa.RecordBatch:
+        """Return changes as rows of `stored_schema`."""
+
+
+def _shape(tables: CapturedTables, delivery: Delivery) -> Shape:
+    if delivery.shape == "envelope":
+        return EnvelopeShape(tables, delivery.server, delivery.before_image)
+    return RawShape(tables) if delivery.shape == "raw" else RowShape(tables)
+
+
+def delivered_schema(
+    tables: Sequence[Table],
+    rules: DecodeRules,
+    delivery: Delivery = Delivery(),  # noqa: B008 - frozen
+) -> pa.Schema:
+    """Return the schema of delivered rows; it depends on options and catalog only.
+
+    Raises:
+        BadOption: a column has the name of a metadata column.
+        UnsupportedColumn: a column's type cannot be carried.
+    """
+    return _shape(CapturedTables(tables, rules), delivery).schema
+
+
+class ChangeEncoder:
+    """Encodes transactions of a fixed list of tables; a table's id is its place in the list."""
+
+    def __init__(
+        self,
+        tables: Sequence[Table],
+        rules: DecodeRules,
+        delivery: Delivery = Delivery(),  # noqa: B008 - frozen
+    ) -> None:
+        self._tables = CapturedTables(tables, rules)
+        self._delivery = delivery
+        self._shape = _shape(self._tables, delivery)
+        self.schema = self._shape.schema
+        self.stored_schema = self._shape.stored_schema
+        self.ignored_truncates = 0
+        self._drops_before_images = delivery.shape == "rows" and not delivery.before_image
+        self._one_row_per_update = self._drops_before_images or delivery.shape == "envelope"
+        self._renumbers = self._one_row_per_update or delivery.truncate == "ignore"
+
+    def announce(self, announced: TableSchema) -> None:
+        """Take a TABSCHEMA record: from here on rows of that table can be decoded.
+
+        Raises:
+            ProtocolViolation: the layout is not that of the catalog, or contradicts itself.
+        """
+        self._tables.announce(announced)
+
+    def encode(self, transactions: Sequence[Transactions]) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of whole transactions, in commit order, in batches of `stored_schema`.
+
+        Raises:
+            DataLoss: half an update is missing, or a table was truncated and the policy is `fail`.
+            ProtocolViolation: a row cannot be decoded.
+        """
+        if not transactions:
+            return
+        self._shape.begin()
+        numbering, counted = Numbering(), self.ignored_truncates
+        try:
+            for changes in lined_up(transactions):
+                self._tables.require_known(changes)
+                judged = changes if self._shape.with_bounds else self._judged(changes, numbering)
+                if len(judged):
+                    yield self._shape.encode(judged)
+        except InformixCdcError:
+            self.ignored_truncates = counted  # whoever asks again for a part counts again
+            raise
+
+    def sound_part(self, transactions: Sequence[Transactions]) -> list[Transactions]:
+        """Return the transactions before the first that cannot be encoded."""
+        sound: list[Transactions] = []
+        for one in [one for batch in transactions for one in batch.each()]:
+            counted = self.ignored_truncates
+            try:
+                for _ in self.encode([one]):
+                    pass
+            except InformixCdcError:
+                break
+            finally:
+                self.ignored_truncates = counted
+            sound.append(one)
+        return sound
+
+    def _judged(self, changes: Changes, numbering: Numbering) -> Changes:
+        """Return the changes that are to be delivered, with their places among these."""
+        changes = self._without_truncates(changes)
+        if not len(changes):
+            return changes
+        _require_pairs(changes)
+        is_before = changes.kinds == Kind.UPDBEF
+        if self._renumbers:
+            counted = ~is_before if self._one_row_per_update else np.ones(len(changes), bool)
+            changes = replace(changes, ordinals=numbering.number(changes, counted))
+        return changes.only(~is_before) if self._drops_before_images else changes
+
+    def _without_truncates(self, changes: Changes) -> Changes:
+        """Apply the policy for TRUNCATE."""
+        truncates = changes.kinds == Kind.TRUNCATE
+        if self._delivery.truncate == "emit" or not truncates.any():
+            return changes
+        if self._delivery.truncate == "ignore":
+            self.ignored_truncates += int(np.count_nonzero(truncates))
+            return changes.only(~truncates)
+        row = int(np.flatnonzero(truncates)[0])
+        commit = int(changes.of.commit_sequence_numbers[changes.transactions[row]])
+        raise DataLoss(
+            f"table {self._tables.tables[int(changes.table_ids[row])].name} was truncated by the"
+            f" transaction that committed at {show(commit)}.",
+            "Set option truncate to emit (a row of its own) or ignore, and start again.",
+            sequence_number=int(changes.sequence_numbers[row]),
+        )
+
+
+def _require_pairs(changes: Changes) -> None:
+    """Refuse an update of which one image is missing (servers emit such: APAR IT07378)."""
+    before, after = changes.kinds == Kind.UPDBEF, changes.kinds == Kind.UPDAFT
+    follows = np.zeros(len(changes), bool)
+    follows[1:] = (
+        before[:-1]
+        & (changes.transactions[1:] == changes.transactions[:-1])
+        & (changes.table_ids[1:] == changes.table_ids[:-1])
+    )
+    is_followed = np.zeros(len(changes), bool)
+    is_followed[:-1] = (follows & after)[1:]
+    unpaired = (after & ~follows) | (before & ~is_followed)
+    if unpaired.any():
+        place = int(changes.sequence_numbers[int(np.flatnonzero(unpaired)[0])])
+        raise DataLoss(
+            f"the update at {show(place)} has one image only.",
+            "The row's other image is missing: reload the table and start a new stream.",
+            sequence_number=place,
+        )

@@ -1,0 +1,90 @@
+"""How rows lie in the spool: what all rows of a transaction share is stored once.
+
+Rule: the last stored column is run-end encoded, one run per transaction, with at least its
+`_commit_version`; texts of which there are few are dictionaries. `stored_rows.py` of the spool makes
+delivered rows of it, by the order of names that the schema's metadata holds. With ten rows in a
+transaction this saves a third of the bytes that are written, checked and synced.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from informix_capture_client.shapes.change_columns import Changes, TransactionColumns
+from informix_capture_client.values.arrow_arrays import fixed_width, pick
+
+TRANSACTION = "informix_cdc.transaction"
+DELIVERED = b"informix_capture_client.shapes.delivered"
+TEXTS = pa.dictionary(pa.int32(), pa.string())
+
+_INSTANT = pa.timestamp("us", "UTC")
+_FIELDS: dict[str, tuple[str, pa.DataType]] = {
+    "_commit_version": ("commit_sequence_numbers", pa.int64()),
+    "_commit_timestamp": ("commit_times", _INSTANT),
+    "_begin_timestamp": ("begin_times", _INSTANT),
+    "_transaction_id": ("transaction_ids", pa.int32()),
+    "_user_id": ("user_ids", pa.int32()),
+}
+
+
+class StoredForm:
+    """Stores rows of one schema.
+
+    Args:
+        delivered: what readers get, in this order.
+        texts: which of its columns are few different texts, stored as dictionaries.
+        shared: which of its columns are the same for all rows of a transaction.
+    """
+
+    def __init__(
+        self, delivered: pa.Schema, texts: Sequence[str] = (), shared: Sequence[str] = ()
+    ) -> None:
+        self._names = sorted({"_commit_version", *shared}, key=list(_FIELDS).index)
+        self._shared = pa.struct([(name, _FIELDS[name][1]) for name in self._names])
+        rows = [
+            field.with_type(TEXTS) if field.name in texts else field
+            for field in delivered
+            if field.name not in self._names
+        ]
+        runs = pa.field(TRANSACTION, pa.run_end_encoded(pa.int32(), self._shared))
+        order = json.dumps(delivered.names).encode()
+        self.schema = pa.schema([*rows, runs], metadata={DELIVERED: order})
+
+    def batch(self, columns: Sequence[pa.Array], changes: Changes) -> pa.RecordBatch:
+        """Return the stored columns, of which `columns` are all but the last, as a batch."""
+        return pa.RecordBatch.from_arrays([*columns, self._runs(changes)], schema=self.schema)
+
+    def _runs(self, changes: Changes) -> pa.RunEndEncodedArray:
+        which = changes.transactions
+        last = np.append(which[1:] != which[:-1], True)
+        ends = np.flatnonzero(last)
+        values = [self._values(name, changes.of, which[ends]) for name in self._names]
+        return pa.RunEndEncodedArray.from_arrays(
+            pa.array((ends + 1).astype(np.int32)),
+            pa.StructArray.from_arrays(values, fields=list(self._shared)),
+        )
+
+    def _values(self, name: str, of: TransactionColumns, which: np.ndarray) -> pa.Array:
+        source, arrow_type = _FIELDS[name]
+        values = getattr(of, source)[which]
+        return fixed_width(arrow_type, values, np.zeros(len(values), bool))
+
+
+class Texts:
+    """A column of few different texts."""
+
+    def __init__(self, texts: Sequence[str | None]) -> None:
+        self._texts = pa.array(texts, pa.string())
+
+    def plain(self, numbers: np.ndarray) -> pa.StringArray:
+        """Return the texts of these numbers as delivered."""
+        return pick(self._texts, numbers)
+
+    def of(self, numbers: np.ndarray) -> pa.DictionaryArray:
+        """Return the texts of these numbers as stored."""
+        indices = fixed_width(pa.int32(), numbers.astype(np.int32), np.zeros(len(numbers), bool))
+        return pa.DictionaryArray.from_arrays(indices, self._texts)

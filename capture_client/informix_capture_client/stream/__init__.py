@@ -1,0 +1,1 @@
+"""Session, records and transactions joined: bytes of a server in, events out."""

@@ -1,0 +1,201 @@
+"""From bytes to events: read ahead, cut, parse, assemble.
+
+Rule: the upper half of a byte's way in one place; what comes out are events in stream order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+
+from informix_capture_client.errors import InformixCdcError, ProtocolViolation
+from informix_capture_client.failpoints import failpoint
+from informix_capture_client.records.framing import RawRecords, RecordCutter
+from informix_capture_client.records.records import (
+    BOUNDS,
+    Kind,
+    RecordBlock,
+    ServerError,
+    TableSchema,
+    is_one_of,
+    parse_block,
+)
+from informix_capture_client.session.read_ahead import ReadAhead
+from informix_capture_client.session.session import CaptureSession
+from informix_capture_client.transactions.assembler import TransactionAssembler
+from informix_capture_client.transactions.events import Event
+from informix_capture_client.transactions.stream_counters import StreamCounters
+
+_HAS_SEQUENCE = ~is_one_of(Kind.TABSCHEMA, Kind.ERROR)
+_TIMEOUT = int(Kind.TIMEOUT)
+_IS_OF_TABLE = is_one_of(Kind.INSERT, Kind.DELETE, Kind.UPDBEF, Kind.UPDAFT, Kind.TRUNCATE)
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """An active session, and the assembler that knows where it was activated.
+
+    The rows of table number `heartbeat` are dropped; the ends of its transactions move the stream.
+    """
+
+    session: CaptureSession
+    assembler: TransactionAssembler
+    heartbeat: int | None = None
+
+
+class Reader(Protocol):
+    """Hands over the bytes of a session; `ReadAhead` does so from a thread of its own."""
+
+    def take(self, timeout_seconds: float) -> list[bytes] | None:
+        """Return what has been read; None when no bytes came in time."""
+
+    def stop(self, timeout_seconds: float) -> bool:
+        """Close the session; tell whether that happened in time."""
+
+
+MakeReader = Callable[[Callable[[], CaptureSession], Callable[[], None]], Reader]
+
+
+class ChangeStream:
+    """Yields the events of one session.
+
+    Args:
+        begin: connects, opens and activates a session; runs in the reading thread.
+        close_connection: closes what `begin` connected; runs last in that thread.
+        read: makes the reader of these two.
+        counters: of all sessions of the stream.
+
+    Attributes:
+        reached: the highest sequence number that any record has shown, 0 before the first. The log is
+            read in its order, so whatever committed below has come by.
+        latest_time: the latest time of a BEGINTX or COMMTX record, in seconds since 1970.
+    """
+
+    def __init__(
+        self,
+        begin: Callable[[], Begun],
+        close_connection: Callable[[], None],
+        read: MakeReader = ReadAhead,
+        counters: StreamCounters | None = None,
+    ) -> None:
+        self._counters = counters or StreamCounters()
+        self.reached = self.latest_time = 0
+        self._begun: Begun | None = None
+        self._begin = begin
+        self._cutter = RecordCutter()
+        self._failure: InformixCdcError | None = None
+        self._reader = read(self._open, close_connection)
+
+    @property
+    def assembler(self) -> TransactionAssembler | None:
+        """What is open and counted; None until the session is active."""
+        return self._begun.assembler if self._begun else None
+
+    def next_events(self, timeout_seconds: float) -> list[Event] | None:
+        """Return the events of the next bytes; None when no bytes came in time.
+
+        Raises:
+            InformixCdcError: the session ended, or its bytes make no sense. What came whole before
+                that is returned first.
+        """
+        if self._failure is not None:
+            raise self._failure
+        chunks = self._reader.take(timeout_seconds)
+        if chunks is None:
+            return None
+        events: list[Event] = []
+        try:
+            events.extend(self._understood(chunks))
+        except InformixCdcError as reason:
+            self._failure = reason
+            if not events:
+                raise
+        return events
+
+    def _understood(self, chunks: list[bytes]) -> Iterator[Event]:
+        begun = self._begun
+        assert begun is not None  # bytes come from the session that `_open` has returned
+        self._counters.received_bytes += sum(map(len, chunks))
+        if (raw := self._cutter.feed(*chunks)) is None:
+            return
+        block, failure = _sound_part(raw, begun.session.record_kinds)
+        failpoint("capture.in_assembly")
+        if block is not None:
+            self._note_progress(block)
+            block = _without(begun.heartbeat, block)
+        for event in begun.assembler.feed(block) if block else ():
+            if isinstance(event, TableSchema) and event.table_id == begun.heartbeat:
+                continue
+            if isinstance(event, ServerError):
+                raise begun.session.codes.error("capture", event.error_code)
+            yield event
+        if (broken := failure or self._cutter.failure) is not None:
+            raise broken
+
+    def _note_progress(self, block: RecordBlock) -> None:
+        self._counters.received_records += len(block)
+        self._counters.timeouts += int(np.count_nonzero(block.raw.kinds == _TIMEOUT))
+        numbers = block.sequence_numbers[_HAS_SEQUENCE[block.raw.kinds]]
+        self.reached = max(self.reached, int(numbers.max(initial=0)))
+        bounds = np.flatnonzero(BOUNDS[block.raw.kinds])
+        self.latest_time = max(self.latest_time, int(block.times(bounds).max(initial=0)))
+
+    def stop(self, timeout_seconds: float) -> bool:
+        """Close the session; tell whether the server was told in time."""
+        return self._reader.stop(timeout_seconds)
+
+    def _open(self) -> CaptureSession:
+        self._begun = self._begin()
+        return self._begun.session
+
+
+def _without(table_id: int | None, block: RecordBlock) -> RecordBlock | None:
+    """Return a block without the rows of a table; None if nothing else is left."""
+    if table_id is None:
+        return block
+    kept = np.flatnonzero(~(_IS_OF_TABLE[block.raw.kinds] & (block.table_ids == table_id)))
+    if len(kept) == len(block):
+        return block
+    return block.only(kept) if len(kept) else None
+
+
+def _sound_part(
+    raw: RawRecords, kinds: Mapping[int, Kind]
+) -> tuple[RecordBlock | None, ProtocolViolation | None]:
+    """Parse records up to the first that makes no sense; return what is wrong with that one."""
+    failure = None
+    while True:
+        try:
+            return parse_block(in_our_numbers(raw, kinds)), failure
+        except ProtocolViolation as reason:
+            failure, sound = reason, reason.facts.get("record")
+            if not isinstance(sound, int) or sound == 0:
+                return None, failure
+            raw = raw.only(sound)
+
+
+def in_our_numbers(raw: RawRecords, kinds: Mapping[int, Kind]) -> RawRecords:
+    """Return records with the server's record numbers replaced by ours: names decide, not numbers.
+
+    Raises:
+        ProtocolViolation: the stream has a number that `syscdcrectypes` does not have.
+    """
+    if all(number == kind for number, kind in kinds.items()):
+        return raw
+    table = np.full(max(kinds) + 2, -1, np.int64)
+    for number, kind in kinds.items():
+        table[number] = kind
+    ours = table[np.minimum(raw.kinds, len(table) - 1)]
+    if (ours < 0).any():
+        first = int(np.flatnonzero(ours < 0)[0])
+        place = raw.origin + int(raw.starts[first])
+        raise ProtocolViolation(
+            f"record number {int(raw.kinds[first])} at stream byte {place} is not in the server's"
+            " syscdcrectypes.",
+            "The stream is corrupt, or the server speaks a newer protocol.",
+            record=first,
+        )
+    return replace(raw, kinds=ours)

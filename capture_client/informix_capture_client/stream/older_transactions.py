@@ -1,0 +1,58 @@
+"""Find the transactions that were open at a position in the past.
+
+Rule: read once, keep nothing but ids. A stream that begins in the past must leave out what began
+before it, and must know whom to leave out before its first batch: later it could not tell an older
+transaction from one whose beginning is lost.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from informix_capture_client.records.framing import RecordCutter
+from informix_capture_client.records.records import (
+    BOUNDS,
+    OF_NO_TRANSACTION,
+    Kind,
+    RecordBlock,
+    parse_block,
+)
+from informix_capture_client.session.session import CaptureSession
+from informix_capture_client.stream.event_stream import in_our_numbers
+
+
+def transactions_older_than_start(session: CaptureSession, upto: int) -> frozenset[int]:
+    """Read an active session up to a position; return the ids that appear without their BEGINTX.
+
+    Args:
+        session: activated at the start of the stream; it is read to `upto` and of no use afterwards.
+        upto: a sequence number not beyond the log's present end.
+
+    Raises:
+        InformixCdcError: the server cannot go on, or the connection breaks.
+    """
+    cutter, search = RecordCutter(), _Search(session, upto)
+    while not search.is_done:
+        if (raw := cutter.feed(session.read())) is not None:
+            search.take(parse_block(in_our_numbers(raw, session.record_kinds)))
+    return frozenset(search.older)
+
+
+class _Search:
+    def __init__(self, session: CaptureSession, upto: int) -> None:
+        self.older: set[int] = set()
+        self.is_done = False
+        self._session = session
+        self._begun: set[int] = set()
+        self._upto = upto
+
+    def take(self, block: RecordBlock) -> None:
+        kinds = block.raw.kinds
+        self._session.raise_errors_of(block)
+        mine = np.flatnonzero(~OF_NO_TRANSACTION[kinds])
+        ids, firsts = np.unique(block.transaction_ids[mine], return_index=True)
+        begins = kinds[mine][firsts] == Kind.BEGINTX
+        self.older |= set(ids[~begins].tolist()) - self._begun
+        self._begun |= set(block.transaction_ids[kinds == Kind.BEGINTX].tolist())
+        passes_end = BOUNDS[kinds] & (block.sequence_numbers >= self._upto)
+        self.is_done |= bool((passes_end | (kinds == Kind.TIMEOUT)).any())

@@ -1,0 +1,181 @@
+"""Count what the log holds of some tables above a position: committed since, or still open.
+
+Rule: numbers only. No row is decoded or kept: of a transaction that is open there are ten bytes for
+each changed row, so that a DISCARD can take them back.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from informix_capture_client.positions import Position
+from informix_capture_client.records.framing import RecordCutter
+from informix_capture_client.records.records import (
+    Kind,
+    RecordBlock,
+    is_one_of,
+    parse_block,
+)
+from informix_capture_client.session.session import CaptureSession
+from informix_capture_client.stream.event_stream import in_our_numbers
+
+_QUIET_TIMEOUTS = 3  # at least, in a row, however short the time of silence is
+_CHANGES = (Kind.INSERT, Kind.DELETE, Kind.UPDAFT, Kind.TRUNCATE)  # an update is one change
+_COUNTED = is_one_of(*_CHANGES, Kind.BEGINTX, Kind.COMMTX, Kind.RBTX, Kind.DISCARD)
+_HAS_PLACE = ~is_one_of(Kind.TABSCHEMA, Kind.ERROR)
+
+
+@dataclass(slots=True)
+class ChangeCount:
+    """Transactions, and the rows that they changed, by the number of the table in its session."""
+
+    transactions: int = 0
+    rows: Counter[int] = field(default_factory=Counter)
+
+
+@dataclass(frozen=True, slots=True)
+class UndeliveredChanges:
+    """What lies above a position; the log was read up to `reached`."""
+
+    committed: ChangeCount
+    open: ChangeCount
+    reached: int
+
+    def __bool__(self) -> bool:
+        return bool(self.committed.transactions or self.open.transactions)
+
+
+def undelivered_changes(
+    session: CaptureSession,
+    after: Position,
+    log_end: Callable[[], int],
+    quiet_seconds: float,
+    clock: Callable[[], float],
+) -> UndeliveredChanges:
+    """Read an active session to the end of the log and count what a stream has not delivered.
+
+    Args:
+        session: activated at `after.restart`; it is of no use afterwards.
+        after: what commits at or below `after.commit` is delivered; `after.unseen` never will be.
+        log_end: asks the server where its log ends. Asked twice: what was written while the log was
+            read is read too.
+        quiet_seconds: how long nothing but TIMEOUT records may come where the log's end is not passed:
+            newest changes may come tens of seconds late (docs/assumptions.md, 33).
+        clock: seconds from anywhere.
+
+    Raises:
+        InformixCdcError: the server cannot go on, or the connection breaks.
+    """
+    cutter, counting = RecordCutter(), _Counting(session, after, quiet_seconds, clock)
+    for _ in range(2):
+        counting.aim_at(log_end())
+        while not counting.is_done():
+            if (raw := cutter.feed(session.read())) is not None:
+                counting.take(parse_block(in_our_numbers(raw, session.record_kinds)))
+            if cutter.failure is not None:
+                raise cutter.failure
+    return counting.result()
+
+
+@dataclass(slots=True)
+class _OpenChanges:
+    """The changes of one transaction: rising sequence numbers, and the tables."""
+
+    numbers: array[int] = field(default_factory=lambda: array("q"))
+    tables: array[int] = field(default_factory=lambda: array("h"))
+
+    def add_to(self, count: ChangeCount) -> None:
+        if self.tables:
+            count.transactions += 1
+            count.rows.update(self.tables)
+
+    def discard_from(self, number: int) -> None:
+        first = bisect_left(self.numbers, number)
+        del self.numbers[first:], self.tables[first:]
+
+
+class _Counting:
+    def __init__(
+        self,
+        session: CaptureSession,
+        after: Position,
+        quiet_seconds: float,
+        clock: Callable[[], float],
+    ) -> None:
+        self._session = session
+        self._quiet_seconds = quiet_seconds
+        self._clock = clock
+        self._after = after
+        self._unseen = set(after.unseen)
+        self._open: dict[int, _OpenChanges] = {}
+        self._committed = ChangeCount()
+        self._reached = after.restart
+        self._upto = 0
+        self._timeouts = 0
+        self._heard_at = clock()
+
+    def aim_at(self, upto: int) -> None:
+        if upto > self._upto:  # what was written meanwhile may be late as well
+            self._upto, self._timeouts, self._heard_at = upto, 0, self._clock()
+
+    def is_done(self) -> bool:
+        is_quiet = self._clock() - self._heard_at >= self._quiet_seconds
+        return self._reached >= self._upto or (is_quiet and self._timeouts >= _QUIET_TIMEOUTS)
+
+    def result(self) -> UndeliveredChanges:
+        still_open = ChangeCount()
+        for key, changes in self._open.items():
+            if key not in self._unseen:
+                changes.add_to(still_open)
+        return UndeliveredChanges(self._committed, still_open, self._reached)
+
+    def take(self, block: RecordBlock) -> None:
+        kinds = block.raw.kinds
+        self._session.raise_errors_of(block)
+        placed = block.sequence_numbers[_HAS_PLACE[kinds]]
+        self._reached = max(self._reached, int(placed.max(initial=0)))
+        counted = np.flatnonzero(_COUNTED[kinds])
+        self._timeouts += int((kinds == Kind.TIMEOUT).sum())
+        if len(counted):
+            self._timeouts, self._heard_at = 0, self._clock()
+        columns = (kinds, block.transaction_ids, block.sequence_numbers, block.table_ids)
+        for record in np.stack([column[counted] for column in columns], axis=1).tolist():
+            _TAKE[record[0]](self, *record[1:])
+
+    def _begin(self, key: int, _number: int, _table: int) -> None:
+        self._open.pop(key, None)
+        self._unseen.discard(key)
+
+    def _change(self, key: int, number: int, table: int) -> None:
+        changes = self._open.setdefault(key, _OpenChanges())
+        changes.numbers.append(number)
+        changes.tables.append(table)
+
+    def _discard(self, key: int, number: int, _table: int) -> None:
+        if (changes := self._open.get(key)) is not None:
+            changes.discard_from(number)
+
+    def _commit(self, key: int, number: int, _table: int) -> None:
+        changes = self._open.pop(key, None)
+        if changes is not None and number > self._after.commit and key not in self._unseen:
+            changes.add_to(self._committed)
+        self._unseen.discard(key)
+
+    def _roll_back(self, key: int, _number: int, _table: int) -> None:
+        self._open.pop(key, None)
+        self._unseen.discard(key)
+
+
+_TAKE: dict[int, Callable[[_Counting, int, int, int], None]] = {
+    **dict.fromkeys(_CHANGES, _Counting._change),
+    Kind.BEGINTX: _Counting._begin,
+    Kind.DISCARD: _Counting._discard,
+    Kind.COMMTX: _Counting._commit,
+    Kind.RBTX: _Counting._roll_back,
+}

@@ -1,0 +1,1 @@
+"""From interleaved records to whole transactions, in commit order."""

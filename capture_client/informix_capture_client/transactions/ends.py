@@ -1,0 +1,173 @@
+"""The ends of transactions within a stretch of a block, as columns, with the pairs valid there.
+
+Rule: everything about ends that needs no memory of earlier blocks; what does is handed in. The
+transactions that were open over the bounds of a block, or that have a DISCARD, come as values of
+their own and are filled in one by one: they are few.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from informix_capture_client.positions import Position
+from informix_capture_client.records.framing import Integers
+from informix_capture_client.records.records import Kind, RecordBlock
+from informix_capture_client.transactions.events import Transactions
+from informix_capture_client.transactions.open_transactions import OpenTransaction
+from informix_capture_client.transactions.row_records import Piece, Rows
+from informix_capture_client.transactions.spans import Spans
+from informix_capture_client.values.arrow_arrays import Bits, ragged_places
+
+_COMMTX = int(Kind.COMMTX)
+_NEVER = np.iinfo(np.int64).max  # above every sequence number
+
+
+@dataclass(slots=True, eq=False)
+class Ends:
+    """COMMTX and RBTX records in stream order; one entry per record in each array.
+
+    Attributes:
+        places: where they are in the block.
+        spans_ended: which span each of them ends.
+        begin_sequence_numbers: of the transaction that ends; `_NEVER` where none was seen.
+        row_counts: how many rows are to be delivered, if it committed.
+        alone: by their number here, the transactions that are values of their own.
+        abandoned: where a transaction without end was followed by another of its id, and its begin.
+        commits, restarts: the pair that is valid once an end has passed.
+    """
+
+    block: RecordBlock
+    spans: Spans
+    places: Integers
+    spans_ended: Integers
+    sequence_numbers: Integers
+    transaction_ids: Integers
+    is_commit: Bits
+    begin_sequence_numbers: Integers
+    begin_times: Integers
+    user_ids: Integers
+    row_counts: Integers
+    alone: dict[int, OpenTransaction] = field(default_factory=dict)
+    abandoned: list[tuple[int, int]] = field(default_factory=list)
+    commits: Integers = field(init=False)
+    restarts: Integers = field(init=False)
+
+    @classmethod
+    def of(cls, block: RecordBlock, spans: Spans) -> Ends:
+        """Return the ends of spans, each taken for a whole transaction until `close` knows better."""
+        closing = np.flatnonzero(spans.closes)
+        closing = closing[np.argsort(spans.order[spans.ends[closing] - 1])]
+        places = spans.order[spans.ends[closing] - 1]
+        begins = spans.order[spans.firsts[closing]]
+        return cls(
+            block,
+            spans,
+            places,
+            closing,
+            block.sequence_numbers[places],
+            spans.transaction_ids[closing],
+            block.raw.kinds[places] == _COMMTX,
+            block.sequence_numbers[begins],
+            block.times(begins),
+            block.user_ids(begins),
+            spans.ends[closing] - spans.firsts[closing] - 2,
+        )
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    @property
+    def has_begun(self) -> Bits:
+        """Where the BEGINTX of the transaction was seen."""
+        begun: Bits = self.begin_sequence_numbers != _NEVER
+        return begun
+
+    def first_falling_commit(self, former: int) -> int | None:
+        """Return the number of the first COMMTX that is not above all before it, if there is one."""
+        commits = np.flatnonzero(self.is_commit)
+        numbers = self.sequence_numbers[commits]
+        before = np.maximum.accumulate(np.append(former, numbers[:-1]))
+        falls = np.flatnonzero(numbers <= before)
+        return int(commits[falls[0]]) if len(falls) else None
+
+    def close(self, number: int, open_: OpenTransaction | None) -> None:
+        """Say which transaction an end closes; None where its BEGINTX was not seen."""
+        if open_ is None:
+            self.begin_sequence_numbers[number] = _NEVER
+            self.row_counts[number] = 0
+            return
+        self.alone[number] = open_
+        self.begin_sequence_numbers[number] = open_.begin.sequence_number
+        self.begin_times[number] = open_.begin.begin_time
+        self.user_ids[number] = open_.begin.user_id
+        self.row_counts[number] = open_.row_count
+
+    def form_pairs(self, former: Position, still_open: int | None) -> None:
+        """Form the pair that is valid at each end.
+
+        Of what ends later, whatever began after this end has a higher number; so the lowest of all
+        of them and of this one's own is the lowest then open, or its own. Restarts never move back.
+
+        Args:
+            former: the pair before the first of them.
+            still_open: the lowest BEGINTX of the transactions that none of them ends.
+        """
+        later = np.full(len(self), _NEVER if still_open is None else still_open)
+        later[:-1] = self.begin_sequence_numbers[1:]
+        lowest = np.minimum.accumulate(later[::-1])[::-1]
+        for place, begin in self.abandoned:
+            was_open = lowest[: np.searchsorted(self.places, place)]
+            np.minimum(was_open, begin, out=was_open)
+        restarts = np.minimum(self.sequence_numbers, lowest)
+        self.restarts = np.maximum.accumulate(np.maximum(restarts, former.restart))
+        committed = np.where(self.is_commit, self.sequence_numbers, 0)
+        self.commits = np.maximum.accumulate(np.maximum(committed, former.commit))
+
+    def position(self, number: int, unseen: tuple[int, ...]) -> Position:
+        """Return the pair that is valid at an end."""
+        return Position(int(self.commits[number]), int(self.restarts[number]), unseen)
+
+    def transactions(
+        self, delivered: Integers, unseen: tuple[int, ...], with_bounds: bool
+    ) -> Transactions:
+        """Return some of the ends, all commits, as transactions with their rows."""
+        return Transactions(
+            self.transaction_ids[delivered],
+            self.user_ids[delivered],
+            self.begin_sequence_numbers[delivered],
+            self.begin_times[delivered],
+            self.sequence_numbers[delivered],
+            self.block.times(self.places[delivered]),
+            self.restarts[delivered],
+            unseen,
+            self.row_counts[delivered] + (2 if with_bounds else 0),
+            tuple(self._rows(delivered, with_bounds)),
+        )
+
+    def _rows(self, delivered: Integers, with_bounds: bool) -> Iterator[Piece]:
+        """Yield the rows of transactions in their order, of many at once where they allow it."""
+        alone = [n for n, end in enumerate(delivered.tolist()) if end in self.alone]
+        at = 0
+        for number in [*alone, len(delivered)]:
+            if at < number:
+                yield self._rows_of_spans(self.spans_ended[delivered[at:number]], with_bounds)
+            if number < len(delivered):
+                yield from self._rows_alone(int(delivered[number]), with_bounds)
+            at = number + 1
+
+    def _rows_of_spans(self, chosen: Integers, with_bounds: bool) -> Rows:
+        skipped = 0 if with_bounds else 1
+        firsts = self.spans.firsts[chosen] + skipped
+        lengths = self.spans.ends[chosen] - firsts - skipped
+        return Rows(self.block, self.spans.order[ragged_places(firsts, lengths)])
+
+    def _rows_alone(self, number: int, with_bounds: bool) -> Iterator[Piece]:
+        open_ = self.alone[number]
+        if open_.beginning is not None:
+            yield open_.beginning
+        yield from open_.rows
+        if with_bounds:
+            yield Rows(self.block, self.places[number : number + 1])

@@ -1,0 +1,106 @@
+"""What the assembler hands on: transactions that became true, many in one value.
+
+Rule: one entry per transaction in each array, in commit order; rows are named by block and place and
+stay undecoded; those in a store are not read. Taking a transaction out as a value of its own is for
+errors and for tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from informix_capture_client.positions import Position
+from informix_capture_client.records.framing import Integers
+from informix_capture_client.records.records import ServerError, TableSchema
+from informix_capture_client.transactions.row_records import Piece, SpilledRows
+
+
+class Passed(NamedTuple):
+    """A COMMTX, RBTX or TIMEOUT without rows to deliver went by; `position` is valid here."""
+
+    position: Position
+    is_timeout: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Transactions:
+    """Transactions of the stream, in commit order, with the rows that are to be delivered.
+
+    Attributes:
+        transaction_ids, user_ids: slot numbers of the server, and who began them.
+        begin_sequence_numbers, begin_times: of the BEGINTX records; seconds since 1970, UTC.
+        commit_sequence_numbers, commit_times: of the COMMTX records.
+        restarts: where a new session must begin once a transaction is delivered.
+        unseen: transactions older than the stream that are still open at all of these commits.
+        record_counts: how many records of `rows` belong to each.
+        rows: the records of all of them, one transaction after the other.
+    """
+
+    transaction_ids: Integers
+    user_ids: Integers
+    begin_sequence_numbers: Integers
+    begin_times: Integers
+    commit_sequence_numbers: Integers
+    commit_times: Integers
+    restarts: Integers
+    unseen: tuple[int, ...]
+    record_counts: Integers
+    rows: tuple[Piece, ...]
+
+    def __len__(self) -> int:
+        return len(self.transaction_ids)
+
+    @property
+    def record_count(self) -> int:
+        """How many records there are in all, each image of an update counted."""
+        return int(self.record_counts.sum())
+
+    @property
+    def is_spilled(self) -> bool:
+        """Whether some of the records are in a store, whose room they take until they are gone."""
+        return any(isinstance(piece, SpilledRows) for piece in self.rows)
+
+    @property
+    def position(self) -> Position:
+        """The pair that is valid once all of them are delivered."""
+        return Position(int(self.commit_sequence_numbers[-1]), int(self.restarts[-1]), self.unseen)
+
+    def each(self) -> list[Transactions]:
+        """Return every transaction as a value of its own."""
+        counts = self.record_counts.tolist()
+        return [self._only(n, rows) for n, rows in enumerate(_shared_out(self.rows, counts))]
+
+    def _only(self, number: int, rows: list[Piece]) -> Transactions:
+        one = slice(number, number + 1)
+        return Transactions(
+            self.transaction_ids[one],
+            self.user_ids[one],
+            self.begin_sequence_numbers[one],
+            self.begin_times[one],
+            self.commit_sequence_numbers[one],
+            self.commit_times[one],
+            self.restarts[one],
+            self.unseen,
+            self.record_counts[one],
+            tuple(rows),
+        )
+
+
+def _shared_out(rows: Sequence[Piece], counts: Sequence[int]) -> Iterator[list[Piece]]:
+    """Yield so many records of `rows` at a time, in their order."""
+    pieces = iter(rows)
+    piece, at = next(pieces, None), 0
+    for count in counts:
+        found: list[Piece] = []
+        while count and piece is not None:
+            taken = piece.part(at, at + count)
+            found.append(taken)
+            count, at = count - len(taken), at + len(taken)
+            if at == len(piece):
+                piece, at = next(pieces, None), 0
+        yield found
+
+
+Event = Transactions | Passed | TableSchema | ServerError

@@ -1,0 +1,232 @@
+"""Rows of one transaction: in memory, named by block and place, or handed to a store.
+
+Rule: a store keeps bytes and knows nothing of records; how they become records again is said here.
+What comes back is cut and checked like what a server sends.
+
+    stored := the records, back to back
+              header size u32, payload size u32 of each   kind u8 of each
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Protocol
+
+import numpy as np
+
+from informix_capture_client.records.framing import MARGIN_BYTES, Integers, RawRecords
+from informix_capture_client.records.records import RecordBlock, parse_block
+
+# What is handed to a store at once, and read back at once: no more than this and one record.
+PORTION_BYTES = 4 << 20
+# What a record takes beside its bytes: its entries in the columns of a block, and its place.
+COLUMN_BYTES = 96
+# What a few rows take at least, in a block of their own or in one that they share.
+PIECE_BYTES = 512
+
+_SIZE = np.dtype("<u4")
+_KIND = np.dtype("u1")
+_STORED_COLUMN_BYTES = 2 * _SIZE.itemsize + _KIND.itemsize
+
+
+class Kept(Protocol):
+    """Bytes in a store, which may forget them when nothing refers to this value any more."""
+
+    @property
+    def size_bytes(self) -> int:
+        """How many they are."""
+
+    def load(self) -> bytes:
+        """Return them."""
+
+
+class RowStore(Protocol):
+    """Where rows go that have no room in memory."""
+
+    def keep(self, parts: Sequence[memoryview]) -> Kept:
+        """Take bytes, one part after the other."""
+
+
+@dataclass(slots=True, eq=False)  # not frozen: there are many, and frozen costs three times as much
+class Rows:
+    """Records of one block, by their places, in the order of their transaction.
+
+    `held_bytes` is what has been put to account for them: `size_bytes`, or 0 as long as nothing has.
+    """
+
+    block: RecordBlock
+    places: Integers
+    held_bytes: int = 0
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    @property
+    def sequence_numbers(self) -> Integers:
+        """The sequence number of each row."""
+        return self.block.sequence_numbers[self.places]
+
+    @property
+    def first_number(self) -> int:
+        """The sequence number of the first row."""
+        return int(self.block.sequence_numbers[self.places[0]])
+
+    @property
+    def last_number(self) -> int:
+        """The sequence number of the last row."""
+        return int(self.block.sequence_numbers[self.places[-1]])
+
+    @property
+    def rises(self) -> bool:
+        """Whether no sequence number is below the one before it."""
+        return _rise(self.sequence_numbers)
+
+    @property
+    def size_bytes(self) -> int:
+        """How much memory they take, or would take in a block of their own."""
+        return self.block.bytes_of(self.places) + COLUMN_BYTES * len(self.places) + PIECE_BYTES
+
+    def part(self, first: int, end: int) -> Rows:
+        """Return some of them."""
+        return Rows(self.block, self.places[first:end])
+
+    def loaded(self) -> Rows:
+        """Return them as they are."""
+        return self
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SpilledRows:
+    """Records in a store: `first` to `end` (exclusive) of the `count` that are kept there together.
+
+    The sequence numbers are those of all of them; `origin` is the stream byte where they began.
+    """
+
+    kept: Kept
+    count: int
+    origin: int
+    first_number: int
+    last_number: int
+    rises: bool
+    first: int
+    end: int
+
+    def __len__(self) -> int:
+        return self.end - self.first
+
+    def part(self, first: int, end: int) -> SpilledRows:
+        """Return some of them; nothing is read."""
+        return replace(self, first=self.first + first, end=min(self.first + end, self.end))
+
+    def loaded(self) -> Rows:
+        """Read them back; nothing here keeps what is returned.
+
+        Raises:
+            AccessRefused: the store cannot read them.
+            ProtocolViolation: what it has read are not the records that were kept.
+        """
+        stored = self.kept.load()
+        columns = len(stored) - _STORED_COLUMN_BYTES * self.count
+        sizes = np.frombuffer(stored, _SIZE, 2 * self.count, columns).astype(np.int64)
+        kinds = np.frombuffer(stored, _KIND, self.count, len(stored) - self.count).astype(np.int64)
+        headers, payloads = sizes[: self.count], sizes[self.count :]
+        ends = np.cumsum(headers + payloads)
+        data = b"".join([memoryview(stored)[:columns], bytes(MARGIN_BYTES)])
+        raw = RawRecords(data, self.origin, ends - headers - payloads, headers, payloads, kinds)
+        return Rows(parse_block(raw), np.arange(self.first, self.end))
+
+
+Piece = Rows | SpilledRows
+
+
+def spilled(pieces: Sequence[Rows], store: RowStore) -> list[SpilledRows]:
+    """Hand rows of one transaction to a store, in portions that are worth a read each."""
+    return [_handed_over(portion, store) for portion in portions(pieces)]
+
+
+def _handed_over(portion: Sequence[Rows], store: RowStore) -> SpilledRows:
+    picked = [(rows.block.raw, rows.places) for rows in portion]
+    sequence_numbers = np.concatenate([rows.sequence_numbers for rows in portion])
+    kept = store.keep(
+        [
+            *[memoryview(rows.block.bytes_at(rows.places)) for rows in portion],
+            np.concatenate([raw.header_sizes[places] for raw, places in picked]).astype(_SIZE).data,
+            np.concatenate([raw.payload_sizes[places] for raw, places in picked]).astype(_SIZE).data,
+            np.concatenate([raw.kinds[places] for raw, places in picked]).astype(_KIND).data,
+        ]
+    )
+    first, last = int(sequence_numbers[0]), int(sequence_numbers[-1])
+    count, rises = len(sequence_numbers), _rise(sequence_numbers)
+    raw, places = picked[0]
+    return SpilledRows(
+        kept, count, raw.origin + int(raw.starts[places[0]]), first, last, rises, 0, count
+    )
+
+
+def _rise(sequence_numbers: Integers) -> bool:
+    return not bool((sequence_numbers[1:] < sequence_numbers[:-1]).any())
+
+
+def portions(pieces: Sequence[Rows]) -> Iterator[list[Rows]]:
+    """Yield rows of one transaction, as many at a time as are worth a block, or a read.
+
+    They have been put to account, so that small ones need not be measured again.
+    """
+    portion: list[Rows] = []
+    size_bytes = 0
+    for piece in pieces:
+        is_large = piece.held_bytes > PORTION_BYTES
+        for rows in _cut(piece) if is_large else (piece,):
+            added = rows.size_bytes if is_large else rows.held_bytes
+            if portion and size_bytes + added > PORTION_BYTES:
+                yield portion
+                portion, size_bytes = [], 0
+            portion.append(rows)
+            size_bytes += added
+    if portion:
+        yield portion
+
+
+def _cut(rows: Rows) -> Iterator[Rows]:
+    """Cut rows where their bytes reach a portion."""
+    raw, places = rows.block.raw, rows.places
+    sizes = raw.header_sizes[places] + raw.payload_sizes[places]
+    reached = (np.cumsum(sizes) - sizes) // PORTION_BYTES
+    bounds = np.flatnonzero(np.diff(reached, prepend=-1, append=reached[-1] + 1)).tolist()
+    for first, end in pairwise(bounds):
+        yield rows.part(first, end)
+
+
+def share_a_block(pieces: Sequence[Rows]) -> None:
+    """Copy rows of one block out of it, all into one, if they are less than half of it.
+
+    What each of the pieces takes is put to account on the way, of all of them at once.
+    """
+    block = pieces[0].block
+    places = np.concatenate([rows.places for rows in pieces])
+    counts = np.array(list(map(len, pieces)))
+    sizes = block.raw.header_sizes[places] + block.raw.payload_sizes[places]
+    held = np.add.reduceat(sizes, np.cumsum(counts) - counts) + COLUMN_BYTES * counts + PIECE_BYTES
+    is_shared = not _is_most(block, int(sizes.sum()))
+    shared, at = block.only(places) if is_shared else block, 0
+    for rows, held_bytes in zip(pieces, held.tolist(), strict=True):
+        rows.held_bytes = held_bytes
+        if is_shared:
+            rows.block, rows.places = shared, np.arange(at, at + len(rows))
+            at += len(rows)
+
+
+def on_their_own(pieces: Sequence[Rows]) -> Rows:
+    """Return rows in a block of their own, or as they are if they are most of theirs."""
+    first = pieces[0]
+    if len(pieces) == 1 and _is_most(first.block, first.block.bytes_of(first.places)):
+        return first
+    parts = [rows.block.only(rows.places) for rows in pieces]
+    block = parts[0] if len(parts) == 1 else RecordBlock.joined(parts)
+    return Rows(block, np.arange(len(block)))
+
+
+def _is_most(block: RecordBlock, size_bytes: int) -> bool:
+    return 2 * size_bytes >= len(block.raw.data) - MARGIN_BYTES

@@ -1,0 +1,82 @@
+"""The text that SQLDriverConnect is given, and the code set in which driver and client talk.
+
+Rule: settings in, text out; whatever cannot be said is refused before a driver sees it.
+"""
+
+from __future__ import annotations
+
+import re
+
+from informix_capture_client.errors import BadOption
+from informix_capture_client.transport.base import ConnectionSettings
+
+# Informix names a code set by its name, its IBM CCSID or its hexadecimal file name (GLS guide).
+_CODECS = {
+    "utf8": "utf-8",
+    "57372": "utf-8",
+    "8859-1": "iso8859-1",
+    "819": "iso8859-1",
+    "8859-2": "iso8859-2",
+    "912": "iso8859-2",
+    "8859-5": "iso8859-5",
+    "915": "iso8859-5",
+    "8859-15": "iso8859-15",
+    "57390": "gb18030",
+    "gb18030-2000": "gb18030",
+    "1250": "cp1250",
+    "1251": "cp1251",
+    "1252": "cp1252",
+}
+
+
+def codec_of_client(client_locale: str) -> str:
+    """Return the codec of a locale such as en_us.utf8; the driver talks to us in it."""
+    code_set = client_locale.partition(".")[2].partition("@")[0].lower()
+    try:
+        return _CODECS[code_set]
+    except KeyError:
+        raise BadOption(
+            f"The code set of client locale {client_locale!r} is not known here.",
+            "Use en_us.utf8: the driver converts to it from any database locale.",
+        ) from None
+
+
+def encode(text: str, codec: str) -> bytes:
+    """Return a text as the driver wants it; BadOption if its code set has no such character."""
+    try:
+        return text.encode(codec)
+    except UnicodeEncodeError as reason:
+        raise BadOption(
+            f"The client locale ({codec}) has no character U+{ord(text[reason.start]):04X}.",
+            "Set the client locale to en_us.utf8.",
+        ) from None
+
+
+def connection_string(settings: ConnectionSettings) -> str:
+    """Return what SQLDriverConnect is given; a key in `extra` takes the place of ours."""
+    pairs = {
+        "SERVER": settings.server,
+        "DATABASE": settings.database,
+        "HOST": settings.host,
+        "SERVICE": str(settings.port),
+        "PROTOCOL": "onsoctcp",
+        "UID": settings.user,
+        "PWD": settings.password,
+        "CLIENT_LOCALE": settings.client_locale,
+        "DB_LOCALE": settings.db_locale,
+    }
+    taken = {key.upper() for key in _KEY.findall(settings.extra)}
+    ours = [f"{key}={_value(key, v)}" for key, v in pairs.items() if v and key not in taken]
+    return ";".join([settings.extra.strip("; "), *ours] if settings.extra.strip("; ") else ours)
+
+
+_KEY = re.compile(r"(?:^|;)\s*(\w+)\s*=(?:\s*\{(?:[^}]|\}\})*\})?")
+
+
+def _value(key: str, value: str) -> str:
+    """Write one value as ODBC wants it: in braces where it could be read otherwise."""
+    if "\0" in value:
+        raise BadOption(f"The connection attribute {key} holds a NUL character.")
+    if ";" in value or value.startswith("{") or value != value.strip():
+        return "{" + value.replace("}", "}}") + "}"
+    return value

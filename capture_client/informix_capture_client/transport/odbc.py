@@ -1,0 +1,344 @@
+"""A capture session over ODBC, through Informix's own driver.
+
+Rule: one connection, one process. What fails leaves through `Door` as one of our errors, and the
+buffers the driver writes into live exactly as long as the statement they are bound to.
+
+Binding of `{call ifx_lo_read(?, ?)}`, from the ODBC Driver Programmer's Manual ("ifx_lo_read") and
+its loselect sample:
+
+    1  INPUT   SQL_C_LONG    SQL_INTEGER  session id
+    2  OUTPUT  SQL_C_BINARY  SQL_CHAR     buffer; its length is the number of bytes to read
+
+The sample says SQL_C_CHAR for the buffer; binary keeps NULs and converts no code set.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections.abc import Iterator
+
+from informix_capture_client.errors import BadOption, ServerRefused
+from informix_capture_client.statements import LO_READ
+from informix_capture_client.transport import odbc_api as odbc
+from informix_capture_client.transport.base import Argument, ConnectionSettings, Row
+from informix_capture_client.transport.connection_strings import (
+    codec_of_client,
+    connection_string,
+    encode,
+)
+from informix_capture_client.transport.odbc_errors import Diagnostic, Door, OdbcFailure
+from informix_capture_client.transport.odbc_library import DriverInfo, load_driver, read_driver_info
+
+# infxcli.h. With LO_AUTOMATIC on, "the application cannot use the ifx_lo functions" (manual).
+_ATTR_LO_AUTOMATIC = 2262
+_ATTR_RECEIVE_TIMEOUT = 2282
+_IS_INTEGER = -6
+
+_PIECE_BYTES = 65_536
+_SLACK_BYTES = 8  # a driver that ends binary data with a NUL must not hurt
+
+
+class OdbcTransport:
+    """A `Transport` over the Informix ODBC driver.
+
+    Args:
+        settings: `driver` names the library; `extra` may hold further connection attributes.
+        receive_timeout_seconds: when the driver gives up on a silent server; must exceed the
+            session's own timeout. None leaves the driver's default.
+
+    Raises:
+        AccessRefused, BadOption, ConnectionLost: no connection; the message says what to mend.
+    """
+
+    def __init__(
+        self, settings: ConnectionSettings, receive_timeout_seconds: float | None = None
+    ) -> None:
+        text = connection_string(settings)
+        self._codec = codec_of_client(settings.client_locale)
+        self._dialect = settings.dialect
+        self._door = Door(settings)
+        self._driver = settings.driver
+        self._reads: _AlternatingReads | None = None
+        with self._door:
+            self._api = _load(settings, self._codec)
+            self._environment = self._api.open_handle(odbc.ENVIRONMENT)
+            self._environment.call("SQLSetEnvAttr", odbc.ATTR_ODBC_VERSION, odbc.ODBC_3, 0)
+            self._connection = self._api.open_handle(odbc.CONNECTION, self._environment)
+            self._connect(encode(text, self._codec), settings)
+        self._door.connected = True
+        if not odbc.is_driver_manager(settings.driver):
+            self._set_vendor_attributes(receive_timeout_seconds)
+
+    def call(self, statement: str, *arguments: Argument) -> int:
+        """Execute a function and return the one integer that it answers with."""
+        return single_integer(self.rows(statement, *arguments))
+
+    def rows(self, statement: str, *arguments: Argument) -> list[Row]:
+        """Run a query and return all its rows; every value as text, NULL as None."""
+        with self._door:
+            query = _Query(self._api.open_handle(odbc.STATEMENT, self._connection), self._codec)
+            try:
+                return query.run(self._dialect.statement(statement), arguments)
+            finally:
+                query.close()
+
+    def lo_read(self, session_id: int, max_bytes: int) -> memoryview:
+        """Return the next bytes of a capture session; valid until the call after the next."""
+        with self._door:
+            reads = self._reads
+            if reads is None or reads.key != (session_id, max_bytes):
+                reads = self._bind_reads(session_id, max_bytes)
+            return reads.next()
+
+    def driver_info(self) -> DriverInfo | None:
+        """Return what the driver says of itself and of the server; None through a driver manager.
+
+        unixODBC would ask a driver that has wide functions through those, see `odbc_api`.
+        """
+        if odbc.is_driver_manager(self._driver):
+            return None
+        with self._door:
+            return read_driver_info(self._connection, self._codec)
+
+    def close(self) -> None:
+        """Release the connection. Calling it twice is harmless."""
+        if self._door.closed or self._door.is_foreign:
+            return  # a forked child may not say goodbye on its parent's connection
+        with self._door:
+            self._door.closed = True
+            self._drop_reads()
+            self._connection.attempt("SQLDisconnect")
+            self._free()
+
+    def _connect(self, text: bytes, settings: ConnectionSettings) -> None:
+        seconds = max(1, math.ceil(settings.connect_timeout_seconds))
+        self._attempt_attribute(odbc.ATTR_LOGIN_TIMEOUT, seconds)
+        self._attempt_attribute(odbc.ATTR_AUTOCOMMIT, odbc.AUTOCOMMIT_ON)
+        try:
+            self._connection.call("SQLDriverConnect", None, text, len(text), None, 0, None, 0)
+        except OdbcFailure:
+            self._free()
+            raise
+
+    def _attempt_attribute(self, attribute: int, value: int) -> None:
+        self._connection.attempt("SQLSetConnectAttr", attribute, value, _IS_INTEGER)
+
+    def _set_vendor_attributes(self, receive_timeout_seconds: float | None) -> None:
+        """Set what only Informix's driver knows, after connecting; a refusal is no harm.
+
+        Not through a driver manager: for each refusal unixODBC would fetch the driver's wide
+        diagnostics, see `odbc_api`. Seconds is the unit of the driver's other timeouts; no public
+        page says it for this one.
+        """
+        self._attempt_attribute(_ATTR_LO_AUTOMATIC, 0)
+        if receive_timeout_seconds is not None:
+            self._attempt_attribute(_ATTR_RECEIVE_TIMEOUT, max(1, math.ceil(receive_timeout_seconds)))
+
+    def _bind_reads(self, session_id: int, max_bytes: int) -> _AlternatingReads:
+        check_read(session_id, max_bytes)
+        self._drop_reads()
+        pair = [self._api.open_handle(odbc.STATEMENT, self._connection) for _ in range(2)]
+        self._reads = _AlternatingReads(pair, session_id, max_bytes)
+        return self._reads
+
+    def _drop_reads(self) -> None:
+        if self._reads is not None:
+            self._reads.close()
+            self._reads = None
+
+    def _free(self) -> None:
+        self._connection.free()
+        self._environment.free()
+
+
+def _load(settings: ConnectionSettings, codec: str) -> odbc.OdbcApi:
+    _, library = load_driver(settings)
+    return odbc.OdbcApi(library, lambda raw: raw.decode(codec, "replace"))
+
+
+class _Query:
+    """One statement: bind, execute, fetch. Holds what is bound until it is closed."""
+
+    def __init__(self, statement: odbc.Handle, codec: str) -> None:
+        self._statement = statement
+        self._codec = codec
+        self._bound: list[object] = []
+        self._piece = ctypes.create_string_buffer(_PIECE_BYTES)
+        self._length = ctypes.c_ssize_t()
+
+    def run(self, text: str, arguments: tuple[Argument, ...]) -> list[Row]:
+        """Execute and return every row."""
+        encoded = encode(text, self._codec)
+        self._statement.call("SQLPrepare", encoded, len(encoded))
+        for number, argument in enumerate(arguments, 1):
+            if isinstance(argument, int):
+                value = ctypes.c_int64(check_integer(argument))
+                self._bind(number, odbc.C_SBIGINT, odbc.SQL_BIGINT, 0, value, 8)
+            else:
+                self._bind_text(number, encode(argument, self._codec))
+        self._statement.call("SQLExecute")
+        return list(self._fetch_all())
+
+    def close(self) -> None:
+        """Free the statement, then what was bound to it."""
+        self._statement.free()
+        self._bound.clear()
+
+    def _bind_text(self, number: int, value: bytes) -> None:
+        # a column size of 0 is an error in ODBC, even for an empty text
+        buffer = ctypes.create_string_buffer(value)
+        self._bind(number, odbc.C_CHAR, odbc.SQL_VARCHAR, max(len(value), 1), buffer, len(value))
+
+    def _bind(
+        self, number: int, c_type: int, sql_type: int, size: int, value: ctypes._CData, length: int
+    ) -> None:
+        indicator = ctypes.c_ssize_t(length)
+        self._bound += [value, indicator]
+        self._statement.call(
+            "SQLBindParameter",
+            number,
+            odbc.PARAM_INPUT,
+            c_type,
+            sql_type,
+            size,
+            0,
+            ctypes.addressof(value),
+            length,
+            ctypes.addressof(indicator),
+        )
+
+    def _fetch_all(self) -> Iterator[Row]:
+        count = ctypes.c_short()
+        self._statement.call("SQLNumResultCols", ctypes.byref(count))
+        while count.value and self._statement.call("SQLFetch") != odbc.NO_DATA:
+            yield tuple(self._value(column) for column in range(1, count.value + 1))
+
+    def _value(self, column: int) -> str | None:
+        pieces: list[bytes] = []
+        more = True
+        while more:
+            more, piece = self._next_piece(column)
+            if piece is None:
+                return None
+            pieces.append(piece)
+        return b"".join(pieces).decode(self._codec, "replace")
+
+    def _next_piece(self, column: int) -> tuple[bool, bytes | None]:
+        """Return whether more follows, and the piece; each ends with a NUL that is not data."""
+        self._length.value = 0
+        target, length = ctypes.addressof(self._piece), ctypes.addressof(self._length)
+        code = self._statement.call("SQLGetData", column, odbc.C_CHAR, target, _PIECE_BYTES, length)
+        left = _low_32_bits(self._length)
+        if code == odbc.NO_DATA:
+            return False, b""
+        if left == odbc.NULL_DATA:
+            return False, None
+        if left == odbc.NO_TOTAL or left >= _PIECE_BYTES:
+            return True, self._piece.raw[:-1]
+        return False, ctypes.string_at(target, left)
+
+
+class _AlternatingReads:
+    """`ifx_lo_read` for one session and size, with two buffers used in turn.
+
+    Each buffer is bound to a statement of its own once, and executed for every read. SQLExecDirect
+    and not SQLPrepare with SQLExecute: the manual's sample executes this call so, and no public
+    example prepares it.
+    """
+
+    def __init__(self, statements: list[odbc.Handle], session_id: int, max_bytes: int) -> None:
+        self.key = (session_id, max_bytes)
+        self._reads = [_LoRead(statement, session_id, max_bytes) for statement in statements]
+
+    def next(self) -> memoryview:
+        """Read into the buffer whose turn it is."""
+        self._reads.reverse()
+        return self._reads[0].execute()
+
+    def close(self) -> None:
+        """Free both statements. Views handed out keep their buffers alive."""
+        for read in self._reads:
+            read.close()
+
+
+class _LoRead:
+    """One statement of `ifx_lo_read` with its buffer."""
+
+    def __init__(self, statement: odbc.Handle, session_id: int, max_bytes: int) -> None:
+        self._statement = statement
+        self._text = LO_READ.encode("ascii")
+        self._max_bytes = max_bytes
+        self._session_id = ctypes.c_int32(session_id)
+        self._session_length = ctypes.c_ssize_t(0)
+        self._buffer = ctypes.create_string_buffer(max_bytes + _SLACK_BYTES)
+        self._length = ctypes.c_ssize_t(0)
+        self._view = memoryview(self._buffer).cast("B").toreadonly()
+        self._bind()
+
+    def _bind(self) -> None:
+        session, session_length = self._session_id, self._session_length
+        buffer, length, size = self._buffer, self._length, self._max_bytes
+        parameters = (
+            (1, odbc.PARAM_INPUT, odbc.C_LONG, odbc.SQL_INTEGER, 0, session, 4, session_length),
+            (2, odbc.PARAM_OUTPUT, odbc.C_BINARY, odbc.SQL_CHAR, size, buffer, size, length),
+        )
+        for number, way, c_type, sql_type, column_size, value, room, indicator in parameters:
+            self._statement.call(
+                "SQLBindParameter",
+                number,
+                way,
+                c_type,
+                sql_type,
+                column_size,
+                0,
+                ctypes.addressof(value),
+                room,
+                ctypes.addressof(indicator),
+            )
+
+    def execute(self) -> memoryview:
+        """Read once."""
+        self._length.value = 0
+        self._statement.attempt("SQLFreeStmt", odbc.CLOSE_CURSOR)
+        self._statement.call("SQLExecDirect", self._text, len(self._text))
+        count = _low_32_bits(self._length)
+        if count < 0:
+            raise OdbcFailure([Diagnostic("HY000", count, "ifx_lo_read gave a negative length")])
+        # with SQL_SUCCESS_WITH_INFO the length is what is available, not what was read
+        return self._view[: min(count, self._max_bytes)]
+
+    def close(self) -> None:
+        """Free the statement."""
+        self._statement.free()
+
+
+def _low_32_bits(indicator: ctypes.c_ssize_t) -> int:
+    """Read an indicator that the driver may have filled with 4 bytes or with 8."""
+    return ctypes.c_int32(indicator.value & 0xFFFFFFFF).value
+
+
+def single_integer(rows: list[Row]) -> int:
+    """Return the one integer of a function's answer."""
+    text = rows[0][0] if rows and rows[0] else None
+    try:
+        return int(text or "")
+    except ValueError:
+        raise ServerRefused(
+            f"A function answered with {text!r} where an integer is due.",
+            "Check that the statement calls a function that returns one.",
+        ) from None
+
+
+def check_integer(value: int, bits: int = 64) -> int:
+    """Return the value if it fits; ctypes would cut it off without a word."""
+    if not -(1 << bits - 1) <= value < 1 << bits - 1:
+        raise BadOption(f"The number {value} does not fit into {bits} bits.")
+    return int(value)  # a bool becomes 0 or 1
+
+
+def check_read(session_id: int, max_bytes: int) -> None:
+    """Refuse what no driver can be asked: ifx_lo_read takes a 32-bit id and at most 2 GB."""
+    check_integer(session_id, bits=32)
+    if not 1 <= max_bytes < 1 << 31:
+        raise BadOption(f"A read of {max_bytes} bytes is impossible.", "Ask for 1 B to 2 GB.")

@@ -1,0 +1,274 @@
+"""The one door through which a driver's errors leave a transport as ours.
+
+Rule: a transport raises `OdbcFailure` with whatever diagnostics it was given; only `Door` turns
+that into one of our exceptions, and it decides by the tables below. Every diagnostic is kept in
+full, and the password is cut out of the texts.
+
+Order of judgement: the native code first, of all records, then SQLSTATE. The Informix number is the
+more exact of the two: the driver reports very different causes under HY000, and -951 (password) and
+-908 (nobody listens) both arrive as 08004 or 08001 depending on the driver's release.
+
+Sources: "Informix error messages" (finderr) for the native codes, "Map SQLSTATE values to Informix
+error messages" in the ODBC Driver Programmer's Manual for -11xxx and the states.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+
+from informix_capture_client.errors import (
+    AccessRefused,
+    BadOption,
+    ConnectionLost,
+    InformixCdcError,
+    ServerRefused,
+)
+from informix_capture_client.transport.base import ConnectionSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One diagnostic record: `native` is Informix's own number, or the driver's (-11xxx)."""
+
+    sqlstate: str
+    native: int
+    text: str
+
+
+class OdbcFailure(Exception):
+    """A driver call failed. Never leaves a transport."""
+
+    def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
+        super().__init__()
+        self.diagnostics = tuple(diagnostics)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a diagnostic means: which exception, why, and what to do; `{...}` are filled in."""
+
+    kind: type[InformixCdcError]
+    cause: str
+    remedy: str
+    unreachable: bool = False
+
+
+_LOST = Verdict(ConnectionLost, "The connection to {server} at {address} broke", "Connect again.", True)
+_SILENT = Verdict(
+    ConnectionLost, "{server} at {address} did not answer in time", "Connect again.", True
+)
+_UNREACHABLE = Verdict(
+    AccessRefused,
+    "No database server answers at {address}",
+    "Check host and port, that the server is up and that a firewall lets you through.",
+    True,
+)
+_WRONG_SERVER = Verdict(
+    AccessRefused,
+    "The database server at {address} is not called {server}",
+    "Set the server name to the server's DBSERVERNAME or one of its aliases.",
+)
+_WRONG_USER = Verdict(
+    AccessRefused, "{server} at {address} refused user {user}", "Check user and password."
+)
+_WRONG_DATABASE = Verdict(
+    AccessRefused,
+    "Database {database} on {server} cannot be opened by user {user}",
+    "Check the database's name and that the user has the CONNECT privilege on it.",
+)
+_NO_RIGHT = Verdict(
+    AccessRefused,
+    "User {user} may not do this in database {database} on {server}",
+    "Connect as user {owner}, or grant the privilege; if a cdc_ function is missing,"
+    " run ${home}/etc/syscdcv1.sql on the server.",
+)
+_WRONG_LOCALE = Verdict(
+    BadOption,
+    "The locale does not fit database {database} on {server}",
+    "Set the database locale to the one the database was created with.",
+)
+_NO_DRIVER = Verdict(
+    BadOption,
+    "The ODBC driver manager found no driver",
+    "Add DRIVER=<path of the {product} driver> to the extra connection string.",
+)
+_REFUSED = Verdict(ServerRefused, "{server} refused a statement", "")
+
+# finderr numbers that mean the same at any time
+_BY_NATIVE: dict[int, Verdict] = {
+    -25582: _LOST,  # network connection is broken
+    -25580: _LOST,  # system error occurred in network function
+    -27001: _LOST,  # read error occurred during connection attempt
+    -11020: _LOST,  # the driver's own: communication link failure
+    -951: _WRONG_USER,  # incorrect password or user is not known
+    -952: _WRONG_USER,  # user's password is not correct
+    -956: _WRONG_USER,  # client host or user is not trusted
+    -11033: _WRONG_USER,  # the driver's own: invalid authorization specification
+    -761: _WRONG_SERVER,  # INFORMIXSERVER does not match DBSERVERNAME
+    -25555: _WRONG_SERVER,  # server is not listed as a dbserver name in sqlhosts
+    -25596: _WRONG_SERVER,  # INFORMIXSERVER value is not listed in sqlhosts
+    -329: _WRONG_DATABASE,  # database not found or no system permission
+    -354: _WRONG_DATABASE,  # incorrect database or cursor name format
+    -387: _WRONG_DATABASE,  # no connect permission
+    -272: _NO_RIGHT,  # no SELECT permission
+    -273: _NO_RIGHT,  # no UPDATE permission
+    -674: _NO_RIGHT,  # routine can not be resolved: not there, or not for this user
+    -23101: _WRONG_LOCALE,  # unable to load locale categories
+    -23197: _WRONG_LOCALE,  # database locale information mismatch
+}
+
+# what means "wrong address" while connecting, and "the server went away" afterwards
+_BY_NATIVE_CONNECTING: dict[int, Verdict] = {
+    -908: _UNREACHABLE,  # attempt to connect to database server failed
+    -930: _UNREACHABLE,  # cannot connect to database server
+    -931: _UNREACHABLE,  # cannot locate service in the services file
+    -11015: _UNREACHABLE,  # the driver's own: unable to connect to data source
+    -11094: _UNREACHABLE,  # the driver's own: time-out expired
+}
+_BY_NATIVE_CONNECTED: dict[int, Verdict] = dict.fromkeys(_BY_NATIVE_CONNECTING, _LOST) | {
+    -11094: _SILENT,
+}
+
+# five characters: a state; two: a whole class
+_BY_STATE: dict[str, Verdict] = {"28": _WRONG_USER}
+_BY_STATE_CONNECTING: dict[str, Verdict] = {
+    "08001": _UNREACHABLE,
+    "08004": _UNREACHABLE,
+    "HYT00": _UNREACHABLE,
+    "HYT01": _UNREACHABLE,
+    "S1T00": _UNREACHABLE,  # ODBC 2 spelling, which the manual's tables still use
+    "08": _LOST,
+    "IM": _NO_DRIVER,
+    "01000": _NO_DRIVER,  # unixODBC: "Can't open lib", and no other record
+}
+_BY_STATE_CONNECTED: dict[str, Verdict] = {
+    "HYT00": _SILENT,
+    "HYT01": _SILENT,
+    "S1T00": _SILENT,
+    "08": _LOST,  # 08S01, 08003 and whatever else: there is no connection any more
+}
+
+
+def judge(diagnostics: Sequence[Diagnostic], *, connected: bool) -> Verdict:
+    """Say what a failure means; `connected` tells whether the connection had been established."""
+    by_native = _BY_NATIVE | (_BY_NATIVE_CONNECTED if connected else _BY_NATIVE_CONNECTING)
+    by_state = _BY_STATE | (_BY_STATE_CONNECTED if connected else _BY_STATE_CONNECTING)
+    warnings_last = sorted(diagnostics, key=lambda each: each.sqlstate.startswith("01"))
+    candidates = [by_native.get(each.native) for each in diagnostics]
+    candidates += [
+        by_state.get(each.sqlstate) or by_state.get(each.sqlstate[:2]) for each in warnings_last
+    ]
+    return next((verdict for verdict in candidates if verdict is not None), _REFUSED)
+
+
+_PASSWORD_PAIR = re.compile(r"\b((?:pwd|password)\s*=\s*)(\{(?:[^}]|\}\})*\}?|[^;]*)", re.IGNORECASE)
+_HIDDEN = "***"
+
+
+class Scrubber:
+    """Cuts the password, and any PWD=... pair, out of a text."""
+
+    def __init__(self, settings: ConnectionSettings) -> None:
+        in_extra = [pair[1].strip("{}") for pair in _PASSWORD_PAIR.findall(settings.extra)]
+        known = {settings.password, *in_extra}
+        spellings = known | {word.replace("}", "}}") for word in known}
+        # the longest first, so that no tail of a longer spelling survives
+        self._secrets = sorted((word for word in spellings if word), key=len, reverse=True)
+
+    def __call__(self, text: str) -> str:
+        """Return the text without the secrets."""
+        text = _PASSWORD_PAIR.sub(rf"\g<1>{_HIDDEN}", text)
+        for secret in self._secrets:
+            text = text.replace(secret, _HIDDEN)
+        return text
+
+
+class Translator:
+    """Turns diagnostics into the exception an operator can act on."""
+
+    def __init__(self, settings: ConnectionSettings) -> None:
+        self._names = {
+            "server": settings.server,
+            "address": f"{settings.host}:{settings.port}",
+            "database": settings.database,
+            "user": settings.user,
+        }
+        self._scrub = Scrubber(settings)
+        self._dialect = settings.dialect
+
+    def error(self, diagnostics: Sequence[Diagnostic], *, connected: bool) -> InformixCdcError:
+        """Build the exception; `facts` hold sqlstate, native, diagnostics and unreachable."""
+        records = [self._scrubbed(each) for each in diagnostics] or [_NO_DIAGNOSTIC]
+        verdict = judge(records, connected=connected)
+        cause = verdict.cause.format(**self._names)
+        return verdict.kind(
+            f"{cause}: {_told(records)}.",
+            self._dialect.worded(verdict.remedy),
+            sqlstate=records[0].sqlstate,
+            native=records[0].native,
+            diagnostics=[(each.sqlstate, each.native, each.text) for each in records],
+            unreachable=verdict.unreachable,
+        )
+
+    def _scrubbed(self, record: Diagnostic) -> Diagnostic:
+        return Diagnostic(record.sqlstate, record.native, self._scrub(record.text))
+
+
+_NO_DIAGNOSTIC = Diagnostic("HY000", 0, "the driver gave no reason")
+_PREFIXES = re.compile(r"^(\[[^\]]*\]\s*)+")
+
+
+def _told(records: Iterable[Diagnostic]) -> str:
+    """Join what the records say, without the driver's `[vendor][driver]` prefixes."""
+    return "; ".join(
+        f"{_PREFIXES.sub('', each.text).strip().rstrip('.')} [{each.sqlstate}] ({each.native})"
+        for each in records
+    )
+
+
+class Door:
+    """Guards a connection: entered by every public call of a transport.
+
+    Going in, it refuses a connection that is closed or that came over a fork, and waits for its
+    turn: freeing a statement that another thread is still inside of crashes the process. Going out,
+    it translates.
+    """
+
+    def __init__(self, settings: ConnectionSettings) -> None:
+        self._translator = Translator(settings)
+        self._process = os.getpid()
+        self._turn = threading.Lock()
+        self.connected = False
+        self.closed = False
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether this process inherited the connection by a fork."""
+        return os.getpid() != self._process
+
+    def __enter__(self) -> None:
+        # before the lock: a thread of the parent may have held it while forking
+        if self.is_foreign:
+            raise ConnectionLost(
+                f"This connection belongs to process {self._process}, not to {os.getpid()}.",
+                "Open a connection in the process that uses it; none survives a fork.",
+            )
+        self._turn.acquire()
+        if self.closed:
+            self._turn.release()
+            raise ConnectionLost("The connection is closed.", "Open a new one.")
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        reason: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._turn.release()
+        if isinstance(reason, OdbcFailure):
+            raise self._translator.error(reason.diagnostics, connected=self.connected) from None

@@ -1,0 +1,107 @@
+"""What passes over connections, as events for a recording (docs/recording-format.md).
+
+Rule: an event is a plain dictionary, handed on before the caller sees the answer; where it is kept is
+the sink's business. Of a connection's settings only the database is in it: never who connected, from
+where or with what password. Bytes of a read are kept as they came, whether we understand them or not.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from informix_capture_client.errors import InformixCdcError
+from informix_capture_client.transport.base import (
+    Argument,
+    ConnectionSettings,
+    Row,
+    Transport,
+)
+
+FORMAT = "informix-cdc recording"
+VERSION = 1
+
+Answer = TypeVar("Answer")
+Event = dict[str, Any]
+Sink = Callable[[Event], None]
+
+
+class RecordingTransport:
+    """A `Transport` that passes everything on, and tells a sink about it.
+
+    Args:
+        inner: the connection.
+        settings: what it was opened with.
+        connection: a number that tells it from the recording's other connections.
+        sink: is given each event; what it raises ends the call.
+    """
+
+    def __init__(
+        self, inner: Transport, settings: ConnectionSettings, connection: int, sink: Sink
+    ) -> None:
+        self._inner = inner
+        self._dialect = settings.dialect
+        self._connection = connection
+        self._sink = sink
+        self._is_open = True
+        self._tell(what="open", database=settings.database)
+
+    def call(self, statement: str, *arguments: Argument) -> int:
+        """Execute a function and return the one integer that it answers with."""
+        event = self._statement(statement, arguments)
+        answer = self._answered(event, lambda: self._inner.call(statement, *arguments))
+        self._tell(**event, rows=[[str(answer)]])
+        return answer
+
+    def rows(self, statement: str, *arguments: Argument) -> list[Row]:
+        """Run a query and return all its rows; every value as text, NULL as None."""
+        event = self._statement(statement, arguments)
+        answer = self._answered(event, lambda: self._inner.rows(statement, *arguments))
+        self._tell(**event, rows=[list(row) for row in answer])
+        return answer
+
+    def lo_read(self, session_id: int, max_bytes: int) -> memoryview:
+        """Return the next bytes of a capture session; valid until the call after the next."""
+        event = {"what": "read", "session": session_id, "room": max_bytes}
+        answer = self._answered(event, lambda: self._inner.lo_read(session_id, max_bytes))
+        self._tell(**event, bytes=base64.b64encode(answer).decode("ascii"))
+        return answer
+
+    def close(self) -> None:
+        """Release the connection. Calling it twice is harmless."""
+        self._inner.close()
+        if self._is_open:
+            self._is_open = False
+            self._tell(what="close")
+
+    def _statement(self, statement: str, arguments: tuple[Argument, ...]) -> Event:
+        # as the server is sent it: two products differ in words
+        return {
+            "what": "statement",
+            "text": self._dialect.statement(statement),
+            "arguments": [str(argument) for argument in arguments],
+        }
+
+    def _answered(self, event: Event, ask: Callable[[], Answer]) -> Answer:
+        try:
+            return ask()
+        except InformixCdcError as error:
+            self._tell(**event, error=_described(error))
+            raise
+
+    def _tell(self, **event: Any) -> None:  # noqa: ANN401 - values of JSON
+        self._sink({"connection": self._connection, **event})
+
+
+def _described(error: InformixCdcError) -> Event:
+    """Return what the driver said; an error of ours has no words of a driver."""
+    facts = error.facts
+    diagnostics = facts.get("diagnostics")
+    text = diagnostics[0][2] if isinstance(diagnostics, list) and diagnostics else error.message
+    return {
+        "code": error.code,
+        "sqlstate": facts.get("sqlstate", "HY000"),
+        "native": facts.get("native", 0),
+        "message": text,
+    }

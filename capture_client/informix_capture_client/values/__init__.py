@@ -1,0 +1,1 @@
+"""From payloads to columns: what each Informix type becomes in Arrow."""

@@ -1,0 +1,123 @@
+"""Wrap NumPy values as Arrow arrays without copying them.
+
+Rule: an array carries a validity bitmap only where there are NULLs.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from informix_capture_client.records.framing import Integers
+
+Bits = NDArray[np.bool_]
+
+_MAX_OFFSET = 2**31 - 1  # Spark's strings have 32-bit offsets
+
+
+class BadValue(ValueError):
+    """One value of a column cannot be what the type demands; `row` is its place in the batch.
+
+    `remedy` says what a user can do, where it is not to report the value.
+    """
+
+    def __init__(self, row: int, what: str, remedy: str = "") -> None:
+        super().__init__(row, what, remedy)
+        self.row = row
+        self.what = what
+        self.remedy = remedy
+
+
+def refuse(bad: NDArray[Any], what: str) -> None:
+    """Raise `BadValue` for the first value that is not zero or false, if there is one."""
+    if np.count_nonzero(bad):  # half the cost of any(): this runs a dozen times per column
+        raise BadValue(int(np.flatnonzero(bad)[0]), what)
+
+
+def _validity(nulls: Bits) -> tuple[pa.Buffer | None, int]:
+    count = int(np.count_nonzero(nulls))
+    return (pa.py_buffer(np.packbits(~nulls, bitorder="little")) if count else None), count
+
+
+def fixed_width(arrow_type: pa.DataType, values: NDArray[Any], nulls: Bits) -> pa.Array:
+    """Return native-endian values of one width as an array of `arrow_type`."""
+    validity, count = _validity(nulls)
+    buffers = [validity, pa.py_buffer(np.ascontiguousarray(values))]
+    return pa.Array.from_buffers(arrow_type, len(nulls), buffers, count)
+
+
+def booleans(values: NDArray[Any], nulls: Bits) -> pa.Array:
+    """Return bits, or integers that are zero for false, as a boolean array."""
+    validity, count = _validity(nulls)
+    packed = pa.py_buffer(np.packbits(values, bitorder="little"))
+    return pa.Array.from_buffers(pa.bool_(), len(values), [validity, packed], count)
+
+
+def strings(offsets: Integers, content: bytes | NDArray[np.uint8], nulls: Bits) -> pa.Array:
+    """Return text that lies back to back in `content`, which is UTF-8; one offset more than values."""
+    _require_32_bits(offsets)
+    validity, count = _validity(nulls)
+    buffers = [validity, pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(content)]
+    return pa.Array.from_buffers(pa.string(), len(nulls), buffers, count)
+
+
+def retyped(values: pa.Array, arrow_type: pa.DataType, nulls: Bits) -> pa.Array:
+    """Return the same buffers as another type of the same layout, with other NULLs."""
+    validity, count = _validity(nulls)
+    return pa.Array.from_buffers(arrow_type, len(nulls), [validity, *values.buffers()[1:]], count)
+
+
+def _require_32_bits(offsets: Integers) -> None:
+    if len(offsets) and offsets[-1] > _MAX_OFFSET:
+        refuse(offsets[1:] > _MAX_OFFSET, "ends beyond 2 GiB of one column: decode fewer rows at once")
+
+
+def pick(values: pa.Array, places: NDArray[Any] | pa.Array) -> pa.Array:
+    """Return the values at the given places; Arrow's `take` alone leaves a bitmap without NULLs."""
+    taken = values.take(places if isinstance(places, pa.Array) else pa.array(places))
+    if taken.null_count:
+        return taken
+    return pa.Array.from_buffers(taken.type, len(taken), [None, *taken.buffers()[1:]], 0, taken.offset)
+
+
+def ragged_places(starts: Integers, lengths: Integers) -> Integers:
+    """Return the indices start, start + 1, ... of every stretch, one stretch after the other."""
+    ends = np.cumsum(lengths)
+    total = int(ends[-1]) if len(ends) else 0
+    places: Integers = np.arange(total) + np.repeat(starts - (ends - lengths), lengths)
+    return places
+
+
+@lru_cache(maxsize=4)
+def _every_second(count: int) -> pa.Array:
+    return pa.array(np.arange(0, 2 * count, 2))
+
+
+def byte_strings(
+    data: NDArray[np.uint8],
+    starts: Integers,
+    lengths: Integers,
+    nulls: Bits,
+    arrow_type: pa.DataType = pa.binary(),  # noqa: B008 - a type is a value
+) -> pa.Array:
+    """Return the byte strings that lie anywhere in `data`; Arrow copies each of them at once.
+
+    An index per byte would cost ten times as much. Of the array `lying` every second value is one of
+    ours; those between are gaps of any length, also a negative one, and are never looked at.
+    """
+    if lengths.sum() > _MAX_OFFSET:
+        _require_32_bits(np.append(0, np.cumsum(lengths)))
+    is_small = len(data) <= _MAX_OFFSET
+    bounds = np.zeros(2 * len(starts) + 1, np.int32 if is_small else np.int64)
+    bounds[0:-1:2] = starts
+    np.add(starts, lengths, out=bounds[1::2], casting="unsafe")
+    bounds[-1] = bounds.max()  # Arrow sizes its first allocation by the first and the last bound
+    buffers = [None, pa.py_buffer(bounds), pa.py_buffer(data)]
+    lying_type = pa.binary() if is_small else pa.large_binary()
+    lying = pa.Array.from_buffers(lying_type, 2 * len(starts), buffers, 0)
+    taken = lying.take(_every_second(len(starts)))
+    return retyped(taken if is_small else taken.cast(pa.binary()), arrow_type, nulls)

@@ -1,0 +1,1 @@
+"""Offsets as Spark keeps them, and the checkpoint that it keeps them in."""

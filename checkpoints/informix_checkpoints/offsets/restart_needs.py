@@ -1,0 +1,92 @@
+"""What a query needs to go on where its checkpoint stands.
+
+Rule: pure; the checkpoint's offsets and the spool's manifest come in as values, and the decisions are
+those of `Spool` and `InformixStreamReader` in a new process.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from informix_capture_client.positions import log_number
+from informix_checkpoints.offsets.offsets import StreamOffset
+from informix_checkpoints.offsets.spark_checkpoint import SourceProgress
+from informix_checkpoints.spool.manifest import Manifest
+
+
+@dataclass(frozen=True, slots=True)
+class BatchAgain:
+    """A planned batch that the sink may not have: its number, and the commits that it holds."""
+
+    number: int
+    above: int
+    upto: int
+    is_in_spool: bool
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it has no rows: nothing is captured for it."""
+        return self.above == self.upto
+
+
+@dataclass(frozen=True, slots=True)
+class RestartNeeds:
+    """Where a new capture session begins, and what is run again first.
+
+    Attributes:
+        restart: the log must reach back to here.
+        batch: the planned batch that is run again, if any.
+        is_spool_used: whether the spool that was looked at is taken over.
+    """
+
+    restart: int
+    batch: BatchAgain | None
+    is_spool_used: bool
+
+    @property
+    def oldest_log(self) -> int:
+        """The logical log that must still be there, and all after it."""
+        return log_number(self.restart)
+
+
+def restart_needs(progress: SourceProgress, spool: Manifest | None) -> RestartNeeds:
+    """Return what a restart of one source needs.
+
+    Args:
+        progress: what the checkpoint says.
+        spool: the manifest of the stream's folder under spoolPath, None if there is none.
+    """
+    start, planned = _captured_from(progress), progress.planned[1]
+    held = spool if spool is not None and _is_taken_over(spool, start) else None
+    restart = start.position.restart
+    if held is not None:
+        restart = max(restart, held.mark.restart)
+    is_held = held is not None and held.mark.commit >= planned.position.commit
+    return RestartNeeds(restart, _batch_again(progress, is_held), held is not None)
+
+
+def _batch_again(progress: SourceProgress, is_in_spool: bool) -> BatchAgain | None:
+    if not progress.is_run_again:
+        return None
+    number, planned = progress.planned
+    begins = _range_begins(progress)
+    above = begins.position.commit if begins else planned.position.commit
+    return BatchAgain(number, above, planned.position.commit, is_in_spool)
+
+
+def _captured_from(progress: SourceProgress) -> StreamOffset:
+    """Return where the capture begins: before a batch with rows that is run again, else after it."""
+    planned, begins = progress.planned[1], _range_begins(progress)
+    has_rows = begins is not None and begins.position.commit < planned.position.commit
+    return begins if begins and has_rows and progress.is_run_again else planned
+
+
+def _range_begins(progress: SourceProgress) -> StreamOffset | None:
+    """Return where the planned batch begins; None for one that leads to the begin of a stream."""
+    begins = progress.begins
+    return begins if begins is not None and begins.stream == progress.planned[1].stream else None
+
+
+def _is_taken_over(spool: Manifest, start: StreamOffset) -> bool:
+    is_same = (spool.stream, spool.source) == (start.stream, start.source)
+    return is_same and spool.start.commit <= start.position.commit <= spool.end.commit

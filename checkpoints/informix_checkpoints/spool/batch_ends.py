@@ -1,0 +1,95 @@
+"""How much of the spool one micro-batch takes.
+
+Rule: a batch ends between two transactions; the limit reached first ends it, and a transaction that is
+larger than a limit goes alone. A batch may end within a segment. The pair that is valid there is made
+of the commit reached and the restart position of an earlier pair: {C, R} valid makes {C', R} valid for
+every C' above C, since what commits above C' also commits above C (docs/design.md, section 5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from informix_capture_client.positions import Position
+from informix_checkpoints.limits import BatchLimits
+from informix_checkpoints.spool.manifest import Manifest
+from informix_checkpoints.spool.segments import Segment
+from informix_checkpoints.spool.stored_rows import Integers, TransactionRows
+
+
+@dataclass(slots=True)
+class _Room:
+    rows: float
+    size_bytes: float
+    transactions: float
+    is_untouched: bool = True
+
+    @classmethod
+    def of(cls, limits: BatchLimits) -> _Room:
+        given = (limits.rows, limits.size_bytes, limits.transactions)
+        rows, size_bytes, transactions = (float("inf") if most is None else most for most in given)
+        return cls(rows, size_bytes, transactions)
+
+    def fitting(self, counts: Integers, row_bytes: float) -> int:
+        """Return how many of the next transactions fit; the first always fits an empty batch."""
+        rows = np.cumsum(counts)
+        fits = (rows <= self.rows) & (rows * row_bytes <= self.size_bytes)
+        number = min(int(np.count_nonzero(fits)), int(min(self.transactions, len(counts))))
+        return max(number, 1) if self.is_untouched else number
+
+    def take(self, rows: int, size_bytes: float, transactions: int) -> None:
+        self.rows -= rows
+        self.size_bytes -= size_bytes
+        self.transactions -= transactions
+        self.is_untouched = False
+
+    def holds(self, segment: Segment) -> bool:
+        return (
+            segment.rows <= self.rows
+            and segment.size_bytes <= self.size_bytes
+            and segment.transactions <= self.transactions
+        )
+
+
+def end_of_batch(
+    held: Manifest,
+    start: Position,
+    limits: BatchLimits,
+    transactions_of: Callable[[Segment], TransactionRows],
+) -> Position:
+    """Return a position up to which a batch may go that begins at `start`; `start` if nothing is new.
+
+    Args:
+        held: what the spool holds.
+        start: the end of the batch before.
+        limits: the most that the batch may take.
+        transactions_of: looks into a segment; asked only for one that is not taken as a whole.
+    """
+    room, reached = _Room.of(limits), start
+    for segment in (s for s in held.segments if s.last_commit > start.commit):
+        if segment.first_commit > start.commit and room.holds(segment):
+            room.take(segment.rows, segment.size_bytes, segment.transactions)
+            reached = segment.position
+            continue
+        last = _last_commit(segment, start.commit, room, transactions_of(segment))
+        if last == segment.last_commit:
+            reached = segment.position
+            continue
+        return reached if last is None else Position(last, reached.restart, reached.unseen)
+    return reached
+
+
+def _last_commit(segment: Segment, after: int, room: _Room, held: TransactionRows) -> int | None:
+    """Take the transactions of a segment that fit; return the commit of the last of them."""
+    begin = int(np.searchsorted(held.commits, after, side="right"))
+    counts = held.counts[begin:]
+    row_bytes = segment.size_bytes / segment.rows
+    number = room.fitting(counts, row_bytes)
+    if number == 0:
+        return None
+    rows = int(counts[:number].sum())
+    room.take(rows, rows * row_bytes, number)
+    return int(held.commits[begin + number - 1])

@@ -1,0 +1,190 @@
+"""Copies of a stream's segments under a URL, for executors that do not see the spool's folder.
+
+Rule: never the truth. The manifest, the lock and the commit point are in the spool's folder; a copy is
+put here before the manifest names its segment, is never changed, and goes when its segment goes. Its
+name says which bytes it holds, since a stream that is captured again numbers its segments anew.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import logging
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+import pyarrow as pa
+
+from informix_capture_client.errors import AccessRefused
+from informix_capture_client.log_events import COPY_NOT_REMOVED
+from informix_checkpoints.spool.segments import (
+    Segment,
+    SegmentRange,
+    checksum_of,
+    rows_in,
+)
+
+if TYPE_CHECKING:
+    from pyarrow import fs
+
+logger = logging.getLogger("informix_cdc.checkpoints.segment_copies")
+
+_PIECE_BYTES = 1 << 20
+_DELETIONS_AT_ONCE = 8  # an object store takes tens of milliseconds for each
+# Where a file can be written aside and then moved. Object stores show a file only when it is whole.
+_CAN_MOVE = {"local", "hdfs"}
+
+
+class Copies(Protocol):
+    """Where a spool puts its segments besides its own folder."""
+
+    def match(self, folder: Path, segments: Sequence[Segment]) -> None:
+        """Make the copies those of these segments: add what is missing, remove what is too much."""
+
+    def put(self, path: Path, segment: Segment) -> None:
+        """Copy a segment's file; to be called before anything refers to the segment."""
+
+    def remove(self, segments: Iterable[Segment]) -> None:
+        """Let go of copies; what cannot be removed now goes when the spool is opened again."""
+
+
+class NoCopies:
+    """For a spool whose folder every executor sees, or whose rows travel in another way."""
+
+    def match(self, folder: Path, segments: Sequence[Segment]) -> None:
+        """Do nothing."""
+
+    def put(self, path: Path, segment: Segment) -> None:
+        """Do nothing."""
+
+    def remove(self, segments: Iterable[Segment]) -> None:
+        """Do nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentCopies:
+    """Copies of one stream's segments in a folder of its own; a value that may travel.
+
+    Args:
+        url: of a folder, as `pyarrow.fs` takes it; rights come from the environment of each host.
+        stream: the id of the stream.
+    """
+
+    url: str
+    stream: str
+
+    def match(self, folder: Path, segments: Sequence[Segment]) -> None:
+        """Make the copies those of these segments: add what is missing, remove what is too much.
+
+        Raises:
+            AccessRefused: the place cannot be reached or written.
+        """
+        with self._named_errors():
+            self._system.create_dir(self._folder, recursive=True)
+            found = {Path(info.path).name for info in self._infos()}
+        self._delete(found - {_copy_name(segment) for segment in segments})
+        for segment in segments:
+            self.put(folder / segment.file, segment)
+
+    def put(self, path: Path, segment: Segment) -> None:
+        """Copy a segment's file; a whole copy that is there already stays as it is.
+
+        Raises:
+            AccessRefused: the place cannot be reached or written.
+        """
+        target = f"{self._folder}/{_copy_name(segment)}"
+        with self._named_errors():
+            if self._system.get_file_info(target).size != segment.size_bytes:
+                self._write(path, target)
+
+    def remove(self, segments: Iterable[Segment]) -> None:
+        """Let go of copies; what cannot be removed now goes when the spool is opened again."""
+        self._delete({_copy_name(segment) for segment in segments})
+
+    def stored_range(self, wanted: SegmentRange) -> Iterator[pa.RecordBatch]:
+        """Return the rows of a range as they are stored; asking again gives them again.
+
+        Every byte of the copy is compared by checksum, once in a process: it is read twice the first
+        time. That is the price of not trusting a place that anybody may write to.
+
+        Raises:
+            AccessRefused: the copy is not there, or is not the one that was written.
+        """
+        name = _copy_name(wanted)
+        with self._named_errors():
+            if _copy_checksum(self, name) != wanted.checksum:
+                raise AccessRefused(f"{name} under {self.url} has other bytes than were written.")
+            return rows_in(self.open(name), wanted)
+
+    def open(self, name: str) -> pa.NativeFile:
+        """Open a copy for reading anywhere in it."""
+        return self._system.open_input_file(f"{self._folder}/{name}")
+
+    @property
+    def _system(self) -> fs.FileSystem:
+        return _opened(self.url)[0]
+
+    @property
+    def _folder(self) -> str:
+        return f"{_opened(self.url)[1].rstrip('/')}/{self.stream}"
+
+    def _infos(self) -> list[fs.FileInfo]:
+        from pyarrow import fs
+
+        return list(self._system.get_file_info(fs.FileSelector(self._folder)))
+
+    def _write(self, path: Path, target: str) -> None:
+        draft = f"{target}.draft" if self._system.type_name in _CAN_MOVE else target
+        with path.open("rb") as source, self._system.open_output_stream(draft) as sink:
+            shutil.copyfileobj(source, sink, _PIECE_BYTES)
+        if draft != target:
+            self._system.move(draft, target)
+
+    def _delete(self, names: Iterable[str]) -> None:
+        with ThreadPoolExecutor(_DELETIONS_AT_ONCE) as pool:
+            list(pool.map(self._delete_one, sorted(names)))
+
+    def _delete_one(self, name: str) -> None:
+        try:
+            self._system.delete_file(f"{self._folder}/{name}")
+        except FileNotFoundError:
+            pass
+        except (OSError, pa.ArrowException) as reason:
+            COPY_NOT_REMOVED.log(logger, file=name, place=self.url, reason=reason)
+
+    @contextlib.contextmanager
+    def _named_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, pa.ArrowException) as reason:
+            raise AccessRefused(
+                f"the copies of segments under {self.url}: {reason}.",
+                "Mend option segmentCopies or the rights there, or leave the option out.",
+                unreachable=not isinstance(reason, _PERMANENT),  # else worth another try
+            ) from None
+
+
+_PERMANENT = (PermissionError, NotADirectoryError, IsADirectoryError)
+
+
+def _copy_name(of: Segment | SegmentRange) -> str:
+    return f"{Path(of.file).stem}-{of.checksum:08x}.arrow"
+
+
+@functools.lru_cache(maxsize=8)
+def _opened(url: str) -> tuple[fs.FileSystem, str]:
+    from pyarrow import fs  # slow, and rarely needed
+
+    system, folder = fs.FileSystem.from_uri(url)
+    return system, folder
+
+
+@functools.lru_cache(maxsize=1024)
+def _copy_checksum(copies: SegmentCopies, name: str) -> int:
+    """Return the checksum of a copy; it never changes, so once is enough."""
+    with copies.open(name) as file:
+        return checksum_of(file)

@@ -1,0 +1,112 @@
+"""Bytes put aside in temporary files that nobody else sees.
+
+Rule: the files have no name, so that no death of the process leaves one behind; they are never synced,
+since whoever lost them reads the server's log again. A file is closed, and its room free, when nothing
+kept in it is referred to any more.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import weakref
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from informix_capture_client.errors import AccessRefused
+from informix_checkpoints.spool.disk_errors import disk_errors
+
+# What is kept for long holds the room of what was put aside with it; a file takes no more than this,
+# or than this part of all that is put aside, so that there are never many files either.
+FILE_BYTES = 64 << 20
+_LARGEST_PART = 32
+
+
+class SpillFiles:
+    """Keeps bytes in unnamed files of one folder, which is made when it is first needed."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._files: weakref.WeakSet[_SpillFile] = weakref.WeakSet()
+        self._newest: weakref.ref[_SpillFile] | None = None
+
+    @property
+    def size_bytes(self) -> int:
+        """How much room the files take."""
+        return sum([file.size_bytes for file in self._files])
+
+    def keep(self, parts: Sequence[memoryview]) -> SpilledBytes:
+        """Put bytes aside, one part after the other.
+
+        Raises:
+            AccessRefused: the folder cannot be written, or its disk is full.
+        """
+        with disk_errors(self._folder):
+            file = self._file_with_room()
+            first = file.size_bytes
+            file.append(parts)
+        return SpilledBytes(file, first, file.size_bytes - first)
+
+    def _file_with_room(self) -> _SpillFile:
+        newest = self._newest() if self._newest is not None else None
+        if newest is not None and newest.size_bytes < max(FILE_BYTES, self.size_bytes // _LARGEST_PART):
+            return newest
+        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        file = _SpillFile(self._folder)
+        self._files.add(file)
+        self._newest = weakref.ref(file)
+        return file
+
+
+class _SpillFile:
+    """A file that is written at its end and read anywhere."""
+
+    def __init__(self, folder: Path) -> None:
+        file = tempfile.TemporaryFile(dir=folder, buffering=0)  # noqa: SIM115 - closed by the finalizer
+        weakref.finalize(self, file.close)
+        self.folder = folder
+        self.size_bytes = 0
+        self._descriptor = file.fileno()
+
+    def append(self, parts: Sequence[memoryview]) -> None:
+        at = self.size_bytes
+        for part in parts:
+            rest = part.cast("B")
+            while rest:
+                written = os.pwrite(self._descriptor, rest, at)
+                rest, at = rest[written:], at + written
+        self.size_bytes = at
+
+    def read(self, first: int, size_bytes: int) -> bytes:
+        pieces: list[bytes] = []
+        at, end = first, first + size_bytes
+        while at < end and (piece := os.pread(self._descriptor, end - at, at)):
+            pieces.append(piece)
+            at += len(piece)
+        if at < end:
+            raise AccessRefused(
+                f"rows put aside in {self.folder} cannot be read back: {at - first} of"
+                f" {size_bytes} bytes at {first} are left.",
+                "Look after its disk, or set option spoolPath to another folder.",
+                folder=str(self.folder),
+            )
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SpilledBytes:
+    """Some bytes of a file, which stays open as long as they may be asked for."""
+
+    file: _SpillFile
+    first: int
+    size_bytes: int
+
+    def load(self) -> bytes:
+        """Return them.
+
+        Raises:
+            AccessRefused: the disk does not give them back.
+        """
+        with disk_errors(self.file.folder):
+            return self.file.read(self.first, self.size_bytes)

@@ -1,0 +1,112 @@
+"""One writer for a folder: a lock that the kernel frees when its holder dies, and a number beside it.
+
+Rule: the lock decides. The number is for file systems on which a lock can be lost (network mounts): it
+rises with every writer, stands in the names of segments, and is compared before every commit point, so
+that a writer that was thought dead and comes back writes nothing more.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import time
+from pathlib import Path
+from typing import BinaryIO
+
+from informix_capture_client.errors import AccessRefused
+from informix_checkpoints.spool.durable_files import sync
+
+FILE_NAME = "writer.lock"
+_POLL_SECONDS = 0.1
+
+
+class WriterLock:
+    """Holds a folder for one writer.
+
+    Args:
+        folder: made if missing.
+        wait_seconds: how long to wait for a former writer to end.
+
+    Raises:
+        AccessRefused: the former writer lives on.
+    """
+
+    def __init__(self, folder: Path, wait_seconds: float) -> None:
+        self._folder = folder
+        self._file = _locked(folder, wait_seconds)
+        self.fence = _number(self._file.read())
+
+    def take_number(self, above: int = 0, *, durable: bool = False) -> None:
+        """Take the number after the last writer's; `above` is one that is known from elsewhere."""
+        self.fence = max(self.fence, above) + 1
+        self._file.seek(0)
+        self._file.write(b"%d" % self.fence)
+        self._file.truncate()
+        self._file.flush()
+        if durable:
+            sync(self._file)
+
+    def require_ours(self) -> None:
+        """Refuse to go on when somebody else has taken the folder.
+
+        Raises:
+            AccessRefused: names both numbers.
+        """
+        try:
+            found = _number((self._folder / FILE_NAME).read_bytes())
+        except FileNotFoundError:
+            found = 0
+        if found != self.fence:
+            raise AccessRefused(
+                f"the spool {self._folder} has writer number {found} now, and this one is number"
+                f" {self.fence}.",
+                "Another query took it over, or the folder was removed: start this one again.",
+                folder=str(self._folder),
+            )
+
+    def remove_folder(self) -> None:
+        """Remove the folder and let go of it; who waits for it makes it anew."""
+        shutil.rmtree(self._folder, ignore_errors=True)
+        self.release()
+
+    def release(self) -> None:
+        """Let the next writer in."""
+        self._file.close()
+
+
+def _locked(folder: Path, wait_seconds: float) -> BinaryIO:
+    deadline = time.monotonic() + wait_seconds
+    while True:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        path = folder / FILE_NAME
+        file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+b")
+        if _is_locked_now(file) and _is_still(file, path):
+            return file
+        file.close()
+        if time.monotonic() >= deadline:
+            raise AccessRefused(
+                f"another query writes the spool {folder}.",
+                "Stop it, or give this query a spoolPath of its own.",
+            )
+        time.sleep(_POLL_SECONDS)
+
+
+def _is_locked_now(file: BinaryIO) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _is_still(file: BinaryIO, path: Path) -> bool:
+    """Tell whether a locked file is the one that others see; the folder may have been removed."""
+    try:
+        return os.fstat(file.fileno()).st_ino == path.stat().st_ino
+    except FileNotFoundError:
+        return False
+
+
+def _number(content: bytes) -> int:
+    return int(content) if content.isdigit() else 0

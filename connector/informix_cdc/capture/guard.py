@@ -1,0 +1,124 @@
+"""End a capture that does not move, or that misses changes; warn of what is about to go wrong.
+
+Rule: asked by the capture loop after every read; `liveness.py` judges, this raises or logs.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from informix_capture_client.errors import DataLoss, ServerRefused
+from informix_capture_client.log_events import RESTART_POSITION_LATE, STREAM_STALLED
+from informix_capture_client.positions import Position, log_number, show
+from informix_cdc.capture.liveness import Liveness, LogFacts
+from informix_cdc.capture.server_watch import Watch
+from informix_cdc.capture.state import CaptureState
+
+logger = logging.getLogger("informix_cdc.connector.capture_guard")
+
+
+@dataclass(slots=True)
+class CaptureGuard:
+    """Watches one connection of a stream."""
+
+    liveness: Liveness
+    watch: Watch
+    state: CaptureState
+    clock: Callable[[], float] = time.monotonic
+    is_replaying: Callable[[], bool] = lambda: False
+    known_loss: Callable[[], DataLoss | None] = lambda: None
+    _begun_at: float | None = field(default=None, init=False)
+
+    def connect(self) -> None:
+        """Begin to count the time of silence; the session is not open yet."""
+        self._begun_at = None
+        self.liveness.connect(self.clock())
+
+    def excuse(self) -> None:
+        """Take that the capture did not read."""
+        self.liveness.excuse(self.clock())
+
+    def hear(self, reached: int | None) -> None:
+        """Note a read, before anything is done with it that takes time.
+
+        Args:
+            reached: the highest sequence number seen; None when no bytes came.
+
+        Raises:
+            ConnectionLost: the server is silent.
+        """
+        now = self.clock()
+        if self._begun_at is None:
+            self._begun_at = now  # what was said before, row logging for one, may have changed since
+        if reached is None:
+            self.liveness.require_contact(now)
+        else:
+            self.liveness.hear(now, reached)
+            self.state.stalled_since = self.liveness.stalled_since
+
+    def judge(self, mark: Position | None) -> None:
+        """Judge what the server last said, once what was read is in the spool.
+
+        Args:
+            mark: the newest pair in the spool, if there is one.
+
+        Raises:
+            ConnectionLost: the stream stands still for the first time.
+            ServerRefused: the stream stands still, and option `stalled` says fail.
+            DataLoss: full row logging was switched off; a batch that was planned comes first.
+        """
+        if (loss := self.known_loss()) is not None and not self.is_replaying():
+            raise loss
+        facts = self.watch.facts
+        if facts is not None and self._begun_at is not None and facts.asked_at > self._begun_at:
+            self._judge(self.clock(), facts, mark)
+
+    def _judge(self, now: float, facts: LogFacts, mark: Position | None) -> None:
+        if facts.unlogged_tables and mark is not None and not self.is_replaying():
+            raise row_logging_off(facts.unlogged_tables[0], mark)
+        before = self.liveness.stalls
+        verdict = self.liveness.verdict(now, facts)
+        self.state.stalls += self.liveness.stalls - before
+        self.state.stalled_since = self.liveness.stalled_since
+        if isinstance(verdict, ServerRefused) and verdict.facts["is_warning"]:
+            STREAM_STALLED.log(logger, stream=self.state.stream, reason=verdict)
+        elif verdict is not None:
+            raise verdict
+        restart = self.state.restart
+        if mark and restart and (warning := self.liveness.lateness(restart, facts)):
+            self._tell_late(restart, mark, facts.oldest, warning)
+
+    def _tell_late(self, restart: int, mark: Position, oldest: int, warning: str) -> None:
+        begin, reason = _held_back(restart, mark, self.state.oldest_open_begin)
+        RESTART_POSITION_LATE.log(
+            logger,
+            stream=self.state.stream,
+            restart=show(restart),
+            oldest=show(oldest),
+            held_by=None if begin is None else show(begin),
+            reason=f"{warning}; {reason}",
+        )
+
+
+def _held_back(restart: int, mark: Position, begin: int | None) -> tuple[int | None, str]:
+    """Return what holds a restart position back: the BEGINTX, if a transaction does, and a reason."""
+    if log_number(restart) < log_number(mark.restart):
+        return None, f"Spark has not taken what was read since, up to {show(mark.commit)}"
+    if begin is None:
+        return None, "nothing captured has changed for long: see option heartbeatTable"
+    return begin, f"the transaction that began at {show(begin)} is still open"
+
+
+def row_logging_off(table: str, position: Position) -> DataLoss:
+    """Return the error for a table whose full row logging is off."""
+    return DataLoss(
+        f"full row logging of {table} was switched off after {show(position.commit)}; what changed"
+        " since is not in the log.",
+        "Reload the table and start a new stream with a new checkpoint.",
+        table=table,
+        position=position.commit,
+        is_gap=True,
+    )

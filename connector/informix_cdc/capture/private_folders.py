@@ -1,0 +1,82 @@
+"""Folders that nobody will ask for any more: who made them is gone.
+
+Rule: a private folder under the system's temporary folder is named after its process; when that is
+gone, the next one to come removes it. Under spoolPath a stream's folder that is unlocked and holds no
+rows is worth nothing, since everything in it is in the checkpoint too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import tempfile
+import time
+from pathlib import Path
+
+from informix_capture_client.errors import AccessRefused
+from informix_checkpoints.spool.writer_lock import WriterLock
+
+_PREFIX = "informix-cdc-spool-"
+_SETTLING_SECONDS = 60.0  # a folder is made before its lock is taken
+_STREAM = re.compile(r"[0-9a-f]{16}")
+_NAME = re.compile(rf"{_PREFIX}(\d+)-.*")
+
+
+def make_private_folder() -> Path:
+    """Return a new folder that only this user can read."""
+    remove_left_overs(Path(tempfile.gettempdir()))
+    return Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
+
+
+def remove_private_folder(folder: Path) -> None:
+    """Remove a folder that `make_private_folder` made."""
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def remove_left_overs(parent: Path) -> None:
+    """Remove the private folders of dead processes."""
+    for folder in parent.glob(f"{_PREFIX}*"):
+        with contextlib.suppress(FileNotFoundError):  # somebody else cleans up as well
+            if _is_left_over(folder):
+                _remove_unless_locked(folder)
+
+
+def remove_empty_streams(spool_path: Path) -> None:
+    """Remove the folders of streams that hold no rows and have no writer.
+
+    A query that dies before its first offset is logged leaves such a folder; a quiet stream that comes
+    back makes a new one. One that holds rows stays: only its checkpoint knows whether they are wanted.
+    """
+    for folder in spool_path.glob("*/"):
+        with contextlib.suppress(FileNotFoundError):
+            is_ours = _STREAM.fullmatch(folder.name) and folder.stat().st_uid == os.getuid()
+            is_settled = is_ours and time.time() - folder.stat().st_mtime > _SETTLING_SECONDS
+            if is_settled and not any(folder.glob("*.arrow")):
+                _remove_unless_locked(folder)
+
+
+def _remove_unless_locked(folder: Path) -> None:
+    """Remove a folder under its own lock, so that nobody begins to write there meanwhile."""
+    with contextlib.suppress(AccessRefused, OSError):  # cleaning up is no reason to fail
+        WriterLock(folder, 0).remove_folder()
+
+
+def _is_left_over(folder: Path) -> bool:
+    """Judge by process and lock: a process of another container has no number here, but a lock."""
+    found, facts = _NAME.fullmatch(folder.name), folder.stat()
+    if found is None or facts.st_uid != os.getuid():
+        return False
+    is_settled = time.time() - facts.st_mtime > _SETTLING_SECONDS
+    return is_settled and not _is_alive(int(found[1]))
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

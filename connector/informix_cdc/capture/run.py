@@ -1,0 +1,259 @@
+"""Capture one stream until its connection ends: describe, open the spool, begin, loop.
+
+Rule: no thread and no retry here; one call is one connection's life. What the next connection needs
+is in the spool, or in the offset that Spark handed over.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pyarrow as pa
+
+from informix_capture_client.errors import DataLoss
+from informix_capture_client.log_events import DATA_LOSS, SESSION_ABANDONED, STREAM_BEGUN
+from informix_capture_client.positions import Position, page_after, show
+from informix_capture_client.session.read_ahead import ReadAhead
+from informix_capture_client.stream.event_stream import ChangeStream, MakeReader
+from informix_cdc.capture.guard import CaptureGuard
+from informix_cdc.capture.jump import Jump, can_jump
+from informix_cdc.capture.liveness import Liveness
+from informix_cdc.capture.loop import Pending, capture
+from informix_cdc.capture.private_folders import (
+    make_private_folder,
+    remove_empty_streams,
+    remove_private_folder,
+)
+from informix_cdc.capture.server_watch import ServerWatch, Watch
+from informix_cdc.capture.start import CaptureStart
+from informix_cdc.capture.state import CaptureState
+from informix_cdc.executors.delivery import copies_for
+from informix_cdc.options.source import SourceOptions
+from informix_cdc.server.connections import open_catalog, silent_seconds
+from informix_cdc.server.source_tables import SourceTables, describe_tables
+from informix_checkpoints.offsets.offsets import NOT_STARTED, StreamOffset
+from informix_checkpoints.spool.spool import Spool
+
+logger = logging.getLogger("informix_cdc.connector.capture_run")
+
+STOP_MARGIN_SECONDS = 2.0
+_MOST_JUMPS = 5  # a log that is overwritten faster than it is read has no beginning
+
+
+@dataclass(slots=True)
+class CaptureRun:
+    """Captures one stream into its spool from `offset` on.
+
+    Args:
+        options: with the password; this object never leaves its process.
+        offset: where the stream stands; one that is not started makes a first start.
+        expected_commit: the end of a batch that Spark has planned and asks for again.
+        check_schema: refuses the schema of the tables if it is not the declared one.
+        read: how a session is read.
+        clock: seconds from anywhere.
+        watch: asks the server how its log stands.
+    """
+
+    options: SourceOptions
+    offset: StreamOffset
+    expected_commit: int | None
+    check_schema: Callable[[pa.Schema], None]
+    state: CaptureState
+    stop: threading.Event
+    read: MakeReader = ReadAhead
+    clock: Callable[[], float] = time.monotonic
+    watch: Callable[[SourceOptions, SourceTables, Callable[[], float]], Watch] = ServerWatch
+    liveness: Liveness = field(init=False)
+    _jump: Jump | None = field(default=None, init=False)
+    _loss: DataLoss | None = field(default=None, init=False)
+    _jumps: int = field(default=0, init=False)  # that found no beginning
+    _private_folder: Path | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        self.liveness = Liveness(
+            silent_seconds=2 * silent_seconds(self.options),  # the transport gives up first, if it can
+            stalled_seconds=self.options.stalled_seconds,
+            stalled=self.options.stalled,
+        )
+
+    def once(self, on_error: Callable[[BaseException], None]) -> None:
+        """Capture until told to stop, or until the connection is lost.
+
+        Args:
+            on_error: told at once, since closing the session waits for the read in flight.
+        """
+        while True:
+            try:
+                self._once(on_error)
+                return
+            except DataLoss as loss:
+                if not self._may_jump(loss) or self.stop.is_set():
+                    raise
+                self._leave_stream(loss)
+
+    def let_go(self) -> None:
+        """Let the next writer in, and leave no private folder behind."""
+        if self.state.spool is not None:
+            self.state.spool.close()
+        if self._private_folder is not None:
+            remove_private_folder(self._private_folder)
+
+    def _once(self, on_error: Callable[[BaseException], None]) -> None:
+        with open_catalog(self.options) as catalog:
+            source = describe_tables(self.options, catalog)
+            if not self.state.target_position:  # the first time, not when a connection was lost
+                self.state.server_clock = catalog.clock()
+                self.state.target_position = page_after(catalog.current_position())
+        self.check_schema(source.schema())
+        if self.stop.is_set():
+            return
+        if self.offset.is_started and self.state.spool is None:
+            self._open_spool(source, self.offset)
+        self._require_same_source(source)
+        self._capture(source, on_error)
+
+    def _capture(self, source: SourceTables, on_error: Callable[[BaseException], None]) -> None:
+        spool = self.state.spool
+        start = CaptureStart(
+            self.options,
+            source,
+            spool.mark if spool else None,
+            self._expected(),
+            self._jump,
+            self.state.counters,
+        )
+        stream = ChangeStream(start.begin, start.close, self.read, self.state.received)
+        watch = self.state.watch = self.watch(self.options, source, self.clock)
+        guard = CaptureGuard(
+            self.liveness,
+            watch,
+            self.state,
+            self.clock,
+            is_replaying=lambda: self._expected() is not None,
+            known_loss=lambda: start.loss,
+        )
+        try:
+            capture(stream, source.encoder(), self._pending(source), self.state, self.stop, guard)
+        except BaseException as reason:
+            if not self._may_jump(reason):
+                on_error(reason)
+            raise
+        finally:
+            watch.close()
+            if not stream.stop(self._stop_seconds):
+                SESSION_ABANDONED.log(logger, timeout_seconds=self._stop_seconds)
+
+    @property
+    def _stop_seconds(self) -> float:
+        return self.options.read_timeout_seconds + STOP_MARGIN_SECONDS
+
+    def _pending(self, source: SourceTables) -> Pending:
+        return Pending(
+            self.state.spool,
+            lambda anchor: self._begin_stream(source, anchor),
+            self.clock,
+            latency_seconds=self.options.max_latency_ms / 1000,
+            segment_bytes=self.options.segment_bytes,
+            most_bytes_ahead=self.options.max_spool_bytes,
+            appended=self.state.appended,
+        )
+
+    def _expected(self) -> int | None:
+        """Return the commit a replay must pass, unless the spool already holds it."""
+        spool, expected = self.state.spool, self.expected_commit
+        return None if spool is None or expected is None or spool.mark.commit >= expected else expected
+
+    def _require_same_source(self, source: SourceTables) -> None:
+        spool = self.state.spool
+        if spool is not None and spool.source != source.source:
+            raise DataLoss(
+                f"the stream was begun on source {spool.source}, but server, database"
+                f" and tables now make source {source.source}.",
+                "A table was dropped, re-created or altered, or the options changed: start a new stream"
+                " with a new checkpoint.",
+                expected=spool.source,
+                found=source.source,
+                is_gap=True,
+            )
+
+    def _begin_stream(self, source: SourceTables, anchor: Position) -> Spool:
+        """Open the spool of a new stream; say so if it goes on where another was lost."""
+        if self._jump is not None and self._loss is not None:
+            DATA_LOSS.log(logger, **self._jump.report(self._loss, anchor))
+            self._jump = self._loss = None
+            self._jumps = 0
+        return self._open_spool(source, StreamOffset(secrets.token_hex(8), source.source, anchor))
+
+    def _open_spool(self, source: SourceTables, offset: StreamOffset) -> Spool:
+        if self.options.spool_path:
+            remove_empty_streams(Path(self.options.spool_path))
+            folder = Path(self.options.spool_path) / offset.stream
+        else:
+            folder = self._private_folder = make_private_folder()
+        spool = Spool(
+            folder,
+            offset.stream,
+            offset.source,
+            offset.position,
+            rows=source.row_digest,
+            durable=bool(self.options.spool_path),
+            lock_wait_seconds=self.options.read_timeout_seconds + 5 * STOP_MARGIN_SECONDS,
+            copies=copies_for(self.options, offset.stream),
+        )
+        STREAM_BEGUN.log(
+            logger,
+            stream=offset.stream,
+            restart=show(spool.mark.restart),
+            commit=show(spool.mark.commit),
+            spool=folder,
+        )
+        self.state.appended.begin(spool.end.commit if spool.segment_count else None)
+        self.state.spool = spool
+        self.state.notify()
+        return spool
+
+    # a loss of data, and what comes after it
+
+    def loses_batch(self, reason: BaseException) -> bool:
+        """Tell whether an error loses a planned batch and the query may go on without it."""
+        is_replaying = self._expected() is not None
+        return not self.options.fail_on_data_loss and is_replaying and can_jump(reason)
+
+    def _may_jump(self, reason: BaseException) -> bool:
+        """Tell whether the stream may go on elsewhere; a planned batch cannot."""
+        has_begun = self.state.spool is not None or self._jump is not None
+        is_free = has_begun and self._expected() is None
+        return not self.options.fail_on_data_loss and is_free and can_jump(reason)
+
+    def _leave_stream(self, loss: DataLoss) -> None:
+        """Let Spark take what the stream has, then leave it for a new one."""
+        former = self.state.spool
+        if former is None:  # lost again while it looked for a beginning: the oldest log is another now
+            self._jumps += 1
+            if self._jumps > _MOST_JUMPS:
+                raise loss
+            return
+        self._wait_until_taken(former)
+        if self.stop.is_set():
+            return
+        self._loss, self._jump = (
+            loss,
+            Jump(former.stream, former.mark, is_same_source="found" not in loss.facts),
+        )
+        self.offset, self._private_folder = NOT_STARTED, None
+        self.liveness.begin_stream()
+        self.state.leave(former)
+        former.discard()
+
+    def _wait_until_taken(self, spool: Spool) -> None:
+        self.state.is_paused = True
+        self.state.notify()
+        while not self.state.has_taken(spool) and not self.stop.is_set():
+            self.state.pause(lambda: self.state.has_taken(spool), 1.0)
+        self.state.is_paused = False

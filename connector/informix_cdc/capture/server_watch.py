@@ -1,0 +1,91 @@
+"""Ask the server now and then how its log stands, on a connection and in a thread of their own.
+
+Rule: it only asks; `liveness.py` judges. What cannot be asked now is asked later: the capture's own
+connection tells when the server is gone.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import threading
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+from informix_capture_client.catalog.catalog import Catalog
+from informix_capture_client.errors import InformixCdcError
+from informix_capture_client.log_events import LOG_NOT_WATCHED
+from informix_cdc.capture.liveness import LogFacts
+from informix_cdc.options.source import SourceOptions
+from informix_cdc.server.connections import open_catalog
+from informix_cdc.server.source_tables import SourceTables
+
+logger = logging.getLogger("informix_cdc.connector.server_watch")
+
+INTERVAL_SECONDS = 15.0
+SOON_SECONDS = 1.0  # the second time: what a new session has to know
+
+
+class Watch(Protocol):
+    """Knows the latest facts of the server's log."""
+
+    @property
+    def facts(self) -> LogFacts | None:
+        """What the server said last; None before the first answer."""
+
+    def close(self) -> None:
+        """Ask no more."""
+
+
+class ServerWatch:
+    """Asks at once, and every `INTERVAL_SECONDS` until it is closed.
+
+    Args:
+        options: where to connect.
+        source: the tables whose full row logging is looked at.
+        clock: seconds from anywhere.
+    """
+
+    def __init__(
+        self,
+        options: SourceOptions,
+        source: SourceTables,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.facts: LogFacts | None = None
+        self._options = options
+        self._source = source
+        self._clock = clock
+        self._closed = threading.Event()
+        threading.Thread(target=self._run, name="informix-cdc watch", daemon=True).start()
+
+    def close(self) -> None:
+        """Ask no more; a question in flight is left to itself."""
+        self._closed.set()
+
+    def _run(self) -> None:
+        has_warned = False
+        while not self._closed.is_set():
+            try:
+                self._ask_on()
+            except InformixCdcError as reason:
+                if not has_warned and not self._closed.is_set():
+                    LOG_NOT_WATCHED.log(logger, reason=reason)
+                has_warned = True
+            self._closed.wait(INTERVAL_SECONDS)
+
+    def _ask_on(self) -> None:
+        """Ask over one connection until it breaks or the watch is closed."""
+        with open_catalog(self._options) as catalog:
+            for wait_seconds in itertools.chain([SOON_SECONDS], itertools.repeat(INTERVAL_SECONDS)):
+                self.facts = log_facts(catalog, self._source, self._clock())
+                if self._closed.wait(min(wait_seconds, INTERVAL_SECONDS)):
+                    return
+
+
+def log_facts(catalog: Catalog, source: SourceTables, now: float) -> LogFacts:
+    """Ask once."""
+    unlogged = [str(table.name) for table in source.tables if not catalog.logs_full_rows(table)]
+    current, oldest = catalog.current_position(), catalog.oldest_position()
+    return LogFacts(now, current, oldest, tuple(unlogged), catalog.clock(), catalog.log_space())

@@ -1,0 +1,232 @@
+"""Open a capture session where a stream begins, or where it goes on.
+
+Rule: everything the server must be asked or told before the first byte happens here, in the order
+that loses nothing (docs/design.md, section 5).
+
+    first start   full row logging on -> position S -> transactions open now -> capture from S
+    in the past   full row logging on -> read on from S for transactions older than S -> again from S
+    resume        same source? full row logging still on? -> capture from the restart position
+    jump          as in the past, from where a loss of data leaves off
+"""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from informix_capture_client.catalog.catalog import Catalog
+from informix_capture_client.errors import BadOption, DataLoss, ServerRefused
+from informix_capture_client.positions import Position, parse, show
+from informix_capture_client.session.session import CapturedTable, CaptureSession, SessionSettings
+from informix_capture_client.stream.event_stream import Begun
+from informix_capture_client.stream.older_transactions import transactions_older_than_start
+from informix_capture_client.transactions.assembler import TransactionAssembler
+from informix_capture_client.transactions.counters import AssemblyCounters
+from informix_capture_client.transactions.memory import MemoryLimit
+from informix_capture_client.transport.base import Transport
+from informix_cdc.capture.guard import row_logging_off
+from informix_cdc.capture.jump import UNFLUSHED_LOG, Jump
+from informix_cdc.options.source import SourceOptions
+from informix_cdc.server.connections import open_capture_connection, open_catalog
+from informix_cdc.server.source_tables import SourceTables, require_capturing_server
+from informix_checkpoints.spool.spill_files import SpillFiles
+
+
+@dataclass(slots=True)
+class CaptureStart:
+    """Begins sessions of one stream; `position` None means that the stream has not started.
+
+    `jump` is set when it starts where another one was lost.
+
+    Use `begin` and `close` in one thread: it owns the connection.
+    """
+
+    options: SourceOptions
+    source: SourceTables
+    position: Position | None
+    expected_commit: int | None = None
+    jump: Jump | None = None
+    counters: AssemblyCounters = field(default_factory=AssemblyCounters)
+    loss: DataLoss | None = None  # to be raised once the expected commit has passed
+    _connection: Transport | None = None
+
+    def begin(self) -> Begun:
+        """Connect, open, capture and activate.
+
+        Raises:
+            DataLoss: row logging is off, or the log does not reach back to the position.
+            AccessRefused, BadOption, ServerRefused: the server turned something down.
+        """
+        self._connection = open_capture_connection(self.options, self.source.db_locale)
+        session = CaptureSession(self._connection, self._session_settings())
+        with contextlib.ExitStack() as on_error:
+            on_error.callback(session.close)
+            begun = self._begin(session)
+            on_error.pop_all()
+        return begun
+
+    def _begin(self, session: CaptureSession) -> Begun:
+        with open_catalog(self.options) as catalog:
+            require_capturing_server(catalog, self.options.dialect)
+            if self.position is None:
+                assembler, place = self._first_start(session, catalog)
+            else:
+                assembler, place = self._resume(self.position, session, catalog)
+        self._start_captures(session)
+        self._activate(session, place)
+        self.counters.begin_session()
+        assembler.counters = self.counters
+        assembler.limit_memory(self._memory_limit())
+        assembler.with_bounds = self.source.delivery.shape == "raw"
+        heartbeat = len(self.source.tables) if self.source.heartbeat else None
+        return Begun(session, assembler, heartbeat)
+
+    def _memory_limit(self) -> MemoryLimit:
+        folder = Path(self.options.spool_path or tempfile.gettempdir())
+        return MemoryLimit(self.options.max_transaction_memory_bytes, SpillFiles(folder))
+
+    def _note_loss(self, loss: DataLoss, session: CaptureSession, table: str) -> None:
+        """Refuse to go on; but hand a planned batch out first, whose rows were logged before.
+
+        For that row logging must be on. Where a loss ends the query it stays off: switched on, it
+        would hide the loss from the next start.
+        """
+        if self.options.fail_on_data_loss or self.expected_commit is None:
+            raise loss
+        session.log_full_rows(table)
+        self.loss = loss
+
+    def close(self) -> None:
+        """Release the connection."""
+        if self._connection is not None:
+            self._connection.close()
+
+    def _start_captures(self, session: CaptureSession) -> None:
+        if self.source.heartbeat:
+            session.log_full_rows(str(self.source.heartbeat.name))
+        for number, table in enumerate(self.source.all_tables):
+            names = tuple(column.name for column in table.columns)
+            session.start_capture(CapturedTable(str(table.name), names, number))
+
+    def _open_session(self, connection: Transport) -> contextlib.closing[CaptureSession]:
+        return contextlib.closing(CaptureSession(connection, self._session_settings()))
+
+    def _session_settings(self) -> SessionSettings:
+        return SessionSettings(
+            server=self.options.server,
+            timeout_seconds=self.options.read_timeout_seconds,
+            max_records=self.options.max_records_per_read,
+            buffer_bytes=self.options.read_buffer_bytes,
+            dialect=self.options.dialect,
+        )
+
+    def _first_start(
+        self, session: CaptureSession, catalog: Catalog
+    ) -> tuple[TransactionAssembler, int]:
+        begins_in_the_past = self.jump is None and self.options.starting_position != "latest"
+        if begins_in_the_past:
+            self._require_row_logging(catalog)
+        for table in self.source.tables:
+            session.log_full_rows(str(table.name))
+        if self.jump is not None:
+            return self._jump(self.jump, catalog)
+        if begins_in_the_past:
+            return self._start_in_the_past(catalog)
+        place = catalog.current_position()
+        assembler = TransactionAssembler(
+            None,
+            unseen=catalog.open_transactions(),
+            server_clock=catalog.clock(),
+            floor=place,
+        )
+        return assembler, place
+
+    def _require_row_logging(self, catalog: Catalog) -> None:
+        """Refuse to begin before now where it is sure that changes since then are not whole."""
+        for table in self.source.tables:
+            if not catalog.logs_full_rows(table):
+                raise BadOption(
+                    f"option 'startingPosition' is {self.options.starting_position}, but full row"
+                    f" logging of {table.name} is off now: changes made since then cannot be captured.",
+                    f"Run informix-cdc acquire {table.name.owner}.{table.name.table} and begin at the"
+                    " position it prints, or later; or set startingPosition to latest. Load what was"
+                    " changed before.",
+                    option="startingPosition",
+                )
+
+    def _start_in_the_past(self, catalog: Catalog) -> tuple[TransactionAssembler, int]:
+        place = _chosen_position(self.options.starting_position, catalog)
+        anchor = Position(place, place, tuple(sorted(self._older_than(place, catalog))))
+        return TransactionAssembler(anchor), place
+
+    def _jump(self, jump: Jump, catalog: Catalog) -> tuple[TransactionAssembler, int]:
+        oldest, current = catalog.oldest_position(), catalog.current_position()
+        place = jump.begins_at(oldest, current)
+        anchor = jump.anchor(place, current, self._older_than(place, catalog))
+        return TransactionAssembler(anchor), place
+
+    def _older_than(self, place: int, catalog: Catalog) -> frozenset[int]:
+        """Read the log from a position on for the transactions that were open there."""
+        still_open = catalog.open_transactions()  # first: who ends after this, ends before `upto`
+        upto = catalog.current_position()
+        connection = open_capture_connection(self.options, self.source.db_locale)
+        with contextlib.closing(connection), self._open_session(connection) as scout:
+            self._start_captures(scout)
+            scout.activate(place)
+            older = transactions_older_than_start(scout, upto)
+        return older | still_open
+
+    def _resume(
+        self, position: Position, session: CaptureSession, catalog: Catalog
+    ) -> tuple[TransactionAssembler, int]:
+        for table in self.source.tables:
+            if not catalog.logs_full_rows(table):
+                self._note_loss(row_logging_off(str(table.name), position), session, str(table.name))
+        require_in_log(position, catalog.current_position())
+        assembler = TransactionAssembler(position, expected_commit=self.expected_commit)
+        return assembler, position.restart
+
+    def _activate(self, session: CaptureSession, place: int) -> None:
+        try:
+            session.activate(place)
+        except (DataLoss, ServerRefused) as reason:
+            reason.facts["is_gap"] = isinstance(reason, DataLoss)  # the log does not reach back so far
+            if self.position is not None or self.options.starting_position != "latest" or self.jump:
+                raise
+            # The guide knows only 0 and positions that a session has returned.
+            session.activate(0)
+
+
+def require_in_log(position: Position, current: int) -> None:
+    """Refuse a restart position beyond the end of the log: the server would be silent for ever.
+
+    Raises:
+        DataLoss: the server is another one, or was restored.
+    """
+    if not 0 < position.restart <= current + UNFLUSHED_LOG:
+        raise DataLoss(
+            f"the stream goes on at {show(position.restart)}, but the server's log ends at"
+            f" {show(current)}.",
+            "The server was restored or set up anew: start a new stream with a new checkpoint.",
+            position=position.restart,
+            is_gap=True,
+        )
+
+
+def _chosen_position(text: str, catalog: Catalog) -> int:
+    """Return the position that option startingPosition names, if the server has it.
+
+    The server itself is silent about a position beyond its end, so that is refused here.
+    """
+    oldest = catalog.oldest_position()
+    place = oldest if text == "earliest" else parse(text)
+    current = catalog.current_position()
+    if not oldest <= place <= current:
+        raise BadOption(
+            f"option 'startingPosition' is {show(place)}, but the server's log goes from"
+            f" {show(oldest)} to {show(current)}.",
+            option="startingPosition",
+        )
+    return place

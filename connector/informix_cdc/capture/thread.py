@@ -1,0 +1,147 @@
+"""Run the capture loop in a thread: start it, keep it going over lost connections, stop it.
+
+Rule: one thread, one stream. A lost connection is retried from the spool's own position; any other
+error ends the thread and is raised wherever somebody asks for rows.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+
+import pyarrow as pa
+from tenacity import RetryCallState, Retrying, retry_if_exception, wait_exponential, wait_random
+
+from informix_capture_client.errors import ConnectionLost, InformixCdcError
+from informix_capture_client.log_events import CAPTURE_FAILED, CONNECTION_LOST
+from informix_cdc.capture.run import STOP_MARGIN_SECONDS, CaptureRun
+from informix_cdc.capture.state import CaptureState
+from informix_cdc.options.source import SourceOptions
+from informix_checkpoints.offsets.offsets import StreamOffset
+
+logger = logging.getLogger("informix_cdc.connector.capture_thread")
+
+_MOST_PAUSE_SECONDS = 5.0
+_STEADY_SECONDS = 60.0  # a connection that held so long is another story than the one before
+
+
+class CaptureThread:
+    """Captures one stream into its spool from `offset` on.
+
+    Args:
+        options: with the password; this object never leaves its process.
+        offset: where the stream stands; one that is not started makes a first start.
+        expected_commit: the end of a batch that Spark has planned and asks for again.
+        check_schema: refuses the schema of the tables if it is not the declared one.
+        state: a new one, or what goes on from that of a capture before.
+    """
+
+    def __init__(
+        self,
+        options: SourceOptions,
+        offset: StreamOffset,
+        expected_commit: int | None = None,
+        check_schema: Callable[[pa.Schema], None] = lambda _: None,
+        state: CaptureState | None = None,
+    ) -> None:
+        self.state = state or CaptureState()
+        self._options = options
+        self._failed_since: float | None = None
+        self._contacts_then = self._failures = 0
+        self._progress_then: object = None
+        self._tried_at = time.monotonic()
+        self._stop = threading.Event()
+        self._capture = CaptureRun(
+            options, offset, expected_commit, check_schema, self.state, self._stop
+        )
+        self._thread = threading.Thread(target=self._run, name="informix-cdc capture", daemon=True)
+
+    def start(self) -> None:
+        """Begin to capture; errors show in `state`."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Close the session and let go of the spool; safe to call twice."""
+        self._stop.set()
+        self.state.stop()
+        if self._thread.is_alive():
+            self._thread.join(self._options.read_timeout_seconds + 2 * STOP_MARGIN_SECONDS)
+        if not self._thread.is_alive():
+            self._capture.let_go()
+
+    def _run(self) -> None:
+        try:
+            self._retrying()(self._capture.once, self._fail_at_once)
+        except BaseException as reason:
+            self._fail(reason)
+            if not isinstance(reason, Exception):
+                raise
+        finally:
+            if self._stop.is_set():  # else the rows in the spool may still be asked for
+                self._capture.let_go()
+
+    def _fail_at_once(self, reason: BaseException) -> None:
+        if not self._is_worth_retrying(reason):
+            self._fail(reason)
+
+    def _fail(self, reason: BaseException) -> None:
+        is_told = self.state.error is reason  # the loop tells at once, and the thread at its end
+        if not is_told and not self._capture.loses_batch(reason):
+            self._log_failure(reason)
+        self.state.error = reason
+        self.state.notify()
+
+    def _log_failure(self, reason: BaseException) -> None:
+        """Log our own errors with their text; that of others may quote anything."""
+        stream, code, text = self.state.stream, None, f"a bug: {type(reason).__name__}"
+        if isinstance(reason, InformixCdcError):
+            code, text = reason.code, str(reason)
+        CAPTURE_FAILED.log(logger, stream=stream, code=code, reason=text)
+
+    def _retrying(self) -> Retrying:
+        return Retrying(
+            retry=retry_if_exception(self._is_worth_retrying),
+            wait=wait_exponential(multiplier=0.2, max=_MOST_PAUSE_SECONDS) + wait_random(0, 0.2),
+            stop=self._is_given_up,
+            sleep=self._pause,
+            before_sleep=self._note_reconnect,
+            reraise=True,
+        )
+
+    def _is_worth_retrying(self, reason: BaseException) -> bool:
+        """Retry what was once a working connection; a first mistake is reported at once."""
+        was_connected = self.state.spool is not None or bool(self.state.former_streams)
+        is_away = bool(getattr(reason, "facts", {}).get("unreachable"))
+        return isinstance(reason, ConnectionLost) or (is_away and was_connected)
+
+    def _is_given_up(self, attempt: RetryCallState) -> bool:
+        """Count from the first failure after the last progress: silence before it is no failure.
+
+        Bytes alone are no progress: what fails on its way into the spool would be tried for ever.
+        """
+        now, spool = time.monotonic(), self.state.spool
+        progress = (spool.stream, spool.mark) if spool else None
+        was_steady = (
+            self.state.contacts > self._contacts_then and now - self._tried_at > _STEADY_SECONDS
+        )
+        if self._failed_since is None or progress != self._progress_then or was_steady:
+            self._failed_since, self._progress_then, self._failures = now, progress, 0
+            attempt.attempt_number = 1  # pauses begin small again
+        self._contacts_then = self.state.contacts
+        self._failures += 1
+        most = self._options.max_reconnect_attempts
+        too_often = bool(most) and self._failures > most
+        too_long = now - self._failed_since > self._options.max_reconnect_seconds
+        return self._stop.is_set() or too_often or too_long
+
+    def _pause(self, seconds: float) -> None:
+        self._stop.wait(seconds)
+        self._tried_at = time.monotonic()
+
+    def _note_reconnect(self, attempt: RetryCallState) -> None:
+        self.state.reconnect_attempts += 1
+        self.state.reconnects += self._failures == 1  # an outage, however often it is tried
+        reason = attempt.outcome.exception() if attempt.outcome else None
+        CONNECTION_LOST.log(logger, stream=self.state.stream, failures=self._failures, reason=reason)

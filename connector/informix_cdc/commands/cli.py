@@ -1,0 +1,335 @@
+"""The command line: `informix-cdc`.
+
+Rule: quick to start. A command imports what it needs when it runs; Spark is loaded by the demo only.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from click.core import ParameterSource
+
+from informix_cdc import __version__
+from informix_cdc.terminal.options import (
+    PASSWORD_HINT,
+    connection_options,
+    one_line_errors,
+    parse_options,
+)
+
+if TYPE_CHECKING:
+    from informix_cdc.options.source import SourceOptions
+
+# What a table's rows become means nothing to a command that reads none.
+_OF_VALUES = ("floatingDecimal", "intervals", "trailingBlanks", "badCharacters")
+_OF_READING = (
+    "readTimeoutSeconds",
+    "maxRecordsPerRead",
+    "readBufferBytes",
+    "maxTransactionMemoryBytes",
+)
+_OF_ROWS = ("columns", "unsupportedColumns", "lobs", *_OF_VALUES)
+
+_OF_TABLES = ("database", "table", *_OF_READING, *_OF_ROWS)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(__version__, prog_name="informix-cdc")
+def main() -> None:
+    """Live change data capture from IBM Informix into Spark.
+
+    New here? `informix-cdc demo` shows everything at work, and needs no Informix.
+    """
+
+
+@main.command()
+@click.option("--seconds", type=click.FloatRange(1), default=30, show_default=True, help="How long.")
+@click.option(
+    "--transactions-per-second",
+    type=click.FloatRange(0.1, 2000),
+    default=40,
+    show_default=True,
+    help="How busy the shop is.",
+)
+@click.option("--seed", type=int, default=1, show_default=True, help="Same seed, same transactions.")
+def demo(seconds: float, transactions_per_second: float, seed: int) -> None:
+    """Stream a busy shop from an embedded Informix emulator through Spark, and check every row.
+
+    Needs Java 17 or later, and nothing else. Ctrl-C ends it early, with the summary.
+    """
+    from informix_cdc.demo.demo import DemoSettings, run
+
+    with one_line_errors():
+        raise SystemExit(run(DemoSettings(seconds, transactions_per_second, seed)))
+
+
+@main.command()
+@connection_options("maxRecordsPerRead", "readBufferBytes")
+@click.option(
+    "--format",
+    "output_format",
+    type=click.Choice(["table", "json"]),
+    default="table",
+    show_default=True,
+    help="table: for people. json: one object per line, nothing lost: decimals, and integers beyond"
+    " 2^53, are strings.",
+)
+@click.option("--limit", type=click.IntRange(1), help="End after so many rows.")
+def tail(output_format: str, limit: int | None, **given: str | None) -> None:
+    """Print committed changes as they happen, without Spark.
+
+    Begins now, ends with Ctrl-C. Switches full row logging on for the tables, as every capture must;
+    `informix-cdc release` switches it off again.
+    """
+    from informix_cdc.commands.tail import print_changes
+
+    with one_line_errors():
+        print_changes(parse_options(given), output_format, limit)
+
+
+tail.epilog = PASSWORD_HINT
+
+
+@main.command(epilog=PASSWORD_HINT)
+@connection_options(*_OF_VALUES, *_OF_READING)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object, for machines.")
+def doctor(as_json: bool, **given: str | None) -> None:
+    """Check driver, server, database and tables, and say what mends what is wrong.
+
+    Changes nothing. Each check ends as ok, warning, failure, or not checked because an earlier one
+    failed. Exit code 0: no failure; 1: at least one; 2: an option is wrong.
+    """
+    from informix_cdc.commands.doctor import print_findings
+
+    with one_line_errors():
+        raise SystemExit(print_findings(parse_options(given), as_json=as_json))
+
+
+@main.command(epilog=PASSWORD_HINT)
+@connection_options(*_OF_VALUES, "unsupportedColumns", "table", "maxRecordsPerRead", "readBufferBytes")
+@click.argument("tables", nargs=-1, required=True, metavar="TABLE...")
+@click.option(
+    "--checkpoint",
+    "checkpoints",
+    multiple=True,
+    metavar="PLACE",
+    help="checkpointLocation of a query that captures a TABLE; once for each.",
+)
+@click.option("--no-checkpoint", is_flag=True, help="No query needs changes of these tables any more.")
+@click.option(
+    "--stream-tables",
+    multiple=True,
+    metavar="TEXT",
+    help="Option table of these queries, if it names other tables than TABLE...; once for each.",
+)
+@click.option("--yes", is_flag=True, help="Do not ask. No refusal is overridden by it.")
+@click.option(
+    "--quiet-seconds",
+    type=click.FloatRange(0, 3600),
+    default=60,
+    show_default=True,
+    help="How long nothing new may come before the log counts as read to its end.",
+)
+def release(
+    tables: tuple[str, ...],
+    checkpoints: tuple[str, ...],
+    no_checkpoint: bool,
+    stream_tables: tuple[str, ...],
+    yes: bool,
+    quiet_seconds: float,
+    **given: str | None,
+) -> None:
+    """Switch full row logging of each TABLE (owner.table) off, so that it can be altered.
+
+    Refuses while a session captures a TABLE, and while a query has changes of it to deliver: the log is
+    read from each checkpoint's position to its end. Stop the writers and the queries first.
+    """
+    from informix_cdc.commands import release as release_command
+
+    with one_line_errors():
+        release_command.release(
+            _options_of(tables, given),
+            checkpoints,
+            stream_tables,
+            needs_no_checkpoint=no_checkpoint,
+            is_sure=yes,
+            quiet_seconds=quiet_seconds,
+        )
+
+
+@main.command(epilog=PASSWORD_HINT)
+@connection_options(*_OF_ROWS, "table", *_OF_READING)
+@click.argument("tables", nargs=-1, required=True, metavar="TABLE...")
+def acquire(tables: tuple[str, ...], **given: str | None) -> None:
+    """Switch full row logging of each TABLE on again; print the position from which that holds.
+
+    The position is what a new stream, with a new checkpoint, takes as startingPosition. Row logging
+    that other hands have switched off and on again leaves no trace: what changed meanwhile is missing.
+    """
+    from informix_cdc.commands import acquire as acquire_command
+
+    with one_line_errors():
+        acquire_command.acquire(_options_of(tables, given))
+
+
+def _options_of(tables: tuple[str, ...], given: dict[str, str | None]) -> SourceOptions:
+    # A table may have columns that nobody can capture: its row logging is switched all the same.
+    return parse_options({**given, "table": ",".join(tables), "unsupportedColumns": "omit"})
+
+
+@main.command(epilog=PASSWORD_HINT)
+@connection_options(*_OF_TABLES)
+@click.option(
+    "--checkpoint",
+    "checkpoints",
+    multiple=True,
+    metavar="PLACE",
+    help="checkpointLocation of a query whose distance to the log's ends is shown; repeatable.",
+)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object, for machines.")
+@click.option("--watch", type=click.FloatRange(0.1), metavar="SECONDS", help="Again and again.")
+def status(
+    checkpoints: tuple[str, ...], as_json: bool, watch: float | None, **given: str | None
+) -> None:
+    """Show the capture sessions of a server, its log, and how far behind and how safe checkpoints are.
+
+    Bytes are those of the whole log, whatever table they are of; percent is of all log files.
+    """
+    from informix_cdc.commands.status import print_status
+    from informix_cdc.server.server_log import options_without_tables
+
+    with one_line_errors():
+        options = options_without_tables(given)
+        print_status(options, checkpoints, as_json=as_json, watch_seconds=watch)
+
+
+@main.command(epilog=PASSWORD_HINT)
+@click.argument("checkpoint")
+@connection_options(*_OF_TABLES, needed=False)
+@click.option("--spool-path", default="", metavar="FOLDER", help="The query's option spoolPath.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object, for machines.")
+def offsets(checkpoint: str, spool_path: str, as_json: bool, **given: str | None) -> None:
+    """Show where a query's CHECKPOINT stands, and what a restart needs.
+
+    CHECKPOINT is the query's checkpointLocation: a local path, or a URL such as s3://bucket/path.
+    Positions are shown as the server writes them: number of the logical log, and place in it. No server
+    is asked, unless --host and --server name one: then also how far it is from overwriting them.
+    """
+    from informix_cdc.commands.offsets import print_offsets
+    from informix_cdc.server.server_log import options_without_tables
+
+    with one_line_errors():
+        is_server_named = any(value is not None for value in given.values())
+        options = options_without_tables(given) if is_server_named else None
+        print_offsets(checkpoint, spool_path, options, as_json=as_json)
+
+
+@main.command(epilog=PASSWORD_HINT)
+@connection_options("maxRecordsPerRead", "readBufferBytes")
+@click.option(
+    "--to",
+    "path",
+    type=click.Path(dir_okay=False, path_type=Path),
+    required=True,
+    help="The file to make; with the suffix .gz it is compressed.",
+)
+@click.option("--seconds", type=click.FloatRange(0, min_open=True), help="End after so many seconds.")
+@click.option("--reads", type=click.IntRange(1), help="End after so many reads.")
+@click.option("--catalog-only", is_flag=True, help="Record what the catalog says, and no changes.")
+def record(
+    path: Path, seconds: float | None, reads: int | None, catalog_only: bool, **given: str | None
+) -> None:
+    """Record what the server says, byte by byte, for `informix-cdc emulator --replay`.
+
+    Begins now, ends with Ctrl-C or at a limit. Switches full row logging on for the tables, except with
+    --catalog-only. The file holds the rows themselves, and no password: docs/evidence.md.
+    """
+    from informix_cdc.commands.record import RecordLimits
+    from informix_cdc.commands.record import record as record_to
+
+    with one_line_errors():
+        limits = RecordLimits(seconds, reads)
+        record_to(parse_options(given), path, limits, catalog_only=catalog_only)
+
+
+@main.command()
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=9088,
+    show_default=True,
+    help="Port to listen on; 0: any free one.",
+)
+@click.option("--server-name", default="informix", show_default=True, help="DBSERVERNAME.")
+@click.option(
+    "--latency-ms",
+    type=click.FloatRange(0, 60_000),
+    default=0,
+    show_default=True,
+    help="Round trip: an answer leaves this long after its request has come, or when it is ready.",
+)
+@click.option(
+    "--wait-to-fill", is_flag=True, help="Reads wait until there are as many records as asked."
+)
+@click.option(
+    "--dialect",
+    type=click.Choice(["informix", "gbase8s"]),
+    default="informix",
+    show_default=True,
+    help="Which product to pose as.",
+)
+@click.option(
+    "--demo-workload",
+    type=click.FloatRange(0.1, 2000),
+    metavar="TRANSACTIONS_PER_SECOND",
+    help="Let a shop change customers, orders and items.",
+)
+@click.option(
+    "--replay",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Say again what `informix-cdc record` has recorded, instead.",
+)
+@click.pass_context
+def emulator(
+    context: click.Context,
+    host: str,
+    port: int,
+    server_name: str,
+    latency_ms: float,
+    wait_to_fill: bool,
+    dialect: str,
+    demo_workload: float | None,
+    replay: Path | None,
+) -> None:
+    """Serve an emulated Informix server with a demo database, until Ctrl-C.
+
+    It is no Informix: it speaks a protocol of its own, which option transport=emulator understands.
+    Its database `stores` has the tables informix.customers, informix.orders and informix.items.
+    """
+    from informix_cdc.commands.emulator import serve_demo
+    from informix_cdc.demo.database import demo_server
+
+    if replay is not None:
+        _refuse_beside_replay(context)
+        from informix_cdc.commands.replay import serve_replay
+
+        with one_line_errors():
+            return serve_replay(replay, host, port)
+    server = demo_server(server_name, latency_ms / 1000, wait_to_fill, dialect)
+    with one_line_errors():
+        serve_demo(server, host, port, demo_workload, dialect)
+
+
+def _refuse_beside_replay(context: click.Context) -> None:
+    """Refuse what a recording decides itself."""
+    for name in ("server_name", "latency_ms", "wait_to_fill", "dialect", "demo_workload"):
+        if context.get_parameter_source(name) is not ParameterSource.DEFAULT:
+            flag = "--" + name.replace("_", "-")
+            raise click.UsageError(f"{flag} means nothing beside --replay: the recording is as it is.")
+
+
+if __name__ == "__main__":
+    main()

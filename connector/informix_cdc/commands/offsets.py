@@ -1,0 +1,231 @@
+"""`informix-cdc offsets`: where a checkpoint stands, and what a restart of its query needs.
+
+Rule: it changes nothing. The report is one value; people get it as text, machines as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from informix_capture_client.catalog.log_distance import PlaceInLog, place_in_log
+from informix_capture_client.positions import show
+from informix_cdc.options.source import SourceOptions
+from informix_cdc.server.server_log import ServerLog, open_server_log, read_server_log
+from informix_cdc.terminal.log_distance_text import left_text, place_as_json
+from informix_checkpoints.offsets.offsets import StreamOffset
+from informix_checkpoints.offsets.restart_needs import BatchAgain, RestartNeeds, restart_needs
+from informix_checkpoints.offsets.spark_checkpoint import Checkpoint, SourceProgress, read_checkpoint
+from informix_checkpoints.spool import manifest as manifests
+from informix_checkpoints.spool.manifest import Manifest
+
+
+@dataclass(frozen=True, slots=True)
+class SourceReport:
+    """One source of the query: its progress, its spool if one was named and found, its needs.
+
+    `in_log` is where the restart position lies in the server's log, if a server was named.
+    """
+
+    progress: SourceProgress
+    spool: Manifest | None
+    needs: RestartNeeds
+    in_log: PlaceInLog | None
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetsReport:
+    """All that is told of a checkpoint; `spool_path` is empty if none was named."""
+
+    checkpoint: Checkpoint
+    sources: tuple[SourceReport, ...]
+    spool_path: str
+
+
+def print_offsets(place: str, spool_path: str, options: SourceOptions | None, *, as_json: bool) -> None:
+    """Read a checkpoint and print what it says; with options, ask the server for its log too.
+
+    Raises:
+        BadOption: it is no checkpoint of ours, or is not intact.
+        AccessRefused: it cannot be read.
+        DataLoss: the spool's manifest is not intact.
+    """
+    report = report_of(place, spool_path, options)
+    if as_json:
+        click.echo(json.dumps(report_as_json(report)))
+        return
+    console = Console(highlight=False, soft_wrap=True)
+    for piece in report_as_text(report):
+        console.print(piece)
+
+
+def report_of(place: str, spool_path: str, options: SourceOptions | None) -> OffsetsReport:
+    """Read a checkpoint, and the spools of its streams under `spool_path`."""
+    checkpoint = read_checkpoint(place)
+    log = _server_log(options) if options else None
+    sources = tuple(_source_report(progress, spool_path, log) for progress in checkpoint.sources)
+    return OffsetsReport(checkpoint, sources, spool_path)
+
+
+def _server_log(options: SourceOptions) -> ServerLog:
+    with open_server_log(options) as connection:
+        return read_server_log(connection)
+
+
+def _source_report(progress: SourceProgress, spool_path: str, log: ServerLog | None) -> SourceReport:
+    stream = progress.planned[1].stream
+    spool = manifests.load(Path(spool_path) / stream) if spool_path else None
+    needs = restart_needs(progress, spool)
+    in_log = place_in_log(needs.restart, log.space, log.clock) if log else None
+    return SourceReport(progress, spool, needs, in_log)
+
+
+def report_as_json(report: OffsetsReport) -> dict[str, object]:
+    """Return the report for machines; positions in the server's notation, and as integers."""
+    return {
+        "checkpoint": report.checkpoint.place,
+        "sources": [_source_json(source) for source in report.sources],
+        "otherSources": [
+            {"source": line.name, "offset": line.text} for line in report.checkpoint.foreign
+        ],
+    }
+
+
+def _source_json(source: SourceReport) -> dict[str, object]:
+    progress = source.progress
+    return {
+        "source": progress.name,
+        "committed": _batch_json(*progress.committed) if progress.committed else None,
+        "planned": _batch_json(*progress.planned),
+        "restart": _needs_json(source.needs),
+        "spool": _spool_json(source.spool) if source.spool else None,
+        "server": place_as_json(source.in_log) if source.in_log else None,
+    }
+
+
+def _batch_json(number: int, offset: StreamOffset) -> dict[str, object]:
+    position = offset.position
+    return {
+        "batch": number,
+        "stream": offset.stream,
+        "digest": offset.source,
+        "commit": show(position.commit),
+        "restart": show(position.restart),
+        "commitSequence": position.commit,
+        "restartSequence": position.restart,
+        "unseen": list(position.unseen),
+    }
+
+
+def _needs_json(needs: RestartNeeds) -> dict[str, object]:
+    batch = needs.batch
+    return {
+        "position": show(needs.restart),
+        "positionSequence": needs.restart,
+        "oldestLog": needs.oldest_log,
+        "usesSpool": needs.is_spool_used,
+        "batchRunAgain": batch
+        and {
+            "batch": batch.number,
+            "above": show(batch.above),
+            "upto": show(batch.upto),
+            "isEmpty": batch.is_empty,
+            "isInSpool": batch.is_in_spool,
+        },
+    }
+
+
+def _spool_json(spool: Manifest) -> dict[str, object]:
+    return {
+        "above": show(spool.start.commit),
+        "upto": show(spool.mark.commit),
+        "restart": show(spool.mark.restart),
+        "segments": len(spool.segments),
+        "transactions": sum(segment.transactions for segment in spool.segments),
+        "rows": sum(segment.rows for segment in spool.segments),
+        "bytes": sum(segment.size_bytes for segment in spool.segments),
+    }
+
+
+def report_as_text(report: OffsetsReport) -> Iterator[Text | Table]:
+    """Yield the report for people."""
+    for source in report.sources:
+        progress = source.progress
+        yield Text(f"{report.checkpoint.place}, source {progress.name}", "bold")
+        yield Text(_stream_text(progress))
+        yield _positions_table(progress)
+        yield Text(_needs_text(source.needs))
+        if report.spool_path:
+            yield Text(_spool_text(source, report.spool_path))
+        if source.in_log:
+            yield Text("Until the server overwrites what is needed: ").append_text(
+                left_text(source.in_log)
+            )
+    for line in report.checkpoint.foreign:
+        yield Text(f"source {line.name} is not of informix-cdc, skipped: {line.text}", "dim")
+
+
+def _stream_text(progress: SourceProgress) -> str:
+    planned, committed = progress.planned[1], progress.committed and progress.committed[1]
+    text = f"Stream {planned.stream}, source digest {planned.source}."
+    if committed is None or committed.stream in ("", planned.stream):
+        return text
+    return f"{text} It goes on where stream {committed.stream} was lost."
+
+
+_COLUMNS = ("", "batch", "commit", "restart", "unseen ids")
+
+
+def _positions_table(progress: SourceProgress) -> Table:
+    table = Table(*_COLUMNS, box=None, pad_edge=False, header_style="dim")
+    rows: Mapping[str, tuple[int, StreamOffset] | None] = {
+        "committed": progress.committed,
+        "planned": progress.planned,
+    }
+    for name, batch in rows.items():
+        table.add_row(*(_row(name, *batch) if batch else (name, "none")))
+    return table
+
+
+def _row(name: str, number: int, offset: StreamOffset) -> tuple[str, ...]:
+    position = offset.position
+    unseen = ", ".join(map(str, position.unseen)) or "-"
+    return name, str(number), show(position.commit), show(position.restart), unseen
+
+
+def _needs_text(needs: RestartNeeds) -> str:
+    return (
+        f"A restart reads the log from {show(needs.restart)}: logical log {needs.oldest_log} and all"
+        f" after it must still be there. {_again_text(needs.batch)}"
+    )
+
+
+def _again_text(batch: BatchAgain | None) -> str:
+    if batch is None:
+        return "No batch is run again."
+    if batch.is_empty:
+        return f"Batch {batch.number} is run again; it is empty."
+    where = "the spool has them" if batch.is_in_spool else "they are captured again from the log"
+    return (
+        f"Batch {batch.number} is run again: commits above {show(batch.above)} up to"
+        f" {show(batch.upto)}; {where}."
+    )
+
+
+def _spool_text(source: SourceReport, spool_path: str) -> str:
+    spool, stream = source.spool, source.progress.planned[1].stream
+    if spool is None:
+        return f"The spool {spool_path} has nothing of stream {stream}."
+    rows = sum(segment.rows for segment in spool.segments)
+    use = "A restart takes it over." if source.needs.is_spool_used else "A restart cannot use it."
+    return (
+        f"The spool holds {rows:,} rows in {len(spool.segments)} segments: commits above"
+        f" {show(spool.start.commit)} up to {show(spool.mark.commit)}. {use}"
+    )

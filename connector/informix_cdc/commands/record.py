@@ -1,0 +1,138 @@
+"""`informix-cdc record`: keep what a server says, so that it can be looked at elsewhere.
+
+Rule: the same questions and the same session as `tail`, but nothing is understood: bytes that would
+stop a stream are the ones that are wanted most. Whatever ends it, the file is ended properly.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import platform
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from types import FrameType
+
+import click
+
+from informix_capture_client.errors import InformixCdcError
+from informix_capture_client.sql_names import quoted
+from informix_capture_client.transport.base import ConnectionSettings, Transport
+from informix_capture_client.transport.recorder import RecordingTransport
+from informix_cdc import __version__
+from informix_cdc.capture.start import CaptureStart
+from informix_cdc.operations.recording_file import RecordingFile
+from informix_cdc.options.source import SourceOptions
+from informix_cdc.server.connections import Wrap, every_connection, open_catalog
+from informix_cdc.server.source_tables import SourceTables, look_up_tables
+
+_WARNING = (
+    "A recording holds the rows themselves: whoever has the file can read them. It holds no password,"
+    " no user and no address."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordLimits:
+    """When a recording ends by itself; None: when it is interrupted."""
+
+    seconds: float | None = None
+    reads: int | None = None
+
+
+def record(
+    options: SourceOptions, path: Path, limits: RecordLimits, *, catalog_only: bool = False
+) -> None:
+    """Record the catalog and, unless `catalog_only`, a capture session until a limit or Ctrl-C.
+
+    Raises:
+        InformixCdcError: whatever goes wrong; what was recorded until then is kept.
+    """
+    click.echo(_WARNING, err=True)
+    file = RecordingFile(path, _header(options))
+    with contextlib.closing(file), every_connection(_recorder(file)):
+        source = look_up_tables(options)
+        if not catalog_only:
+            _read(options, source, limits)
+    click.echo(f"{file.reads:,} reads, {file.read_bytes:,} bytes of the log: {path}", err=True)
+
+
+def _recorder(file: RecordingFile) -> Wrap:
+    numbers = itertools.count(1)
+
+    def wrap(transport: Transport, settings: ConnectionSettings) -> Transport:
+        return RecordingTransport(transport, settings, next(numbers), file.write)
+
+    return wrap
+
+
+def _read(options: SourceOptions, source: SourceTables, limits: RecordLimits) -> None:
+    start = CaptureStart(options, source, None)
+    with (
+        contextlib.closing(start),
+        _until_interrupted() as stop,
+        contextlib.closing(start.begin().session) as session,
+    ):
+        click.echo(f"Recording {', '.join(options.tables)} from now on. Ctrl-C ends.", err=True)
+        ends_at = time.monotonic() + (limits.seconds or float("inf"))
+        for number in itertools.count():
+            if stop.is_set() or number == limits.reads or time.monotonic() >= ends_at:
+                return
+            session.read()
+
+
+@contextlib.contextmanager
+def _until_interrupted() -> Iterator[threading.Event]:
+    """Yield what is set by Ctrl-C or SIGTERM: a read is never torn off in the middle."""
+    stop = threading.Event()
+
+    def note(_number: int, _frame: FrameType | None) -> None:
+        stop.set()
+
+    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _header(options: SourceOptions) -> dict[str, object]:
+    """Return the facts of the first line: an allow-list, so that no new option can leak into it."""
+    return {
+        "recorded_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "client": {
+            "informix-cdc": __version__,
+            "python": platform.python_version(),
+            "platform": f"{platform.system()} {platform.machine()}",
+        },
+        "server": {"name": options.server, "version": _server_version(options)},
+        "options": {
+            "dialect": options.dialect.name,
+            "transport": options.transport,
+            "database": options.database,
+            "table": ",".join(options.tables),
+            "columns": ",".join(".".join(map(quoted, name)) for name in options.columns),
+            "unsupportedColumns": options.unsupported_columns,
+            "lobs": options.lobs,
+            "dbLocale": options.db_locale,
+            "clientLocale": options.client_locale,
+            "readTimeoutSeconds": options.read_timeout_seconds,
+            "maxRecordsPerRead": options.max_records_per_read,
+            "readBufferBytes": options.read_buffer_bytes,
+        },
+    }
+
+
+def _server_version(options: SourceOptions) -> str:
+    """Return what the server calls itself; before the file is made, so that a mistake leaves none."""
+    with open_catalog(options) as catalog:
+        try:
+            return catalog.server_version()
+        except InformixCdcError as reason:
+            return f"not told ({reason.code})"  # its words may name who asked

@@ -1,0 +1,174 @@
+"""`informix-cdc release`: full row logging off, so that tables can be altered, without a loss.
+
+Rule: what can be refused at once is refused first; then the question; then the log is read, so that
+nothing commits while somebody thinks; the switch comes last. `--yes` overrides no refusal.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Sequence
+
+import click
+
+from informix_capture_client.catalog.catalog import Catalog, Table, TableName
+from informix_capture_client.errors import BadOption
+from informix_capture_client.positions import show
+from informix_cdc.operations.delivery_check import StreamOfTables, require_all_delivered, streams_of
+from informix_cdc.operations.row_logging import require_not_captured, switch_off
+from informix_cdc.options.declaring import names as names_in
+from informix_cdc.options.source import SourceOptions
+from informix_cdc.server.connections import open_capture_connection, open_catalog
+from informix_cdc.server.source_tables import require_logged_database
+
+_WARNING = (
+    "Full row logging of {tables} will be switched off on server {server}. From then on its changes"
+    " cannot be captured: nobody may change it until it is acquired again."
+)
+_BUFFERED = (
+    "Database {database} has buffered logging: what committed last may still be in the server's log"
+    " buffer, where nobody can see it. Once the writers have stopped, as user {owner}: onmode -c"
+)
+_READING = (
+    "Reading the log to its end. On a server where nothing is written this takes {seconds:g} seconds:"
+    " so long must it be quiet."
+)
+_NEXT = """\
+Full row logging is off for {tables}. What comes next:
+  1. ALTER, while nobody changes the table.
+  2. informix-cdc acquire {names}: switches it on again and says from which position it holds.
+  3. Start the query as a new stream, with a new checkpoint, and that position as startingPosition."""
+
+
+def release(
+    options: SourceOptions,
+    checkpoints: Sequence[str],
+    stream_tables: Sequence[str],
+    *,
+    needs_no_checkpoint: bool,
+    is_sure: bool,
+    quiet_seconds: float,
+) -> None:
+    """Check, ask, and switch full row logging off.
+
+    Args:
+        options: option `table` names the tables to release.
+        checkpoints: of all queries that capture one of them.
+        stream_tables: option `table` of these queries, where it is another one.
+        needs_no_checkpoint: the user says that no query needs their changes.
+        is_sure: do not ask.
+        quiet_seconds: how long the log must show nothing new to count as read to its end.
+
+    Raises:
+        BadOption: neither or both of checkpoints and `needs_no_checkpoint`; one that does not fit.
+        DataLoss: a query has not delivered everything.
+        ServerRefused: a session captures a table, or the server turns it down.
+    """
+    _require_one_choice(checkpoints, needs_no_checkpoint)
+    with open_catalog(options) as catalog:
+        tables = _logged_tables(options, catalog)
+        if not tables:
+            return
+        db_locale = options.db_locale or catalog.database_locale()
+        with contextlib.closing(open_capture_connection(options, db_locale)) as connection:
+            require_not_captured(connection, tables)
+        streams = streams_of(checkpoints, _table_sets(options, stream_tables), catalog, options)
+        if checkpoints:
+            _require_streams_cover(streams, tables)
+        _warn_of_buffered_logging(options, catalog)
+        _ask(options, tables, streams, is_sure)
+        if streams:
+            click.echo(_READING.format(seconds=quiet_seconds), err=True)
+        reached = require_all_delivered(streams, options, catalog, db_locale, quiet_seconds)
+        _switch_all_off(tables, options, catalog, db_locale)
+        _tell(options.table_names(), reached, catalog.current_position())
+
+
+def _switch_all_off(
+    tables: Iterable[Table], options: SourceOptions, catalog: Catalog, db_locale: str
+) -> None:
+    with contextlib.closing(open_capture_connection(options, db_locale)) as connection:
+        for table in tables:
+            switch_off(connection, catalog, table, options.dialect)
+            click.echo(f"{table.name}: full row logging is off.", err=True)
+
+
+def _require_one_choice(checkpoints: Sequence[str], needs_no_checkpoint: bool) -> None:
+    if bool(checkpoints) == needs_no_checkpoint:
+        raise BadOption(
+            "release must know which queries still need changes of these tables.",
+            "Give --checkpoint PATH for each of them, or --no-checkpoint if there is none.",
+        )
+
+
+def _logged_tables(options: SourceOptions, catalog: Catalog) -> list[Table]:
+    """Return the tables whose full row logging is on; say which need nothing."""
+    require_logged_database(options, catalog)
+    tables = [catalog.table(name) for name in options.table_names()]
+    logged = [table for table in tables if catalog.logs_full_rows(table)]
+    for table in tables:
+        if table not in logged:
+            click.echo(f"{table.name}: full row logging is off already.", err=True)
+    return logged
+
+
+def _table_sets(options: SourceOptions, stream_tables: Iterable[str]) -> list[tuple[TableName, ...]]:
+    """Return which tables the streams may capture: as said, else all released ones, or each alone."""
+    if said := [_names(text, options) for text in stream_tables]:
+        return said
+    released = options.table_names()
+    return [released, *((name,) for name in released)]
+
+
+def _names(text: str, options: SourceOptions) -> tuple[TableName, ...]:
+    try:
+        return tuple(TableName.parse(name, options.database) for name in names_in(text))
+    except ValueError as reason:
+        raise BadOption(f"--stream-tables {reason}, not {text!r}.") from None
+
+
+def _require_streams_cover(streams: Iterable[StreamOfTables], tables: Iterable[Table]) -> None:
+    captured = {table.name for stream in streams for table in stream.tables}
+    for table in tables:
+        if table.name not in captured:
+            raise BadOption(
+                f"no checkpoint that was given is of a stream that captures {table.name}.",
+                "Give its checkpoint too, or release it by itself with --no-checkpoint.",
+            )
+
+
+def _warn_of_buffered_logging(options: SourceOptions, catalog: Catalog) -> None:
+    logging = catalog.database_logging()
+    if logging is not None and logging.is_buffered:
+        click.echo(_BUFFERED.format(database=options.database, owner=options.dialect.owner), err=True)
+
+
+def _ask(
+    options: SourceOptions, tables: Sequence[Table], streams: Iterable[StreamOfTables], is_sure: bool
+) -> None:
+    shown = ", ".join(str(table.name) for table in tables)
+    click.echo(_WARNING.format(tables=shown, server=options.server), err=True)
+    if others := _other_tables(tables, streams):
+        click.echo(
+            f"Its streams end with it, for {', '.join(others)} too: nobody may change these either,"
+            " until the new stream's position is known.",
+            err=True,
+        )
+    if not is_sure:
+        click.confirm("Switch it off?", abort=True, err=True)
+
+
+def _other_tables(tables: Iterable[Table], streams: Iterable[StreamOfTables]) -> list[str]:
+    captured = {str(table.name) for stream in streams for table in stream.tables}
+    return sorted(captured - {str(table.name) for table in tables})
+
+
+def _tell(names: Sequence[TableName], reached: int | None, switched: int) -> None:
+    if reached is not None:
+        click.echo(
+            f"Everything up to {show(reached)} is delivered; row logging went off before"
+            f" {show(switched)}. What was changed in between is lost to the streams.",
+            err=True,
+        )
+    short = " ".join(f"{name.owner}.{name.table}" for name in names)
+    click.echo(_NEXT.format(tables=", ".join(map(str, names)), names=short))

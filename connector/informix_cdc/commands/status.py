@@ -1,0 +1,183 @@
+"""`informix-cdc status`: the server's capture sessions, its log, and where checkpoints stand in it.
+
+Rule: it changes nothing. The report is one value; people get it as text, machines as JSON.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from time import sleep
+
+import click
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from informix_capture_client.catalog.log_distance import PlaceInLog, place_in_log
+from informix_capture_client.doctor.log_checks import shown_bytes
+from informix_capture_client.positions import log_page, show
+from informix_capture_client.session.open_sessions import OpenSession
+from informix_cdc.options.source import SourceOptions
+from informix_cdc.server.server_log import ServerLog, open_server_log, read_server_log
+from informix_cdc.terminal.log_distance_text import distance_text, left_text, place_as_json
+from informix_checkpoints.offsets.restart_needs import restart_needs
+from informix_checkpoints.offsets.spark_checkpoint import SourceProgress, read_checkpoint
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointStatus:
+    """One source of a checkpoint: the position that a restart needs, and where that lies."""
+
+    place: str
+    progress: SourceProgress
+    restart: int
+    in_log: PlaceInLog
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """All that is told of a server."""
+
+    log: ServerLog
+    checkpoints: tuple[CheckpointStatus, ...]
+
+
+def print_status(
+    options: SourceOptions, places: Sequence[str], *, as_json: bool, watch_seconds: float | None
+) -> None:
+    """Print once, or again and again until interrupted.
+
+    Raises:
+        InformixCdcError: the server or a checkpoint cannot be read.
+    """
+    with open_server_log(options) as connection, contextlib.suppress(KeyboardInterrupt):
+
+        def ask() -> Status:
+            return status_of(read_server_log(connection), places)
+
+        _PRINTERS[as_json](ask, watch_seconds)
+
+
+def status_of(log: ServerLog, places: Sequence[str]) -> Status:
+    """Hold checkpoints against a server's log."""
+    found = [
+        _checkpoint_status(place, progress, log)
+        for place in places
+        for progress in read_checkpoint(place).sources
+    ]
+    return Status(log, tuple(found))
+
+
+def _checkpoint_status(place: str, progress: SourceProgress, log: ServerLog) -> CheckpointStatus:
+    restart = restart_needs(progress, None).restart
+    return CheckpointStatus(place, progress, restart, place_in_log(restart, log.space, log.clock))
+
+
+def _print_json(ask: Callable[[], Status], watch_seconds: float | None) -> None:
+    click.echo(json.dumps(status_as_json(ask())))
+    while watch_seconds is not None:
+        sleep(watch_seconds)
+        click.echo(json.dumps(status_as_json(ask())))
+
+
+def _print_text(ask: Callable[[], Status], watch_seconds: float | None) -> None:
+    console = Console(highlight=False, soft_wrap=True)
+    if watch_seconds is None:
+        for piece in status_as_text(ask()):
+            console.print(piece)
+        return
+    with Live(console=console, auto_refresh=False) as live:
+        while True:
+            live.update(Group(*status_as_text(ask())), refresh=True)
+            sleep(watch_seconds)
+
+
+_PRINTERS: dict[bool, Callable[[Callable[[], Status], float | None], None]] = {
+    True: _print_json,
+    False: _print_text,
+}
+
+
+# for machines
+
+
+def status_as_json(status: Status) -> dict[str, object]:
+    """Return the report for machines; times are seconds since 1970, sizes bytes."""
+    log = status.log
+    return {
+        "server": log.server,
+        "clock": log.clock,
+        "log": {
+            "current": show(log.current),
+            "oldest": show(log_page(log.space.oldest.number, 0)),
+            "logs": len(log.space.files),
+            "totalBytes": log.space.total_bytes,
+            "neverUsedBytes": log.space.free_bytes,
+        },
+        "sessions": [_session_json(session) for session in log.sessions],
+        "checkpoints": [_checkpoint_json(checkpoint) for checkpoint in status.checkpoints],
+    }
+
+
+def _session_json(session: OpenSession) -> dict[str, object]:
+    return {
+        "session": session.session_id,
+        "apiVersion": "{}.{}".format(*session.api_version),
+        "created": session.created_at,
+        "timeoutSeconds": session.timeout_seconds,
+        "errorCode": session.error_code,
+        "tables": [str(name) for name in session.tables],
+    }
+
+
+def _checkpoint_json(checkpoint: CheckpointStatus) -> dict[str, object]:
+    return {
+        "checkpoint": checkpoint.place,
+        "source": checkpoint.progress.name,
+        "commit": show(checkpoint.progress.delivered.position.commit),
+        "restart": show(checkpoint.restart),
+        **place_as_json(checkpoint.in_log),
+    }
+
+
+# for people
+
+
+def status_as_text(status: Status) -> Iterator[RenderableType]:
+    """Yield the report for people."""
+    log, space = status.log, status.log.space
+    yield Text(f"{log.server}, {_time(log.clock)}", "bold")
+    yield Text(
+        f"Log: at {show(log.current)}; kept from log {space.oldest.number} to {space.current.number};"
+        f" {shown_bytes(space.total_bytes)} in all, {shown_bytes(space.free_bytes)} never used."
+    )
+    yield _sessions(log.sessions) if log.sessions else Text("No capture session is open.")
+    for checkpoint in status.checkpoints:
+        yield from _checkpoint_lines(checkpoint)
+
+
+def _sessions(sessions: Sequence[OpenSession]) -> Table:
+    columns = ("session", "opened", "timeout", "error", "captures")
+    table = Table(*columns, box=None, pad_edge=False, header_style="dim")
+    for session in sessions:
+        tables = ", ".join(map(str, session.tables)) or "nothing"
+        timeout, error = f"{session.timeout_seconds} s", str(session.error_code or "-")
+        table.add_row(str(session.session_id), _time(session.created_at), timeout, error, tables)
+    return table
+
+
+def _checkpoint_lines(checkpoint: CheckpointStatus) -> Iterator[Text]:
+    commit = checkpoint.progress.delivered.position.commit
+    yield Text(f"{checkpoint.place}, source {checkpoint.progress.name}", "bold")
+    yield Text(f"  delivered up to {show(commit)}; a restart reads from {show(checkpoint.restart)}")
+    yield Text(f"  behind the end of the log: {distance_text(checkpoint.in_log.behind)}")
+    yield Text("  until that is overwritten: ").append_text(left_text(checkpoint.in_log))
+
+
+def _time(seconds: int) -> str:
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S} UTC"

@@ -1,0 +1,126 @@
+"""Compare what arrives with what the workload says it has committed, as both come in.
+
+Rule: the two accounts share no code; the n-th transaction of one must be the n-th of the other, row
+for row. What has been compared is let go, so that a demo may run as long as it likes.
+"""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+from collections import Counter, deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from threading import Lock
+
+from informix_capture_client.positions import show
+from informix_capture_client.shapes.delivered import DeliveredChange
+from informix_cdc.demo.workload import CommittedTransaction
+
+_RECENT = 15
+
+
+@dataclass(frozen=True, slots=True)
+class _Arrived:
+    commit: int
+    arrived_at: float
+    changes: tuple[DeliveredChange, ...]
+
+
+@dataclass(slots=True)
+class DemoCheck:
+    """Both accounts of one stream; filled by two threads, read by a third."""
+
+    committed: int = 0
+    verified: int = 0
+    rows: int = 0
+    kinds: Counter[str] = field(default_factory=Counter)
+    latencies: list[float] = field(default_factory=list)
+    latest: deque[DeliveredChange] = field(default_factory=lambda: deque(maxlen=2 * _RECENT))
+    last_commit: int = 0
+    difference: str = ""
+    warm_up: tuple[int, int] = (0, 0)  # transactions and rows before the clock started
+    _expected: deque[CommittedTransaction] = field(default_factory=deque)
+    _arrived: deque[_Arrived] = field(default_factory=deque)
+    _lock: Lock = field(default_factory=Lock)
+
+    def expect(self, transaction: CommittedTransaction) -> None:
+        """Note a transaction that the workload has committed."""
+        with self._lock:
+            self.committed += 1
+            self._expected.append(transaction)
+            self._compare()
+
+    def arrive(self, changes: Sequence[DeliveredChange], now: float) -> None:
+        """Note rows that have arrived, in their order."""
+        with self._lock:
+            for commit, group in itertools.groupby(changes, key=lambda change: change.commit):
+                self._arrived.append(_Arrived(commit, now, tuple(group)))
+            self.rows += len(changes)
+            self.kinds.update(change.change_type for change in changes)
+            self.latest.extend(changes)
+            self._compare()
+
+    def start_clock(self) -> None:
+        """Measure from here on; what came before is still checked and counted."""
+        with self._lock:
+            self.warm_up = self.verified, self.rows
+            self.latencies.clear()
+
+    def rates(self, seconds: float) -> tuple[float, float]:
+        """Return transactions and rows per second since the clock was started."""
+        transactions, rows = self.warm_up
+        return (self.verified - transactions) / seconds, (self.rows - rows) / seconds
+
+    def is_complete(self) -> bool:
+        """Tell whether everything that was committed has arrived, or a difference has been found."""
+        return bool(self.difference) or self.verified == self.committed
+
+    def verdict(self) -> tuple[bool, str]:
+        """Return whether both accounts agree, and that in words."""
+        if self.difference:
+            return False, f"NOT verified: {self.difference}"
+        extra = len(self._arrived)
+        if extra or not self.is_complete():
+            return False, (
+                f"NOT verified: {self.verified:,} of {self.committed:,} transactions arrived"
+                f" as committed, {extra:,} are too many"
+            )
+        return True, (
+            f"verified: {self.verified:,} of {self.committed:,} transactions, in order, every value"
+        )
+
+    def recent(self) -> list[DeliveredChange]:
+        """Return the changes that arrived last, no update without its first image."""
+        with self._lock:
+            changes = list(self.latest)
+        return changes[1:] if changes and changes[0].change_type == "update_postimage" else changes
+
+    def latency(self, hundredths: int) -> float:
+        """Return a percentile of the seconds from a commit to its rows; 0 before the first row."""
+        with self._lock:
+            seconds = list(self.latencies)
+        if len(seconds) < 2:
+            return sum(seconds)
+        return statistics.quantiles(seconds, n=100, method="inclusive")[hundredths - 1]
+
+    def _compare(self) -> None:
+        while self._expected and self._arrived and not self.difference:
+            wanted, found = self._expected.popleft(), self._arrived.popleft()
+            self.difference = _difference(wanted, found)
+            if not self.difference:
+                self.verified += 1
+                self.last_commit = found.commit
+                self.latencies.append(found.arrived_at - wanted.committed_at)
+
+
+def _difference(wanted: CommittedTransaction, found: _Arrived) -> str:
+    if wanted.commit != found.commit:
+        return f"the commit at {show(wanted.commit)} was due, but {show(found.commit)} arrived"
+    due = [(change.change_type, change.table, change.row) for change in wanted.changes]
+    came = [(change.change_type, change.table, change.row) for change in found.changes]
+    if due == came:
+        return ""
+    pairs = itertools.zip_longest(due, came)
+    number = next(number for number, (one, other) in enumerate(pairs) if one != other)
+    return f"row {number} of the transaction committed at {show(wanted.commit)} is another one"

@@ -1,0 +1,278 @@
+"""`informix-cdc demo`: a busy shop on an embedded server, streamed through Spark and checked.
+
+Rule: this file is the order of events; what each part does is in the `demo_*` files.
+
+    Workload -> EmulatedServer -> the informix-cdc source -> Spark -> DemoCheck <- Workload's account
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from informix_capture_client.emulator import ListeningServer
+from informix_cdc.demo import database as database
+from informix_cdc.demo.check import DemoCheck
+from informix_cdc.demo.java import Java, JavaUnfit, find_java
+from informix_cdc.demo.view import Account, summary, view_for
+from informix_cdc.demo.workload import Workload
+from informix_cdc.terminal.options import OneLineError
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.query import StreamingQuery
+
+_FIRST_BATCH_SECONDS = 60.0
+_LAST_ROWS_SECONDS = 15.0
+_LAST_PROGRESS_SECONDS = 2.0
+_REFRESH_SECONDS = 0.15
+_WARM_UP_ROUNDS, _WARM_UP_TRANSACTIONS = 4, 5
+_INTERRUPTED = 130
+_STRUCTS = {f"{database.DATABASE}:{name}": name.partition(".")[2] for name in database.TABLE_NAMES}
+
+
+@dataclass(frozen=True, slots=True)
+class DemoSettings:
+    """What a user may choose."""
+
+    seconds: float
+    transactions_per_second: float
+    seed: int
+
+
+@dataclass(slots=True)
+class _Patience:
+    """Ctrl-C once: end now, with the summary. Twice: do not wait for the last rows either."""
+
+    over: threading.Event = field(default_factory=threading.Event)
+    exhausted: threading.Event = field(default_factory=threading.Event)
+
+    def listen(self) -> None:
+        """Take SIGINT and SIGTERM; Spark's own handler would cancel its jobs."""
+        signal.signal(signal.SIGINT, self._interrupted)
+        signal.signal(signal.SIGTERM, self._interrupted)
+
+    def _interrupted(self, _signal: int, _frame: FrameType | None) -> None:
+        (self.exhausted if self.over.is_set() else self.over).set()
+
+    def wait_until(self, is_true: Callable[[], bool], seconds: float) -> bool:
+        """Wait for a condition, but not for ever; tell whether it holds."""
+        deadline = time.monotonic() + seconds
+        while not is_true() and time.monotonic() < deadline and not self.exhausted.is_set():
+            time.sleep(0.02)
+        return is_true()
+
+
+def run(settings: DemoSettings) -> int:
+    """Run the demo; return the exit code: 0 if every row arrived as committed.
+
+    Raises:
+        OneLineError: there is no fit Java, or Spark fails.
+    """
+    console = Console(highlight=False)
+    try:
+        java = find_java(os.environ)
+    except JavaUnfit as reason:
+        raise OneLineError(str(reason)) from None
+    console.print(
+        "[bold]informix-cdc demo[/]: a shop's transactions, live into Spark.\n"
+        "The server is an embedded emulator: no Informix is needed.\n",
+        soft_wrap=True,
+    )
+    patience = _Patience()
+    patience.listen()
+    with tempfile.TemporaryDirectory(prefix="informix-cdc-demo-", ignore_cleanup_errors=True) as folder:
+        context = _start_spark(Path(folder), console, java, patience)
+        with _explained(Path(folder)), _stopping(context):
+            return _Demo(settings, console, Path(folder), context, patience).run()
+
+
+def _start_spark(folder: Path, console: Console, java: Java, patience: _Patience) -> SparkContext:
+    from informix_cdc.demo.spark import start_context
+
+    began = time.monotonic()
+    with _explained(folder), console.status("Starting Spark …") as status:
+        future = ThreadPoolExecutor(1).submit(start_context, folder)
+        while not future.done():
+            time.sleep(_REFRESH_SECONDS)
+            if patience.over.is_set():
+                status.update("Ending, as soon as Spark is up …")
+        context = future.result()
+    seconds = time.monotonic() - began
+    console.print(f"Spark {context.version} on Java {java.version}, started in {seconds:.1f} s.")
+    return context
+
+
+@contextlib.contextmanager
+def _explained(folder: Path) -> Iterator[None]:
+    """Turn Spark's failures into one line."""
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+    from pyspark.errors import PySparkException
+
+    from informix_cdc.demo.spark import explain
+
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        raise OneLineError(explain(error, folder)) from None
+
+
+@contextlib.contextmanager
+def _stopping(context: SparkContext) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        context.stop()
+
+
+class _Demo:
+    """Spark runs; now server, stream and workload."""
+
+    def __init__(
+        self,
+        settings: DemoSettings,
+        console: Console,
+        folder: Path,
+        context: SparkContext,
+        patience: _Patience,
+    ) -> None:
+        self._settings = settings
+        self._console = console
+        self._folder = folder
+        self._context = context
+        self._patience = patience
+        self._check = DemoCheck()
+        self._has_begun = threading.Event()
+
+    def run(self) -> int:
+        """Stream for so many seconds, wait for the last rows, sum up."""
+        from informix_cdc.demo.spark import start_query
+
+        if self._patience.over.is_set():
+            return self._sum_up(None)
+        with ListeningServer(database.demo_server()) as listening:
+            query = start_query(self._context, _source_options(listening), self._take, self._folder)
+            try:
+                account = self._watch(listening, query) if self._wait_for_the_stream(query) else None
+            finally:
+                query.stop()
+        return self._sum_up(account)
+
+    def _sum_up(self, account: Account | None) -> int:
+        if account is None:
+            self._console.print("Ended before the first row.")
+            return _INTERRUPTED
+        self._console.print()
+        self._console.print(summary(self._check, account))
+        self._console.print(_NEXT, soft_wrap=True)
+        return 0 if self._check.verdict()[0] else 1
+
+    def _take(self, rows: DataFrame, _batch: int) -> None:
+        """Take a micro-batch. The first is empty: it says from where on nothing will be missed."""
+        from informix_capture_client.shapes.delivered import changes_in
+
+        delivered = rows.toArrow()
+        arrived_at = time.time()
+        self._check.arrive(list(changes_in(delivered, _STRUCTS)), arrived_at)
+        self._has_begun.set()
+
+    def _wait_for_the_stream(self, query: StreamingQuery) -> bool:
+        def is_over() -> bool:
+            return self._has_begun.is_set() or not query.isActive or self._patience.over.is_set()
+
+        with self._console.status("Opening the stream …"):
+            self._patience.wait_until(is_over, _FIRST_BATCH_SECONDS)
+        _raise_failure(query)
+        if not is_over():
+            raise OneLineError(f"Spark has begun no micro-batch in {_FIRST_BATCH_SECONDS:.0f} seconds.")
+        return self._has_begun.is_set()
+
+    def _watch(self, listening: ListeningServer, query: StreamingQuery) -> Account:
+        settings, check = self._settings, self._check
+        workload = Workload(
+            listening.server, settings.seed, settings.transactions_per_second, check.expect
+        )
+        self._warm_up(workload, query)
+        stop = threading.Event()
+        worker = threading.Thread(target=workload.run, args=(stop,), name="workload", daemon=True)
+        began = time.monotonic()
+        worker.start()
+        try:
+            self._show_until_the_end(query, began)
+        finally:
+            stop.set()
+            worker.join()
+        seconds = time.monotonic() - began
+        self._patience.wait_until(lambda: check.is_complete() or not query.isActive, _LAST_ROWS_SECONDS)
+        _raise_failure(query)
+        return Account(
+            workload.rolled_back, workload.savepoints_undone, seconds, self._offset(query), _HINT
+        )
+
+    def _warm_up(self, workload: Workload, query: StreamingQuery) -> None:
+        """Let a few transactions through before the clock starts: Spark's first batches are slow."""
+        with self._console.status("First rows …"):
+            for _ in range(_WARM_UP_ROUNDS):
+                workload.run_transactions(workload.begun + _WARM_UP_TRANSACTIONS)
+                self._patience.wait_until(
+                    lambda: self._check.is_complete() or not query.isActive, _LAST_ROWS_SECONDS
+                )
+        self._check.start_clock()
+
+    def _show_until_the_end(self, query: StreamingQuery, began: float) -> None:
+        with view_for(self._console, self._check, self._settings.seconds) as view:
+            elapsed = 0.0
+            while elapsed < self._settings.seconds and query.isActive:
+                elapsed = time.monotonic() - began
+                view.refresh(elapsed)
+                if self._patience.over.wait(_REFRESH_SECONDS):
+                    return
+
+    def _offset(self, query: StreamingQuery) -> str:
+        """Return where the stream stands, once Spark has reported the last micro-batch."""
+        from informix_cdc.demo.spark import end_offset
+        from informix_checkpoints.offsets.offsets import StreamOffset
+
+        self._patience.wait_until(
+            lambda: end_offset(query).get("commit", -1) >= self._check.last_commit,
+            _LAST_PROGRESS_SECONDS,
+        )
+        offset = end_offset(query)
+        return str(StreamOffset.from_json(offset).position) if offset else "none"
+
+
+_NEXT = (
+    "\n[dim]Next: `informix-cdc emulator --demo-workload 5` serves this shop on a port;"
+    " `informix-cdc tail` follows it, or a server of your own.[/]"
+)
+_HINT = "local[2], with the low-latency settings that the README recommends"
+
+
+def _source_options(listening: ListeningServer) -> dict[str, str]:
+    return {
+        "host": listening.host,
+        "port": str(listening.port),
+        "server": listening.server.name,
+        "database": database.DATABASE,
+        "table": ",".join(database.TABLE_NAMES),
+        "password": database.PASSWORD,
+        "transport": "emulator",
+    }
+
+
+def _raise_failure(query: StreamingQuery) -> None:
+    if (failure := query.exception()) is not None:
+        raise failure

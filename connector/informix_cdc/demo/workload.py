@@ -1,0 +1,287 @@
+"""Order entry as a shop would do it: interleaved transactions on the demo database.
+
+Rule: one scheduler, no threads. At every tick new transactions begin and each open one takes a step,
+so what happens depends on the seed and the rate alone. A row belongs to the transaction that touches
+it until that ends, as locks would see to it on a real server.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import count
+from threading import Event
+from typing import Any
+
+from informix_capture_client.emulator import EmulatedServer, Transaction
+from informix_cdc.demo import database as database
+from informix_cdc.demo.database import (
+    CUSTOMERS,
+    ITEMS,
+    ORDERS,
+    Row,
+)
+
+TICK_SECONDS = 0.01
+_ROLLED_BACK = 0.12  # of all transactions; short ones commit before it comes to that
+_SECOND_THOUGHTS = 0.2  # of all orders: an item is put in and taken out again by a savepoint
+# Older rows are forgotten, so that the workload can run for days.
+_MOST_CUSTOMERS, _MOST_ORDERS = 500, 400
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One row image, as a stream must deliver it."""
+
+    change_type: str
+    table: str
+    row: Row
+
+
+@dataclass(frozen=True, slots=True)
+class CommittedTransaction:
+    """What one transaction changed, and when it committed by the clock and by the log."""
+
+    commit: int
+    committed_at: float
+    changes: tuple[Change, ...]
+
+
+@dataclass(slots=True)
+class _Work:
+    """An open transaction, and what becomes true when it commits."""
+
+    transaction: Transaction
+    patience: float  # after so many steps it rolls back
+    steps: Iterator[None] = field(default_factory=lambda: iter(()))
+    changes: list[Change] = field(default_factory=list)
+    claims: set[tuple[str, int]] = field(default_factory=set)
+    on_commit: list[Callable[[], None]] = field(default_factory=list)
+
+    def insert(self, table: str, row: Row) -> None:
+        self.transaction.insert(table, row)
+        self.changes.append(Change("insert", table, row))
+
+    def delete(self, table: str, row: Row) -> None:
+        self.transaction.delete(table, row)
+        self.changes.append(Change("delete", table, row))
+
+    def update(self, table: str, before: Row, **new_values: object) -> Row:
+        after = {**before, **new_values}
+        self.transaction.update(table, before, after)
+        self.changes.append(Change("update_preimage", table, before))
+        self.changes.append(Change("update_postimage", table, after))
+        return after
+
+
+@dataclass(slots=True)
+class _Order:
+    row: Row
+    items: list[Row]
+
+
+class Workload:
+    """Keeps a shop busy, and tells of every transaction that it commits.
+
+    Args:
+        server: has the demo database.
+        seed: the same seed and rate make the same transactions.
+        transactions_per_second: how many begin.
+        on_commit: told of each committed transaction, in commit order.
+        clock: seconds since 1970.
+    """
+
+    def __init__(
+        self,
+        server: EmulatedServer,
+        seed: int,
+        transactions_per_second: float,
+        on_commit: Callable[[CommittedTransaction], None] = lambda _: None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.begun = self.committed = self.rolled_back = self.savepoints_undone = 0
+        self._server = server
+        self._random = random.Random(seed)
+        self._rate = transactions_per_second
+        self._on_commit = on_commit
+        self._clock = clock
+        self._ticks = 0
+        self._open: list[_Work] = []
+        self._claimed: set[tuple[str, int]] = set()
+        self._customer_numbers, self._order_numbers = count(101), count(1001)
+        self._customers: dict[int, Row] = {}
+        self._orders: dict[int, _Order] = {}
+
+    def run(self, stop: Event) -> None:
+        """Work at the rate until told to stop, then end what is open."""
+        began = time.monotonic() - self._ticks * TICK_SECONDS
+        while not stop.wait(max(0.0, began + self._ticks * TICK_SECONDS - time.monotonic())):
+            self._tick()
+        self._finish()
+
+    def run_transactions(self, number: int) -> None:
+        """Begin and end so many transactions, as fast as it goes."""
+        while self.begun < number:
+            self._tick(most=number)
+        self._finish()
+
+    def _tick(self, most: int | None = None) -> None:
+        self._ticks += 1
+        due = int(self._ticks * TICK_SECONDS * self._rate)
+        for _ in range(self.begun, due if most is None else min(due, most)):
+            self._begin()
+        self._step_all()
+
+    def _finish(self) -> None:
+        while self._open:
+            self._step_all()
+
+    def _step_all(self) -> None:
+        for work in self._random.sample(self._open, len(self._open)):
+            work.patience -= 1
+            if work.patience < 0:
+                self._roll_back(work)
+            elif next(work.steps, self) is self:  # the generator has ended
+                self._commit(work)
+
+    def _begin(self) -> None:
+        transaction = self._server.begin(user_id=self._random.choice(database.CLERKS))
+        gives_up = self._random.random() < _ROLLED_BACK
+        work = _Work(transaction, self._random.randint(1, 3) if gives_up else float("inf"))
+        kinds, weights = zip(*_KINDS, strict=True)
+        (kind,) = self._random.choices(kinds, weights)
+        work.steps = kind(self, work)
+        self._open.append(work)
+        self.begun += 1
+
+    def _commit(self, work: _Work) -> None:
+        committed_at = self._clock()
+        commit = work.transaction.commit()
+        for apply in work.on_commit:
+            apply()
+        self._end(work)
+        if work.changes:
+            self.committed += 1
+            self._on_commit(CommittedTransaction(commit, committed_at, tuple(work.changes)))
+
+    def _roll_back(self, work: _Work) -> None:
+        work.transaction.rollback()
+        self.rolled_back += 1
+        self._end(work)
+
+    def _end(self, work: _Work) -> None:
+        self._open.remove(work)
+        self._claimed -= work.claims
+
+    def _claim(self, work: _Work, table: str, rows: Mapping[int, object]) -> int | None:
+        """Choose a row that no open transaction has touched, and keep the others off it."""
+        free = [number for number in rows if (table, number) not in self._claimed]
+        if not free:
+            return None
+        number = self._random.choice(free)
+        work.claims.add((table, number))
+        self._claimed.add((table, number))
+        return number
+
+    def _welcome_customer(self, work: _Work) -> Iterator[None]:
+        number = next(self._customer_numbers)
+        row = database.customer(self._random, number)
+        work.insert(CUSTOMERS, row)
+        work.on_commit.append(lambda: _keep(self._customers, number, row, _MOST_CUSTOMERS))
+        yield
+
+    def _move_customer(self, work: _Work) -> Iterator[None]:
+        number = self._claim(work, CUSTOMERS, self._customers)
+        if number is None:
+            return
+        moved = database.address(self._random)
+        after = work.update(CUSTOMERS, self._customers[number], **moved)
+        work.on_commit.append(lambda: _keep(self._customers, number, after, _MOST_CUSTOMERS))
+        yield
+
+    def _place_order(self, work: _Work) -> Iterator[None]:
+        customer = self._claim(work, CUSTOMERS, self._customers)
+        if customer is None:
+            yield from self._welcome_customer(work)
+            return
+        number = next(self._order_numbers)
+        items = list(database.items(self._random, number))
+        row = database.order(self._random, number, customer, items, self._clock())
+        work.insert(ORDERS, row)
+        yield
+        for item in items:
+            work.insert(ITEMS, item)
+            yield
+        if self._random.random() < _SECOND_THOUGHTS:
+            yield from self._change_mind(work, number)
+        work.on_commit.append(lambda: _keep(self._orders, number, _Order(row, items), _MOST_ORDERS))
+
+    def _change_mind(self, work: _Work, order: int) -> Iterator[None]:
+        """Put items into the order and take them out again: the account forgets them at once."""
+        kept = list(work.changes)
+        savepoint = work.transaction.savepoint()
+        for item in database.items(self._random, order):
+            work.insert(ITEMS, item)
+            yield
+        work.transaction.rollback_to(savepoint)
+        work.changes[:] = kept
+        self.savepoints_undone += 1
+
+    def _ship_order(self, work: _Work) -> Iterator[None]:
+        number = self._claim(work, ORDERS, self._orders)
+        if number is None:
+            return
+        order = self._orders[number]
+        after = work.update(ORDERS, order.row, **database.shipment(self._random, self._clock()))
+        work.on_commit.append(
+            lambda: _keep(self._orders, number, _Order(after, order.items), _MOST_ORDERS)
+        )
+        yield
+
+    def _change_quantity(self, work: _Work) -> Iterator[None]:
+        number = self._claim(work, ORDERS, self._orders)
+        if number is None:
+            return
+        order = self._orders[number]
+        place = self._random.randrange(len(order.items))
+        former = order.items[place]
+        item = work.update(ITEMS, former, **database.new_quantity(self._random, former))
+        yield
+        items = [*order.items[:place], item, *order.items[place + 1 :]]
+        row = work.update(ORDERS, order.row, total=database.total(items))
+        work.on_commit.append(lambda: _keep(self._orders, number, _Order(row, items), _MOST_ORDERS))
+        yield
+
+    def _cancel_order(self, work: _Work) -> Iterator[None]:
+        number = self._claim(work, ORDERS, self._orders)
+        if number is None:
+            return
+        order = self._orders[number]
+        for item in order.items:
+            work.delete(ITEMS, item)
+            yield
+        work.delete(ORDERS, order.row)
+        work.on_commit.append(lambda: _forget(self._orders, number))
+        yield
+
+
+_KINDS: tuple[tuple[Callable[[Workload, _Work], Iterator[None]], int], ...] = (
+    (Workload._place_order, 40),
+    (Workload._ship_order, 20),
+    (Workload._change_quantity, 15),
+    (Workload._welcome_customer, 10),
+    (Workload._cancel_order, 10),
+    (Workload._move_customer, 5),
+)
+
+
+def _keep(rows: dict[int, Any], number: int, row: object, most: int) -> None:
+    rows[number] = row
+    if len(rows) > most:
+        del rows[next(iter(rows))]
+
+
+def _forget(rows: dict[int, Any], number: int) -> None:
+    rows.pop(number, None)

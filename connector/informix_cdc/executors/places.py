@@ -1,0 +1,99 @@
+"""Where an executor finds the rows of a segment, and in which order it looks.
+
+Rule: a value that travels with a partition. The nearest place comes first, and a place that is empty or
+holds something else is passed over; when none is left, the error names every place and why not.
+
+    files    the segment's own path (same host, or a shared folder), then a copy under segmentCopies
+    flight   the Arrow Flight server in the query's driver process
+    auto     all of them, in this order
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from informix_capture_client.errors import AccessRefused
+from informix_cdc.executors.this_host import kernel_id
+from informix_checkpoints.spool.copies import SegmentCopies
+from informix_checkpoints.spool.segments import SegmentRange, stored_range
+from informix_checkpoints.spool.stored_rows import delivered
+
+Rows = Iterator[pa.RecordBatch]
+_MOUNT = "Set option spoolPath to a folder that the driver and every executor mount"
+_ANNOUNCE = "flightHost to an address of the driver that executors reach"
+_REMEDIES = {
+    "files": f"{_MOUNT}, or segmentCopies to a URL that they reach, or delivery to auto and"
+    f" {_ANNOUNCE}.",
+    "flight": f"Set option {_ANNOUNCE}.",
+    "auto": f"{_MOUNT}, or {_ANNOUNCE}.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FlightAddress:
+    """Where a query's Flight server listens, and what it wants to hear."""
+
+    host: str
+    port: int
+    token: str = field(repr=False)
+
+    def __str__(self) -> str:
+        return f"{self.host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentPlaces:
+    """The places where the segments of a query are.
+
+    Args:
+        delivery: files, flight or auto.
+        written_on: the kernel that wrote the files.
+        copies: where copies are, if anywhere.
+        server: the Flight server, if there is one.
+    """
+
+    delivery: str
+    written_on: str = ""
+    copies: SegmentCopies | None = None
+    server: FlightAddress | None = None
+
+    def read(self, wanted: SegmentRange) -> Rows:
+        """Yield the rows of a range as they are delivered; asking again yields them again.
+
+        Raises:
+            AccessRefused: the rows are in none of the places; the message names them all.
+        """
+        return map(delivered, self._stored(wanted))
+
+    def _stored(self, wanted: SegmentRange) -> Rows:
+        refusals = []
+        for look in self._ways():
+            try:
+                return look(wanted)
+            except AccessRefused as reason:
+                refusals.append(reason.message)
+        raise AccessRefused(
+            f"spool segment {wanted.file} cannot be had on this host: {' '.join(refusals)}",
+            _REMEDIES[self.delivery],
+            segment=wanted.file,
+        )
+
+    def _ways(self) -> Iterator[Callable[[SegmentRange], Rows]]:
+        if self.delivery != "flight":
+            yield self._from_file
+            if self.copies is not None:
+                yield self.copies.stored_range
+        if self.server is not None:
+            yield self._from_server
+
+    def _from_file(self, wanted: SegmentRange) -> Rows:
+        return stored_range(wanted, is_written_here=self.written_on == kernel_id())
+
+    def _from_server(self, wanted: SegmentRange) -> Rows:
+        from informix_cdc.executors.flight_client import fetched_range  # 35 ms, rarely needed
+
+        assert self.server is not None  # else this is no way
+        return fetched_range(self.server, wanted)

@@ -1,0 +1,154 @@
+"""For the user's own program: what Spark's progress says of our source, as log lines or metrics.
+
+Rule: it sees nothing but the progress events that Spark sends, so that it works where the port of
+`metricsPort` cannot be reached, and tells nothing while a query is idle.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from prometheus_client import CollectorRegistry
+from pyspark.sql.streaming.listener import (
+    QueryIdleEvent,
+    QueryProgressEvent,
+    QueryStartedEvent,
+    QueryTerminatedEvent,
+    StreamingQueryListener,
+    StreamingQueryProgress,
+)
+
+from informix_capture_client.log_events import BATCH_DONE, QUERY_ENDED, QUERY_FAILED
+from informix_capture_client.positions import show
+from informix_cdc.monitoring.figures import FIGURES, Figure, Value
+from informix_cdc.monitoring.prometheus import FigureCollector, Labels
+from informix_checkpoints.offsets.offsets import NOT_STARTED
+
+logger = logging.getLogger("informix_cdc.connector.progress_listener")
+
+_OUR_ERROR = re.compile(r"IFXCDC-\d{4}: [^\n]*")
+_MILLISECONDS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class BatchProgress:
+    """What a micro-batch has taken from one source.
+
+    Attributes:
+        query: the query's name, or its id where it has none.
+        source: the number of the source in the query.
+        batch: the number of the batch.
+        rows: how many it had.
+        seconds: how long it took.
+        end: the offset that it ends at, with `commit` and `restart`.
+        figures: by their keys, as `docs/operations.md` lists them; None is not known.
+    """
+
+    query: str
+    source: int
+    batch: int
+    rows: int
+    seconds: float
+    end: Mapping[str, Any]
+    figures: Mapping[str, Value]
+
+
+def log_batch(done: BatchProgress) -> None:
+    """Log one line for a batch."""
+    figures = {figure.name: done.figures.get(figure.progress_key) for figure in FIGURES}
+    own = {
+        "query": done.query,
+        "batch": done.batch,
+        "rows": done.rows,
+        "seconds": done.seconds,
+        "commit": show(done.end["commit"]),
+        "restart": show(done.end["restart"]),
+    }
+    BATCH_DONE.log(logger, **{**figures, **own})
+
+
+class ProgressListener(StreamingQueryListener):
+    """Tells what the queries of a session have taken from Informix; ignores all other sources.
+
+    `spark.streams.addListener(ProgressListener())` logs one line for each batch. Errors of `on_batch`
+    end nothing; Spark logs them.
+
+    Args:
+        on_batch: called with each batch, in the driver, one after the other.
+        registry: a prometheus-client registry that shows each query's latest figures.
+    """
+
+    def __init__(
+        self,
+        on_batch: Callable[[BatchProgress], None] = log_batch,
+        registry: CollectorRegistry | None = None,
+    ) -> None:
+        self._on_batch = on_batch
+        self._names: dict[str, str] = {}  # by the id of the run
+        self._latest: dict[str, list[tuple[Labels, dict[Figure, Value]]]] = {}
+        if registry is not None:
+            registry.register(FigureCollector(self._samples))
+
+    def onQueryStarted(self, event: QueryStartedEvent) -> None:
+        """Remember the query's name, which its end does not tell."""
+        self._names[str(event.runId)] = event.name or str(event.id)
+
+    def onQueryProgress(self, event: QueryProgressEvent) -> None:
+        """Take what a batch says of our sources."""
+        batches = list(batches_of(event.progress))
+        if batches:
+            self._latest[str(event.progress.runId)] = [_sample(done) for done in batches]
+        for done in batches:
+            self._on_batch(done)
+
+    def onQueryIdle(self, event: QueryIdleEvent) -> None:
+        """Do nothing: Spark sends no figures with it."""
+
+    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
+        """Forget a query, and log how it ended, if it was one of ours."""
+        run = str(event.runId)
+        name, was_ours = self._names.pop(run, str(event.id)), self._latest.pop(run, None) is not None
+        found = _OUR_ERROR.search(event.exception or "")
+        if event.exception and (was_ours or found):
+            QUERY_FAILED.log(logger, query=name, reason=found[0] if found else None)
+        elif was_ours:
+            QUERY_ENDED.log(logger, query=name)
+
+    def _samples(self) -> Iterator[tuple[Labels, dict[Figure, Value]]]:
+        for samples in list(self._latest.values()):
+            yield from samples
+
+
+def batches_of(progress: StreamingQueryProgress) -> Iterator[BatchProgress]:
+    """Yield what a progress event says of our sources."""
+    for number, source in enumerate(progress.sources):
+        end = _object(source.endOffset)
+        if end.keys() == NOT_STARTED.to_json().keys():
+            yield BatchProgress(
+                query=progress.name or str(progress.id),
+                source=number,
+                batch=progress.batchId,
+                rows=source.numInputRows,
+                seconds=progress.batchDuration / _MILLISECONDS,
+                end=end,
+                figures=_object(source.latestOffset),
+            )
+
+
+def _object(text: str | None) -> dict[str, Any]:
+    """Return the JSON object of an offset; other sources may have other texts."""
+    try:
+        value = json.loads(text or "{}")
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _sample(done: BatchProgress) -> tuple[Labels, dict[Figure, Value]]:
+    figures = {figure: done.figures.get(figure.progress_key) for figure in FIGURES}
+    return {"query": done.query, "source": str(done.source)}, figures

@@ -1,0 +1,202 @@
+"""Whether the streams of some checkpoints have delivered everything that the log holds of their tables.
+
+Rule: what a checkpoint captures is never guessed. Its digest must be that of the tables that the user
+names; then the log is read from its restart position to the end, and changes are counted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from informix_capture_client.catalog.catalog import (
+    Catalog,
+    Table,
+    TableName,
+    source_digest,
+)
+from informix_capture_client.catalog.column_choice import choose_columns
+from informix_capture_client.catalog.log_space import LogSpace, read_log_space
+from informix_capture_client.errors import BadOption, DataLoss, ServerRefused
+from informix_capture_client.positions import show
+from informix_capture_client.session.session import CapturedTable, CaptureSession, SessionSettings
+from informix_capture_client.stream.undelivered_changes import (
+    ChangeCount,
+    UndeliveredChanges,
+    undelivered_changes,
+)
+from informix_capture_client.transport.base import Transport
+from informix_cdc.capture.start import require_in_log
+from informix_cdc.options.source import SourceOptions
+from informix_cdc.server.connections import open_capture_connection
+from informix_checkpoints.offsets.spark_checkpoint import SourceProgress, read_checkpoint
+
+_TAIL_PAGES = 4  # what a server may log after the last record that a session shows
+_NOTHING_DONE = "Nothing was switched off."
+
+
+@dataclass(frozen=True, slots=True)
+class StreamOfTables:
+    """One source of a checkpoint, and the tables that it captures."""
+
+    place: str
+    progress: SourceProgress
+    tables: tuple[Table, ...]
+
+    def __str__(self) -> str:
+        return f"checkpoint {self.place}, source {self.progress.name}"
+
+
+def streams_of(
+    places: Iterable[str],
+    table_sets: Iterable[Sequence[TableName]],
+    catalog: Catalog,
+    options: SourceOptions,
+) -> list[StreamOfTables]:
+    """Read checkpoints, and find out which of the sets of tables each of their streams captures.
+
+    Raises:
+        BadOption: a checkpoint is not intact, or captures none of the sets.
+    """
+    if not (places := list(places)):
+        return []  # no columns are chosen: these tables may have none that can be captured
+    known = dict(_digest(names, catalog, options) for names in table_sets)
+    return [
+        StreamOfTables(place, progress, _tables_of(progress, place, known))
+        for place in places
+        for progress in read_checkpoint(place).sources
+    ]
+
+
+def _digest(
+    names: Sequence[TableName], catalog: Catalog, options: SourceOptions
+) -> tuple[str, tuple[Table, ...]]:
+    tables = choose_columns([catalog.table(name) for name in names], options.column_choice())
+    return source_digest(catalog.server_name(), tables), tables
+
+
+def _tables_of(
+    progress: SourceProgress, place: str, known: dict[str, tuple[Table, ...]]
+) -> tuple[Table, ...]:
+    digest = progress.delivered.source
+    if digest in known:
+        return known[digest]
+    tried = "; ".join(", ".join(str(table.name) for table in tables) for tables in known.values())
+    raise BadOption(
+        f"checkpoint {place}, source {progress.name}, does not belong to {tried} on this server: its"
+        f" source digest is {digest}. {_NOTHING_DONE}",
+        "Give --stream-tables what its query has as option table, in that order, and --columns and"
+        " --lobs as the query has them; a table that was altered since has no stream to wait for.",
+    )
+
+
+def require_all_delivered(
+    streams: Iterable[StreamOfTables],
+    options: SourceOptions,
+    catalog: Catalog,
+    db_locale: str,
+    quiet_seconds: float,
+) -> int | None:
+    """Refuse to go on while a stream has changes to deliver.
+
+    Where the log's end cannot be passed, since nothing is written, silence of `quiet_seconds` counts
+    as its end. A table whose full row logging is off already is not looked at: nothing of it can be
+    captured.
+
+    Returns:
+        Up to where the log was read for all streams; None if there are none.
+
+    Raises:
+        DataLoss: says how many transactions and rows of which tables, or that the log is gone.
+        ServerRefused: the end of the log cannot be read.
+    """
+    reached = []
+    for stream in streams:
+        found = _undelivered(stream, options, catalog, db_locale, quiet_seconds)
+        reached.append(found.reached)
+        if found:
+            raise DataLoss(
+                f"{stream}, stands at {show(stream.progress.delivered.position.commit)} and has not"
+                f" delivered {_told(found, stream.tables)}. {_NOTHING_DONE}",
+                "Let its query run until it has them (open transactions must end first), stop it, and"
+                " try again.",
+            )
+    return min(reached, default=None)
+
+
+def _undelivered(
+    stream: StreamOfTables,
+    options: SourceOptions,
+    catalog: Catalog,
+    db_locale: str,
+    quiet_seconds: float,
+) -> UndeliveredChanges:
+    position = stream.progress.delivered.position
+    try:
+        require_in_log(position, catalog.current_position())
+        with contextlib.closing(open_capture_connection(options, db_locale)) as connection:
+            found = _read_log(stream, options, catalog, connection, quiet_seconds)
+            _require_end(found.reached, read_log_space(connection), catalog)
+    except DataLoss as reason:
+        raise DataLoss(
+            f"what {stream}, has not delivered cannot be told: {reason.message} {_NOTHING_DONE}",
+            "The stream has lost changes: when that is settled, use --no-checkpoint.",
+        ) from None
+    return found
+
+
+def _read_log(
+    stream: StreamOfTables,
+    options: SourceOptions,
+    catalog: Catalog,
+    connection: Transport,
+    quiet_seconds: float,
+) -> UndeliveredChanges:
+    position = stream.progress.delivered.position
+    settings = SessionSettings(
+        server=options.server,
+        timeout_seconds=options.read_timeout_seconds,
+        dialect=options.dialect,
+    )
+    with contextlib.closing(CaptureSession(connection, settings)) as session:
+        for number, table in enumerate(stream.tables):
+            if catalog.logs_full_rows(table):  # one column will do: rows are counted only
+                one = (table.columns[0].name,)
+                session.start_capture(CapturedTable(str(table.name), one, number))
+        session.activate(position.restart)
+        return undelivered_changes(
+            session, position, catalog.current_position, quiet_seconds, time.monotonic
+        )
+
+
+def _require_end(reached: int, space: LogSpace, catalog: Catalog) -> None:
+    """Refuse a session that stands still before the end of the log.
+
+    A log that grew without transactions looks the same, so that a false alarm has a simple way out.
+    """
+    unread_bytes = space.bytes_since(reached)
+    if unread_bytes > _TAIL_PAGES * space.page_bytes:
+        raise ServerRefused(
+            f"the session shows the log up to {show(reached)} only, {unread_bytes:,} bytes before its"
+            f" end {show(catalog.current_position())}. {_NOTHING_DONE}",
+            "Commit a transaction of any logged table of this server and try again; if that does not"
+            " help, look at the server's sessions (syscdcsess).",
+        )
+
+
+def _told(found: UndeliveredChanges, tables: Sequence[Table]) -> str:
+    counts = {"committed": found.committed, "still open": found.open}
+    return " and ".join(_count(kind, count, tables) for kind, count in counts.items() if count.rows)
+
+
+def _count(kind: str, count: ChangeCount, tables: Sequence[Table]) -> str:
+    rows = Counter({str(tables[number].name): rows for number, rows in count.rows.items()})
+    shown = ", ".join(f"{_some(of_table, 'row')} of {name}" for name, of_table in sorted(rows.items()))
+    return f"{_some(count.transactions, 'transaction')} {kind} ({shown})"
+
+
+def _some(count: int, what: str) -> str:
+    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"

@@ -1,0 +1,127 @@
+"""Look at a server as a capture would find it, and judge everything that may keep it from working.
+
+Rule: it changes nothing, and never gives up half-way: what fails is a fact like any other. One
+connection after another: sysmaster for the server, the database for its tables, then syscdcv1.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TypeVar
+
+from informix_capture_client.doctor.checks import SetUp, examine
+from informix_capture_client.doctor.facts import (
+    CdcFacts,
+    DriverFacts,
+    ServerFacts,
+    read_cdc_facts,
+    read_server_facts,
+    read_table_facts,
+)
+from informix_capture_client.errors import BadOption, InformixCdcError
+from informix_capture_client.findings import Finding, Unanswered
+from informix_capture_client.statements import CDC_DATABASE, SYSTEM_DATABASE
+from informix_capture_client.transport.base import Transport
+from informix_cdc.options.source import SourceOptions
+from informix_cdc.server.connections import open_connection
+
+Fact = TypeVar("Fact")
+
+
+def diagnose(options: SourceOptions) -> list[Finding]:
+    """Run all checks and return what they found, in the order of `server_checks.CHECKS`.
+
+    Raises:
+        BadOption: option table is malformed; nothing that a server does is raised.
+    """
+    return examine(look_at(options))
+
+
+def look_at(options: SourceOptions) -> SetUp:
+    """Return everything that is known of driver, server, database and tables."""
+    names = options.table_names()
+    set_up = SetUp(
+        database=options.database,
+        user=options.user,
+        address=f"{options.host}:{options.port}",
+        db_locale=options.db_locale,
+        choice=options.column_choice(),
+        dialect=options.dialect,
+        driver=_driver(options),
+    )
+    if isinstance(set_up.driver, Unanswered):
+        nothing = Unanswered("the driver cannot be loaded", was_asked=False)
+        return replace(set_up, server=nothing, tables=nothing, cdc=nothing)
+    set_up = _ask_the_server(options, set_up)
+    if isinstance(set_up.server, Unanswered):
+        nothing = Unanswered("there is no connection", was_asked=False)
+        return replace(set_up, tables=nothing, cdc=nothing)
+    tables = _connected(
+        options,
+        options.database,
+        lambda it: read_table_facts(it, options.database, names),
+        options.db_locale,
+    )
+    return replace(set_up, tables=tables, cdc=_ask_the_cdc_database(options, set_up.server))
+
+
+def _driver(options: SourceOptions) -> DriverFacts | Unanswered | None:
+    """Load the driver before anything is connected; the emulator's transport has none."""
+    if options.transport != "odbc":
+        return None
+    from informix_capture_client.transport.odbc_library import load_driver
+
+    try:
+        path, _ = load_driver(options.connection(SYSTEM_DATABASE))
+    except InformixCdcError as reason:
+        return Unanswered(reason.message, reason.remedy)
+    return DriverFacts(path)
+
+
+def _ask_the_server(options: SourceOptions, set_up: SetUp) -> SetUp:
+    def ask(transport: Transport) -> SetUp:
+        server = read_server_facts(transport, options.database)
+        return replace(set_up, server=server, driver=_told_by_driver(transport, set_up.driver))
+
+    try:
+        with contextlib.closing(open_connection(options, SYSTEM_DATABASE)) as transport:
+            return ask(transport)
+    except BadOption:  # a driver that insists on a locale (-23197): all is asked over the database too
+        found = _connected(options, options.database, ask, options.db_locale)
+    except InformixCdcError as reason:
+        found = Unanswered(reason.message, reason.remedy)
+    return replace(set_up, server=found) if isinstance(found, Unanswered) else found
+
+
+def _told_by_driver(
+    transport: Transport, driver: DriverFacts | Unanswered | None
+) -> DriverFacts | Unanswered | None:
+    from informix_capture_client.transport.odbc import OdbcTransport
+
+    if not isinstance(transport, OdbcTransport) or not isinstance(driver, DriverFacts):
+        return driver
+    with contextlib.suppress(InformixCdcError):  # it may serve all the same
+        if info := transport.driver_info():
+            return DriverFacts(driver.path, info.name, info.version, info.server_version)
+    return driver
+
+
+def _ask_the_cdc_database(options: SourceOptions, server: ServerFacts) -> CdcFacts | Unanswered:
+    if server.has_cdc_database is False:
+        return Unanswered(f"there is no database {CDC_DATABASE}", was_asked=False)
+    known = server.database_locale
+    locale = options.db_locale or ("" if isinstance(known, Unanswered) else known)
+    return _connected(options, CDC_DATABASE, lambda it: read_cdc_facts(it, options.user), locale)
+
+
+def _connected(
+    options: SourceOptions, database: str, ask: Callable[[Transport], Fact], db_locale: str = ""
+) -> Fact | Unanswered:
+    """Ask over a connection of its own; one that cannot be had is the answer."""
+    try:
+        with contextlib.closing(open_connection(options, database, db_locale)) as transport:
+            return ask(transport)
+    except InformixCdcError as reason:
+        return Unanswered(reason.message, reason.remedy)

@@ -1,0 +1,95 @@
+"""Follow committed changes of a server without Spark, from now on: for a first look.
+
+Rule: the same session, assembler and decoder as the Spark source, but nothing is kept: no spool, no
+checkpoint, no second try when the connection breaks.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, field
+
+from informix_capture_client.delivery import Delivery
+from informix_capture_client.records.records import TableSchema
+from informix_capture_client.shapes.delivered import DeliveredChange, changes_in, structs_of
+from informix_capture_client.shapes.encoder import ChangeEncoder
+from informix_capture_client.stream.event_stream import ChangeStream
+from informix_capture_client.transactions.events import Event, Passed, Transactions
+from informix_cdc.capture.loop import UNSEEN_WAIT_SECONDS
+from informix_cdc.capture.start import CaptureStart
+from informix_cdc.options.source import SourceOptions
+from informix_cdc.server.source_tables import SourceTables, look_up_tables
+from informix_checkpoints.spool.stored_rows import delivered
+
+_POLL_SECONDS = 0.1
+_STOP_MARGIN_SECONDS = 2.0
+
+
+@dataclass(slots=True)
+class TailFigures:
+    """What went by."""
+
+    transactions: int = 0
+    rows: int = 0
+    begun_at: float = field(default_factory=time.monotonic)
+
+    @property
+    def seconds(self) -> float:
+        """How long it took."""
+        return time.monotonic() - self.begun_at
+
+
+def follow(
+    options: SourceOptions, figures: TailFigures, on_ready: Callable[[], None]
+) -> Generator[list[DeliveredChange], None, None]:
+    """Yield what commits from now on, whole transactions at a time, until the caller stops.
+
+    Args:
+        options: where to connect and what to capture.
+        figures: kept up to date.
+        on_ready: called once, when every later commit will be seen.
+
+    Raises:
+        InformixCdcError: whatever goes wrong.
+    """
+    source = look_up_tables(options)
+    start = CaptureStart(options, source, None)
+    stream = ChangeStream(start.begin, start.close)
+    try:
+        yield from _follow(stream, source, figures, on_ready)
+    finally:
+        stream.stop(options.read_timeout_seconds + _STOP_MARGIN_SECONDS)
+
+
+def _follow(
+    stream: ChangeStream, source: SourceTables, figures: TailFigures, on_ready: Callable[[], None]
+) -> Generator[list[DeliveredChange], None, None]:
+    # A TRUNCATE ends a Spark query unless its user says otherwise; who only looks wants to see it.
+    encoder = ChangeEncoder(source.tables, source.rules, Delivery(truncate="emit"))
+    structs = structs_of(source.tables)
+    is_ready = False
+    while True:
+        events = stream.next_events(_POLL_SECONDS) or []
+        if not is_ready and any(isinstance(event, Passed) for event in events):
+            is_ready = True
+            on_ready()
+        _stop_waiting_in_time(stream, figures)
+        if committed := _committed(events, encoder):
+            batches = encoder.encode(committed)
+            changes = [change for batch in batches for change in changes_in(delivered(batch), structs)]
+            figures.transactions += sum(map(len, committed))
+            yield changes
+
+
+def _committed(events: Sequence[Event], encoder: ChangeEncoder) -> list[Transactions]:
+    for event in events:
+        if isinstance(event, TableSchema):
+            encoder.announce(event)
+    return [event for event in events if isinstance(event, Transactions)]
+
+
+def _stop_waiting_in_time(stream: ChangeStream, figures: TailFigures) -> None:
+    """Do not wait for ever for transactions that were open before."""
+    if stream.assembler is not None and figures.seconds > UNSEEN_WAIT_SECONDS:
+        stream.assembler.stop_waiting_for_unseen()

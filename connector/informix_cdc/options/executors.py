@@ -1,0 +1,97 @@
+"""Options of how rows get from the driver to executors, and in how many shares.
+
+Rule: declarations only; `options.py` joins them with all others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from urllib.parse import parse_qsl, urlsplit
+
+from informix_capture_client.errors import BadOption
+from informix_cdc.options.connection import ConnectionOptions
+from informix_cdc.options.declaring import (
+    one_of,
+    option,
+    size,
+    whole_number,
+)
+
+LOOPBACK = "127.0.0.1"
+_WILDCARDS = {"0.0.0.0", "::"}
+_SECRET_WORDS = ("secret", "key", "token", "password", "credential", "sig")
+_SCHEMES = ("file", "s3", "gs", "gcs", "abfs", "abfss", "hdfs", "viewfs")
+
+
+def address(text: str) -> str:
+    """Read the address of a host, without a port."""
+    if text in _WILDCARDS:
+        raise ValueError("must be one address, which executors are told")
+    return listening_address(text)
+
+
+def listening_address(text: str) -> str:
+    """Read an address to listen on, without a port; it may be a wildcard."""
+    if not text.isascii() or any(sign in text for sign in " /@[]") or text.count(":") == 1:
+        raise ValueError("must be a host name or an address, without a port")
+    return text
+
+
+def url_of_copies(text: str) -> str:
+    """Read a URL of `pyarrow.fs`; one with a secret would show in query plans, so it is refused."""
+    try:
+        url = urlsplit(text)
+        words = {name.lower() for name, _ in parse_qsl(url.query, keep_blank_values=True)}
+        is_secret = url.password is not None or (url.scheme == "s3" and url.username is not None)
+    except ValueError:
+        raise BadOption("option 'segmentCopies' is not a URL.", option="segmentCopies") from None
+    if is_secret or any(secret in word for word in words for secret in _SECRET_WORDS):
+        raise BadOption(
+            "option 'segmentCopies' holds a secret, which would show in query plans.",
+            "Take it out; give each host its rights by its role or its environment.",
+            option="segmentCopies",
+        )
+    if url.scheme not in _SCHEMES or not (url.netloc + url.path).strip("/"):
+        raise ValueError(
+            f"must be a URL such as s3://bucket/path or file:///mnt/path, of {', '.join(_SCHEMES)}"
+        )
+    return text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeliveryOptions(ConnectionOptions):
+    """Where segments are kept, how executors get at them, and how a batch is shared out."""
+
+    spool_path: str = option(
+        "Folder that keeps captured rows until Spark has committed them; else a private one.",
+        default="",
+    )
+    deliver_by: str = option(
+        "How executors get rows: files (they see spoolPath or segmentCopies), flight (from the driver),"
+        " or auto: the first that works.",
+        one_of("auto", "files", "flight"),
+        default="auto",
+        name="delivery",
+    )
+    flight_host: str = option(
+        "Address of the driver that executors on other hosts reach; its Flight server listens there.",
+        address,
+        default=LOOPBACK,
+    )
+    flight_port: int = option(
+        "Port of the Flight server; 0 for any that is free.", whole_number(0, 65535), default=0
+    )
+    segment_copies: str = option(
+        "URL such as s3://bucket/path or file:///mnt/path for copies of the rows that executors can"
+        " read; never with a secret.",
+        url_of_copies,
+        default="",
+    )
+    min_partitions: int = option(
+        "About how many tasks read a micro-batch at least.", whole_number(1, 10_000), default=1
+    )
+    max_partition_bytes: int = option(
+        "About how many bytes of the spool one task reads at most, such as 64m.",
+        size(1 << 16),
+        default=64 << 20,
+    )

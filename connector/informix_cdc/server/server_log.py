@@ -1,0 +1,64 @@
+"""What the server says of its log and its capture sessions now, without a word about tables.
+
+Rule: it only asks, over one connection to the CDC database.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from informix_capture_client.catalog.catalog import Catalog
+from informix_capture_client.catalog.log_space import LogSpace, read_log_space
+from informix_capture_client.session.open_sessions import OpenSession, read_open_sessions
+from informix_capture_client.statements import CDC_DATABASE
+from informix_capture_client.transport.base import Transport
+from informix_cdc.options.source import SourceOptions
+from informix_cdc.server.connections import open_capture_connection
+from informix_cdc.terminal.options import parse_options
+
+_NO_TABLE = {"database": CDC_DATABASE, "table": "informix.systables"}  # none is looked at
+
+
+@dataclass(frozen=True, slots=True)
+class ServerLog:
+    """A server's name and clock, its log and its sessions."""
+
+    server: str
+    clock: int
+    current: int
+    space: LogSpace
+    sessions: tuple[OpenSession, ...]
+
+
+def options_without_tables(given: Mapping[str, str | None]) -> SourceOptions:
+    """Return options that can connect to the server, of a command that looks at no table.
+
+    Raises:
+        BadOption: a value is malformed or missing.
+    """
+    return parse_options({**given, **_NO_TABLE})
+
+
+@contextlib.contextmanager
+def open_server_log(options: SourceOptions) -> Iterator[Transport]:
+    """Connect for `read_server_log`."""
+    with contextlib.closing(open_capture_connection(options, options.db_locale)) as connection:
+        yield connection
+
+
+def read_server_log(connection: Transport) -> ServerLog:
+    """Ask once.
+
+    Raises:
+        InformixCdcError: the server does not answer, or not the user.
+    """
+    catalog = Catalog(connection, CDC_DATABASE)
+    return ServerLog(
+        catalog.server_name().strip(),
+        catalog.clock(),
+        catalog.current_position(),
+        read_log_space(connection),
+        read_open_sessions(connection),
+    )

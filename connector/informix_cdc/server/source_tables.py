@@ -1,0 +1,139 @@
+"""What the catalog says of the captured tables, checked: the facts every part of a query starts from.
+
+Rule: whatever can be wrong with the set-up is found here, before a capture session is opened.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from informix_capture_client.catalog.catalog import Catalog, Table, source_digest
+from informix_capture_client.catalog.column_choice import choose_columns
+from informix_capture_client.catalog.set_up import (
+    check_cdc_database,
+    check_database_logging,
+    check_ha_role,
+    check_locale,
+)
+from informix_capture_client.decode_rules import DecodeRules
+from informix_capture_client.delivery import Delivery
+from informix_capture_client.dialects import Dialect
+from informix_capture_client.errors import AccessRefused, ServerRefused
+from informix_capture_client.findings import require
+from informix_capture_client.include_list import ColumnChoice
+from informix_capture_client.locales import codec_of
+from informix_capture_client.shapes.encoder import ChangeEncoder, delivered_schema
+from informix_capture_client.statements import CDC_DATABASE
+from informix_cdc.options.source import SourceOptions
+from informix_cdc.server.connections import open_catalog
+
+_STORED_FORM = 2  # raise it when segments are written in another form
+
+
+@dataclass(frozen=True, slots=True)
+class SourceTables:
+    """The captured tables, how rows are made of them, and the digest their positions belong to."""
+
+    tables: tuple[Table, ...]
+    db_locale: str
+    rules: DecodeRules
+    delivery: Delivery
+    source: str
+    heartbeat: Table | None = None
+
+    @property
+    def all_tables(self) -> tuple[Table, ...]:
+        """The captured tables, and behind them the one that is not delivered."""
+        return (*self.tables, self.heartbeat) if self.heartbeat else self.tables
+
+    @property
+    def row_digest(self) -> str:
+        """A short digest of everything that decides what the same records become."""
+        facts = f"{_STORED_FORM} {self.rules} {self.delivery}"
+        return hashlib.sha256(facts.encode()).hexdigest()[:16]
+
+    def encoder(self) -> ChangeEncoder:
+        """Return what makes rows of transactions."""
+        return ChangeEncoder(self.tables, self.rules, self.delivery)
+
+    def schema(self) -> pa.Schema:
+        """Return the schema of delivered rows."""
+        return delivered_schema(self.tables, self.rules, self.delivery)
+
+
+def describe_tables(options: SourceOptions, catalog: Catalog) -> SourceTables:
+    """Look the tables up, choose their columns, and check that each can be captured.
+
+    Raises:
+        AccessRefused: there is no CDC database.
+        BadOption: the database is not logged or of another locale, or a table or a column does not
+            exist.
+        UnsupportedColumn: a column's type cannot be carried.
+    """
+    _require_databases(options, catalog)
+    whole = [catalog.table(name) for name in options.table_names()]
+    tables = choose_columns(whole, options.column_choice())
+    db_locale = _locale(options, catalog)
+    found = SourceTables(
+        tables,
+        db_locale,
+        options.decode_rules(codec_of(db_locale)),
+        options.delivery(),
+        source_digest(catalog.server_name(), tables),
+        _heartbeat(options, catalog),
+    )
+    found.schema()
+    return found
+
+
+def _require_databases(options: SourceOptions, catalog: Catalog) -> None:
+    require_logged_database(options, catalog)
+    is_there = catalog.database_logging(CDC_DATABASE) is not None
+    require(check_cdc_database(is_there, options.dialect))
+
+
+def require_logged_database(options: SourceOptions, catalog: Catalog) -> None:
+    """Refuse a database without logging, whose changes no capture can see.
+
+    Raises:
+        BadOption: the database is unknown or not logged.
+    """
+    logging = catalog.database_logging()
+    require(check_database_logging(options.database, logging, options.dialect.owner))
+
+
+def _locale(options: SourceOptions, catalog: Catalog) -> str:
+    """Return the locale to connect with: as the user spells it, if it is the database's."""
+    locale = catalog.database_locale()
+    require(check_locale(options.database, locale, options.db_locale))
+    return options.db_locale or locale
+
+
+def _heartbeat(options: SourceOptions, catalog: Catalog) -> Table | None:
+    """Return the heartbeat table with one column: more is not read."""
+    if (name := options.heartbeat()) is None:
+        return None
+    (table,) = choose_columns([catalog.table(name)], ColumnChoice(unsupported="omit", lobs="omit"))
+    return replace(table, columns=table.columns[:1])
+
+
+def require_capturing_server(catalog: Catalog, dialect: Dialect) -> None:
+    """Refuse a server of a cluster that runs no captures; one that does not tell is taken as it is.
+
+    Raises:
+        ServerRefused: it is a secondary of a release before 15.
+    """
+    try:
+        finding = check_ha_role(catalog.ha_role(), catalog.server_version(), dialect)
+    except (AccessRefused, ServerRefused):
+        return
+    require(finding)
+
+
+def look_up_tables(options: SourceOptions) -> SourceTables:
+    """Connect, describe the tables, and disconnect."""
+    with open_catalog(options) as catalog:
+        return describe_tables(options, catalog)

@@ -1,0 +1,46 @@
+"""The data source that Spark knows as `informix-cdc`.
+
+Rule: light to import and cheap to make: Spark makes it in several processes. Options are checked
+here, so that a mistake is an AnalysisException at load(); nothing is opened before `schema()`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader
+
+from informix_cdc.options.source import SourceOptions
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+
+class InformixCdcDataSource(DataSource):
+    """`spark.readStream.format("informix-cdc")`: committed row changes of Informix tables.
+
+    Raises:
+        BadOption: at load(), for an option that is unknown, missing or malformed.
+    """
+
+    def __init__(self, options: dict[str, str]) -> None:
+        super().__init__(options)
+        self._parsed = SourceOptions.parse(options)
+
+    @classmethod
+    def name(cls) -> str:
+        """Return the name of the format."""
+        return "informix-cdc"
+
+    def schema(self) -> StructType:
+        """Ask the server what the tables look like, and check that they can be captured."""
+        from informix_cdc.server.source_tables import look_up_tables
+        from informix_cdc.spark.schema import to_spark
+
+        return to_spark(look_up_tables(self._parsed).schema())
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        """Return a reader; it connects when it is first asked for an offset."""
+        from informix_cdc.spark.reader import InformixStreamReader
+
+        return InformixStreamReader(self._parsed, schema)

@@ -1,0 +1,138 @@
+"""Which offset Spark is told next.
+
+Rule: knows no Spark and opens nothing; it reads the capture's state and the manifest. A fresh offset
+compares commits only; when nothing is new the answer is None, and the caller returns the start it was
+given, to the letter.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from informix_capture_client.errors import DataLoss
+from informix_capture_client.positions import Position
+from informix_cdc.capture.state import CaptureState
+from informix_checkpoints.limits import BatchLimits
+from informix_checkpoints.offsets.offsets import StreamOffset
+from informix_checkpoints.spool.spool import Spool
+
+ANCHOR_WAIT_SECONDS = 30.0  # Spark would run an empty batch if the first answer were "not started"
+LONG_POLL_SECONDS = 0.2  # spares Spark its idle polling and answers at once when rows come
+# How often the restart position of a quiet stream is written to the checkpoint.
+RESTART_PUBLICATION_SECONDS = 120.0
+
+
+@dataclass(slots=True)
+class StreamProgress:
+    """Chooses offsets for one query.
+
+    With `is_available_now` the run ends once everything that committed before it has been handed out;
+    until then batches are handed out when a limit is reached or reading waits for Spark.
+    """
+
+    clock: Callable[[], float] = time.monotonic
+    is_available_now: bool = False
+    _final: tuple[str, Position] | None = field(default=None, init=False)  # of which stream
+    _published_at: float | None = field(default=None, init=False)
+    _is_closed: bool = field(default=False, init=False)
+
+    def wait(
+        self, state: CaptureState, start: StreamOffset, limits: BatchLimits, *, takes_all: bool = False
+    ) -> None:
+        """Wait until there is something to say: for a while, or as long as it takes.
+
+        Args:
+            state: of the capture.
+            start: the end of the batch before.
+            limits: of the next batch.
+            takes_all: wait for all that is there, since there will be no other batch (Trigger.Once).
+
+        Raises:
+            InformixCdcError: the capture has ended, and there is nothing left.
+        """
+        patience = LONG_POLL_SECONDS if start.is_started else ANCHOR_WAIT_SECONDS
+        is_last = self.is_available_now or takes_all
+        timeout_seconds = None if is_last else patience
+        state.wait_for(lambda: self._has_news(state, start, limits, is_last), timeout_seconds)
+
+    def next_offset(
+        self, state: CaptureState, start: StreamOffset, limits: BatchLimits
+    ) -> StreamOffset | None:
+        """Return the end of the next batch, None when nothing is new.
+
+        Raises:
+            DataLoss: `start` is an offset of another stream.
+        """
+        if (spool := state.spool) is None:
+            return None
+        if _is_new_to(spool, state, start):
+            position: Position | None = spool.start
+        else:
+            position = self._next_position(spool, state, start.position, limits)
+        return None if position is None else StreamOffset(spool.stream, spool.source, position)
+
+    def _has_news(
+        self, state: CaptureState, start: StreamOffset, limits: BatchLimits, is_last: bool
+    ) -> bool:
+        if (spool := state.spool) is None:
+            return False
+        if _is_new_to(spool, state, start) or (is_last and state.is_caught_up):
+            return True
+        end = spool.end_of_batch(start.position, limits)
+        is_new = end.commit > start.position.commit
+        if is_last:
+            return is_new and (state.is_paused or end.commit < spool.end.commit)
+        return is_new
+
+    def _next_position(
+        self, spool: Spool, state: CaptureState, start: Position, limits: BatchLimits
+    ) -> Position | None:
+        end = spool.end_of_batch(start, limits)
+        if self.is_available_now and state.is_caught_up:
+            if self._final is None or self._final[0] != spool.stream:
+                self._final = (spool.stream, spool.end)
+            end = min(end, self._final[1], key=lambda position: position.commit)
+        if end.commit > start.commit:
+            return end
+        return self._quiet_position(spool, start)
+
+    def _quiet_position(self, spool: Spool, start: Position) -> Position | None:
+        """Return a pair that only moves the restart position, so that a quiet table keeps its place."""
+        now = self.clock()
+        published = self._published_at  # None: it is due, since the query may be restarted often
+        is_due = published is None or now - published > RESTART_PUBLICATION_SECONDS
+        mark, end = spool.mark, spool.end
+        is_news = end.commit <= start.commit and mark.restart > start.restart
+        if self._is_closed or not (is_due or self.is_available_now) or not is_news:
+            return None
+        self._is_closed = self.is_available_now  # one closing pair, then the run ends
+        self._published_at = now
+        return mark
+
+
+def _is_new_to(spool: Spool, state: CaptureState, start: StreamOffset) -> bool:
+    """Tell whether an offset lies before the stream: not started, or of one that was left.
+
+    Raises:
+        DataLoss: the offset is of another stream.
+    """
+    if not start.is_started or start.stream in state.former_streams:
+        return True
+    require_same_stream(start, spool.stream, spool.source)
+    return False
+
+
+def require_same_stream(start: StreamOffset, stream: str, source: str) -> None:
+    """Refuse an offset of another stream.
+
+    Raises:
+        DataLoss: names both.
+    """
+    if (start.stream, start.source) != (stream, source):
+        raise DataLoss(
+            f"an offset of stream {start.stream} of source {start.source} meets one of stream {stream}"
+            f" of source {source}.",
+            "The checkpoint holds two streams: start a new one with a new checkpoint.",
+        )

@@ -1,0 +1,127 @@
+"""Changes as text: JSON for programs, coloured lines for people.
+
+Rule: JSON loses nothing: decimals, and integers that a double cannot hold, are strings. Lines for
+people are short, so long values are cut, and of an update they show what changed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from rich.text import Text
+
+from informix_capture_client.shapes.delivered import DeliveredChange
+
+_LARGEST_EXACT_DOUBLE = 2**53
+_LONGEST_VALUE = 40
+_STYLES = {"insert": "green", "update": "yellow", "delete": "red", "truncate": "magenta"}
+
+
+def to_json(change: DeliveredChange) -> str:
+    """Return one change as one line of JSON: its metadata, and the row's columns under `row`."""
+    row = None if change.change_type == "truncate" else _exact(change.row)
+    return json.dumps({**_exact(change.metadata), "row": row}, ensure_ascii=False)
+
+
+def _exact(values: Mapping[str, Any]) -> dict[str, object]:
+    return {name: _JSON.get(type(value), _same)(value) for name, value in values.items()}
+
+
+def _same(value: object) -> object:
+    return value
+
+
+def _json_integer(value: int) -> object:
+    return value if abs(value) <= _LARGEST_EXACT_DOUBLE else str(value)
+
+
+def _json_float(value: float) -> object:
+    return value if abs(value) < float("inf") else str(value)  # NaN and infinity are no JSON
+
+
+def _duration(value: timedelta) -> str:
+    """Write an interval as Informix does: days hours:minutes:seconds.fraction.
+
+    >>> _duration(timedelta(days=-1, microseconds=-500000))
+    '-1 00:00:00.5'
+    """
+    sign, size = ("-", -value) if value < timedelta(0) else ("", value)
+    minutes, seconds = divmod(size.seconds, 60)
+    fraction = f".{size.microseconds:06}".rstrip("0").rstrip(".")
+    return f"{sign}{size.days} {minutes // 60:02}:{minutes % 60:02}:{seconds:02}{fraction}"
+
+
+_JSON: dict[type, Callable[[Any], object]] = {
+    int: _json_integer,
+    float: _json_float,
+    Decimal: lambda value: format(value, "f"),
+    datetime: datetime.isoformat,
+    date: date.isoformat,
+    timedelta: _duration,
+    bytes: bytes.hex,  # the handle of a BLOB or CLOB
+}
+
+
+def as_lines(changes: Iterable[DeliveredChange]) -> Iterator[tuple[DeliveredChange, Text]]:
+    """Yield a line of text per change; both images of an update make one line.
+
+    The first images of whole transactions must come with the second ones, as they are delivered.
+    """
+    before: DeliveredChange | None = None
+    for change in changes:
+        if change.change_type == "update_preimage":
+            before = change
+            continue
+        yield change, _values_of(change, before)
+        before = None
+
+
+def kind_of(change: DeliveredChange) -> Text:
+    """Return insert, update, delete or truncate in its colour."""
+    kind = change.change_type.partition("_")[0]
+    return Text(kind, _STYLES.get(kind, ""))
+
+
+def table_of(change: DeliveredChange) -> str:
+    """Return the table's own name."""
+    return change.table.rpartition(".")[2]
+
+
+def time_of(change: DeliveredChange) -> str:
+    """Return the server's commit time in this host's time zone."""
+    committed: datetime = change.metadata["_commit_timestamp"]
+    return f"{committed.astimezone():%H:%M:%S}"
+
+
+def _values_of(change: DeliveredChange, before: DeliveredChange | None) -> Text:
+    if change.change_type == "truncate":
+        return Text("all rows", "magenta")
+    line = Text()
+    for number, (name, value) in enumerate(_worth_showing(change.row, before)):
+        line.append(" " * bool(number) + name, "bold" if number == 0 else "cyan").append("=", "dim")
+        if before is not None and before.row[name] != value:
+            line.append(shorten(before.row[name]), "red").append(" → ", "dim")
+            line.append(shorten(value), "green")
+        else:
+            line.append(shorten(value))
+    return line
+
+
+def _worth_showing(row: Mapping[str, Any], before: DeliveredChange | None) -> Iterator[tuple[str, Any]]:
+    """Yield the leading column, often the key; then what an update changed, or what is not NULL."""
+    for number, (name, value) in enumerate(row.items()):
+        is_news = value is not None if before is None else before.row[name] != value
+        if number == 0 or is_news:
+            yield name, value
+
+
+def shorten(value: object) -> str:
+    """Return a value for people: one short line."""
+    text = str(_JSON.get(type(value), _same)(value)) if value is not None else "NULL"
+    if isinstance(value, str):
+        text = repr(value)
+    return text if len(text) <= _LONGEST_VALUE else text[: _LONGEST_VALUE - 1] + "…"

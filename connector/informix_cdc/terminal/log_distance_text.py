@@ -1,0 +1,47 @@
+"""A place in the log as `status` and `offsets` show it, to people and to machines.
+
+Rule: words and names only; where a position lies is reckoned in `log_distance.py`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from rich.text import Text
+
+from informix_capture_client.catalog.log_distance import LogDistance, PlaceInLog
+from informix_capture_client.doctor.log_checks import shown_bytes, shown_hours
+
+_HOUR_SECONDS = 3600
+
+
+def place_as_json(place: PlaceInLog) -> dict[str, object]:
+    """Return where a position lies, for machines; `untilOverwritten` is null when that has happened."""
+    return {
+        "behind": _distance_json(place.behind),
+        "untilOverwritten": _distance_json(place.left) if place.left else None,
+        "secondsUntilOverwritten": place.left_seconds,
+        "isBeyondEnd": place.is_beyond_end,
+    }
+
+
+def _distance_json(distance: LogDistance) -> dict[str, object]:
+    names = {"logs": "logs", "size_bytes": "bytes", "percent": "percent"}
+    return {names[name]: value for name, value in asdict(distance).items()}
+
+
+def left_text(place: PlaceInLog) -> Text:
+    """Return how far a position is from being overwritten."""
+    if place.left is None:
+        return Text("OVERWRITTEN: a restart is data loss", "bold red")
+    if place.is_beyond_end:
+        return Text("BEYOND THE LOG'S END: of another server, or restored", "bold red")
+    seconds = place.left_seconds
+    rate = "" if seconds is None else f", {shown_hours(seconds / _HOUR_SECONDS)} at the average rate"
+    return Text(distance_text(place.left) + rate)
+
+
+def distance_text(distance: LogDistance) -> str:
+    """Return a stretch of the log in files, bytes and percent."""
+    logs = "1 log" if distance.logs == 1 else f"{distance.logs} logs"
+    return f"{logs}, {shown_bytes(distance.size_bytes)}, {distance.percent} % of the log files"
