@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from struct import Struct
 
 import numpy as np
-from numpy.typing import NDArray
 
 from informix_capture_client.errors import ProtocolViolation
+from informix_capture_client.records.arrays import Integers, gather
 
 COMMON_HEADER_BYTES = 16
 PACKET_SCHEME = 66  # CDC_PKTSCHEME_LRECBINARY, the only one (CDC guide, table 4-2)
@@ -40,8 +40,6 @@ _AFTER_SCHEME = 4  # bytes of the common header
 _LEAST_SEARCHED_BYTES = 8192
 _MOST_MEAN_BYTES = 400
 _COMMON_HEADER = np.dtype([("header", ">u4"), ("payload", ">u4"), ("scheme", ">u4"), ("kind", ">u4")])
-
-Integers = NDArray[np.int64]
 
 
 # So many bytes follow the last record of a block, so that the fields of any record can be read at
@@ -219,19 +217,6 @@ def _foreign_scheme(scheme: int, stream_byte: int) -> ProtocolViolation | None:
         "The stream is corrupt, or the server speaks a newer protocol.",
         stream_byte=stream_byte,
     )
-
-
-def gather(data: bytes, layout: np.dtype, starts: Integers) -> NDArray[np.void]:
-    """Return one structured value per start, read at that offset of `data`.
-
-    The caller has checked that each start plus the layout's size lies within `data`.
-    """
-    if len(starts) == 0:
-        return np.empty(0, layout)
-    places = len(data) - layout.itemsize + 1
-    # As plain bytes, then viewed: picking structured values copies them field by field.
-    everywhere = np.ndarray((places,), f"V{layout.itemsize}", data, 0, (1,))
-    return everywhere[starts].view(layout)
 
 
 def _with_headers(

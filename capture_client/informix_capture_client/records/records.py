@@ -28,13 +28,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from informix_capture_client.errors import ProtocolViolation
-from informix_capture_client.records.framing import (
-    COMMON_HEADER_BYTES,
-    MARGIN_BYTES,
-    Integers,
-    RawRecords,
-    gather,
-)
+from informix_capture_client.records.arrays import Integers, gather
+from informix_capture_client.records.framing import COMMON_HEADER_BYTES, MARGIN_BYTES, RawRecords
 
 
 class Kind(IntEnum):

@@ -16,7 +16,7 @@ from informix_capture_client.catalog.catalog import Table
 from informix_capture_client.decode_rules import DecodeRules
 from informix_capture_client.errors import ProtocolViolation
 from informix_capture_client.positions import show
-from informix_capture_client.records.framing import gather
+from informix_capture_client.records.arrays import Bits, gather
 from informix_capture_client.records.records import (
     BOUNDS,
     ROW_HEADER_BYTES,
@@ -24,7 +24,6 @@ from informix_capture_client.records.records import (
     TableSchema,
 )
 from informix_capture_client.shapes.change_columns import Changes
-from informix_capture_client.values.arrow_arrays import Bits
 from informix_capture_client.values.column_list import Column, parse_columns
 from informix_capture_client.values.column_types import compile_type
 from informix_capture_client.values.table_decoder import Payloads, TableDecoder

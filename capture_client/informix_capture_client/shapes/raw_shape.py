@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from informix_capture_client.records.framing import Integers
+from informix_capture_client.records.arrays import Integers
 from informix_capture_client.records.records import BOUNDS, Kind
 from informix_capture_client.shapes.captured_tables import CapturedTables
 from informix_capture_client.shapes.change_columns import Changes

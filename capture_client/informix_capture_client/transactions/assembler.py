@@ -23,7 +23,7 @@ import numpy as np
 
 from informix_capture_client.errors import InformixCdcError, ProtocolViolation
 from informix_capture_client.positions import Position, show
-from informix_capture_client.records.framing import Integers
+from informix_capture_client.records.arrays import Bits, Integers
 from informix_capture_client.records.records import (
     OF_NO_TRANSACTION,
     Begin,
@@ -53,7 +53,6 @@ from informix_capture_client.transactions.spans import (
     first_low_record,
     spans_of,
 )
-from informix_capture_client.values.arrow_arrays import Bits
 
 _BOUNDS = is_one_of(Kind.BEGINTX, Kind.COMMTX, Kind.RBTX)
 _SPARE_BEGINS = 1024

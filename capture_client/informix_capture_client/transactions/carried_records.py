@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from informix_capture_client.records.arrays import Bits, ragged_places
 from informix_capture_client.records.records import Kind, RecordBlock
 from informix_capture_client.transactions.spans import Spans
-from informix_capture_client.values.arrow_arrays import Bits, ragged_places
 
 # A record is sorted again with the next stretch at most so often; transactions of more records, and
 # all of them when they are more bytes, are not carried on.

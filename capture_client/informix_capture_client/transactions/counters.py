@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from informix_capture_client.records.framing import Integers
-from informix_capture_client.values.arrow_arrays import Bits
+from informix_capture_client.records.arrays import Bits, Integers
 
 _NOTHING = -1  # below every sequence number
 

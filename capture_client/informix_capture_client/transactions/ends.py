@@ -13,13 +13,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from informix_capture_client.positions import Position
-from informix_capture_client.records.framing import Integers
+from informix_capture_client.records.arrays import Bits, Integers, ragged_places
 from informix_capture_client.records.records import Kind, RecordBlock
 from informix_capture_client.transactions.events import Transactions
 from informix_capture_client.transactions.open_transactions import OpenTransaction
 from informix_capture_client.transactions.row_records import Piece, Rows
 from informix_capture_client.transactions.spans import Spans
-from informix_capture_client.values.arrow_arrays import Bits, ragged_places
 
 _COMMTX = int(Kind.COMMTX)
 _NEVER = np.iinfo(np.int64).max  # above every sequence number

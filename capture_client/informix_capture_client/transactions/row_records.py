@@ -16,7 +16,8 @@ from typing import Protocol
 
 import numpy as np
 
-from informix_capture_client.records.framing import MARGIN_BYTES, Integers, RawRecords
+from informix_capture_client.records.arrays import Integers
+from informix_capture_client.records.framing import MARGIN_BYTES, RawRecords
 from informix_capture_client.records.records import RecordBlock, parse_block
 
 # What is handed to a store at once, and read back at once: no more than this and one record.

@@ -12,9 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from informix_capture_client.records.framing import Integers
-
-Bits = NDArray[np.bool_]
+from informix_capture_client.records.arrays import Bits, Integers
 
 _MAX_OFFSET = 2**31 - 1  # Spark's strings have 32-bit offsets
 
@@ -82,14 +80,6 @@ def pick(values: pa.Array, places: NDArray[Any] | pa.Array) -> pa.Array:
     if taken.null_count:
         return taken
     return pa.Array.from_buffers(taken.type, len(taken), [None, *taken.buffers()[1:]], 0, taken.offset)
-
-
-def ragged_places(starts: Integers, lengths: Integers) -> Integers:
-    """Return the indices start, start + 1, ... of every stretch, one stretch after the other."""
-    ends = np.cumsum(lengths)
-    total = int(ends[-1]) if len(ends) else 0
-    places: Integers = np.arange(total) + np.repeat(starts - (ends - lengths), lengths)
-    return places
 
 
 @lru_cache(maxsize=4)

@@ -15,13 +15,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from informix_capture_client.values.arrow_arrays import (
-    BadValue,
-    Bits,
-    pick,
-    retyped,
-    strings,
-)
+from informix_capture_client.records.arrays import Bits
+from informix_capture_client.values.arrow_arrays import BadValue, pick, retyped, strings
 
 _HIGH_BYTES = range(0x80, 0x100)
 _SECOND_BYTES = (b"A", b"\xa1", b"\xfe")  # of characters in the code sets of several bytes

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from informix_capture_client.decode_rules import DecodeRules
 from informix_capture_client.errors import UnsupportedColumn
-from informix_capture_client.records.framing import Integers
+from informix_capture_client.records.arrays import Integers
 from informix_capture_client.values.arrow_arrays import (
     booleans,
     byte_strings,

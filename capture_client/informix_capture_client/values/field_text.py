@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from informix_capture_client.records.framing import Integers
-from informix_capture_client.values.arrow_arrays import Bits, byte_strings
+from informix_capture_client.records.arrays import Bits, Integers
+from informix_capture_client.values.arrow_arrays import byte_strings
 from informix_capture_client.values.qualifiers import SEPARATOR, Qualifier
 
 TWO_DIGITS = np.array([tuple(f"{n:02d}".encode()) for n in range(100)], np.uint8)

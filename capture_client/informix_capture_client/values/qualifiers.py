@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from informix_capture_client.records.framing import Integers
-from informix_capture_client.values.arrow_arrays import Bits, refuse
+from informix_capture_client.records.arrays import Bits, Integers
+from informix_capture_client.values.arrow_arrays import refuse
 from informix_capture_client.values.packed_words import (
     PAIRS,
     TOP_BITS,

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from informix_capture_client.records.framing import Integers
+from informix_capture_client.records.arrays import Integers
 from informix_capture_client.values.arrow_arrays import (
     BadValue,
     byte_strings,
