@@ -12,10 +12,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
+
+from informix_capture_client.errors import BadOption
 
 _NAME = r'"(?:[^"]|"")+"|[^\W\d][\w$]*'
 _STEP = re.compile(rf"\s*({_NAME})\s*(\.|,|$)")
 _PLAIN = re.compile(r"[^\W\d][\w$]*")
+_TABLE = re.compile(r'(?:(\w+):)?("(?:[^"]|"")+"|\w+)\.("(?:[^"]|"")+"|\w+)')
 _SHOWN = 60  # how much of a text that makes no sense an error quotes
 
 Path = tuple[str, ...]
@@ -55,3 +59,37 @@ def quoted(name: str) -> str:
     """
     is_plain = _PLAIN.fullmatch(name) and name == name.lower()
     return name if is_plain else '"' + name.replace('"', '""') + '"'
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class TableName:
+    """`database:owner.table`, the form in which every CDC function wants it."""
+
+    database: str
+    owner: str
+    table: str
+
+    def __str__(self) -> str:
+        return f"{self.database}:{quoted(self.owner)}.{quoted(self.table)}"
+
+    @classmethod
+    def parse(cls, text: str, database: str) -> TableName:
+        """Read `owner.table`, optionally with the database in front; odd names in double quotes.
+
+        Raises:
+            BadOption: the owner is missing, or the table lies in another database.
+        """
+        found = _TABLE.fullmatch(text.strip())
+        if not found:
+            raise BadOption(f"table {text.strip()!r} is not owner.table.", "Write informix.orders.")
+        if found[1] not in (None, database):
+            raise BadOption(
+                f"table {text.strip()!r} is not in database {database!r}.",
+                "One stream captures one database.",
+            )
+        return cls(database, _meant(found[2]), _meant(found[3]))
+
+
+def _meant(name: str) -> str:
+    """Return a name as the catalog has it; unlike SQL, a plain one keeps its case."""
+    return unquoted(name) if name.startswith('"') else name

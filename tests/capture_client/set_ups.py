@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from informix_capture_client.catalog.catalog import FoundTable, Table, TableName
+from informix_capture_client.catalog.catalog import FoundTable, Table
 from informix_capture_client.catalog.log_space import LogFile, LogSpace
 from informix_capture_client.catalog.set_up import DatabaseLogging, HaRole
 from informix_capture_client.doctor.checks import SetUp, examine
@@ -15,6 +15,7 @@ from informix_capture_client.doctor.facts import (
     ServerFacts,
     TableFacts,
 )
+from informix_capture_client.sql_names import TableName
 from informix_capture_client.values.column_list import Column
 
 ORDERS = TableName("stores", "informix", "orders")

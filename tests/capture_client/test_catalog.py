@@ -6,8 +6,9 @@ import pytest
 
 from capture_client.scripted_transport import ScriptedTransport
 from informix_capture_client import statements
-from informix_capture_client.catalog.catalog import Catalog, Table, TableName
+from informix_capture_client.catalog.catalog import Catalog, Table
 from informix_capture_client.errors import ServerRefused
+from informix_capture_client.sql_names import TableName
 
 NAME = TableName("stores", "informix", "orders")
 LOGGED, PLAIN = str(0x04000000 | 2), "2"

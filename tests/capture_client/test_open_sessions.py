@@ -5,10 +5,10 @@ from contextlib import ExitStack, closing
 
 import pytest
 
-from informix_capture_client.catalog.catalog import TableName
 from informix_capture_client.emulator import EmulatedServer, ListeningServer
 from informix_capture_client.session.open_sessions import OpenSession, read_open_sessions
 from informix_capture_client.session.session import CapturedTable, CaptureSession, SessionSettings
+from informix_capture_client.sql_names import TableName
 from informix_capture_client.transport.base import ConnectionSettings, Transport
 from informix_capture_client.transport.emulator import EmulatorTransport
 

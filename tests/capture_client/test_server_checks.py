@@ -19,7 +19,6 @@ from capture_client.set_ups import (
     with_server,
     with_tables,
 )
-from informix_capture_client.catalog.catalog import TableName
 from informix_capture_client.catalog.set_up import DatabaseLogging, HaRole, check_ha_role
 from informix_capture_client.dialects import GBASE_8S
 from informix_capture_client.doctor.checks import SetUp, examine
@@ -40,6 +39,7 @@ from informix_capture_client.findings import (
 )
 from informix_capture_client.include_list import ColumnChoice
 from informix_capture_client.session.open_sessions import OpenSession
+from informix_capture_client.sql_names import TableName
 
 NO_ANSWER = Unanswered("No SELECT permission for it.", "Grant it.")
 UNLOGGED = DatabaseLogging(is_logged=False)

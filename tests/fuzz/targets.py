@@ -27,7 +27,6 @@ from capture_client.streams import (
     truncate,
 )
 from capture_client.tables import make_table
-from informix_capture_client.catalog.catalog import TableName
 from informix_capture_client.decode_rules import DecodeRules
 from informix_capture_client.delivery import Delivery
 from informix_capture_client.emulator import BadRecording, read_recording
@@ -36,6 +35,7 @@ from informix_capture_client.positions import Position, parse
 from informix_capture_client.records.records import Kind, TableSchema
 from informix_capture_client.session.error_codes import ErrorCodes
 from informix_capture_client.shapes.encoder import ChangeEncoder
+from informix_capture_client.sql_names import TableName
 from informix_capture_client.stream.event_stream import Begun, ChangeStream
 from informix_capture_client.transactions.assembler import TransactionAssembler
 from informix_capture_client.transactions.events import Transactions

@@ -11,7 +11,6 @@ import time
 import pytest
 
 from informix_capture_client import statements
-from informix_capture_client.catalog.catalog import TableName
 from informix_capture_client.dialects import DIALECTS
 from informix_capture_client.doctor.facts import read_cdc_facts
 from informix_capture_client.errors import (
@@ -29,6 +28,7 @@ from informix_capture_client.records.records import (
 )
 from informix_capture_client.session import error_codes as cdc_errors
 from informix_capture_client.session.session import CapturedTable
+from informix_capture_client.sql_names import TableName
 from informix_capture_client.transport.base import Transport
 from informix_capture_client.values.column_list import parse_columns
 from informix_cdc.capture.jump import UNFLUSHED_LOG

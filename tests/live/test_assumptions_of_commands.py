@@ -9,7 +9,6 @@ from time import monotonic
 
 import pytest
 
-from informix_capture_client.catalog.catalog import TableName
 from informix_capture_client.catalog.log_space import read_log_space
 from informix_capture_client.catalog.set_up import major_version
 from informix_capture_client.dialects import DIALECTS
@@ -23,6 +22,7 @@ from informix_capture_client.errors import ServerRefused
 from informix_capture_client.findings import Unanswered
 from informix_capture_client.positions import Position
 from informix_capture_client.session.session import set_full_row_logging
+from informix_capture_client.sql_names import TableName
 from informix_capture_client.statements import SYSTEM_DATABASE
 from informix_capture_client.stream.undelivered_changes import undelivered_changes
 from informix_cdc.operations.row_logging import switch_off

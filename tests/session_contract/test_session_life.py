@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from informix_capture_client import statements
-from informix_capture_client.catalog.catalog import TableName
 from informix_capture_client.errors import ServerRefused
 from informix_capture_client.records.records import (
     Begin,
@@ -15,6 +14,7 @@ from informix_capture_client.records.records import (
     Timeout,
 )
 from informix_capture_client.session.session import CapturedTable, CaptureSession
+from informix_capture_client.sql_names import TableName
 from informix_capture_client.transport.odbc_api import is_driver_manager
 from session_contract.capture_server import CaptureServer
 from session_contract.reading import Reader, RowRecord

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from dataclasses import dataclass
 
 from informix_capture_client import statements
@@ -22,45 +21,15 @@ from informix_capture_client.catalog.set_up import (
     check_table_kind,
 )
 from informix_capture_client.catalog.type_spelling import type_text
-from informix_capture_client.errors import BadOption, ServerRefused
+from informix_capture_client.errors import ServerRefused
 from informix_capture_client.findings import require
 from informix_capture_client.positions import log_page
-from informix_capture_client.sql_names import quoted, unquoted
+from informix_capture_client.sql_names import TableName
 from informix_capture_client.transport.base import Row, Transport
 from informix_capture_client.values.column_list import Column
 
 _FULL_ROW_LOGGING = 0x04000000  # sysptnhdr.flags, "flagged for Log Snooping": docs/assumptions.md
 _RAW_TABLE = 0x10  # systables.flags
-_NAME = re.compile(r'(?:(\w+):)?("(?:[^"]|"")+"|\w+)\.("(?:[^"]|"")+"|\w+)')
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class TableName:
-    """`database:owner.table`, the form in which every CDC function wants it."""
-
-    database: str
-    owner: str
-    table: str
-
-    def __str__(self) -> str:
-        return f"{self.database}:{quoted(self.owner)}.{quoted(self.table)}"
-
-    @classmethod
-    def parse(cls, text: str, database: str) -> TableName:
-        """Read `owner.table`, optionally with the database in front; odd names in double quotes.
-
-        Raises:
-            BadOption: the owner is missing, or the table lies in another database.
-        """
-        found = _NAME.fullmatch(text.strip())
-        if not found:
-            raise BadOption(f"table {text.strip()!r} is not owner.table.", "Write informix.orders.")
-        if found[1] not in (None, database):
-            raise BadOption(
-                f"table {text.strip()!r} is not in database {database!r}.",
-                "One stream captures one database.",
-            )
-        return cls(database, _meant(found[2]), _meant(found[3]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +50,6 @@ class FoundTable:
     name: TableName
     kind: str
     table: Table | None = None
-
-
-def _meant(name: str) -> str:
-    """Return a name as the catalog has it; unlike SQL, a plain one keeps its case."""
-    return unquoted(name) if name.startswith('"') else name
 
 
 class Catalog:

@@ -11,10 +11,10 @@ import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from informix_capture_client.catalog.catalog import Table, TableName
+from informix_capture_client.catalog.catalog import Table
 from informix_capture_client.errors import BadOption, UnsupportedColumn
 from informix_capture_client.include_list import ColumnChoice
-from informix_capture_client.sql_names import Path, quoted
+from informix_capture_client.sql_names import Path, TableName, quoted
 from informix_capture_client.values.column_list import Column
 from informix_capture_client.values.column_types import capturable, is_large_object
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from informix_capture_client import statements
-from informix_capture_client.catalog.catalog import TableName
+from informix_capture_client.sql_names import TableName
 from informix_capture_client.transport.base import Transport
 
 

@@ -11,9 +11,10 @@ from collections.abc import Iterable, Sequence
 
 import click
 
-from informix_capture_client.catalog.catalog import Catalog, Table, TableName
+from informix_capture_client.catalog.catalog import Catalog, Table
 from informix_capture_client.errors import BadOption
 from informix_capture_client.positions import show
+from informix_capture_client.sql_names import TableName
 from informix_cdc.operations.delivery_check import StreamOfTables, require_all_delivered, streams_of
 from informix_cdc.operations.row_logging import require_not_captured, switch_off
 from informix_cdc.options.declaring import names as names_in

@@ -12,17 +12,13 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from informix_capture_client.catalog.catalog import (
-    Catalog,
-    Table,
-    TableName,
-    source_digest,
-)
+from informix_capture_client.catalog.catalog import Catalog, Table, source_digest
 from informix_capture_client.catalog.column_choice import choose_columns
 from informix_capture_client.catalog.log_space import LogSpace, read_log_space
 from informix_capture_client.errors import BadOption, DataLoss, ServerRefused
 from informix_capture_client.positions import show
 from informix_capture_client.session.session import CapturedTable, CaptureSession, SessionSettings
+from informix_capture_client.sql_names import TableName
 from informix_capture_client.stream.undelivered_changes import (
     ChangeCount,
     UndeliveredChanges,

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from informix_capture_client.catalog.catalog import TableName
 from informix_capture_client.dialects import DIALECTS, INFORMIX, Dialect
 from informix_capture_client.errors import BadOption
+from informix_capture_client.sql_names import TableName
 from informix_capture_client.transport.base import ConnectionSettings
 from informix_cdc.options.declaring import (
     names,
