@@ -14,7 +14,6 @@ from informix_capture_client import statements
 from informix_capture_client.catalog.catalog import Catalog, FoundTable
 from informix_capture_client.catalog.log_space import LogSpace, read_log_space
 from informix_capture_client.catalog.set_up import DatabaseLogging, HaRole
-from informix_capture_client.doctor.log_checks import LONG_TRANSACTIONS
 from informix_capture_client.errors import ConnectionLost, InformixCdcError
 from informix_capture_client.findings import Unanswered
 from informix_capture_client.session.open_sessions import OpenSession, read_open_sessions
@@ -24,6 +23,7 @@ from informix_capture_client.transport.base import Transport
 
 Fact = TypeVar("Fact")
 
+LONG_TRANSACTIONS = ("DYNAMIC_LOGS", "LTXHWM", "LTXEHWM")  # parameters that say how they end
 _HARMLESS_NAME = "CDC_E_OK"
 _HARMLESS_LOCALE = "en_us.819"  # the guide names it as one in which every text exists
 

@@ -12,11 +12,11 @@ import math
 from collections.abc import Callable, Mapping
 
 from informix_capture_client.catalog.log_space import LogSpace
+from informix_capture_client.doctor.facts import LONG_TRANSACTIONS
 from informix_capture_client.findings import Finding, ok, warning
 from informix_capture_client.positions import log_page
 
 LEAST_HOURS = 24.0
-LONG_TRANSACTIONS = ("DYNAMIC_LOGS", "LTXHWM", "LTXEHWM")
 _CHECK_SPACE, _CHECK_TRANSACTIONS = "log space", "long transactions"
 _HOUR_SECONDS = 3600
 _WITHOUT_ADDING_LOGS = 50  # LTXHWM at most, where DYNAMIC_LOGS is 0
