@@ -11,6 +11,7 @@ import time
 import pytest
 
 from informix_capture_client import statements
+from informix_capture_client.catalog.log_space import UNFLUSHED_LOG
 from informix_capture_client.dialects import DIALECTS
 from informix_capture_client.doctor.facts import read_cdc_facts
 from informix_capture_client.errors import (
@@ -31,7 +32,6 @@ from informix_capture_client.session.session import CapturedTable
 from informix_capture_client.sql_names import TableName
 from informix_capture_client.transport.base import Transport
 from informix_capture_client.values.column_list import parse_columns
-from informix_cdc.capture.jump import UNFLUSHED_LOG
 from informix_cdc.operations.row_logging import switch_off
 from session_contract.capture_server import CaptureServer
 from session_contract.reading import Reader

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from informix_capture_client.catalog.log_space import LogSpace
+from informix_capture_client.catalog.log_space import UNFLUSHED_LOG, LogSpace
 from informix_capture_client.positions import log_number, log_page
-from informix_cdc.capture.jump import UNFLUSHED_LOG
 
 
 @dataclass(frozen=True, slots=True)

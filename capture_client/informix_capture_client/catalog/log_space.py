@@ -15,9 +15,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from informix_capture_client import statements
-from informix_capture_client.errors import ConnectionLost, InformixCdcError, ServerRefused
-from informix_capture_client.positions import log_number, page_number
+from informix_capture_client.errors import ConnectionLost, DataLoss, InformixCdcError, ServerRefused
+from informix_capture_client.positions import Position, log_number, log_page, page_number, show
 from informix_capture_client.transport.base import Transport
+
+# syslogs counts pages that are on the disk; the log buffer may be ahead by less than this.
+UNFLUSHED_LOG = log_page(0, 4096)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,3 +126,19 @@ def _fill_times(transport: Transport) -> Mapping[int, int]:
     except InformixCdcError:  # no right on the table, or an older server: then no rate is known
         return {}
     return {int(number or 0): int(time or 0) for number, time in rows if time and int(time) > 0}
+
+
+def require_in_log(position: Position, current: int) -> None:
+    """Refuse a restart position beyond the end of the log: the server would be silent for ever.
+
+    Raises:
+        DataLoss: the server is another one, or was restored.
+    """
+    if not 0 < position.restart <= current + UNFLUSHED_LOG:
+        raise DataLoss(
+            f"the stream goes on at {show(position.restart)}, but the server's log ends at"
+            f" {show(current)}.",
+            "The server was restored or set up anew: start a new stream with a new checkpoint.",
+            position=position.restart,
+            is_gap=True,
+        )

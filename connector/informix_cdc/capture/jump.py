@@ -11,11 +11,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from informix_capture_client.catalog.log_space import UNFLUSHED_LOG
 from informix_capture_client.errors import DataLoss
-from informix_capture_client.positions import Position, log_page, show
-
-# syslogs counts pages that are on the disk; the log buffer may be ahead by less than this.
-UNFLUSHED_LOG = log_page(0, 4096)
+from informix_capture_client.positions import Position, show
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from informix_capture_client.catalog.catalog import Catalog
+from informix_capture_client.catalog.log_space import require_in_log
 from informix_capture_client.errors import BadOption, DataLoss, ServerRefused
 from informix_capture_client.positions import Position, parse, show
 from informix_capture_client.session.session import CapturedTable, CaptureSession, SessionSettings
@@ -27,7 +28,7 @@ from informix_capture_client.transactions.counters import AssemblyCounters
 from informix_capture_client.transactions.memory import MemoryLimit
 from informix_capture_client.transport.base import Transport
 from informix_cdc.capture.guard import row_logging_off
-from informix_cdc.capture.jump import UNFLUSHED_LOG, Jump
+from informix_cdc.capture.jump import Jump
 from informix_cdc.options.source import SourceOptions
 from informix_cdc.server.connections import open_capture_connection, open_catalog
 from informix_cdc.server.source_tables import SourceTables, require_capturing_server
@@ -197,22 +198,6 @@ class CaptureStart:
                 raise
             # The guide knows only 0 and positions that a session has returned.
             session.activate(0)
-
-
-def require_in_log(position: Position, current: int) -> None:
-    """Refuse a restart position beyond the end of the log: the server would be silent for ever.
-
-    Raises:
-        DataLoss: the server is another one, or was restored.
-    """
-    if not 0 < position.restart <= current + UNFLUSHED_LOG:
-        raise DataLoss(
-            f"the stream goes on at {show(position.restart)}, but the server's log ends at"
-            f" {show(current)}.",
-            "The server was restored or set up anew: start a new stream with a new checkpoint.",
-            position=position.restart,
-            is_gap=True,
-        )
 
 
 def _chosen_position(text: str, catalog: Catalog) -> int:

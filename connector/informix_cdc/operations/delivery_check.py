@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from informix_capture_client.catalog.catalog import Catalog, Table, source_digest
 from informix_capture_client.catalog.column_choice import choose_columns
-from informix_capture_client.catalog.log_space import LogSpace, read_log_space
+from informix_capture_client.catalog.log_space import LogSpace, read_log_space, require_in_log
 from informix_capture_client.errors import BadOption, DataLoss, ServerRefused
 from informix_capture_client.positions import show
 from informix_capture_client.session.session import CapturedTable, CaptureSession, SessionSettings
@@ -25,7 +25,6 @@ from informix_capture_client.stream.undelivered_changes import (
     undelivered_changes,
 )
 from informix_capture_client.transport.base import Transport
-from informix_cdc.capture.start import require_in_log
 from informix_cdc.options.source import SourceOptions
 from informix_cdc.server.connections import open_capture_connection
 from informix_checkpoints.offsets.spark_checkpoint import SourceProgress, read_checkpoint
