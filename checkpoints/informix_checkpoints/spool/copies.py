@@ -168,6 +168,11 @@ class SegmentCopies:
             ) from None
 
 
+def copies_for(url: str, stream: str) -> Copies:
+    """Return where a stream's spool puts copies of its segments: nowhere if `url` is empty."""
+    return SegmentCopies(url, stream) if url else NoCopies()
+
+
 _PERMANENT = (PermissionError, NotADirectoryError, IsADirectoryError)
 
 

@@ -33,11 +33,11 @@ from informix_cdc.capture.private_folders import (
 from informix_cdc.capture.server_watch import ServerWatch, Watch
 from informix_cdc.capture.start import CaptureStart
 from informix_cdc.capture.state import CaptureState
-from informix_cdc.executors.delivery import copies_for
 from informix_cdc.options.source import SourceOptions
 from informix_cdc.server.connections import open_catalog, silent_seconds
 from informix_cdc.server.source_tables import SourceTables, describe_tables
 from informix_checkpoints.offsets.offsets import NOT_STARTED, StreamOffset
+from informix_checkpoints.spool.copies import copies_for
 from informix_checkpoints.spool.spool import Spool
 
 logger = logging.getLogger("informix_cdc.connector.capture_run")
@@ -204,7 +204,7 @@ class CaptureRun:
             rows=source.row_digest,
             durable=bool(self.options.spool_path),
             lock_wait_seconds=self.options.read_timeout_seconds + 5 * STOP_MARGIN_SECONDS,
-            copies=copies_for(self.options, offset.stream),
+            copies=copies_for(self.options.segment_copies, offset.stream),
         )
         STREAM_BEGUN.log(
             logger,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from informix_cdc.executors.places import FlightAddress, SegmentPlaces
 from informix_cdc.executors.this_host import kernel_id
 from informix_cdc.options.source import SourceOptions
-from informix_checkpoints.spool.copies import Copies, NoCopies, SegmentCopies
+from informix_checkpoints.spool.copies import SegmentCopies, copies_for
 from informix_checkpoints.spool.spool import Spool
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class SegmentDelivery:
         Raises:
             AccessRefused: the Flight server cannot listen where options say.
         """
-        copies = copies_for(self._options, spool.stream)
+        copies = copies_for(self._options.segment_copies, spool.stream)
         return SegmentPlaces(
             self._options.deliver_by,
             kernel_id(),
@@ -67,8 +67,3 @@ class SegmentDelivery:
             self._server = SegmentServer(folder, options.flight_host, options.flight_port)
             self._served_folder = folder
         return self._server.address
-
-
-def copies_for(options: SourceOptions, stream: str) -> Copies:
-    """Return where a spool puts copies of its segments."""
-    return SegmentCopies(options.segment_copies, stream) if options.segment_copies else NoCopies()
