@@ -198,7 +198,7 @@ def status(
     Bytes are those of the whole log, whatever table they are of; percent is of all log files.
     """
     from informix_cdc.commands.status import print_status
-    from informix_cdc.server.server_log import options_without_tables
+    from informix_cdc.terminal.options import options_without_tables
 
     with one_line_errors():
         options = options_without_tables(given)
@@ -218,7 +218,7 @@ def offsets(checkpoint: str, spool_path: str, as_json: bool, **given: str | None
     is asked, unless --host and --server name one: then also how far it is from overwriting them.
     """
     from informix_cdc.commands.offsets import print_offsets
-    from informix_cdc.server.server_log import options_without_tables
+    from informix_cdc.terminal.options import options_without_tables
 
     with one_line_errors():
         is_server_named = any(value is not None for value in given.values())

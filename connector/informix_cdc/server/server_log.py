@@ -6,7 +6,7 @@ Rule: it only asks, over one connection to the CDC database.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from informix_capture_client.catalog.catalog import Catalog
@@ -16,9 +16,6 @@ from informix_capture_client.statements import CDC_DATABASE
 from informix_capture_client.transport.base import Transport
 from informix_cdc.options.source import SourceOptions
 from informix_cdc.server.connections import open_capture_connection
-from informix_cdc.terminal.options import parse_options
-
-_NO_TABLE = {"database": CDC_DATABASE, "table": "informix.systables"}  # none is looked at
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,15 +27,6 @@ class ServerLog:
     current: int
     space: LogSpace
     sessions: tuple[OpenSession, ...]
-
-
-def options_without_tables(given: Mapping[str, str | None]) -> SourceOptions:
-    """Return options that can connect to the server, of a command that looks at no table.
-
-    Raises:
-        BadOption: a value is malformed or missing.
-    """
-    return parse_options({**given, **_NO_TABLE})
 
 
 @contextlib.contextmanager

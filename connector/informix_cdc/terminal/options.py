@@ -14,10 +14,12 @@ from typing import IO, Any, TypeVar
 import click
 
 from informix_capture_client.errors import BadOption, InformixCdcError
+from informix_capture_client.statements import CDC_DATABASE
 from informix_cdc.options.source import PASSWORD_VARIABLE, SourceOptions, option_rows
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
+_NO_TABLE = {"database": CDC_DATABASE, "table": "informix.systables"}  # none is looked at
 # A password on the command line would be in every `ps`; the others mean something to Spark only.
 _NOT_HERE = {
     "password",
@@ -127,3 +129,12 @@ def parse_options(given: Mapping[str, str | None]) -> SourceOptions:
         BadOption: a value is malformed, or there is no password.
     """
     return SourceOptions.parse({name: value for name, value in given.items() if value is not None})
+
+
+def options_without_tables(given: Mapping[str, str | None]) -> SourceOptions:
+    """Return options that can connect to the server, of a command that looks at no table.
+
+    Raises:
+        BadOption: a value is malformed or missing.
+    """
+    return parse_options({**given, **_NO_TABLE})
