@@ -24,7 +24,8 @@ from informix_capture_client.positions import Position
 from informix_cdc.executors import delivery as segment_delivery
 from informix_cdc.executors import flight_client
 from informix_cdc.executors.flight_client import fetched_range
-from informix_cdc.executors.flight_server import SegmentServer, ticket_of
+from informix_cdc.executors.flight_protocol import ticket_of
+from informix_cdc.executors.flight_server import SegmentServer
 from informix_cdc.options.source import SourceOptions
 from informix_checkpoints.spool.segments import SegmentRange, stored_range
 from informix_checkpoints.spool.spool import Spool

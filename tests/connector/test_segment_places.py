@@ -12,8 +12,9 @@ import pytest
 from checkpoints.spools import fill, open_spool
 from informix_capture_client.errors import AccessRefused
 from informix_cdc.executors import flight_client
+from informix_cdc.executors.flight_protocol import FlightAddress
 from informix_cdc.executors.flight_server import SegmentServer
-from informix_cdc.executors.places import FlightAddress, SegmentPlaces
+from informix_cdc.executors.places import SegmentPlaces
 from informix_cdc.executors.this_host import kernel_id
 from informix_checkpoints.spool import segments
 from informix_checkpoints.spool.copies import SegmentCopies

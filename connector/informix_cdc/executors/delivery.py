@@ -10,7 +10,8 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from informix_cdc.executors.places import FlightAddress, SegmentPlaces
+from informix_cdc.executors.flight_protocol import FlightAddress
+from informix_cdc.executors.places import SegmentPlaces
 from informix_cdc.executors.this_host import kernel_id
 from informix_cdc.options.source import SourceOptions
 from informix_checkpoints.spool.copies import SegmentCopies, copies_for

@@ -16,8 +16,13 @@ from pyarrow import flight
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt
 
 from informix_capture_client.errors import AccessRefused
-from informix_cdc.executors.flight_server import TOKEN_HEADER, location_of, ticket_of
-from informix_cdc.executors.places import FlightAddress
+from informix_cdc.executors.flight_protocol import (
+    TOKEN_HEADER,
+    FlightAddress,
+    bearer,
+    location_of,
+    ticket_of,
+)
 from informix_checkpoints.spool.segments import SegmentRange
 
 PIECE_BYTES = 8 << 20
@@ -58,7 +63,7 @@ def _fetched(address: FlightAddress, piece: SegmentRange) -> list[pa.RecordBatch
 
 
 def _call(address: FlightAddress, piece: SegmentRange) -> list[pa.RecordBatch]:
-    header = (TOKEN_HEADER.encode(), f"Bearer {address.token}".encode())
+    header = (TOKEN_HEADER.encode(), bearer(address.token))
     options = flight.FlightCallOptions(timeout=DEADLINE_SECONDS, headers=[header])
     reader = _client(address.host, address.port).do_get(flight.Ticket(ticket_of(piece)), options)
     return [chunk.data for chunk in reader]

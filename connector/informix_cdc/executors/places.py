@@ -11,11 +11,12 @@ holds something else is passed over; when none is left, the error names every pl
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import pyarrow as pa
 
 from informix_capture_client.errors import AccessRefused
+from informix_cdc.executors.flight_protocol import FlightAddress
 from informix_cdc.executors.this_host import kernel_id
 from informix_checkpoints.spool.copies import SegmentCopies
 from informix_checkpoints.spool.segments import SegmentRange, stored_range
@@ -30,18 +31,6 @@ _REMEDIES = {
     "flight": f"Set option {_ANNOUNCE}.",
     "auto": f"{_MOUNT}, or {_ANNOUNCE}.",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class FlightAddress:
-    """Where a query's Flight server listens, and what it wants to hear."""
-
-    host: str
-    port: int
-    token: str = field(repr=False)
-
-    def __str__(self) -> str:
-        return f"{self.host}:{self.port}"
 
 
 @dataclass(frozen=True, slots=True)
