@@ -9,8 +9,7 @@ from benchmarks.measuring import REPEATS, Report, Timing, timed
 from benchmarks.pipeline import START, fill_spool, open_spool
 from benchmarks.workload import captured
 from informix_cdc.executors.flight_server import SegmentServer
-from informix_cdc.executors.places import SegmentPlaces
-from informix_cdc.executors.this_host import kernel_id
+from informix_cdc.executors.places import SegmentPlaces, kernel_id
 from informix_checkpoints.spool import segments
 from informix_checkpoints.spool.segments import SegmentRange
 

@@ -13,9 +13,8 @@ from benchmarks.measuring import REPEATS, Report, Timing
 from benchmarks.pipeline import START, fill_spool, open_spool
 from benchmarks.prepared_spool import PreparedSpool
 from benchmarks.workload import captured
-from informix_cdc.executors.places import SegmentPlaces
+from informix_cdc.executors.places import SegmentPlaces, kernel_id
 from informix_cdc.executors.shares import share_out
-from informix_cdc.executors.this_host import kernel_id
 
 pytestmark = pytest.mark.spark
 

@@ -14,8 +14,7 @@ from informix_capture_client.errors import AccessRefused
 from informix_cdc.executors import flight_client
 from informix_cdc.executors.flight_protocol import FlightAddress
 from informix_cdc.executors.flight_server import SegmentServer
-from informix_cdc.executors.places import SegmentPlaces
-from informix_cdc.executors.this_host import kernel_id
+from informix_cdc.executors.places import SegmentPlaces, kernel_id
 from informix_checkpoints.spool import segments
 from informix_checkpoints.spool.copies import SegmentCopies
 from informix_checkpoints.spool.spool import Spool

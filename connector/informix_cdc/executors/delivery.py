@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from informix_cdc.executors.flight_protocol import FlightAddress
-from informix_cdc.executors.places import SegmentPlaces
-from informix_cdc.executors.this_host import kernel_id
+from informix_cdc.executors.places import SegmentPlaces, kernel_id
 from informix_cdc.options.source import SourceOptions
 from informix_checkpoints.spool.copies import SegmentCopies, copies_for
 from informix_checkpoints.spool.spool import Spool

@@ -10,19 +10,22 @@ holds something else is passed over; when none is left, the error names every pl
 
 from __future__ import annotations
 
+import functools
+import platform
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import pyarrow as pa
 
 from informix_capture_client.errors import AccessRefused
 from informix_cdc.executors.flight_protocol import FlightAddress
-from informix_cdc.executors.this_host import kernel_id
 from informix_checkpoints.spool.copies import SegmentCopies
 from informix_checkpoints.spool.segments import SegmentRange, stored_range
 from informix_checkpoints.spool.stored_rows import delivered
 
 Rows = Iterator[pa.RecordBatch]
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _MOUNT = "Set option spoolPath to a folder that the driver and every executor mount"
 _ANNOUNCE = "flightHost to an address of the driver that executors reach"
 _REMEDIES = {
@@ -86,3 +89,15 @@ class SegmentPlaces:
 
         assert self.server is not None  # else this is no way
         return fetched_range(self.server, wanted)
+
+
+@functools.cache
+def kernel_id() -> str:
+    """Return what processes have in common that share a kernel, and with it its cache of files.
+
+    Containers of one host have this in common as well, and their host's cache of a shared mount.
+    """
+    try:
+        return _BOOT_ID.read_text().strip()
+    except OSError:
+        return platform.node()
