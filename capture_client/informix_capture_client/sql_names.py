@@ -22,10 +22,10 @@ _PLAIN = re.compile(r"[^\W\d][\w$]*")
 _TABLE = re.compile(r'(?:(\w+):)?("(?:[^"]|"")+"|\w+)\.("(?:[^"]|"")+"|\w+)')
 _SHOWN = 60  # how much of a text that makes no sense an error quotes
 
-Path = tuple[str, ...]
+NamePath = tuple[str, ...]
 
 
-def read_paths(text: str) -> Iterator[Path]:
+def read_paths(text: str) -> Iterator[NamePath]:
     """Yield the paths of a list.
 
     Raises:
@@ -35,7 +35,7 @@ def read_paths(text: str) -> Iterator[Path]:
     [('orders', 'id'), ('orders', 'Ship, Date')]
     """
     at = 0
-    path: Path = ()
+    path: NamePath = ()
     while at < len(text) or path:
         step = _STEP.match(text, at)
         if step is None:

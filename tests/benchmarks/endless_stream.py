@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from benchmarks.pipeline import START, open_spool
 from benchmarks.workload import captured, catalog_table
-from informix_capture_client.decode_rules import DecodeRules
+from informix_capture_client.choices import DecodeRules
 from informix_capture_client.records.records import Kind
 from informix_capture_client.shapes.encoder import ChangeEncoder
 from informix_capture_client.stream.event_stream import Begun, ChangeStream

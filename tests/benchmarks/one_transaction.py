@@ -24,7 +24,7 @@ import numpy as np
 from benchmarks.endless_stream import memory
 from benchmarks.pipeline import START, open_spool
 from benchmarks.workload import captured, catalog_table
-from informix_capture_client.decode_rules import DecodeRules
+from informix_capture_client.choices import DecodeRules
 from informix_capture_client.emulator import records as build
 from informix_capture_client.records.records import Kind
 from informix_capture_client.shapes.encoder import ChangeEncoder

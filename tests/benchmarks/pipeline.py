@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from benchmarks.workload import CapturedBytes, catalog_table
-from informix_capture_client.decode_rules import DecodeRules
+from informix_capture_client.choices import DecodeRules
 from informix_capture_client.positions import Position
 from informix_capture_client.records.framing import RecordCutter
 from informix_capture_client.records.records import Kind, TableSchema, parse_block

@@ -11,7 +11,7 @@ from pyspark.sql.types import StructType
 
 from benchmarks.pipeline import open_spool
 from benchmarks.workload import catalog_table
-from informix_capture_client.decode_rules import DecodeRules
+from informix_capture_client.choices import DecodeRules
 from informix_capture_client.shapes.encoder import delivered_schema
 from informix_cdc.capture.state import CaptureState
 from informix_cdc.options.source import SourceOptions

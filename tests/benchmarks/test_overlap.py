@@ -21,7 +21,7 @@ from benchmarks.pipeline import START
 from benchmarks.processes import EmulatedSource, emulated_source
 from benchmarks.sessions import begin_session, connect, read_bytes_only
 from benchmarks.workload import RECORDS_PER_READ, catalog_table
-from informix_capture_client.decode_rules import DecodeRules
+from informix_capture_client.choices import DecodeRules
 from informix_capture_client.positions import Position
 from informix_capture_client.shapes.encoder import ChangeEncoder
 from informix_capture_client.stream.event_stream import Begun, ChangeStream

@@ -5,8 +5,7 @@ from __future__ import annotations
 from benchmarks.measuring import Report, one_core, repeated
 from benchmarks.pipeline import START
 from benchmarks.workload import captured, catalog_table, joined
-from informix_capture_client.decode_rules import DecodeRules
-from informix_capture_client.delivery import Delivery
+from informix_capture_client.choices import DecodeRules, RowForm
 from informix_capture_client.records.framing import RecordCutter
 from informix_capture_client.records.records import TableSchema, parse_block
 from informix_capture_client.session.read_ahead import JOINED_BYTES
@@ -15,26 +14,26 @@ from informix_capture_client.transactions.assembler import TransactionAssembler
 from informix_capture_client.transactions.events import Transactions
 
 ROWS = 200_000
-SHAPES = (Delivery(), Delivery(shape="envelope"), Delivery(shape="raw"))
+SHAPES = (RowForm(), RowForm(shape="envelope"), RowForm(shape="raw"))
 
 
 def test_shapes_are_encoded(report: Report) -> None:
     source = captured(ROWS, 10)
     with one_core():
         timings = []
-        for delivery in SHAPES:
-            encoder, transactions = committed(joined(source.reads, JOINED_BYTES), delivery)
+        for row_form in SHAPES:
+            encoder, transactions = committed(joined(source.reads, JOINED_BYTES), row_form)
             timings.append(repeated(lambda: list(encoder.encode(transactions))))  # noqa: B023
-    for delivery, timing in zip(SHAPES, timings, strict=True):
+    for row_form, timing in zip(SHAPES, timings, strict=True):
         beside = f"rows: {timing.times_faster_than(timings[0])}"
-        report.add("encoding", f"shape={delivery.shape}", timing.rate(ROWS), beside)
+        report.add("encoding", f"shape={row_form.shape}", timing.rate(ROWS), beside)
 
 
-def committed(reads: list[bytes], delivery: Delivery) -> tuple[ChangeEncoder, list[Transactions]]:
+def committed(reads: list[bytes], row_form: RowForm) -> tuple[ChangeEncoder, list[Transactions]]:
     """Return an encoder that knows the table, and what it is to encode."""
-    encoder = ChangeEncoder([catalog_table()], DecodeRules(), delivery)
+    encoder = ChangeEncoder([catalog_table()], DecodeRules(), row_form)
     cutter, assembler = RecordCutter(), TransactionAssembler(START)
-    assembler.with_bounds = delivery.shape == "raw"
+    assembler.with_bounds = row_form.shape == "raw"
     found: list[Transactions] = []
     for read in reads:
         if (raw := cutter.feed(read)) is None:

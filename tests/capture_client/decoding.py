@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from informix_capture_client.decode_rules import DecodeRules
+from informix_capture_client.choices import DecodeRules
 from informix_capture_client.emulator import tables as emulated
 from informix_capture_client.values.table_decoder import Payloads, TableDecoder
 

@@ -8,8 +8,7 @@ import pytest
 
 from capture_client.streams import begin, commit, discard, feed_chunks, in_chunks, row, truncate
 from capture_client.tables import make_table
-from informix_capture_client.decode_rules import DecodeRules
-from informix_capture_client.delivery import Delivery
+from informix_capture_client.choices import DecodeRules, RowForm
 from informix_capture_client.errors import (
     BadOption,
     DataLoss,
@@ -32,14 +31,14 @@ OTHER = TableSchema(1, 2, 1, 0, "size smallint")
 
 
 def orders(policy: Policy = "fail") -> ChangeEncoder:
-    encoder = ChangeEncoder([make_table("orders", COLUMNS)], DecodeRules(), Delivery(truncate=policy))
+    encoder = ChangeEncoder([make_table("orders", COLUMNS)], DecodeRules(), RowForm(truncate=policy))
     encoder.announce(ANNOUNCED)
     return encoder
 
 
 def both(policy: Policy = "fail") -> ChangeEncoder:
     tables = [make_table("orders", COLUMNS), make_table("sizes", "size smallint")]
-    encoder = ChangeEncoder(tables, DecodeRules(), Delivery(truncate=policy))
+    encoder = ChangeEncoder(tables, DecodeRules(), RowForm(truncate=policy))
     encoder.announce(ANNOUNCED)
     encoder.announce(OTHER)
     return encoder

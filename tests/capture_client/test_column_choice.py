@@ -7,8 +7,8 @@ import pytest
 from capture_client.tables import make_table
 from informix_capture_client.catalog.catalog import Table
 from informix_capture_client.catalog.column_choice import choose_columns
+from informix_capture_client.choices import ColumnChoice, parse_names
 from informix_capture_client.errors import BadOption, UnsupportedColumn
-from informix_capture_client.include_list import ColumnChoice, parse_names
 from informix_capture_client.sql_names import TableName
 
 ORDERS = make_table("orders", 'id integer, note varchar(20,0), "Ship, Date" date, "a.b" integer')

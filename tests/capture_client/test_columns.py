@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from capture_client.decoding import encode_rows
 from informix_capture_client.catalog.type_spelling import type_text
-from informix_capture_client.decode_rules import DecodeRules
+from informix_capture_client.choices import DecodeRules
 from informix_capture_client.emulator import tables as emulated
 from informix_capture_client.errors import BadOption, ProtocolViolation, UnsupportedColumn
 from informix_capture_client.locales import codec_of

@@ -24,8 +24,7 @@ from capture_client.streams import (
     truncate,
 )
 from capture_client.tables import make_table
-from informix_capture_client.decode_rules import DecodeRules
-from informix_capture_client.delivery import Delivery
+from informix_capture_client.choices import DecodeRules, RowForm
 from informix_capture_client.errors import InformixCdcError, ProtocolViolation
 from informix_capture_client.positions import Position
 from informix_capture_client.records import framing
@@ -228,7 +227,7 @@ def test_a_header_longer_than_we_know_is_skipped_by_the_size_it_states(record: b
 
 def read_whole_way(chunks: list[bytes]) -> int:
     """Take chunks the whole way to rows; return how many rows came out."""
-    encoder = ChangeEncoder([make_table("t", SCHEMA)], DecodeRules(), Delivery(truncate="emit"))
+    encoder = ChangeEncoder([make_table("t", SCHEMA)], DecodeRules(), RowForm(truncate="emit"))
     assembler = TransactionAssembler(Position(0, 0))
     found = 0
     for block in blocks(chunks):

@@ -4,7 +4,7 @@ import pytest
 
 from capture_client.decoding import EncodedRow, decode_hex, decode_rows
 from informix_capture_client import decode_payloads
-from informix_capture_client.decode_rules import DecodeRules
+from informix_capture_client.choices import DecodeRules
 from informix_capture_client.errors import ProtocolViolation
 from informix_capture_client.values.table_decoder import TableDecoder
 

@@ -20,7 +20,7 @@ from capture_client.packed_reference import (
     number,
     plain,
 )
-from informix_capture_client.decode_rules import DecodeRules
+from informix_capture_client.choices import DecodeRules
 from informix_capture_client.errors import ProtocolViolation
 from informix_capture_client.values.table_decoder import TableDecoder
 

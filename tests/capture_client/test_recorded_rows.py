@@ -16,7 +16,7 @@ from capture_client.decoding import (
     decode_rows,
 )
 from informix_capture_client import decode_payloads
-from informix_capture_client.decode_rules import DecodeRules
+from informix_capture_client.choices import DecodeRules
 from informix_capture_client.values.column_list import parse_columns
 from informix_capture_client.values.table_decoder import TableDecoder
 

@@ -18,7 +18,7 @@ from capture_client.decoding import (
     round_trip,
     values_of,
 )
-from informix_capture_client.decode_rules import DecodeRules
+from informix_capture_client.choices import DecodeRules
 from informix_capture_client.errors import InformixCdcError
 from informix_capture_client.locales import codec_of
 from informix_capture_client.values.table_decoder import TableDecoder

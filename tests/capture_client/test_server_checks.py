@@ -20,6 +20,7 @@ from capture_client.set_ups import (
     with_tables,
 )
 from informix_capture_client.catalog.set_up import DatabaseLogging, HaRole, check_ha_role
+from informix_capture_client.choices import ColumnChoice
 from informix_capture_client.dialects import GBASE_8S
 from informix_capture_client.doctor.checks import SetUp, examine
 from informix_capture_client.doctor.facts import DriverFacts
@@ -37,7 +38,6 @@ from informix_capture_client.findings import (
     Unanswered,
     require,
 )
-from informix_capture_client.include_list import ColumnChoice
 from informix_capture_client.session.open_sessions import OpenSession
 from informix_capture_client.sql_names import TableName
 

@@ -10,8 +10,7 @@ import pytest
 
 from capture_client.streams import begin, blocks, commit, discard, in_chunks, row, truncate
 from capture_client.tables import make_table
-from informix_capture_client.decode_rules import DecodeRules
-from informix_capture_client.delivery import Delivery
+from informix_capture_client.choices import DecodeRules, RowForm
 from informix_capture_client.errors import BadOption, DataLoss, ProtocolViolation
 from informix_capture_client.positions import Position
 from informix_capture_client.records.records import Kind, TableSchema
@@ -24,8 +23,8 @@ from informix_checkpoints.spool import stored_rows
 COLUMNS = "id integer, note varchar(20,0)"
 BEFORE, AFTER = Kind.UPDBEF, Kind.UPDAFT
 BEGUN, DONE = 1_700_000_000, 1_700_000_005
-ENVELOPE = Delivery(shape="envelope", truncate="emit", server="ol_stores")
-RAW = Delivery(shape="raw")
+ENVELOPE = RowForm(shape="envelope", truncate="emit", server="ol_stores")
+RAW = RowForm(shape="raw")
 
 
 def order(sequence: int, number: int, transaction: int = 1, kind: Kind = Kind.INSERT) -> bytes:
@@ -42,9 +41,9 @@ def update(sequence: int, old: int, new: int, transaction: int = 1) -> bytes:
     return order(sequence, old, transaction, BEFORE) + order(sequence + 1, new, transaction, AFTER)
 
 
-def encoder(delivery: Delivery, tables: int = 1) -> ChangeEncoder:
+def encoder(row_form: RowForm, tables: int = 1) -> ChangeEncoder:
     known = [make_table("orders", COLUMNS), make_table("sizes", "size smallint")]
-    made = ChangeEncoder(known[:tables], DecodeRules(), delivery)
+    made = ChangeEncoder(known[:tables], DecodeRules(), row_form)
     made.announce(TableSchema(0, 4, 1, 1, COLUMNS))
     if tables > 1:
         made.announce(TableSchema(1, 2, 1, 0, "size smallint"))
@@ -52,13 +51,13 @@ def encoder(delivery: Delivery, tables: int = 1) -> ChangeEncoder:
 
 
 def changed(
-    delivery: Delivery, *records: bytes, tables: int = 1, chunk: int = 1 << 20
+    row_form: RowForm, *records: bytes, tables: int = 1, chunk: int = 1 << 20
 ) -> list[dict[str, Any]]:
     assembler = TransactionAssembler(Position(0, 0))
-    assembler.with_bounds = delivery.shape == "raw"
+    assembler.with_bounds = row_form.shape == "raw"
     stream = b"".join([begin(1, 1, BEGUN, 501), *records])
     events = [e for block in blocks(in_chunks(stream, chunk)) for e in assembler.feed(block)]
-    made = encoder(delivery, tables)
+    made = encoder(row_form, tables)
     stored = list(made.encode([e for e in events if isinstance(e, Transactions)]))
     assert all(batch.schema.equals(made.stored_schema, check_metadata=True) for batch in stored)
     batches = [stored_rows.delivered(batch) for batch in stored]
@@ -81,7 +80,7 @@ def has_idle_bitmap(column: pa.Array) -> bool:
 
 def test_without_before_images_an_update_is_one_row_and_ordinals_have_no_gaps() -> None:
     records = [order(2, 1), update(3, 1, 2), order(5, 2, kind=Kind.DELETE), commit(9, 1, DONE)]
-    found = changed(Delivery(before_image=False), *records)
+    found = changed(RowForm(before_image=False), *records)
     assert [(c["_change_type"], c["id"], c["_change_ordinal"]) for c in found] == [
         ("insert", 1, 0),
         ("update_postimage", 2, 1),
@@ -91,7 +90,7 @@ def test_without_before_images_an_update_is_one_row_and_ordinals_have_no_gaps() 
 
 def test_a_missing_before_image_is_loss_even_if_it_would_not_be_delivered() -> None:
     with pytest.raises(DataLoss, match="one image only"):
-        changed(Delivery(before_image=False), order(2, 1, kind=AFTER), commit(9, 1, DONE))
+        changed(RowForm(before_image=False), order(2, 1, kind=AFTER), commit(9, 1, DONE))
 
 
 @pytest.mark.parametrize("chunk", [5000, 1 << 20], ids="read in chunks of {}".format)
@@ -101,10 +100,10 @@ def test_ordinals_go_on_over_batches_and_pairs_stay_together(shift: int, chunk: 
     head = [order(2 + n, n) for n in range(shift)]
     pairs = [update(10 + 2 * n, n, n + 1) for n in range(updates)]
     records = [*head, *pairs, commit(99_999, 1, DONE)]
-    found = changed(Delivery(before_image=False), *records, chunk=chunk)
+    found = changed(RowForm(before_image=False), *records, chunk=chunk)
     assert [c["_change_ordinal"] for c in found] == list(range(updates + shift))
     assert [c["id"] for c in found[shift:]] == [n + 1 for n in range(updates)]
-    whole = changed(Delivery(), *records, chunk=chunk)
+    whole = changed(RowForm(), *records, chunk=chunk)
     assert [c["_change_ordinal"] for c in whole] == list(range(2 * updates + shift))
     enveloped = changed(ENVELOPE, *records, chunk=chunk)
     assert [c["transaction"]["total_order"] for c in enveloped] == list(range(1, updates + shift + 1))
@@ -153,9 +152,9 @@ def test_every_kind_of_change_has_its_operation_and_images() -> None:
 
 
 def test_an_envelope_without_before_images_keeps_those_of_deletes() -> None:
-    delivery = Delivery(shape="envelope", before_image=False)
+    row_form = RowForm(shape="envelope", before_image=False)
     records = [update(3, 1, 2), order(5, 2, kind=Kind.DELETE), commit(9, 1, DONE)]
-    found = changed(delivery, *records)
+    found = changed(row_form, *records)
     assert [(c["op"], c["before"], c["after"]) for c in found] == [
         ("u", None, {"id": 2, "note": "n2"}),
         ("d", {"id": 2, "note": "n2"}, None),
@@ -192,8 +191,8 @@ def test_envelopes_of_several_tables_hold_a_struct_per_table_and_count_each() ->
 
 def test_a_truncate_policy_holds_for_envelopes_too() -> None:
     with pytest.raises(DataLoss, match="was truncated"):
-        changed(Delivery(shape="envelope"), truncate(2, 1, 0), commit(9, 1, DONE))
-    ignoring = Delivery(shape="envelope", truncate="ignore")
+        changed(RowForm(shape="envelope"), truncate(2, 1, 0), commit(9, 1, DONE))
+    ignoring = RowForm(shape="envelope", truncate="ignore")
     assert changed(ignoring, truncate(2, 1, 0), commit(9, 1, DONE)) == []
 
 
@@ -243,12 +242,12 @@ def test_a_record_of_a_table_not_asked_for_is_refused_in_the_raw_shape_too(table
 @pytest.mark.parametrize("tables", [1, 2])
 @pytest.mark.parametrize("shape", ["rows", "envelope", "raw"])
 def test_a_schema_depends_on_options_and_catalog_only(shape: Any, tables: int) -> None:
-    delivery = Delivery(shape=shape, truncate="emit")
+    row_form = RowForm(shape=shape, truncate="emit")
     known = [make_table("orders", COLUMNS), make_table("sizes", "size smallint")][:tables]
-    made = encoder(delivery, tables)
-    assert delivered_schema(known, DecodeRules(), delivery) == made.schema
+    made = encoder(row_form, tables)
+    assert delivered_schema(known, DecodeRules(), row_form) == made.schema
     for records in ([order(2, 1)], [order(2, 1, kind=Kind.DELETE)], [truncate(2, 1, 0)]):
-        assert changed(delivery, *records, commit(9, 1, DONE), tables=tables)  # checks the schema
+        assert changed(row_form, *records, commit(9, 1, DONE), tables=tables)  # checks the schema
 
 
 def test_no_column_of_a_table_can_collide_with_those_of_an_envelope() -> None:
@@ -276,5 +275,5 @@ def test_columns_that_differ_only_in_case_are_refused_because_spark_cannot_tell_
 
 
 def test_times_are_those_of_the_commit_in_utc() -> None:
-    (change,) = changed(Delivery(), order(2, 1), commit(9, 1, DONE))
+    (change,) = changed(RowForm(), order(2, 1), commit(9, 1, DONE))
     assert change["_commit_timestamp"] == datetime.datetime.fromtimestamp(DONE, datetime.UTC)

@@ -11,8 +11,7 @@ import pytest
 
 from capture_client.streams import begin, blocks, commit, row
 from capture_client.tables import make_table
-from informix_capture_client.decode_rules import DecodeRules
-from informix_capture_client.delivery import Delivery
+from informix_capture_client.choices import DecodeRules, RowForm
 from informix_capture_client.errors import InformixCdcError, ProtocolViolation
 from informix_capture_client.positions import Position
 from informix_capture_client.records.records import TableSchema
@@ -77,10 +76,10 @@ class Stream:
         return None
 
 
-def captured(*answers: list[Any], delivery: Delivery | None = None) -> tuple[Spool, Exception | None]:
+def captured(*answers: list[Any], row_form: RowForm | None = None) -> tuple[Spool, Exception | None]:
     """Run the loop over answers; return the spool, and the error that ended it."""
     stop, spool = Event(), Spool()
-    encoder = ChangeEncoder([make_table("t", COLUMNS)], DecodeRules(), delivery or Delivery())
+    encoder = ChangeEncoder([make_table("t", COLUMNS)], DecodeRules(), row_form or RowForm())
     stream: Any = Stream(stop, *answers)
     kept: Any = spool
     try:
@@ -109,7 +108,7 @@ def test_what_came_before_a_refused_announcement_is_kept() -> None:
 def test_transactions_before_one_that_cannot_be_encoded_are_kept_in_one_segment(shape: Any) -> None:
     good = [event for n in range(1, 40, 10) for event in transaction(n, n, n)]
     bad = transaction(50, 1, 1, table=9)
-    spool, failure = captured([ANNOUNCED, *good, *bad], delivery=Delivery(shape=shape))
+    spool, failure = captured([ANNOUNCED, *good, *bad], row_form=RowForm(shape=shape))
     assert isinstance(failure, ProtocolViolation)
     assert [len(rows) for rows in spool.segments if rows] == [4]
 

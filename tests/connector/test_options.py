@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from informix_capture_client.choices import ColumnChoice
 from informix_capture_client.errors import BadOption
-from informix_capture_client.include_list import ColumnChoice
 from informix_cdc.options.source import SourceOptions, option_rows
 from manual.made_parts import ROOT, options_named
 

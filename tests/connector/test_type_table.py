@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from informix_capture_client.decode_rules import DecodeRules
+from informix_capture_client.choices import DecodeRules
 from informix_cdc.spark.schema import to_spark
 from manual.made_parts import REMEDY, ROOT, spark_name
 from manual.type_table import TYPE_FAMILIES, TypeFamily, table_lines

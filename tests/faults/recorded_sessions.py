@@ -12,8 +12,7 @@ from decimal import Decimal
 
 from capture_client.tables import make_table
 from informix_capture_client import statements
-from informix_capture_client.decode_rules import DecodeRules
-from informix_capture_client.delivery import Delivery
+from informix_capture_client.choices import DecodeRules, RowForm
 from informix_capture_client.emulator import EmulatedServer
 from informix_capture_client.emulator.connection import Connection, Parameter
 from informix_capture_client.errors import ConnectionLost, InformixCdcError
@@ -154,7 +153,7 @@ class Captured:
         stream = ChangeStream(
             lambda: _begun(transport, self.position, read_bytes), transport.close, _InTurn
         )
-        encoder = ChangeEncoder([make_table("orders", ORDER_COLUMNS)], DecodeRules(), Delivery())
+        encoder = ChangeEncoder([make_table("orders", ORDER_COLUMNS)], DecodeRules(), RowForm())
         try:
             while True:
                 for event in stream.next_events(0) or ():

@@ -27,8 +27,7 @@ from capture_client.streams import (
     truncate,
 )
 from capture_client.tables import make_table
-from informix_capture_client.decode_rules import DecodeRules
-from informix_capture_client.delivery import Delivery
+from informix_capture_client.choices import DecodeRules, RowForm
 from informix_capture_client.emulator import BadRecording, read_recording
 from informix_capture_client.errors import BadOption, InformixCdcError
 from informix_capture_client.positions import Position, parse
@@ -99,14 +98,14 @@ def _chunks(data: bytes) -> Iterator[bytes]:
 
 def _stream(shape: str) -> Callable[[bytes], None]:
     def take(data: bytes) -> None:
-        delivery = Delivery(shape=cast("Any", shape), truncate="emit")
+        row_form = RowForm(shape=cast("Any", shape), truncate="emit")
         assembler = TransactionAssembler(Position(0, 0))
         assembler.with_bounds = shape == "raw"
         begun = Begun(cast("Any", _Session()), assembler)
         stream = ChangeStream(
             lambda: begun, lambda: None, lambda opened, _: _InLine(_chunks(data), opened)
         )
-        encoder = ChangeEncoder([make_table("orders", COLUMNS)], DecodeRules(), delivery)
+        encoder = ChangeEncoder([make_table("orders", COLUMNS)], DecodeRules(), row_form)
         while (events := stream.next_events(0)) is not None:
             for event in events:
                 if isinstance(event, TableSchema):
@@ -191,7 +190,7 @@ def _options(data: bytes) -> None:
     given = _json(data)
     if isinstance(given, dict):
         options = SourceOptions.parse({str(k): str(v) for k, v in given.items()}, {})
-        options.batch_limits(), options.column_choice(), options.delivery(), options.table_names()
+        options.batch_limits(), options.column_choice(), options.row_form(), options.table_names()
         assert "hunter2" not in repr(options)
 
 

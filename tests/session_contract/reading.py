@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from struct import unpack_from
 from typing import NamedTuple, TypeVar
 
-from informix_capture_client.decode_rules import DecodeRules
+from informix_capture_client.choices import DecodeRules
 from informix_capture_client.records.framing import RecordCutter
 from informix_capture_client.records.records import (
     Commit,

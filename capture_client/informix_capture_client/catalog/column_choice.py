@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from informix_capture_client.catalog.catalog import Table
+from informix_capture_client.choices import ColumnChoice
 from informix_capture_client.errors import BadOption, UnsupportedColumn
-from informix_capture_client.include_list import ColumnChoice
-from informix_capture_client.sql_names import Path, TableName, quoted
+from informix_capture_client.sql_names import NamePath, TableName, quoted
 from informix_capture_client.values.column_list import Column
 from informix_capture_client.values.column_types import capturable, is_large_object
 
@@ -37,7 +37,7 @@ def choose_columns(tables: Sequence[Table], choice: ColumnChoice) -> tuple[Table
     return tuple(_without_the_rest(table, choice) for table in included)
 
 
-def _by_table(tables: Sequence[Table], names: Iterable[Path]) -> Named:
+def _by_table(tables: Sequence[Table], names: Iterable[NamePath]) -> Named:
     """Return the named columns of each table that is named."""
     found: dict[TableName, set[str]] = {}
     for *qualifiers, column in names:

@@ -22,6 +22,7 @@ from informix_capture_client.catalog.set_up import (
     check_table_kind,
     unqualified,
 )
+from informix_capture_client.choices import ColumnChoice
 from informix_capture_client.dialects import INFORMIX, Dialect
 from informix_capture_client.doctor.column_checks import check_columns
 from informix_capture_client.doctor.facts import (
@@ -39,7 +40,6 @@ from informix_capture_client.findings import (
     ok,
     warning,
 )
-from informix_capture_client.include_list import ColumnChoice
 from informix_capture_client.session.open_sessions import OpenSession
 from informix_capture_client.statements import CDC_DATABASE
 

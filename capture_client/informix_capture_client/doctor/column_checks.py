@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 
 from informix_capture_client.catalog.catalog import Table
 from informix_capture_client.catalog.column_choice import choose_columns
+from informix_capture_client.choices import ColumnChoice
 from informix_capture_client.errors import BadOption, UnsupportedColumn
 from informix_capture_client.findings import Finding, failure, ok
-from informix_capture_client.include_list import ColumnChoice
 from informix_capture_client.sql_names import quoted
 from informix_capture_client.values.column_list import Column
 

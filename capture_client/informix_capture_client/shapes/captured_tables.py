@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from informix_capture_client.catalog.catalog import Table
-from informix_capture_client.decode_rules import DecodeRules
+from informix_capture_client.choices import DecodeRules
 from informix_capture_client.errors import ProtocolViolation
 from informix_capture_client.positions import show
 from informix_capture_client.records.arrays import Bits, gather

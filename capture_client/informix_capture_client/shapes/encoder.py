@@ -14,8 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from informix_capture_client.catalog.catalog import Table
-from informix_capture_client.decode_rules import DecodeRules
-from informix_capture_client.delivery import Delivery
+from informix_capture_client.choices import DecodeRules, RowForm
 from informix_capture_client.errors import DataLoss, InformixCdcError
 from informix_capture_client.positions import show
 from informix_capture_client.records.records import Kind, TableSchema
@@ -41,16 +40,16 @@ class Shape(Protocol):
         """Return changes as rows of `stored_schema`."""
 
 
-def _shape(tables: CapturedTables, delivery: Delivery) -> Shape:
-    if delivery.shape == "envelope":
-        return EnvelopeShape(tables, delivery.server, delivery.before_image)
-    return RawShape(tables) if delivery.shape == "raw" else RowShape(tables)
+def _shape(tables: CapturedTables, row_form: RowForm) -> Shape:
+    if row_form.shape == "envelope":
+        return EnvelopeShape(tables, row_form.server, row_form.before_image)
+    return RawShape(tables) if row_form.shape == "raw" else RowShape(tables)
 
 
 def delivered_schema(
     tables: Sequence[Table],
     rules: DecodeRules,
-    delivery: Delivery = Delivery(),  # noqa: B008 - frozen
+    row_form: RowForm = RowForm(),  # noqa: B008 - frozen
 ) -> pa.Schema:
     """Return the schema of delivered rows; it depends on options and catalog only.
 
@@ -58,7 +57,7 @@ def delivered_schema(
         BadOption: a column has the name of a metadata column.
         UnsupportedColumn: a column's type cannot be carried.
     """
-    return _shape(CapturedTables(tables, rules), delivery).schema
+    return _shape(CapturedTables(tables, rules), row_form).schema
 
 
 class ChangeEncoder:
@@ -68,17 +67,17 @@ class ChangeEncoder:
         self,
         tables: Sequence[Table],
         rules: DecodeRules,
-        delivery: Delivery = Delivery(),  # noqa: B008 - frozen
+        row_form: RowForm = RowForm(),  # noqa: B008 - frozen
     ) -> None:
         self._tables = CapturedTables(tables, rules)
-        self._delivery = delivery
-        self._shape = _shape(self._tables, delivery)
+        self._row_form = row_form
+        self._shape = _shape(self._tables, row_form)
         self.schema = self._shape.schema
         self.stored_schema = self._shape.stored_schema
         self.ignored_truncates = 0
-        self._drops_before_images = delivery.shape == "rows" and not delivery.before_image
-        self._one_row_per_update = self._drops_before_images or delivery.shape == "envelope"
-        self._renumbers = self._one_row_per_update or delivery.truncate == "ignore"
+        self._drops_before_images = row_form.shape == "rows" and not row_form.before_image
+        self._one_row_per_update = self._drops_before_images or row_form.shape == "envelope"
+        self._renumbers = self._one_row_per_update or row_form.truncate == "ignore"
 
     def announce(self, announced: TableSchema) -> None:
         """Take a TABSCHEMA record: from here on rows of that table can be decoded.
@@ -139,9 +138,9 @@ class ChangeEncoder:
     def _without_truncates(self, changes: Changes) -> Changes:
         """Apply the policy for TRUNCATE."""
         truncates = changes.kinds == Kind.TRUNCATE
-        if self._delivery.truncate == "emit" or not truncates.any():
+        if self._row_form.truncate == "emit" or not truncates.any():
             return changes
-        if self._delivery.truncate == "ignore":
+        if self._row_form.truncate == "ignore":
             self.ignored_truncates += int(np.count_nonzero(truncates))
             return changes.only(~truncates)
         row = int(np.flatnonzero(truncates)[0])

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from informix_capture_client.decode_rules import DecodeRules
+from informix_capture_client.choices import DecodeRules
 from informix_capture_client.errors import UnsupportedColumn
 from informix_capture_client.records.arrays import Integers
 from informix_capture_client.values.arrow_arrays import (

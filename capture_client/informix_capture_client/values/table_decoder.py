@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from informix_capture_client.decode_rules import DecodeRules
+from informix_capture_client.choices import DecodeRules
 from informix_capture_client.errors import ProtocolViolation
 from informix_capture_client.records.arrays import Integers, gather
 from informix_capture_client.records.framing import MAX_PAYLOAD_BYTES

@@ -80,7 +80,7 @@ class CaptureStart:
         self.counters.begin_session()
         assembler.counters = self.counters
         assembler.limit_memory(self._memory_limit())
-        assembler.with_bounds = self.source.delivery.shape == "raw"
+        assembler.with_bounds = self.source.row_form.shape == "raw"
         heartbeat = len(self.source.tables) if self.source.heartbeat else None
         return Begun(session, assembler, heartbeat)
 

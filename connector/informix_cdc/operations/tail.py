@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 
-from informix_capture_client.delivery import Delivery
+from informix_capture_client.choices import RowForm
 from informix_capture_client.records.records import TableSchema
 from informix_capture_client.shapes.delivered import DeliveredChange, changes_in, structs_of
 from informix_capture_client.shapes.encoder import ChangeEncoder
@@ -66,7 +66,7 @@ def _follow(
     stream: ChangeStream, source: SourceTables, figures: TailFigures, on_ready: Callable[[], None]
 ) -> Generator[list[DeliveredChange], None, None]:
     # A TRUNCATE ends a Spark query unless its user says otherwise; who only looks wants to see it.
-    encoder = ChangeEncoder(source.tables, source.rules, Delivery(truncate="emit"))
+    encoder = ChangeEncoder(source.tables, source.rules, RowForm(truncate="emit"))
     structs = structs_of(source.tables)
     is_ready = False
     while True:

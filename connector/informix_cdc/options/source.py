@@ -12,12 +12,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, fields, replace
 from typing import Any, cast
 
-from informix_capture_client.decode_rules import DecodeRules
-from informix_capture_client.delivery import Delivery
+from informix_capture_client.choices import ColumnChoice, DecodeRules, RowForm, parse_names
 from informix_capture_client.errors import BadOption
-from informix_capture_client.include_list import ColumnChoice, parse_names
-from informix_capture_client.sql_names import Path as NamePath
-from informix_capture_client.sql_names import TableName
+from informix_capture_client.sql_names import NamePath, TableName
 from informix_cdc.options.connection import PASSWORD_VARIABLE as PASSWORD_VARIABLE
 from informix_cdc.options.connection import password_from, with_connection_string
 from informix_cdc.options.declaring import (
@@ -250,9 +247,9 @@ class SourceOptions(DeliveryOptions):
             intervals=cast("Any", self.intervals),
         )
 
-    def delivery(self) -> Delivery:
-        """Return how changes are delivered."""
-        return Delivery(
+    def row_form(self) -> RowForm:
+        """Return the form of a delivered row."""
+        return RowForm(
             shape=cast("Any", self.shape),
             truncate=cast("Any", self.truncate),
             before_image=self.before_image,

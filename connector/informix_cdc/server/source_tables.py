@@ -6,7 +6,7 @@ Rule: whatever can be wrong with the set-up is found here, before a capture sess
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import pyarrow as pa
 
@@ -18,12 +18,10 @@ from informix_capture_client.catalog.set_up import (
     check_ha_role,
     check_locale,
 )
-from informix_capture_client.decode_rules import DecodeRules
-from informix_capture_client.delivery import Delivery
+from informix_capture_client.choices import ColumnChoice, DecodeRules, RowForm
 from informix_capture_client.dialects import Dialect
 from informix_capture_client.errors import AccessRefused, ServerRefused
 from informix_capture_client.findings import require
-from informix_capture_client.include_list import ColumnChoice
 from informix_capture_client.locales import codec_of
 from informix_capture_client.shapes.encoder import ChangeEncoder, delivered_schema
 from informix_capture_client.statements import CDC_DATABASE
@@ -40,7 +38,7 @@ class SourceTables:
     tables: tuple[Table, ...]
     db_locale: str
     rules: DecodeRules
-    delivery: Delivery
+    row_form: RowForm
     source: str
     heartbeat: Table | None = None
 
@@ -52,16 +50,23 @@ class SourceTables:
     @property
     def row_digest(self) -> str:
         """A short digest of everything that decides what the same records become."""
-        facts = f"{_STORED_FORM} {self.rules} {self.delivery}"
+        # The words are those of the first kept spools: a class may be renamed, its digest may not.
+        rules, form = _as_text("DecodeRules", self.rules), _as_text("Delivery", self.row_form)
+        facts = f"{_STORED_FORM} {rules} {form}"
         return hashlib.sha256(facts.encode()).hexdigest()[:16]
 
     def encoder(self) -> ChangeEncoder:
         """Return what makes rows of transactions."""
-        return ChangeEncoder(self.tables, self.rules, self.delivery)
+        return ChangeEncoder(self.tables, self.rules, self.row_form)
 
     def schema(self) -> pa.Schema:
         """Return the schema of delivered rows."""
-        return delivered_schema(self.tables, self.rules, self.delivery)
+        return delivered_schema(self.tables, self.rules, self.row_form)
+
+
+def _as_text(name: str, choice: DecodeRules | RowForm) -> str:
+    values = (f"{declared.name}={getattr(choice, declared.name)!r}" for declared in fields(choice))
+    return f"{name}({', '.join(values)})"
 
 
 def describe_tables(options: SourceOptions, catalog: Catalog) -> SourceTables:
@@ -81,7 +86,7 @@ def describe_tables(options: SourceOptions, catalog: Catalog) -> SourceTables:
         tables,
         db_locale,
         options.decode_rules(codec_of(db_locale)),
-        options.delivery(),
+        options.row_form(),
         source_digest(catalog.server_name(), tables),
         _heartbeat(options, catalog),
     )

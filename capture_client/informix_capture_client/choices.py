@@ -1,0 +1,83 @@
+"""What a user may choose about columns, values and the form of a row.
+
+Rule: values made from the options once and handed down; the text alone is judged here, and
+`catalog.column_choice` holds names against the tables. Imports next to nothing, since options are read
+before Arrow is loaded.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from informix_capture_client.sql_names import NamePath, read_paths
+
+_MOST_PARTS = 3  # owner.table.column
+_GRAMMAR = "must be names of columns, or table.column, with commas, each once"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnChoice:
+    """What the user wants of the columns.
+
+    Attributes:
+        names: the include list; a table that no name belongs to keeps all its columns.
+        unsupported: what happens to columns that cannot be captured.
+        lobs: what happens to BLOB and CLOB columns.
+    """
+
+    names: tuple[NamePath, ...] = ()
+    unsupported: Literal["fail", "omit"] = "fail"
+    lobs: Literal["handle", "omit"] = "handle"
+
+
+def parse_names(text: str) -> tuple[NamePath, ...]:
+    """Read an include list: `column`, `table.column` or `owner.table.column`, with commas.
+
+    Raises:
+        ValueError: it is none, or a name stands there twice.
+    """
+    try:
+        names = tuple(read_paths(text))
+    except ValueError as reason:
+        raise ValueError(f"{_GRAMMAR} ({reason})") from None
+    if any(len(name) > _MOST_PARTS for name in names) or len(set(names)) != len(names):
+        raise ValueError(_GRAMMAR)
+    return names
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecodeRules:
+    """What a column becomes where there is a choice.
+
+    Attributes:
+        codec: the Python codec of the database's code set.
+        keep_blanks: whether CHAR and NCHAR keep their trailing blanks.
+        bad_characters: what happens to bytes that are not valid in the code set.
+        floating_decimal: what DECIMAL(p) without a scale becomes: exact text, a double, or a
+            DECIMAL(38, n), given as n.
+        intervals: whether intervals are typed or as Informix prints them.
+    """
+
+    codec: str = "utf-8"
+    keep_blanks: bool = False
+    bad_characters: Literal["fail", "replace"] = "fail"
+    floating_decimal: Literal["string", "double"] | int = "string"
+    intervals: Literal["typed", "string"] = "typed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowForm:
+    """The form in which a change becomes a row.
+
+    Attributes:
+        shape: the form of a row.
+        truncate: what a TRUNCATE does; in the raw shape it is a record like any other.
+        before_image: whether an update shows the row before it.
+        server: the server's name, which the envelope states.
+    """
+
+    shape: Literal["rows", "envelope", "raw"] = "rows"
+    truncate: Literal["fail", "emit", "ignore"] = "fail"
+    before_image: bool = True
+    server: str = ""

@@ -1,0 +1,32 @@
+"""What decides whether the rows of a kept spool are still those that would be captured now."""
+
+from __future__ import annotations
+
+import pytest
+
+from informix_capture_client.choices import DecodeRules, RowForm
+from informix_cdc.server.source_tables import SourceTables
+
+# Taken from the first version that kept spools.
+DIGESTS = [
+    ("defaults", DecodeRules(), RowForm(server="ol_stores"), "9dbe4fc092e09ebc"),
+    (
+        "everything chosen otherwise",
+        DecodeRules(
+            codec="cp1252",
+            keep_blanks=True,
+            bad_characters="replace",
+            floating_decimal=4,
+            intervals="string",
+        ),
+        RowForm(shape="envelope", truncate="emit", before_image=False, server="s"),
+        "af316d4cfe2dff69",
+    ),
+]
+
+
+@pytest.mark.parametrize(("rules", "row_form", "digest"), [case[1:] for case in DIGESTS])
+def test_a_spool_kept_by_an_earlier_version_is_still_read(
+    rules: DecodeRules, row_form: RowForm, digest: str
+) -> None:
+    assert SourceTables((), "en_US.utf8", rules, row_form, "x").row_digest == digest
