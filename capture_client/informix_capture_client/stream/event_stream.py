@@ -26,8 +26,8 @@ from informix_capture_client.records.records import (
 from informix_capture_client.session.read_ahead import ReadAhead
 from informix_capture_client.session.session import CaptureSession
 from informix_capture_client.transactions.assembler import TransactionAssembler
+from informix_capture_client.transactions.counters import StreamCounters
 from informix_capture_client.transactions.events import Event
-from informix_capture_client.transactions.stream_counters import StreamCounters
 
 _HAS_SEQUENCE = ~is_one_of(Kind.TABSCHEMA, Kind.ERROR)
 _TIMEOUT = int(Kind.TIMEOUT)

@@ -1,4 +1,4 @@
-"""How many transactions were left out, put aside or handed on.
+"""What has come over the sessions of a stream, and what became of its transactions.
 
 Rule: a new session reads again what came after the restart position; what a session before it has
 counted is not counted again, told by sequence numbers, which rise with the log.
@@ -56,3 +56,12 @@ class AssemblyCounters:
         """Count a transaction whose id another one took, by the number of that one's BEGINTX."""
         self.abandoned_transactions += begin > self._abandoned_before
         self._abandoned = max(self._abandoned, begin)
+
+
+@dataclass(slots=True)
+class StreamCounters:
+    """Counted once for each read, never for each record."""
+
+    received_bytes: int = 0
+    received_records: int = 0
+    timeouts: int = 0

@@ -14,8 +14,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from informix_capture_client.positions import show
-from informix_capture_client.transactions.counters import AssemblyCounters
-from informix_capture_client.transactions.stream_counters import StreamCounters
+from informix_capture_client.transactions.counters import AssemblyCounters, StreamCounters
 from informix_cdc.capture.liveness import LogFacts
 from informix_cdc.capture.spooled import Appended
 from informix_cdc.capture.state import CaptureState
