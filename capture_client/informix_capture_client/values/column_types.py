@@ -25,7 +25,6 @@ from informix_capture_client.values.arrow_arrays import (
     fixed_width,
     refuse,
 )
-from informix_capture_client.values.code_sets import CodeSet
 from informix_capture_client.values.column_list import Column
 from informix_capture_client.values.datetimes import (
     decode_date_fields,
@@ -43,6 +42,7 @@ from informix_capture_client.values.packed_words import packing
 from informix_capture_client.values.qualifiers import FieldReader, Qualifier, make_qualifier
 from informix_capture_client.values.text import (
     Bytes,
+    CodeSet,
     decode_char,
     decode_lvarchar,
     decode_varchar,
