@@ -1,15 +1,20 @@
-"""Write files so that a crash leaves either the old content or the new one.
+"""Write files so that a crash leaves the old content or the new one; name what the disk refuses.
 
 Rule: the only place in the project that calls fsync.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+import pyarrow as pa
+
+from informix_capture_client.errors import AccessRefused
 from informix_capture_client.failpoints import failpoint
 
 
@@ -69,3 +74,29 @@ class ChecksummedFile:
         """Take no more; the file itself stays open, so that its owner can sync it."""
         self._file.flush()
         self.closed = True
+
+
+@contextlib.contextmanager
+def disk_errors(folder: Path) -> Iterator[None]:
+    """Name the folder and the remedy when the disk says no."""
+    try:
+        yield
+    except OSError as reason:
+        raise AccessRefused(
+            f"the spool {folder} cannot be written: {reason.strerror or reason}.",
+            "Make room or mend its rights, or set option spoolPath to another folder.",
+            folder=str(folder),
+        ) from None
+
+
+@contextlib.contextmanager
+def reading_errors(folder: Path) -> Iterator[None]:
+    """Name the folder and the remedy when a segment is not what it was."""
+    try:
+        yield
+    except (OSError, pa.ArrowException) as reason:
+        raise AccessRefused(
+            f"a segment of the spool {folder} cannot be read: {reason}.",
+            "Start the query again: what the server's log still holds is captured again.",
+            folder=str(folder),
+        ) from None

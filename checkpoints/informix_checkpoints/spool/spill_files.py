@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from informix_capture_client.errors import AccessRefused
-from informix_checkpoints.spool.disk_errors import disk_errors
+from informix_checkpoints.spool.durable_files import disk_errors
 
 # What is kept for long holds the room of what was put aside with it; a file takes no more than this,
 # or than this part of all that is put aside, so that there are never many files either.

@@ -22,7 +22,7 @@ from informix_checkpoints.limits import BatchLimits
 from informix_checkpoints.spool import manifest as manifests
 from informix_checkpoints.spool.batch_ends import end_of_batch
 from informix_checkpoints.spool.copies import Copies, NoCopies
-from informix_checkpoints.spool.disk_errors import disk_errors, reading_errors
+from informix_checkpoints.spool.durable_files import disk_errors, reading_errors
 from informix_checkpoints.spool.manifest import Manifest
 from informix_checkpoints.spool.segments import (
     Segment,
