@@ -48,7 +48,7 @@ from informix_checkpoints.spool.segments import SegmentRange
 from informix_checkpoints.spool.spool import Spool
 
 if TYPE_CHECKING:
-    from informix_cdc.monitoring.metrics_server import MetricsServer
+    from informix_cdc.monitoring.prometheus import MetricsServer
 
 logger = logging.getLogger("informix_cdc.connector.stream_reader")
 
@@ -178,7 +178,7 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Open the port, if one is asked for; it is refused before anything is captured."""
         options = self._options
         if options.metrics_port and self._metrics is None:
-            from informix_cdc.monitoring.metrics_server import MetricsServer  # rarely needed
+            from informix_cdc.monitoring.prometheus import MetricsServer
 
             tables = ",".join(map(str, options.table_names()))
             self._metrics = MetricsServer(
