@@ -29,7 +29,7 @@ from informix_capture_client.errors import BadOption
 from informix_capture_client.positions import Position, log_page, show
 from informix_cdc.capture.liveness import LogFacts
 from informix_cdc.capture.state import CaptureState
-from informix_cdc.monitoring import metrics_server
+from informix_cdc.monitoring import prometheus
 from informix_cdc.monitoring.figures import (
     COUNTER,
     FIGURES,
@@ -280,7 +280,7 @@ def test_a_spool_that_is_left_while_it_is_asked_for_breaks_nothing(name: str) ->
 def test_a_port_that_is_taken_is_refused_before_anything_is_captured(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(metrics_server, "PORT_WAIT_SECONDS", 0.3)
+    monkeypatch.setattr(prometheus, "PORT_WAIT_SECONDS", 0.3)
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
@@ -330,8 +330,8 @@ def test_an_address_of_another_host_is_refused_at_once_by_its_name(
         attempts.append(given)
         return start_http_server(*given)
 
-    monkeypatch.setattr(metrics_server, "start_http_server", counted)
+    monkeypatch.setattr(prometheus, "start_http_server", counted)
     with pytest.raises(BadOption, match="option 'metricsHost': nothing can listen on") as caught:
-        metrics_server.MetricsServer(host, free_port(), {}, lambda: None)
+        prometheus.MetricsServer(host, free_port(), {}, lambda: None)
     assert len(attempts) == 1
     assert "Name an address of this host" in str(caught.value)

@@ -28,8 +28,8 @@ from informix_capture_client.errors import (
     UnsupportedColumn,
 )
 from informix_capture_client.transport.base import ConnectionSettings, Transport
+from informix_cdc.commands.emulator import command_to_watch_replay, serve_replay
 from informix_cdc.commands.record import RecordLimits, record
-from informix_cdc.commands.replay import serve_replay, tail_command
 from informix_cdc.demo.database import PASSWORD as DEMO_PASSWORD
 from informix_cdc.demo.database import demo_server
 from informix_cdc.operations.tail import TailFigures, follow
@@ -176,7 +176,7 @@ def test_the_file_is_for_its_owner_and_holds_no_secret(session: Recorded) -> Non
 def test_the_command_that_watches_a_replay_repeats_what_was_chosen(session: Recorded) -> None:
     recording = read_recording(session.path)
     recording.header["options"] |= {"columns": 'id,"Ship, Date"', "readTimeoutSeconds": 3}
-    assert tail_command(recording, "127.0.0.1", 9) == (
+    assert command_to_watch_replay(recording, "127.0.0.1", 9) == (
         "INFORMIX_CDC_PASSWORD=any informix-cdc tail --transport emulator --host 127.0.0.1 --port 9"
         " --server informix --database stores --table informix.recorded"
         " --columns 'id,\"Ship, Date\"' --read-timeout-seconds 3"

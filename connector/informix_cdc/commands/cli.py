@@ -314,7 +314,7 @@ def emulator(
 
     if replay is not None:
         _refuse_beside_replay(context)
-        from informix_cdc.commands.replay import serve_replay
+        from informix_cdc.commands.emulator import serve_replay
 
         with one_line_errors():
             return serve_replay(replay, host, port)

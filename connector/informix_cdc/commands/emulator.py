@@ -1,21 +1,37 @@
-"""`informix-cdc emulator`: the embedded server on a port, with the demo database."""
+"""`informix-cdc emulator`: the embedded server, with the demo database or a recording to say again."""
 
 from __future__ import annotations
 
 import contextlib
+import shlex
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from threading import Event, Thread
+from typing import Any
 
 import click
 
 from informix_capture_client.dialects import GBASE_8S, INFORMIX
-from informix_capture_client.emulator import EmulatedServer, ListeningServer, serve
+from informix_capture_client.emulator import (
+    BadRecording,
+    EmulatedServer,
+    Listener,
+    ListeningServer,
+    Recording,
+    ReplayedServer,
+    read_recording,
+    serve,
+)
+from informix_capture_client.errors import BadOption
 from informix_cdc.demo.database import DATABASE, PASSWORD, TABLE_NAMES
 from informix_cdc.demo.workload import Workload
-from informix_cdc.options.source import PASSWORD_VARIABLE
+from informix_cdc.options.source import PASSWORD_VARIABLE, option_rows
+from informix_cdc.terminal.options import flag_of
 
 _NOT_A = {INFORMIX.name: f"an {INFORMIX.product}", GBASE_8S.name: f"a {GBASE_8S.product}"}
+# Options of the recording that a client must repeat, else it asks other questions.
+_REPEATED = ("dialect", "columns", "unsupportedColumns", "lobs", "readTimeoutSeconds", "dbLocale")
 
 
 def serve_demo(
@@ -35,7 +51,7 @@ def serve_demo(
     click.echo("The emulator has ended.", err=True)
 
 
-def tail_command(listening: ListeningServer, dialect: str = INFORMIX.name) -> str:
+def command_to_watch(listening: ListeningServer, dialect: str = INFORMIX.name) -> str:
     """Return a command that shows the changes, ready to be copied."""
     named = "" if dialect == INFORMIX.name else f" --dialect {dialect}"
     return (
@@ -52,7 +68,7 @@ def _announce(listening: ListeningServer, transactions_per_second: float | None,
         f"{quiet} Ctrl-C ends it. To watch it:",
         err=True,
     )
-    click.echo(tail_command(listening, dialect))
+    click.echo(command_to_watch(listening, dialect))
 
 
 @contextlib.contextmanager
@@ -69,3 +85,43 @@ def _workload(server: EmulatedServer, transactions_per_second: float | None) -> 
     finally:
         stop.set()
         thread.join()
+
+
+def serve_replay(path: Path, host: str, port: int) -> None:
+    """Serve until interrupted; tell how to connect.
+
+    Raises:
+        BadOption: the file is no recording.
+        OSError: it cannot be read, or the port is taken.
+    """
+    try:
+        recording = read_recording(path)
+    except BadRecording as reason:
+        raise BadOption(str(reason), "Record it anew, or copy the file again.") from None
+    with Listener(ReplayedServer(recording).connect, host, port) as listener:
+        version = recording.header["server"].get("version", "version not told")
+        click.echo(
+            f"A recording of {recording.server_name} ({version}), not a server, is replayed on"
+            f" {listener.host}:{listener.port}. Ctrl-C ends it. Who reads to its end is refused there:"
+            " 'the recording ends here'. To watch it:",
+            err=True,
+        )
+        click.echo(command_to_watch_replay(recording, listener.host, listener.port))
+        listener.serve_forever()
+    click.echo("The replay has ended.", err=True)
+
+
+def command_to_watch_replay(recording: Recording, host: str, port: int) -> str:
+    """Return a command that shows the changes, ready to be copied; any password is taken."""
+    options: Mapping[str, Any] = recording.header.get("options", {})
+    defaults = {name: default for name, default, _ in option_rows()}
+    given = {"server": recording.server_name, "database": options.get("database", "")}
+    given["table"] = options.get("table", "")
+    for name in _REPEATED:
+        if (value := str(options.get(name, ""))) not in ("", defaults[name]):
+            given[name] = value
+    words = [f"{flag_of(name)} {shlex.quote(str(value))}" for name, value in given.items()]
+    return (
+        f"{PASSWORD_VARIABLE}=any informix-cdc tail --transport emulator --host {host} --port {port} "
+        + " ".join(words)
+    )
