@@ -9,7 +9,8 @@ import os
 import sys
 
 from informix_capture_client.errors import InformixCdcError
-from informix_capture_client.transport.odbc_api import OdbcApi, find_driver, load_library
+from informix_capture_client.transport.odbc_api import OdbcApi
+from informix_capture_client.transport.odbc_library import find_driver, load_library
 
 
 def main() -> int:

@@ -12,8 +12,8 @@ import pytest
 
 from informix_capture_client.dialects import GBASE_8S
 from informix_capture_client.errors import AccessRefused, BadOption
-from informix_capture_client.transport.odbc_api import (
-    OdbcApi,
+from informix_capture_client.transport.odbc_api import OdbcApi
+from informix_capture_client.transport.odbc_library import (
     find_driver,
     installation_of,
     is_driver_manager,
@@ -231,7 +231,7 @@ def test_the_split_driver_cannot_be_opened_plainly(drivers: Drivers) -> None:
 
 def test_the_split_driver_is_opened_after_what_it_needs(drivers: Drivers) -> None:
     code = (
-        "import os, sys; from informix_capture_client.transport.odbc_api import load_library;"
+        "import os, sys; from informix_capture_client.transport.odbc_library import load_library;"
         "load_library(sys.argv[1]).SQLAllocHandle; sys.stdout.write(os.environ['INFORMIXDIR'])"
     )
     done = _in_a_fresh_process(code, drivers.split)

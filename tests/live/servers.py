@@ -26,7 +26,7 @@ from informix_capture_client.findings import require
 from informix_capture_client.locales import codec_of
 from informix_capture_client.transport.base import ConnectionSettings, Transport
 from informix_capture_client.transport.odbc import OdbcTransport
-from informix_capture_client.transport.odbc_api import find_driver
+from informix_capture_client.transport.odbc_library import find_driver
 from live.container import IMAGE, PASSWORD, informix_container
 from live.server_dsn import DRIVER_VARIABLE, DSN_VARIABLE, BadDsn, NamedServer, named_server
 from session_contract.capture_server import CaptureServer

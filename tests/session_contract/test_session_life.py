@@ -15,7 +15,7 @@ from informix_capture_client.records.records import (
 )
 from informix_capture_client.session.session import CapturedTable, CaptureSession
 from informix_capture_client.sql_names import TableName
-from informix_capture_client.transport.odbc_api import is_driver_manager
+from informix_capture_client.transport.odbc_library import is_driver_manager
 from session_contract.capture_server import CaptureServer
 from session_contract.reading import Reader, RowRecord
 from session_contract.sql_text import ContractTable

@@ -28,7 +28,12 @@ from informix_capture_client.transport.connection_strings import (
     encode,
 )
 from informix_capture_client.transport.odbc_errors import Diagnostic, Door, OdbcFailure
-from informix_capture_client.transport.odbc_library import DriverInfo, load_driver, read_driver_info
+from informix_capture_client.transport.odbc_library import (
+    DriverInfo,
+    is_driver_manager,
+    load_driver,
+    read_driver_info,
+)
 
 # infxcli.h. With LO_AUTOMATIC on, "the application cannot use the ifx_lo functions" (manual).
 _ATTR_LO_AUTOMATIC = 2262
@@ -67,7 +72,7 @@ class OdbcTransport:
             self._connection = self._api.open_handle(odbc.CONNECTION, self._environment)
             self._connect(encode(text, self._codec), settings)
         self._door.connected = True
-        if not odbc.is_driver_manager(settings.driver):
+        if not is_driver_manager(settings.driver):
             self._set_vendor_attributes(receive_timeout_seconds)
 
     def call(self, statement: str, *arguments: Argument) -> int:
@@ -96,7 +101,7 @@ class OdbcTransport:
 
         unixODBC would ask a driver that has wide functions through those, see `odbc_api`.
         """
-        if odbc.is_driver_manager(self._driver):
+        if is_driver_manager(self._driver):
             return None
         with self._door:
             return read_driver_info(self._connection, self._codec)
