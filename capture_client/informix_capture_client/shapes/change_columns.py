@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from informix_capture_client.records.arrays import Bits, Integers
 from informix_capture_client.records.records import Kind, RecordBlock
 from informix_capture_client.transactions.events import Transactions
-from informix_capture_client.transactions.row_records import Piece, Rows
+from informix_capture_client.transactions.row_records import Piece, RowRecords
 
 BATCH_ROWS = 8192
 BATCH_BYTES = 8 << 20  # of wide rows fewer make a batch
@@ -112,13 +112,13 @@ def lined_up(batches: Sequence[Transactions]) -> Iterator[Changes]:
         yield changes
 
 
-def _groups(pieces: Iterator[Piece]) -> Iterator[list[Rows]]:
+def _groups(pieces: Iterator[Piece]) -> Iterator[list[RowRecords]]:
     """Put rows together to batches; a block is cut only if it does not fit into one.
 
     What comes last is held back if it is the first image of an update. What is in a store is read
     when its turn comes, and forgotten with its last batch.
     """
-    group: list[Rows] = []
+    group: list[RowRecords] = []
     count = size_bytes = 0
     for piece in pieces:
         at, rows = 0, piece.loaded()
@@ -139,7 +139,7 @@ def _groups(pieces: Iterator[Piece]) -> Iterator[list[Rows]]:
         yield group
 
 
-def _without_half_update(group: list[Rows]) -> tuple[list[Rows], list[Rows]]:
+def _without_half_update(group: list[RowRecords]) -> tuple[list[RowRecords], list[RowRecords]]:
     """Return a group without, and with nothing but, a first image that its second one must follow."""
     last = group[-1]
     if last.block.raw.kinds[last.places[-1]] != Kind.UPDBEF:
@@ -148,7 +148,7 @@ def _without_half_update(group: list[Rows]) -> tuple[list[Rows], list[Rows]]:
     return [*group[:-1], last.part(0, end)], [last.part(end, end + 1)]
 
 
-def _line_up(group: list[Rows], first: int, ends: Integers, of: TransactionColumns) -> Changes:
+def _line_up(group: list[RowRecords], first: int, ends: Integers, of: TransactionColumns) -> Changes:
     """Line up records that follow the first `first` ones; `ends` is where each transaction ends."""
     blocks = list({id(rows.block): rows.block for rows in group}.values())
     counts = np.array([len(block) for block in blocks])

@@ -46,7 +46,7 @@ from informix_capture_client.transactions.faults import (
 )
 from informix_capture_client.transactions.memory import HeldRows, MemoryLimit
 from informix_capture_client.transactions.open_transactions import OpenTransaction
-from informix_capture_client.transactions.row_records import Rows
+from informix_capture_client.transactions.row_records import RowRecords
 from informix_capture_client.transactions.spans import (
     ENDS,
     Spans,
@@ -238,7 +238,7 @@ class TransactionAssembler:
         """Return a transaction of which only the BEGINTX, the first of `places`, is known."""
         begin = block.control(int(places[0]))
         assert isinstance(begin, Begin)  # a span begins with it, or does not begin
-        return OpenTransaction(begin, Rows(block, places[:1]) if self.with_bounds else None)
+        return OpenTransaction(begin, RowRecords(block, places[:1]) if self.with_bounds else None)
 
     def _note_begin(self, begin: Begin) -> None:
         """Remember a BEGINTX; of those that have ended, no more than of open ones are kept."""

@@ -17,7 +17,7 @@ from informix_capture_client.records.arrays import Bits, Integers, ragged_places
 from informix_capture_client.records.records import Kind, RecordBlock
 from informix_capture_client.transactions.events import Transactions
 from informix_capture_client.transactions.open_transactions import OpenTransaction
-from informix_capture_client.transactions.row_records import Piece, Rows
+from informix_capture_client.transactions.row_records import Piece, RowRecords
 from informix_capture_client.transactions.spans import Spans
 
 _COMMTX = int(Kind.COMMTX)
@@ -157,11 +157,11 @@ class Ends:
                 yield from self._rows_alone(int(delivered[number]), with_bounds)
             at = number + 1
 
-    def _rows_of_spans(self, chosen: Integers, with_bounds: bool) -> Rows:
+    def _rows_of_spans(self, chosen: Integers, with_bounds: bool) -> RowRecords:
         skipped = 0 if with_bounds else 1
         firsts = self.spans.firsts[chosen] + skipped
         lengths = self.spans.ends[chosen] - firsts - skipped
-        return Rows(self.block, self.spans.order[ragged_places(firsts, lengths)])
+        return RowRecords(self.block, self.spans.order[ragged_places(firsts, lengths)])
 
     def _rows_alone(self, number: int, with_bounds: bool) -> Iterator[Piece]:
         open_ = self.alone[number]
@@ -169,4 +169,4 @@ class Ends:
             yield open_.beginning
         yield from open_.rows
         if with_bounds:
-            yield Rows(self.block, self.places[number : number + 1])
+            yield RowRecords(self.block, self.places[number : number + 1])

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from informix_capture_client.records.records import RecordBlock
 from informix_capture_client.transactions.open_transactions import OpenTransaction
 from informix_capture_client.transactions.row_records import (
-    Rows,
+    RowRecords,
     RowStore,
     SpilledRows,
     share_a_block,
@@ -85,7 +85,7 @@ class HeldRows:
             self._settle(self._loose.popleft()[1])
 
     def _put_to_account(self, kept: Sequence[OpenTransaction], block: RecordBlock) -> None:
-        pieces: list[Rows] = []
+        pieces: list[RowRecords] = []
         owners: list[OpenTransaction] = []
         for open_ in kept:
             for rows in reversed(open_.rows):

@@ -17,7 +17,7 @@ from informix_capture_client.records.arrays import Integers
 from informix_capture_client.records.records import Begin, Kind, RecordBlock
 from informix_capture_client.transactions.row_records import (
     Piece,
-    Rows,
+    RowRecords,
     RowStore,
     on_their_own,
     portions,
@@ -38,7 +38,7 @@ class OpenTransaction:
     """
 
     begin: Begin
-    beginning: Rows | None
+    beginning: RowRecords | None
     rows: list[Piece] = field(default_factory=list)
     ordered: int = 0  # so many of `rows` are known to rise, one after the other
     settled: int = 0  # so many of `rows` have a block of their own
@@ -57,7 +57,7 @@ class OpenTransaction:
     def add(self, block: RecordBlock, places: Integers) -> None:
         """Take the next rows, no DISCARD among them."""
         if len(places):
-            self.rows.append(Rows(block, places))
+            self.rows.append(RowRecords(block, places))
 
     def take(self, block: RecordBlock, places: Integers) -> None:
         """Take the next rows and DISCARDs.
@@ -95,7 +95,7 @@ class OpenTransaction:
     def spill(self, store: RowStore) -> int:
         """Hand what is in memory to a store; return how many bytes that took there."""
         first = len(self.rows)
-        while first and isinstance(self.rows[first - 1], Rows):
+        while first and isinstance(self.rows[first - 1], RowRecords):
             first -= 1
         handed_over = spilled(self._in_memory(first), store)
         self.rows[first:] = handed_over
@@ -111,13 +111,13 @@ class OpenTransaction:
         self.rows, self.has_ended = [], True
         self.held_bytes = self.spilled_bytes = 0
 
-    def _in_memory(self, first: int) -> list[Rows]:
+    def _in_memory(self, first: int) -> list[RowRecords]:
         """Return the pieces from a number on, of which none has been handed over."""
-        return [rows for rows in self.rows[first:] if isinstance(rows, Rows)]
+        return [rows for rows in self.rows[first:] if isinstance(rows, RowRecords)]
 
     def _pop(self) -> Piece:
         last = self.rows.pop()
-        if isinstance(last, Rows):
+        if isinstance(last, RowRecords):
             self.held_bytes -= last.held_bytes
         else:
             self.spilled_bytes -= last.kept.size_bytes

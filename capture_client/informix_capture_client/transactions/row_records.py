@@ -51,7 +51,7 @@ class RowStore(Protocol):
 
 
 @dataclass(slots=True, eq=False)  # not frozen: there are many, and frozen costs three times as much
-class Rows:
+class RowRecords:
     """Records of one block, by their places, in the order of their transaction.
 
     `held_bytes` is what has been put to account for them: `size_bytes`, or 0 as long as nothing has.
@@ -89,11 +89,11 @@ class Rows:
         """How much memory they take, or would take in a block of their own."""
         return self.block.bytes_of(self.places) + COLUMN_BYTES * len(self.places) + PIECE_BYTES
 
-    def part(self, first: int, end: int) -> Rows:
+    def part(self, first: int, end: int) -> RowRecords:
         """Return some of them."""
-        return Rows(self.block, self.places[first:end])
+        return RowRecords(self.block, self.places[first:end])
 
-    def loaded(self) -> Rows:
+    def loaded(self) -> RowRecords:
         """Return them as they are."""
         return self
 
@@ -121,7 +121,7 @@ class SpilledRows:
         """Return some of them; nothing is read."""
         return replace(self, first=self.first + first, end=min(self.first + end, self.end))
 
-    def loaded(self) -> Rows:
+    def loaded(self) -> RowRecords:
         """Read them back; nothing here keeps what is returned.
 
         Raises:
@@ -136,18 +136,18 @@ class SpilledRows:
         ends = np.cumsum(headers + payloads)
         data = b"".join([memoryview(stored)[:columns], bytes(MARGIN_BYTES)])
         raw = RawRecords(data, self.origin, ends - headers - payloads, headers, payloads, kinds)
-        return Rows(parse_block(raw), np.arange(self.first, self.end))
+        return RowRecords(parse_block(raw), np.arange(self.first, self.end))
 
 
-Piece = Rows | SpilledRows
+Piece = RowRecords | SpilledRows
 
 
-def spilled(pieces: Sequence[Rows], store: RowStore) -> list[SpilledRows]:
+def spilled(pieces: Sequence[RowRecords], store: RowStore) -> list[SpilledRows]:
     """Hand rows of one transaction to a store, in portions that are worth a read each."""
     return [_handed_over(portion, store) for portion in portions(pieces)]
 
 
-def _handed_over(portion: Sequence[Rows], store: RowStore) -> SpilledRows:
+def _handed_over(portion: Sequence[RowRecords], store: RowStore) -> SpilledRows:
     picked = [(rows.block.raw, rows.places) for rows in portion]
     sequence_numbers = np.concatenate([rows.sequence_numbers for rows in portion])
     kept = store.keep(
@@ -170,12 +170,12 @@ def _rise(sequence_numbers: Integers) -> bool:
     return not bool((sequence_numbers[1:] < sequence_numbers[:-1]).any())
 
 
-def portions(pieces: Sequence[Rows]) -> Iterator[list[Rows]]:
+def portions(pieces: Sequence[RowRecords]) -> Iterator[list[RowRecords]]:
     """Yield rows of one transaction, as many at a time as are worth a block, or a read.
 
     They have been put to account, so that small ones need not be measured again.
     """
-    portion: list[Rows] = []
+    portion: list[RowRecords] = []
     size_bytes = 0
     for piece in pieces:
         is_large = piece.held_bytes > PORTION_BYTES
@@ -190,7 +190,7 @@ def portions(pieces: Sequence[Rows]) -> Iterator[list[Rows]]:
         yield portion
 
 
-def _cut(rows: Rows) -> Iterator[Rows]:
+def _cut(rows: RowRecords) -> Iterator[RowRecords]:
     """Cut rows where their bytes reach a portion."""
     raw, places = rows.block.raw, rows.places
     sizes = raw.header_sizes[places] + raw.payload_sizes[places]
@@ -200,7 +200,7 @@ def _cut(rows: Rows) -> Iterator[Rows]:
         yield rows.part(first, end)
 
 
-def share_a_block(pieces: Sequence[Rows]) -> None:
+def share_a_block(pieces: Sequence[RowRecords]) -> None:
     """Copy rows of one block out of it, all into one, if they are less than half of it.
 
     What each of the pieces takes is put to account on the way, of all of them at once.
@@ -219,14 +219,14 @@ def share_a_block(pieces: Sequence[Rows]) -> None:
             at += len(rows)
 
 
-def on_their_own(pieces: Sequence[Rows]) -> Rows:
+def on_their_own(pieces: Sequence[RowRecords]) -> RowRecords:
     """Return rows in a block of their own, or as they are if they are most of theirs."""
     first = pieces[0]
     if len(pieces) == 1 and _is_most(first.block, first.block.bytes_of(first.places)):
         return first
     parts = [rows.block.only(rows.places) for rows in pieces]
     block = parts[0] if len(parts) == 1 else RecordBlock.joined(parts)
-    return Rows(block, np.arange(len(block)))
+    return RowRecords(block, np.arange(len(block)))
 
 
 def _is_most(block: RecordBlock, size_bytes: int) -> bool:

@@ -24,7 +24,7 @@ from informix_capture_client.records.records import TableSchema
 from informix_capture_client.shapes.encoder import ChangeEncoder
 from informix_capture_client.stream.event_stream import ChangeStream
 from informix_capture_client.transactions.events import Event, Passed, Transactions
-from informix_capture_client.transactions.row_records import Rows
+from informix_capture_client.transactions.row_records import RowRecords
 from informix_cdc.capture.spooled import Appended
 from informix_cdc.capture.state import CaptureState
 from informix_checkpoints.spool.spool import Spool
@@ -172,7 +172,7 @@ class Pending:
         """Take the next event in stream order."""
         if isinstance(event, Transactions):
             self._transactions.append(event)
-            self._bytes += sum(rows.size_bytes for rows in event.rows if isinstance(rows, Rows))
+            self._bytes += sum(rows.size_bytes for rows in event.rows if isinstance(rows, RowRecords))
             self._holds_spilled |= event.is_spilled
             self._position = event.position
         elif isinstance(event, Passed):

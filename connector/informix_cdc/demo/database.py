@@ -14,7 +14,7 @@ from typing import Any
 from informix_capture_client.dialects import DIALECTS
 from informix_capture_client.emulator import EmulatedServer
 
-Row = dict[str, Any]
+Values = dict[str, Any]
 
 DATABASE = "stores"
 PASSWORD = "in4mix"  # of a toy that holds nothing; shown to whoever starts it
@@ -85,7 +85,7 @@ def demo_server(
     return server
 
 
-def customer(chance: random.Random, number: int) -> Row:
+def customer(chance: random.Random, number: int) -> Values:
     """Return a new customer."""
     return {
         "customer_num": number,
@@ -98,13 +98,13 @@ def customer(chance: random.Random, number: int) -> Row:
     }
 
 
-def address(chance: random.Random) -> Row:
+def address(chance: random.Random) -> Values:
     """Return where a customer lives."""
     phone = f"{chance.randint(200, 989)}-555-{chance.randint(0, 9999):04}"
     return {"city": chance.choice(_CITIES), "phone": phone}
 
 
-def items(chance: random.Random, order_number: int) -> Iterator[Row]:
+def items(chance: random.Random, order_number: int) -> Iterator[Values]:
     """Yield the items of an order."""
     for place in range(1, chance.randint(1, 4) + 1):
         stock, maker, price = chance.choice(_STOCK)
@@ -121,8 +121,8 @@ def items(chance: random.Random, order_number: int) -> Iterator[Row]:
 
 
 def order(
-    chance: random.Random, number: int, customer_number: int, content: Sequence[Row], now: float
-) -> Row:
+    chance: random.Random, number: int, customer_number: int, content: Sequence[Values], now: float
+) -> Values:
     """Return a new order, not yet shipped."""
     return {
         "order_num": number,
@@ -136,12 +136,12 @@ def order(
     }
 
 
-def total(content: Sequence[Row]) -> Decimal:
+def total(content: Sequence[Values]) -> Decimal:
     """Return what the items of an order cost."""
     return sum((item["total_price"] for item in content), Decimal("0.00"))
 
 
-def shipment(chance: random.Random, now: float) -> Row:
+def shipment(chance: random.Random, now: float) -> Values:
     """Return what shipping changes of an order."""
     return {
         "ship_date": date.fromtimestamp(now) + timedelta(days=chance.randint(0, 3)),
@@ -150,7 +150,7 @@ def shipment(chance: random.Random, now: float) -> Row:
     }
 
 
-def new_quantity(chance: random.Random, item: Row) -> Row:
+def new_quantity(chance: random.Random, item: Values) -> Values:
     """Return another quantity of an item, and what it costs then."""
     quantity = chance.choice([n for n in range(1, 10) if n != item["quantity"]])
     return {"quantity": quantity, "total_price": item["unit_price"] * quantity}

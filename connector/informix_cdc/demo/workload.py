@@ -21,7 +21,7 @@ from informix_cdc.demo.database import (
     CUSTOMERS,
     ITEMS,
     ORDERS,
-    Row,
+    Values,
 )
 
 TICK_SECONDS = 0.01
@@ -37,7 +37,7 @@ class Change:
 
     change_type: str
     table: str
-    row: Row
+    row: Values
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,15 +60,15 @@ class _Work:
     claims: set[tuple[str, int]] = field(default_factory=set)
     on_commit: list[Callable[[], None]] = field(default_factory=list)
 
-    def insert(self, table: str, row: Row) -> None:
+    def insert(self, table: str, row: Values) -> None:
         self.transaction.insert(table, row)
         self.changes.append(Change("insert", table, row))
 
-    def delete(self, table: str, row: Row) -> None:
+    def delete(self, table: str, row: Values) -> None:
         self.transaction.delete(table, row)
         self.changes.append(Change("delete", table, row))
 
-    def update(self, table: str, before: Row, **new_values: object) -> Row:
+    def update(self, table: str, before: Values, **new_values: object) -> Values:
         after = {**before, **new_values}
         self.transaction.update(table, before, after)
         self.changes.append(Change("update_preimage", table, before))
@@ -78,8 +78,8 @@ class _Work:
 
 @dataclass(slots=True)
 class _Order:
-    row: Row
-    items: list[Row]
+    row: Values
+    items: list[Values]
 
 
 class Workload:
@@ -111,7 +111,7 @@ class Workload:
         self._open: list[_Work] = []
         self._claimed: set[tuple[str, int]] = set()
         self._customer_numbers, self._order_numbers = count(101), count(1001)
-        self._customers: dict[int, Row] = {}
+        self._customers: dict[int, Values] = {}
         self._orders: dict[int, _Order] = {}
 
     def run(self, stop: Event) -> None:

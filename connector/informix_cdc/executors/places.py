@@ -24,7 +24,7 @@ from informix_checkpoints.spool.copies import SegmentCopies
 from informix_checkpoints.spool.segments import SegmentRange, stored_range
 from informix_checkpoints.spool.stored_rows import delivered
 
-Rows = Iterator[pa.RecordBatch]
+Batches = Iterator[pa.RecordBatch]
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _MOUNT = "Set option spoolPath to a folder that the driver and every executor mount"
 _ANNOUNCE = "flightHost to an address of the driver that executors reach"
@@ -52,7 +52,7 @@ class SegmentPlaces:
     copies: SegmentCopies | None = None
     server: FlightAddress | None = None
 
-    def read(self, wanted: SegmentRange) -> Rows:
+    def read(self, wanted: SegmentRange) -> Batches:
         """Yield the rows of a range as they are delivered; asking again yields them again.
 
         Raises:
@@ -60,7 +60,7 @@ class SegmentPlaces:
         """
         return map(delivered, self._stored(wanted))
 
-    def _stored(self, wanted: SegmentRange) -> Rows:
+    def _stored(self, wanted: SegmentRange) -> Batches:
         refusals = []
         for look in self._ways():
             try:
@@ -73,7 +73,7 @@ class SegmentPlaces:
             segment=wanted.file,
         )
 
-    def _ways(self) -> Iterator[Callable[[SegmentRange], Rows]]:
+    def _ways(self) -> Iterator[Callable[[SegmentRange], Batches]]:
         if self.delivery != "flight":
             yield self._from_file
             if self.copies is not None:
@@ -81,10 +81,10 @@ class SegmentPlaces:
         if self.server is not None:
             yield self._from_server
 
-    def _from_file(self, wanted: SegmentRange) -> Rows:
+    def _from_file(self, wanted: SegmentRange) -> Batches:
         return stored_range(wanted, is_written_here=self.written_on == kernel_id())
 
-    def _from_server(self, wanted: SegmentRange) -> Rows:
+    def _from_server(self, wanted: SegmentRange) -> Batches:
         from informix_cdc.executors.flight_client import fetched_range  # 35 ms, rarely needed
 
         assert self.server is not None  # else this is no way

@@ -20,9 +20,9 @@ from informix_cdc.capture.spooled import Appended
 from informix_cdc.capture.state import CaptureState
 from informix_cdc.monitoring.lag import (
     FRESH_SECONDS,
+    Lag,
     Progress,
-    Standing,
-    standing,
+    lag_of,
 )
 
 PREFIX = "informix_cdc_"
@@ -70,7 +70,7 @@ class View(NamedTuple):
     counters: AssemblyCounters
     received: StreamCounters
     appended: Appended
-    standing: Standing
+    lag: Lag
 
 
 FIGURES = (
@@ -93,41 +93,41 @@ FIGURES = (
     Figure(
         "lag_seconds",
         GAUGE,
-        "standing.lag_seconds",
+        "lag.lag_seconds",
         "age of the oldest committed change that Spark has not taken; where it has taken all, how long"
         " ago the end of the log was read",
     ),
     Figure(
         "capture_lag_seconds",
         GAUGE,
-        "standing.capture_lag_seconds",
+        "lag.capture_lag_seconds",
         "how far reading is behind: since the end of the log was read, else since the last time in it;"
         " while the stream stands still, since it moved last",
     ),
     Figure(
         "lag_bytes",
         GAUGE,
-        "standing.lag_bytes",
+        "lag.lag_bytes",
         "bytes of log between what Spark has taken and the server's current position",
     ),
     Figure(
         "capture_lag_bytes",
         GAUGE,
-        "standing.capture_lag_bytes",
+        "lag.capture_lag_bytes",
         "bytes of log between what has been read and the server's current position",
     ),
     Figure(
         "headroom_bytes",
         GAUGE,
-        "standing.headroom_bytes",
+        "lag.headroom_bytes",
         "bytes of log that the server may write before a restart from the checkpoint loses data",
     ),
-    Figure("log_bytes", GAUGE, "standing.log_bytes", "size of all the server's logical log files"),
+    Figure("log_bytes", GAUGE, "lag.log_bytes", "size of all the server's logical log files"),
     Figure("open_transactions", GAUGE, "state.open_transactions", "transactions open in what was read"),
     Figure(
         "oldest_open_seconds",
         GAUGE,
-        "standing.oldest_open_seconds",
+        "lag.oldest_open_seconds",
         "age of the oldest open transaction, 0 without one",
     ),
     Figure(
@@ -232,7 +232,7 @@ def read_figures(
 ) -> dict[Figure, Value]:
     """Return the value of every figure now; None where it is not known."""
     view = View(
-        state, state.counters, state.received, state.appended, _standing(state, clock(), monotonic())
+        state, state.counters, state.received, state.appended, _lag(state, clock(), monotonic())
     )
     return {figure: attrgetter(figure.source)(view) for figure in FIGURES}
 
@@ -246,7 +246,7 @@ def _shown(figure: Figure, value: Value) -> Value:
     return show(value) if figure.kind == POSITION and isinstance(value, int) else value
 
 
-def _standing(state: CaptureState, now: float, monotonic: float) -> Standing:
+def _lag(state: CaptureState, now: float, monotonic: float) -> Lag:
     facts = state.watch.facts if state.watch else None
     if facts is not None and monotonic - facts.asked_at > FRESH_SECONDS:
         facts = None
@@ -263,7 +263,7 @@ def _standing(state: CaptureState, now: float, monotonic: float) -> Standing:
         waiting_since=waiting_since,
         oldest_open=state.oldest_open_time,
     )
-    return standing(progress, facts.space if facts else None)
+    return lag_of(progress, facts.space if facts else None)
 
 
 def _read_upto(state: CaptureState, now: float, monotonic: float, server_now: float) -> float | None:

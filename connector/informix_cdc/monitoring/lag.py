@@ -48,7 +48,7 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class Lag:
     """Seconds and bytes of log; None is not known."""
 
     lag_seconds: float | None
@@ -60,12 +60,12 @@ class Standing:
     oldest_open_seconds: float
 
 
-def standing(progress: Progress, space: LogSpace | None) -> Standing:
+def lag_of(progress: Progress, space: LogSpace | None) -> Lag:
     """Judge progress against the server's log; `space` is None where that is not known."""
     capture_lag_bytes = _bytes_since(space, progress.reached)
     capture_lag = _age(progress.now, _read_upto(progress, space, capture_lag_bytes))
     waiting = _age(progress.now, progress.waiting_since)
-    return Standing(
+    return Lag(
         lag_seconds=waiting if progress.waits else capture_lag,
         capture_lag_seconds=capture_lag,
         lag_bytes=_bytes_since(space, progress.delivered),

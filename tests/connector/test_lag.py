@@ -10,7 +10,7 @@ import pytest
 from informix_capture_client.catalog.log_space import LogFile, LogSpace
 from informix_capture_client.positions import Position, log_page
 from informix_cdc.capture.spooled import Appended
-from informix_cdc.monitoring.lag import Progress, standing
+from informix_cdc.monitoring.lag import Progress, lag_of
 from informix_checkpoints.spool.segments import Segment
 
 PAGE = 2048
@@ -27,7 +27,7 @@ SPACE = LogSpace(
 
 
 def shown(space: LogSpace | None = SPACE, **progress: Any) -> dict[str, Any]:
-    return asdict(standing(Progress(now=1000.0, **progress), space))
+    return asdict(lag_of(Progress(now=1000.0, **progress), space))
 
 
 def test_at_the_end_of_the_log_the_lag_is_what_has_passed_since_it_was_read() -> None:
