@@ -30,6 +30,7 @@ check: $(VENV)/.installed ## format, lint, types, architecture
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	PYTHONPATH=connector:checkpoints:capture_client $(BIN)/lint-imports --no-cache
 	$(BIN)/pytest -q tests/test_architecture.py
 
 fmt: $(VENV)/.installed ## put the code into its format

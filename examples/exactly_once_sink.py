@@ -15,7 +15,7 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
-from informix_capture_client.emulator import EmulatedServer, ListeningServer
+from informix_cdc.testing import EmulatedServer, ListeningServer
 
 
 def write_batch(folder: Path, batch: DataFrame, number: int) -> None:

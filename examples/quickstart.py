@@ -10,7 +10,7 @@ import time
 
 from pyspark.sql import SparkSession
 
-from informix_capture_client.emulator import EmulatedServer, ListeningServer
+from informix_cdc.testing import EmulatedServer, ListeningServer
 
 os.environ["PYSPARK_PYTHON"] = sys.executable  # Spark's workers need this environment's packages
 ORDERS, order = "stores:informix.orders", {"order_num": 1, "city": "Zürich", "total": "19.90"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import tomllib
 from collections.abc import Iterator
+from importlib import import_module
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -53,6 +54,53 @@ def imported_names(path: Path) -> Iterator[str]:
         elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
             yield node.module
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def module_of(path: Path) -> list[str]:
+    parts = path.relative_to(ROOT).with_suffix("").parts[1:]
+    return [part for part in parts if part != "__init__"]
+
+
+ROOMS = {tuple(module_of(init)) for init in MODULES if init.name == "__init__.py"} - {
+    ("informix_cdc",),
+    ("informix_checkpoints",),
+    ("informix_capture_client",),
+    ("pyspark_informix_cdc",),
+}
+
+
+def test_other_rooms_import_from_the_room_and_its_own_files_from_the_file() -> None:
+    """Only so the names that a room offers stand in one place, its `__all__`."""
+    strangers = []
+    for path in MODULES:
+        own = tuple(module_of(path)[:2])
+        for node in ast.walk(ast.parse(path.read_text())):
+            if not isinstance(node, ast.ImportFrom) or node.level or not node.module:
+                continue
+            parts = node.module.split(".")
+            folder = path.parent if tuple(parts) == own else None
+            is_file = len(parts) > 2 or all(
+                folder is not None and (folder / f"{alias.name}.py").exists() for alias in node.names
+            )
+            room = tuple(parts[:2])
+            if room in ROOMS and room != ("informix_cdc", "commands") and is_file == (room != own):
+                strangers.append(f"{name_of(path)}: from {node.module} import ...")
+    assert not strangers
+
+
+def test_a_room_says_what_it_is_its_rule_and_what_it_offers() -> None:
+    for room in ROOMS:
+        (init,) = ROOT.glob(f"*/{'/'.join(room)}/__init__.py")
+        text = ast.get_docstring(ast.parse(init.read_text())) or ""
+        assert "\n\nRule: " in text, room
+        module = import_module(".".join(room))
+        assert all(hasattr(module, name) for name in module.__all__), room
+
+
+def test_a_room_is_seen_at_one_glance() -> None:
+    files = {room: len(list(ROOT.glob(f"*/{'/'.join(room)}/[!_]*.py"))) for room in ROOMS}
+    del files["informix_capture_client", "emulator"]  # a server of its own, with one door
+    assert {room: count for room, count in files.items() if not 3 <= count <= 13} == {}
 
 
 def test_each_heavy_dependency_has_one_owner() -> None:

@@ -1,22 +1,40 @@
-"""Speaks to Informix: transport, session, framing, records, transactions, decoding.
+"""Speaks to Informix: transport, session, records, transactions, values, shapes; and the emulator.
 
-No Spark, no files. `decode_payloads` is public: it decodes recorded rows without any session.
+Rule: no Spark, and no files but those that a spilling transaction is handed. At the root lies what
+everybody may use and what is light to import; `decode_payloads` decodes rows without a session.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from informix_capture_client.errors import (
+    AccessRefused,
+    BadOption,
+    ConnectionLost,
+    DataLoss,
+    InformixCdcError,
+    ProtocolViolation,
+    ServerRefused,
+    UnsupportedColumn,
+)
+from informix_capture_client.lazy_names import lazy_names
+from informix_capture_client.positions import Position
+
 if TYPE_CHECKING:
-    from informix_capture_client.values.table_decoder import decode_payloads
+    from informix_capture_client.values import decode_payloads
 
-__all__ = ["decode_payloads"]
+__all__ = [
+    "AccessRefused",
+    "BadOption",
+    "ConnectionLost",
+    "DataLoss",
+    "InformixCdcError",
+    "Position",
+    "ProtocolViolation",
+    "ServerRefused",
+    "UnsupportedColumn",
+    "decode_payloads",
+]
 
-
-def __getattr__(name: str) -> object:
-    # NumPy and Arrow are loaded only when rows are decoded: option checks and --help stay quick.
-    if name == "decode_payloads":
-        from informix_capture_client.values.table_decoder import decode_payloads
-
-        return decode_payloads
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazy_names(__name__, {"decode_payloads": "values"})

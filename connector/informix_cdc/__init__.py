@@ -1,29 +1,52 @@
-"""Informix change data capture for Spark Structured Streaming.
+"""Informix change data capture for Spark Structured Streaming: the whole public surface.
 
-The whole public surface. It loads Spark only when the
-source is asked for, so that the command line also starts on hosts without Java.
+    InformixCdcDataSource   what format("informix-cdc") stands for; registered by itself
+    ProgressListener        a StreamingQueryListener that logs and shows a stream's figures
+    testing                 an embedded server and the options that reach it, for tests of your own
+    InformixCdcError        the root of the errors; each other one is named for what to do next
+
+Rule: what is not named here may change with any release. Spark is loaded only when the source or the
+listener is asked for, so that the command line also starts on hosts without it.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from informix_cdc.monitoring.progress_listener import ProgressListener
-    from informix_cdc.spark.datasource import InformixCdcDataSource
+from informix_capture_client.errors import (
+    AccessRefused,
+    BadOption,
+    ConnectionLost,
+    DataLoss,
+    InformixCdcError,
+    ProtocolViolation,
+    ServerRefused,
+    UnsupportedColumn,
+)
+from informix_capture_client.lazy_names import lazy_names
 
-__all__ = ["InformixCdcDataSource", "ProgressListener", "__version__"]
+if TYPE_CHECKING:
+    from informix_cdc import testing
+    from informix_cdc.monitoring import ProgressListener
+    from informix_cdc.spark import InformixCdcDataSource
+
+__all__ = [
+    "AccessRefused",
+    "BadOption",
+    "ConnectionLost",
+    "DataLoss",
+    "InformixCdcDataSource",
+    "InformixCdcError",
+    "ProgressListener",
+    "ProtocolViolation",
+    "ServerRefused",
+    "UnsupportedColumn",
+    "__version__",
+    "testing",
+]
 
 __version__ = "0.1.0"
 
-
-def __getattr__(name: str) -> object:
-    if name == "InformixCdcDataSource":
-        from informix_cdc.spark.datasource import InformixCdcDataSource
-
-        return InformixCdcDataSource
-    if name == "ProgressListener":
-        from informix_cdc.monitoring.progress_listener import ProgressListener
-
-        return ProgressListener
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazy_names(
+    __name__, {"InformixCdcDataSource": "spark", "ProgressListener": "monitoring", "testing": ""}
+)

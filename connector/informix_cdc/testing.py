@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping
 
 from informix_capture_client.emulator import EmulatedServer, ListeningServer
 
+__all__ = ["EmulatedServer", "ListeningServer", "emulated_source"]
+
 _NAME, _DATABASE, _USER, _PASSWORD = "informix", "stores", "informix", "in4mix"
 
 

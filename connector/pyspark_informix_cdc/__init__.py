@@ -4,6 +4,6 @@ Spark imports every top-level module named `pyspark_*` and registers its `Defaul
 exception here would hide every Python data source of the session, so this imports next to nothing.
 """
 
-from informix_cdc.spark.datasource import InformixCdcDataSource as DefaultSource
+from informix_cdc.spark import InformixCdcDataSource as DefaultSource
 
 __all__ = ["DefaultSource"]

@@ -12,7 +12,10 @@ from informix_capture_client.errors import ProtocolViolation, ServerRefused
 from informix_capture_client.positions import Position
 from informix_capture_client.records.records import Kind
 from informix_capture_client.session.session import CaptureSession, SessionSettings
-from informix_capture_client.stream.undelivered_changes import UndeliveredChanges, undelivered_changes
+from informix_capture_client.stream.undelivered_changes import (
+    UndeliveredChanges,
+    find_undelivered_changes,
+)
 
 from .scripted_transport import ScriptedTransport
 from .streams import begin, commit, discard, error, rollback, row, table_schema, timeout, truncate
@@ -30,7 +33,7 @@ def counted(
     ends_asked = iter(ends)
     reads = [*records, timeout(0)]
     session = CaptureSession(ScriptedTransport(reads=reads), SessionSettings(server="s"))
-    return undelivered_changes(session, after, lambda: next(ends_asked), quiet_seconds, clock)
+    return find_undelivered_changes(session, after, lambda: next(ends_asked), quiet_seconds, clock)
 
 
 def test_changes_that_come_late_are_waited_for_as_long_as_is_said() -> None:

@@ -24,7 +24,7 @@ from informix_capture_client.positions import Position
 from informix_capture_client.session.session import set_full_row_logging
 from informix_capture_client.sql_names import TableName
 from informix_capture_client.statements import SYSTEM_DATABASE
-from informix_capture_client.stream.undelivered_changes import undelivered_changes
+from informix_capture_client.stream.undelivered_changes import find_undelivered_changes
 from informix_cdc.operations.row_logging import switch_off
 from session_contract.capture_server import CaptureServer
 from session_contract.sql_text import ContractTable
@@ -59,7 +59,7 @@ def test_what_has_committed_shows_before_a_minute_of_silence(
     with server.writer() as writer:
         writer.insert(table, id="1", b="one")
     with server.session(table, position=place) as session, server.catalog() as catalog:
-        found = undelivered_changes(
+        found = find_undelivered_changes(
             session, Position(place, place), catalog.current_position, server.quiet_seconds, monotonic
         )
     assert found.committed.transactions == 1

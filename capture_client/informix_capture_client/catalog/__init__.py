@@ -1,1 +1,53 @@
-"""What the server says of its tables, its log and itself, asked in plain SQL."""
+"""What a server says of its databases, tables and log, asked in plain SQL.
+
+Rule: it only asks; nothing is changed, and no capture session is needed.
+"""
+
+from __future__ import annotations
+
+from informix_capture_client.catalog.catalog import Catalog, FoundTable, Table, source_digest
+from informix_capture_client.catalog.column_choice import choose_columns
+from informix_capture_client.catalog.log_distance import LogDistance, PlaceInLog, place_in_log
+from informix_capture_client.catalog.log_space import (
+    UNFLUSHED_LOG,
+    LogSpace,
+    read_log_space,
+    require_in_log,
+)
+from informix_capture_client.catalog.set_up import (
+    API_VERSION,
+    DatabaseLogging,
+    HaRole,
+    check_api_version,
+    check_cdc_database,
+    check_database_logging,
+    check_ha_role,
+    check_locale,
+    check_table_kind,
+    unqualified,
+)
+
+__all__ = [
+    "API_VERSION",
+    "UNFLUSHED_LOG",
+    "Catalog",
+    "DatabaseLogging",
+    "FoundTable",
+    "HaRole",
+    "LogDistance",
+    "LogSpace",
+    "PlaceInLog",
+    "Table",
+    "check_api_version",
+    "check_cdc_database",
+    "check_database_logging",
+    "check_ha_role",
+    "check_locale",
+    "check_table_kind",
+    "choose_columns",
+    "place_in_log",
+    "read_log_space",
+    "require_in_log",
+    "source_digest",
+    "unqualified",
+]

@@ -25,8 +25,8 @@ from informix_capture_client.errors import ServerRefused
 from informix_capture_client.findings import require
 from informix_capture_client.positions import log_page
 from informix_capture_client.sql_names import TableName
-from informix_capture_client.transport.base import Row, Transport
-from informix_capture_client.values.column_list import Column
+from informix_capture_client.transport import Row, Transport
+from informix_capture_client.values import Column
 
 _FULL_ROW_LOGGING = 0x04000000  # sysptnhdr.flags, "flagged for Log Snooping": docs/assumptions.md
 _RAW_TABLE = 0x10  # systables.flags

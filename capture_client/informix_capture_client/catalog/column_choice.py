@@ -15,8 +15,7 @@ from informix_capture_client.catalog.catalog import Table
 from informix_capture_client.choices import ColumnChoice
 from informix_capture_client.errors import BadOption, UnsupportedColumn
 from informix_capture_client.sql_names import NamePath, TableName, quoted
-from informix_capture_client.values.column_list import Column
-from informix_capture_client.values.column_types import capturable, is_large_object
+from informix_capture_client.values import Column, capturable, is_large_object
 
 _SHOWN = 200  # how much of a type that we do not know an error quotes
 

@@ -17,7 +17,7 @@ from itertools import pairwise
 from informix_capture_client import statements
 from informix_capture_client.errors import ConnectionLost, DataLoss, InformixCdcError, ServerRefused
 from informix_capture_client.positions import Position, log_number, log_page, page_number, show
-from informix_capture_client.transport.base import Transport
+from informix_capture_client.transport import Transport
 
 # syslogs counts pages that are on the disk; the log buffer may be ahead by less than this.
 UNFLUSHED_LOG = log_page(0, 4096)

@@ -1,1 +1,30 @@
-"""What is wrong with a server: facts in, findings out."""
+"""What is wrong with a server, and what mends it.
+
+Rule: facts in, findings out; a question that is not answered is a finding of its own.
+"""
+
+from __future__ import annotations
+
+from informix_capture_client.doctor.checks import SetUp, examine
+from informix_capture_client.doctor.facts import (
+    CdcFacts,
+    DriverFacts,
+    ServerFacts,
+    read_cdc_facts,
+    read_server_facts,
+    read_table_facts,
+)
+from informix_capture_client.doctor.log_checks import shown_bytes, shown_hours
+
+__all__ = [
+    "CdcFacts",
+    "DriverFacts",
+    "ServerFacts",
+    "SetUp",
+    "examine",
+    "read_cdc_facts",
+    "read_server_facts",
+    "read_table_facts",
+    "shown_bytes",
+    "shown_hours",
+]

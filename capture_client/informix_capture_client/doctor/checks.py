@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from informix_capture_client.catalog.log_space import LogSpace
-from informix_capture_client.catalog.set_up import (
+from informix_capture_client.catalog import (
     API_VERSION,
     HaRole,
+    LogSpace,
     check_api_version,
     check_cdc_database,
     check_database_logging,
@@ -40,7 +40,7 @@ from informix_capture_client.findings import (
     ok,
     warning,
 )
-from informix_capture_client.session.open_sessions import OpenSession
+from informix_capture_client.session import OpenSession
 from informix_capture_client.statements import CDC_DATABASE
 
 Part = TypeVar("Part")

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from informix_capture_client.catalog.catalog import Table
-from informix_capture_client.catalog.column_choice import choose_columns
+from informix_capture_client.catalog import Table, choose_columns
 from informix_capture_client.choices import ColumnChoice
 from informix_capture_client.errors import BadOption, UnsupportedColumn
 from informix_capture_client.findings import Finding, failure, ok
 from informix_capture_client.sql_names import quoted
-from informix_capture_client.values.column_list import Column
+from informix_capture_client.values import Column
 
 _CHECK = "columns"
 

@@ -11,15 +11,20 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from informix_capture_client import statements
-from informix_capture_client.catalog.catalog import Catalog, FoundTable
-from informix_capture_client.catalog.log_space import LogSpace, read_log_space
-from informix_capture_client.catalog.set_up import DatabaseLogging, HaRole
+from informix_capture_client.catalog import (
+    Catalog,
+    DatabaseLogging,
+    FoundTable,
+    HaRole,
+    LogSpace,
+    read_log_space,
+)
 from informix_capture_client.errors import ConnectionLost, InformixCdcError
 from informix_capture_client.findings import Unanswered
-from informix_capture_client.session.open_sessions import OpenSession, read_open_sessions
+from informix_capture_client.session import OpenSession, read_open_sessions
 from informix_capture_client.sql_names import TableName
 from informix_capture_client.statements import CDC_DATABASE
-from informix_capture_client.transport.base import Transport
+from informix_capture_client.transport import Transport
 
 Fact = TypeVar("Fact")
 

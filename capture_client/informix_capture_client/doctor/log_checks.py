@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 
-from informix_capture_client.catalog.log_space import LogSpace
+from informix_capture_client.catalog import LogSpace
 from informix_capture_client.doctor.facts import LONG_TRANSACTIONS
 from informix_capture_client.findings import Finding, ok, warning
 from informix_capture_client.positions import log_page

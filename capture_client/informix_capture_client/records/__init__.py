@@ -1,1 +1,49 @@
-"""From bytes to CDC records, without a byte copied that nobody needs."""
+"""From bytes to CDC records: cut, checked, and read as columns of numbers.
+
+Rule: pure, a block at a time; no record is an object of its own.
+"""
+
+from __future__ import annotations
+
+from informix_capture_client.records.arrays import Bits, Integers, gather, ragged_places
+from informix_capture_client.records.framing import (
+    MARGIN_BYTES,
+    MAX_PAYLOAD_BYTES,
+    RawRecords,
+    RecordCutter,
+)
+from informix_capture_client.records.records import (
+    BOUNDS,
+    OF_NO_TRANSACTION,
+    ROW_HEADER_BYTES,
+    Begin,
+    Kind,
+    RecordBlock,
+    ServerError,
+    TableSchema,
+    Timeout,
+    is_one_of,
+    parse_block,
+)
+
+__all__ = [
+    "BOUNDS",
+    "MARGIN_BYTES",
+    "MAX_PAYLOAD_BYTES",
+    "OF_NO_TRANSACTION",
+    "ROW_HEADER_BYTES",
+    "Begin",
+    "Bits",
+    "Integers",
+    "Kind",
+    "RawRecords",
+    "RecordBlock",
+    "RecordCutter",
+    "ServerError",
+    "TableSchema",
+    "Timeout",
+    "gather",
+    "is_one_of",
+    "parse_block",
+    "ragged_places",
+]

@@ -1,1 +1,25 @@
-"""The conversation with the CDC functions, and a thread that reads ahead of whoever takes the bytes."""
+"""One CDC session: open, choose tables, activate, read, close; and a thread that reads ahead.
+
+Rule: the order of the guide's calls is kept here and nowhere else.
+"""
+
+from __future__ import annotations
+
+from informix_capture_client.session.open_sessions import OpenSession, read_open_sessions
+from informix_capture_client.session.read_ahead import ReadAhead
+from informix_capture_client.session.session import (
+    CapturedTable,
+    CaptureSession,
+    SessionSettings,
+    set_full_row_logging,
+)
+
+__all__ = [
+    "CaptureSession",
+    "CapturedTable",
+    "OpenSession",
+    "ReadAhead",
+    "SessionSettings",
+    "read_open_sessions",
+    "set_full_row_logging",
+]

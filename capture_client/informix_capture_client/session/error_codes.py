@@ -20,7 +20,7 @@ from informix_capture_client.errors import (
 )
 from informix_capture_client.log_events import ERROR_TEXT_UNKNOWN
 from informix_capture_client.positions import show
-from informix_capture_client.transport.base import Transport
+from informix_capture_client.transport import Transport
 
 logger = logging.getLogger("informix_cdc.capture_client.cdc_errors")
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from informix_capture_client import statements
 from informix_capture_client.sql_names import TableName
-from informix_capture_client.transport.base import Transport
+from informix_capture_client.transport import Transport
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,10 +19,10 @@ from informix_capture_client.dialects import INFORMIX, Dialect
 from informix_capture_client.errors import InformixCdcError, ProtocolViolation, ServerRefused
 from informix_capture_client.log_events import SESSION_CLOSE_REFUSED, SESSION_OPENED
 from informix_capture_client.positions import show
-from informix_capture_client.records.records import Kind, RecordBlock, ServerError
+from informix_capture_client.records import Kind, RecordBlock, ServerError
 from informix_capture_client.session.error_codes import ErrorCodes
 from informix_capture_client.sql_names import quoted
-from informix_capture_client.transport.base import Transport
+from informix_capture_client.transport import Transport
 
 logger = logging.getLogger("informix_cdc.capture_client.session")
 

@@ -1,1 +1,11 @@
-"""From transactions to the rows that are stored and delivered: rows, envelope, raw."""
+"""From committed transactions to the rows that are stored and delivered.
+
+Rule: same records, same rows; the schema says all that a reader needs.
+"""
+
+from __future__ import annotations
+
+from informix_capture_client.shapes.delivered import DeliveredChange, changes_in, structs_of
+from informix_capture_client.shapes.encoder import ChangeEncoder, delivered_schema
+
+__all__ = ["ChangeEncoder", "DeliveredChange", "changes_in", "delivered_schema", "structs_of"]

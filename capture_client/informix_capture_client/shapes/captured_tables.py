@@ -12,21 +12,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from informix_capture_client.catalog.catalog import Table
+from informix_capture_client.catalog import Table
 from informix_capture_client.choices import DecodeRules
 from informix_capture_client.errors import ProtocolViolation
 from informix_capture_client.positions import show
-from informix_capture_client.records.arrays import Bits, gather
-from informix_capture_client.records.records import (
-    BOUNDS,
-    ROW_HEADER_BYTES,
-    Kind,
-    TableSchema,
-)
+from informix_capture_client.records import BOUNDS, ROW_HEADER_BYTES, Bits, Kind, TableSchema, gather
 from informix_capture_client.shapes.change_columns import Changes
-from informix_capture_client.values.column_list import Column, parse_columns
-from informix_capture_client.values.column_types import compile_type
-from informix_capture_client.values.table_decoder import Payloads, TableDecoder
+from informix_capture_client.values import Column, Payloads, TableDecoder, compile_type, parse_columns
 
 
 class CapturedTables:

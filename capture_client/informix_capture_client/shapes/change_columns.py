@@ -13,10 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from informix_capture_client.records.arrays import Bits, Integers
-from informix_capture_client.records.records import Kind, RecordBlock
-from informix_capture_client.transactions.events import Transactions
-from informix_capture_client.transactions.row_records import Piece, RowRecords
+from informix_capture_client.records import Bits, Integers, Kind, RecordBlock
+from informix_capture_client.transactions import Piece, RowRecords, Transactions
 
 BATCH_ROWS = 8192
 BATCH_BYTES = 8 << 20  # of wide rows fewer make a batch

@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from informix_capture_client.catalog.catalog import Table
+from informix_capture_client.catalog import Table
 from informix_capture_client.shapes.row_shape import METADATA, struct_names
 
 

@@ -13,17 +13,17 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
-from informix_capture_client.catalog.catalog import Table
+from informix_capture_client.catalog import Table
 from informix_capture_client.choices import DecodeRules, RowForm
 from informix_capture_client.errors import DataLoss, InformixCdcError
 from informix_capture_client.positions import show
-from informix_capture_client.records.records import Kind, TableSchema
+from informix_capture_client.records import Kind, TableSchema
 from informix_capture_client.shapes.captured_tables import CapturedTables
 from informix_capture_client.shapes.change_columns import Changes, Numbering, lined_up
 from informix_capture_client.shapes.envelope_shape import EnvelopeShape
 from informix_capture_client.shapes.raw_shape import RawShape
 from informix_capture_client.shapes.row_shape import RowShape
-from informix_capture_client.transactions.events import Transactions
+from informix_capture_client.transactions import Transactions
 
 
 class Shape(Protocol):

@@ -19,13 +19,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from informix_capture_client.records.arrays import Bits, Integers
-from informix_capture_client.records.records import Kind, is_one_of
+from informix_capture_client.records import Bits, Integers, Kind, is_one_of
 from informix_capture_client.shapes.captured_tables import CapturedTables
 from informix_capture_client.shapes.change_columns import Changes, Numbering
 from informix_capture_client.shapes.row_shape import table_fields
 from informix_capture_client.shapes.stored_form import StoredForm, Texts
-from informix_capture_client.values.arrow_arrays import fixed_width, pick
+from informix_capture_client.values import fixed_width, pick
 
 _SOURCE = pa.struct(
     [

@@ -9,12 +9,11 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from informix_capture_client.records.arrays import Integers
-from informix_capture_client.records.records import BOUNDS, Kind
+from informix_capture_client.records import BOUNDS, Integers, Kind
 from informix_capture_client.shapes.captured_tables import CapturedTables
 from informix_capture_client.shapes.change_columns import Changes
 from informix_capture_client.shapes.stored_form import StoredForm, Texts
-from informix_capture_client.values.arrow_arrays import byte_strings, fixed_width
+from informix_capture_client.values import byte_strings, fixed_width
 
 _NO_TABLE = 0
 

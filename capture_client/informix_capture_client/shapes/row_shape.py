@@ -12,13 +12,13 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from informix_capture_client.catalog.catalog import Table
+from informix_capture_client.catalog import Table
 from informix_capture_client.errors import BadOption
-from informix_capture_client.records.records import Kind
+from informix_capture_client.records import Kind
 from informix_capture_client.shapes.captured_tables import CapturedTables
 from informix_capture_client.shapes.change_columns import Changes
 from informix_capture_client.shapes.stored_form import StoredForm, Texts
-from informix_capture_client.values.arrow_arrays import booleans, fixed_width
+from informix_capture_client.values import booleans, fixed_width
 
 _INSTANT = pa.timestamp("us", "UTC")
 

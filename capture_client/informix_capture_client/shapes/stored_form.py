@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from informix_capture_client.shapes.change_columns import Changes, TransactionColumns
-from informix_capture_client.values.arrow_arrays import fixed_width, pick
+from informix_capture_client.values import fixed_width, pick
 
 TRANSACTION = "informix_cdc.transaction"
 DELIVERED = b"informix_capture_client.shapes.delivered"

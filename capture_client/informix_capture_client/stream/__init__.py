@@ -1,1 +1,24 @@
-"""Session, records and transactions joined: bytes of a server in, events out."""
+"""A session's bytes to events: session, records and transactions joined.
+
+Rule: joins the rooms before it and decides nothing itself.
+"""
+
+from __future__ import annotations
+
+from informix_capture_client.stream.event_stream import Begun, ChangeStream, MakeReader
+from informix_capture_client.stream.older_transactions import transactions_older_than_start
+from informix_capture_client.stream.undelivered_changes import (
+    ChangeCount,
+    UndeliveredChanges,
+    find_undelivered_changes,
+)
+
+__all__ = [
+    "Begun",
+    "ChangeCount",
+    "ChangeStream",
+    "MakeReader",
+    "UndeliveredChanges",
+    "find_undelivered_changes",
+    "transactions_older_than_start",
+]

@@ -13,21 +13,19 @@ import numpy as np
 
 from informix_capture_client.errors import InformixCdcError, ProtocolViolation
 from informix_capture_client.failpoints import failpoint
-from informix_capture_client.records.framing import RawRecords, RecordCutter
-from informix_capture_client.records.records import (
+from informix_capture_client.records import (
     BOUNDS,
     Kind,
+    RawRecords,
     RecordBlock,
+    RecordCutter,
     ServerError,
     TableSchema,
     is_one_of,
     parse_block,
 )
-from informix_capture_client.session.read_ahead import ReadAhead
-from informix_capture_client.session.session import CaptureSession
-from informix_capture_client.transactions.assembler import TransactionAssembler
-from informix_capture_client.transactions.counters import StreamCounters
-from informix_capture_client.transactions.events import Event
+from informix_capture_client.session import CaptureSession, ReadAhead
+from informix_capture_client.transactions import Event, StreamCounters, TransactionAssembler
 
 _HAS_SEQUENCE = ~is_one_of(Kind.TABSCHEMA, Kind.ERROR)
 _TIMEOUT = int(Kind.TIMEOUT)

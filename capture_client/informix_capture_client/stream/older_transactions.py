@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from informix_capture_client.records.framing import RecordCutter
-from informix_capture_client.records.records import (
+from informix_capture_client.records import (
     BOUNDS,
     OF_NO_TRANSACTION,
     Kind,
     RecordBlock,
+    RecordCutter,
     parse_block,
 )
-from informix_capture_client.session.session import CaptureSession
+from informix_capture_client.session import CaptureSession
 from informix_capture_client.stream.event_stream import in_our_numbers
 
 

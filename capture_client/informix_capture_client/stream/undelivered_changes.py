@@ -15,14 +15,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from informix_capture_client.positions import Position
-from informix_capture_client.records.framing import RecordCutter
-from informix_capture_client.records.records import (
-    Kind,
-    RecordBlock,
-    is_one_of,
-    parse_block,
-)
-from informix_capture_client.session.session import CaptureSession
+from informix_capture_client.records import Kind, RecordBlock, RecordCutter, is_one_of, parse_block
+from informix_capture_client.session import CaptureSession
 from informix_capture_client.stream.event_stream import in_our_numbers
 
 _QUIET_TIMEOUTS = 3  # at least, in a row, however short the time of silence is
@@ -51,7 +45,7 @@ class UndeliveredChanges:
         return bool(self.committed.transactions or self.open.transactions)
 
 
-def undelivered_changes(
+def find_undelivered_changes(
     session: CaptureSession,
     after: Position,
     log_end: Callable[[], int],

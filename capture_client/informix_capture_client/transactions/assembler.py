@@ -23,10 +23,11 @@ import numpy as np
 
 from informix_capture_client.errors import InformixCdcError, ProtocolViolation
 from informix_capture_client.positions import Position, show
-from informix_capture_client.records.arrays import Bits, Integers
-from informix_capture_client.records.records import (
+from informix_capture_client.records import (
     OF_NO_TRANSACTION,
     Begin,
+    Bits,
+    Integers,
     Kind,
     RecordBlock,
     ServerError,

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from informix_capture_client.records.arrays import Bits, ragged_places
-from informix_capture_client.records.records import Kind, RecordBlock
+from informix_capture_client.records import Bits, Kind, RecordBlock, ragged_places
 from informix_capture_client.transactions.spans import Spans
 
 # A record is sorted again with the next stretch at most so often; transactions of more records, and

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from informix_capture_client.records.arrays import Bits, Integers
+from informix_capture_client.records import Bits, Integers
 
 _NOTHING = -1  # below every sequence number
 

@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from informix_capture_client.positions import Position
-from informix_capture_client.records.arrays import Bits, Integers, ragged_places
-from informix_capture_client.records.records import Kind, RecordBlock
+from informix_capture_client.records import Bits, Integers, Kind, RecordBlock, ragged_places
 from informix_capture_client.transactions.events import Transactions
 from informix_capture_client.transactions.open_transactions import OpenTransaction
 from informix_capture_client.transactions.row_records import Piece, RowRecords

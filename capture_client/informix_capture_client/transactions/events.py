@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from informix_capture_client.positions import Position
-from informix_capture_client.records.arrays import Integers
-from informix_capture_client.records.records import ServerError, TableSchema
+from informix_capture_client.records import Integers, ServerError, TableSchema
 from informix_capture_client.transactions.row_records import Piece, SpilledRows
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from informix_capture_client.records.records import RecordBlock
+from informix_capture_client.records import RecordBlock
 from informix_capture_client.transactions.open_transactions import OpenTransaction
 from informix_capture_client.transactions.row_records import (
     RowRecords,

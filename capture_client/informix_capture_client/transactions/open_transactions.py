@@ -13,8 +13,7 @@ import numpy as np
 
 from informix_capture_client.errors import ProtocolViolation
 from informix_capture_client.positions import show
-from informix_capture_client.records.arrays import Integers
-from informix_capture_client.records.records import Begin, Kind, RecordBlock
+from informix_capture_client.records import Begin, Integers, Kind, RecordBlock
 from informix_capture_client.transactions.row_records import (
     Piece,
     RowRecords,

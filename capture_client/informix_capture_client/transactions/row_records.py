@@ -16,9 +16,7 @@ from typing import Protocol
 
 import numpy as np
 
-from informix_capture_client.records.arrays import Integers
-from informix_capture_client.records.framing import MARGIN_BYTES, RawRecords
-from informix_capture_client.records.records import RecordBlock, parse_block
+from informix_capture_client.records import MARGIN_BYTES, Integers, RawRecords, RecordBlock, parse_block
 
 # What is handed to a store at once, and read back at once: no more than this and one record.
 PORTION_BYTES = 4 << 20

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from informix_capture_client.records.arrays import Bits, Integers
-from informix_capture_client.records.records import Kind, RecordBlock, is_one_of
+from informix_capture_client.records import Bits, Integers, Kind, RecordBlock, is_one_of
 
 # Members of an enumeration take as long to look up as to compare a hundred of them.
 _BEGINTX, _DISCARD = int(Kind.BEGINTX), int(Kind.DISCARD)

@@ -1,1 +1,26 @@
-"""From payloads to columns: what each Informix type becomes in Arrow."""
+"""From the payload of rows to Arrow columns, compiled once per table.
+
+Rule: every value is carried exactly or refused with its column; no per-row Python.
+"""
+
+from __future__ import annotations
+
+from informix_capture_client.values.arrow_arrays import booleans, byte_strings, fixed_width, pick
+from informix_capture_client.values.column_list import Column, parse_columns
+from informix_capture_client.values.column_types import capturable, compile_type, is_large_object
+from informix_capture_client.values.table_decoder import Payloads, TableDecoder, decode_payloads
+
+__all__ = [
+    "Column",
+    "Payloads",
+    "TableDecoder",
+    "booleans",
+    "byte_strings",
+    "capturable",
+    "compile_type",
+    "decode_payloads",
+    "fixed_width",
+    "is_large_object",
+    "parse_columns",
+    "pick",
+]

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from informix_capture_client.records.arrays import Bits, Integers
+from informix_capture_client.records import Bits, Integers
 
 _MAX_OFFSET = 2**31 - 1  # Spark's strings have 32-bit offsets
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from informix_capture_client.choices import DecodeRules
 from informix_capture_client.errors import UnsupportedColumn
-from informix_capture_client.records.arrays import Integers
+from informix_capture_client.records import Integers
 from informix_capture_client.values.arrow_arrays import (
     booleans,
     byte_strings,

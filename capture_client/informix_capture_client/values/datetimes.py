@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from informix_capture_client.records.arrays import Integers
+from informix_capture_client.records import Integers
 from informix_capture_client.values.arrow_arrays import fixed_width, refuse
 from informix_capture_client.values.field_text import print_fields
 from informix_capture_client.values.qualifiers import FieldReader

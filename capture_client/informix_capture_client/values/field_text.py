@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from informix_capture_client.records.arrays import Bits, Integers
+from informix_capture_client.records import Bits, Integers
 from informix_capture_client.values.arrow_arrays import byte_strings
 from informix_capture_client.values.qualifiers import SEPARATOR, Qualifier
 

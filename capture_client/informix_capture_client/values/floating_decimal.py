@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from informix_capture_client.records.arrays import Integers
+from informix_capture_client.records import Integers
 from informix_capture_client.values.arrow_arrays import byte_strings, pick
 from informix_capture_client.values.field_text import TWO_DIGITS
 from informix_capture_client.values.packed_words import (

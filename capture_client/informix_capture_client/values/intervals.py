@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from informix_capture_client.records.arrays import Bits
+from informix_capture_client.records import Bits
 from informix_capture_client.values.arrow_arrays import BadValue, fixed_width
 from informix_capture_client.values.datetimes import UNIT_MICROSECONDS
 from informix_capture_client.values.field_text import print_fields

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from informix_capture_client.records.arrays import Bits, Integers
+from informix_capture_client.records import Bits, Integers
 from informix_capture_client.values.arrow_arrays import refuse
 
 Words = NDArray[np.uint64]

@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 
 from informix_capture_client.choices import DecodeRules
 from informix_capture_client.errors import ProtocolViolation
-from informix_capture_client.records.arrays import Integers, gather
-from informix_capture_client.records.framing import MAX_PAYLOAD_BYTES
+from informix_capture_client.records import MAX_PAYLOAD_BYTES, Integers, gather
 from informix_capture_client.values.arrow_arrays import BadValue
 from informix_capture_client.values.column_list import parse_columns
 from informix_capture_client.values.column_types import FixedType, VariableType, compile_type

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from informix_capture_client.records.arrays import Bits, Integers
+from informix_capture_client.records import Bits, Integers
 from informix_capture_client.values.arrow_arrays import (
     BadValue,
     byte_strings,

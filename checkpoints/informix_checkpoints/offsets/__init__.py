@@ -1,1 +1,21 @@
-"""Offsets as Spark keeps them, and the checkpoint that it keeps them in."""
+"""Offsets as Spark keeps them, and the checkpoint folder that it keeps them in.
+
+Rule: it reads what Spark wrote, and writes nothing.
+"""
+
+from __future__ import annotations
+
+from informix_checkpoints.offsets.offsets import NOT_STARTED, StreamOffset
+from informix_checkpoints.offsets.restart_needs import BatchAgain, RestartNeeds, restart_needs_of
+from informix_checkpoints.offsets.spark_checkpoint import Checkpoint, SourceProgress, read_checkpoint
+
+__all__ = [
+    "NOT_STARTED",
+    "BatchAgain",
+    "Checkpoint",
+    "RestartNeeds",
+    "SourceProgress",
+    "StreamOffset",
+    "read_checkpoint",
+    "restart_needs_of",
+]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from informix_capture_client.positions import log_number
 from informix_checkpoints.offsets.offsets import StreamOffset
 from informix_checkpoints.offsets.spark_checkpoint import SourceProgress
-from informix_checkpoints.spool.manifest import Manifest
+from informix_checkpoints.spool import Manifest
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class RestartNeeds:
         return log_number(self.restart)
 
 
-def restart_needs(progress: SourceProgress, spool: Manifest | None) -> RestartNeeds:
+def restart_needs_of(progress: SourceProgress, spool: Manifest | None) -> RestartNeeds:
     """Return what a restart of one source needs.
 
     Args:

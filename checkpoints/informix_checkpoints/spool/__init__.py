@@ -1,1 +1,28 @@
-"""The folder of captured rows: segments and a manifest, whose replacement is the commit point."""
+"""The folder of captured rows: segments, and a manifest whose replacement is the commit point.
+
+Rule: a crash leaves the old content or the new one; only this room syncs files.
+"""
+
+from __future__ import annotations
+
+from informix_checkpoints.spool.copies import SegmentCopies, copies_for
+from informix_checkpoints.spool.manifest import Manifest, load_manifest
+from informix_checkpoints.spool.segments import Segment, SegmentRange, stored_range
+from informix_checkpoints.spool.spill_files import SpillFiles
+from informix_checkpoints.spool.spool import Spool
+from informix_checkpoints.spool.stored_rows import delivered
+from informix_checkpoints.spool.writer_lock import WriterLock
+
+__all__ = [
+    "Manifest",
+    "Segment",
+    "SegmentCopies",
+    "SegmentRange",
+    "SpillFiles",
+    "Spool",
+    "WriterLock",
+    "copies_for",
+    "delivered",
+    "load_manifest",
+    "stored_range",
+]

@@ -65,7 +65,7 @@ class Manifest:
         return replace(self, start=gone[-1].position, segments=self.segments[len(gone) :]), gone
 
 
-def save(manifest: Manifest, folder: Path, *, durable: bool) -> None:
+def save_manifest(manifest: Manifest, folder: Path, *, durable: bool) -> None:
     """Replace the manifest of a folder."""
     plain = _plain(manifest)
     content = json.dumps({"version": VERSION, "checksum": _checksum(plain), **plain}).encode()
@@ -93,7 +93,7 @@ _PLAIN: dict[str, Callable[[Any], object]] = {
 }
 
 
-def load(folder: Path) -> Manifest | None:
+def load_manifest(folder: Path) -> Manifest | None:
     """Return the manifest of a folder, or None if there is none.
 
     Raises:

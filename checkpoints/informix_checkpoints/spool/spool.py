@@ -19,11 +19,10 @@ from informix_capture_client.errors import DataLoss
 from informix_capture_client.failpoints import failpoint
 from informix_capture_client.positions import Position, show
 from informix_checkpoints.limits import BatchLimits
-from informix_checkpoints.spool import manifest as manifests
 from informix_checkpoints.spool.batch_ends import end_of_batch
 from informix_checkpoints.spool.copies import Copies, NoCopies
 from informix_checkpoints.spool.durable_files import disk_errors, reading_errors
-from informix_checkpoints.spool.manifest import Manifest
+from informix_checkpoints.spool.manifest import Manifest, load_manifest, save_manifest
 from informix_checkpoints.spool.segments import (
     Segment,
     SegmentRange,
@@ -213,12 +212,12 @@ class Spool:
 
     def _replace(self, manifest: Manifest) -> None:
         self._lock.require_ours()
-        manifests.save(manifest, self._folder, durable=self._durable)
+        save_manifest(manifest, self._folder, durable=self._durable)
         self._manifest = manifest
 
     def _recovered(self, fresh: Manifest) -> Manifest:
         """Return what a former writer left, as far as it serves, or start afresh."""
-        former = manifests.load(self._folder)
+        former = load_manifest(self._folder)
         if former is None:
             return fresh
         if (former.stream, former.source) != (fresh.stream, fresh.source):

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from informix_capture_client.catalog.log_space import UNFLUSHED_LOG
+from informix_capture_client.catalog import UNFLUSHED_LOG
 from informix_capture_client.errors import DataLoss
 from informix_capture_client.positions import Position, show
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from informix_capture_client.catalog.log_space import LogSpace
+from informix_capture_client.catalog import LogSpace
 from informix_capture_client.errors import ConnectionLost, InformixCdcError, ServerRefused
 from informix_capture_client.positions import log_number, log_page, show
 

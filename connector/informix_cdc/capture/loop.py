@@ -20,14 +20,13 @@ from informix_capture_client.errors import InformixCdcError
 from informix_capture_client.failpoints import failpoint
 from informix_capture_client.log_events import READING_PAUSED, READING_RESUMED
 from informix_capture_client.positions import Position
-from informix_capture_client.records.records import TableSchema
-from informix_capture_client.shapes.encoder import ChangeEncoder
-from informix_capture_client.stream.event_stream import ChangeStream
-from informix_capture_client.transactions.events import Event, Passed, Transactions
-from informix_capture_client.transactions.row_records import RowRecords
+from informix_capture_client.records import TableSchema
+from informix_capture_client.shapes import ChangeEncoder
+from informix_capture_client.stream import ChangeStream
+from informix_capture_client.transactions import Event, Passed, RowRecords, Transactions
 from informix_cdc.capture.spooled import Appended
 from informix_cdc.capture.state import CaptureState
-from informix_checkpoints.spool.spool import Spool
+from informix_checkpoints.spool import Spool
 
 logger = logging.getLogger("informix_cdc.connector.capture_loop")
 

@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 from informix_capture_client.errors import AccessRefused
-from informix_checkpoints.spool.writer_lock import WriterLock
+from informix_checkpoints.spool import WriterLock
 
 _PREFIX = "informix-cdc-spool-"
 _SETTLING_SECONDS = 60.0  # a folder is made before its lock is taken

@@ -19,8 +19,8 @@ import pyarrow as pa
 from informix_capture_client.errors import DataLoss
 from informix_capture_client.log_events import DATA_LOSS, SESSION_ABANDONED, STREAM_BEGUN
 from informix_capture_client.positions import Position, page_after, show
-from informix_capture_client.session.read_ahead import ReadAhead
-from informix_capture_client.stream.event_stream import ChangeStream, MakeReader
+from informix_capture_client.session import ReadAhead
+from informix_capture_client.stream import ChangeStream, MakeReader
 from informix_cdc.capture.guard import CaptureGuard
 from informix_cdc.capture.jump import Jump, can_jump
 from informix_cdc.capture.liveness import Liveness
@@ -33,12 +33,10 @@ from informix_cdc.capture.private_folders import (
 from informix_cdc.capture.server_watch import ServerWatch, Watch
 from informix_cdc.capture.start import CaptureStart
 from informix_cdc.capture.state import CaptureState
-from informix_cdc.options.source import SourceOptions
-from informix_cdc.server.connections import open_catalog, silent_seconds
-from informix_cdc.server.source_tables import SourceTables, describe_tables
-from informix_checkpoints.offsets.offsets import NOT_STARTED, StreamOffset
-from informix_checkpoints.spool.copies import copies_for
-from informix_checkpoints.spool.spool import Spool
+from informix_cdc.options import SourceOptions
+from informix_cdc.server import SourceTables, describe_tables, open_catalog, silent_seconds
+from informix_checkpoints.offsets import NOT_STARTED, StreamOffset
+from informix_checkpoints.spool import Spool, copies_for
 
 logger = logging.getLogger("informix_cdc.connector.capture_run")
 

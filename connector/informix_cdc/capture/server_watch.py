@@ -13,13 +13,12 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
-from informix_capture_client.catalog.catalog import Catalog
+from informix_capture_client.catalog import Catalog
 from informix_capture_client.errors import InformixCdcError
 from informix_capture_client.log_events import LOG_NOT_WATCHED
 from informix_cdc.capture.liveness import LogFacts
-from informix_cdc.options.source import SourceOptions
-from informix_cdc.server.connections import open_catalog
-from informix_cdc.server.source_tables import SourceTables
+from informix_cdc.options import SourceOptions
+from informix_cdc.server import SourceTables, open_catalog
 
 logger = logging.getLogger("informix_cdc.connector.server_watch")
 

@@ -10,7 +10,7 @@ import threading
 from collections import deque
 from dataclasses import dataclass, field
 
-from informix_checkpoints.spool.segments import Segment
+from informix_checkpoints.spool import Segment
 
 
 @dataclass(slots=True)

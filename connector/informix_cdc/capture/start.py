@@ -16,23 +16,23 @@ import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from informix_capture_client.catalog.catalog import Catalog
-from informix_capture_client.catalog.log_space import require_in_log
+from informix_capture_client.catalog import Catalog, require_in_log
 from informix_capture_client.errors import BadOption, DataLoss, ServerRefused
 from informix_capture_client.positions import Position, parse, show
-from informix_capture_client.session.session import CapturedTable, CaptureSession, SessionSettings
-from informix_capture_client.stream.event_stream import Begun
-from informix_capture_client.stream.older_transactions import transactions_older_than_start
-from informix_capture_client.transactions.assembler import TransactionAssembler
-from informix_capture_client.transactions.counters import AssemblyCounters
-from informix_capture_client.transactions.memory import MemoryLimit
-from informix_capture_client.transport.base import Transport
+from informix_capture_client.session import CapturedTable, CaptureSession, SessionSettings
+from informix_capture_client.stream import Begun, transactions_older_than_start
+from informix_capture_client.transactions import AssemblyCounters, MemoryLimit, TransactionAssembler
+from informix_capture_client.transport import Transport
 from informix_cdc.capture.guard import row_logging_off
 from informix_cdc.capture.jump import Jump
-from informix_cdc.options.source import SourceOptions
-from informix_cdc.server.connections import open_capture_connection, open_catalog
-from informix_cdc.server.source_tables import SourceTables, require_capturing_server
-from informix_checkpoints.spool.spill_files import SpillFiles
+from informix_cdc.options import SourceOptions
+from informix_cdc.server import (
+    SourceTables,
+    open_capture_connection,
+    open_catalog,
+    require_capturing_server,
+)
+from informix_checkpoints.spool import SpillFiles
 
 
 @dataclass(slots=True)

@@ -14,12 +14,17 @@ from dataclasses import dataclass, field
 from informix_capture_client.errors import ConnectionLost, InformixCdcError
 from informix_capture_client.log_events import TRANSACTIONS_LEFT_OUT
 from informix_capture_client.positions import Position
-from informix_capture_client.stream.event_stream import ChangeStream
-from informix_capture_client.transactions.counters import AssemblyCounters, StreamCounters
-from informix_capture_client.transactions.events import Event, Passed, Transactions
+from informix_capture_client.stream import ChangeStream
+from informix_capture_client.transactions import (
+    AssemblyCounters,
+    Event,
+    Passed,
+    StreamCounters,
+    Transactions,
+)
 from informix_cdc.capture.server_watch import Watch
 from informix_cdc.capture.spooled import Appended
-from informix_checkpoints.spool.spool import Spool
+from informix_checkpoints.spool import Spool
 
 logger = logging.getLogger("informix_cdc.connector.capture_state")
 

@@ -18,8 +18,8 @@ from informix_capture_client.errors import ConnectionLost, InformixCdcError
 from informix_capture_client.log_events import CAPTURE_FAILED, CONNECTION_LOST
 from informix_cdc.capture.run import STOP_MARGIN_SECONDS, CaptureRun
 from informix_cdc.capture.state import CaptureState
-from informix_cdc.options.source import SourceOptions
-from informix_checkpoints.offsets.offsets import StreamOffset
+from informix_cdc.options import SourceOptions
+from informix_checkpoints.offsets import StreamOffset
 
 logger = logging.getLogger("informix_cdc.connector.capture_thread")
 

@@ -12,10 +12,9 @@ from collections.abc import Collection
 import click
 
 from informix_capture_client.positions import show
-from informix_cdc.operations.row_logging import switch_on
-from informix_cdc.options.source import SourceOptions
-from informix_cdc.server.connections import open_capture_connection, open_catalog
-from informix_cdc.server.source_tables import require_logged_database
+from informix_cdc.operations import switch_on
+from informix_cdc.options import SourceOptions
+from informix_cdc.server import open_capture_connection, open_catalog, require_logged_database
 
 _NEXT = """\
 Every change that is made from now on has whole rows, and lies at {position} or behind it. What was

@@ -12,15 +12,10 @@ import click
 from click.core import ParameterSource
 
 from informix_cdc import __version__
-from informix_cdc.terminal.options import (
-    PASSWORD_HINT,
-    connection_options,
-    one_line_errors,
-    parse_options,
-)
+from informix_cdc.terminal import PASSWORD_HINT, connection_options, one_line_errors, parse_options
 
 if TYPE_CHECKING:
-    from informix_cdc.options.source import SourceOptions
+    from informix_cdc.options import SourceOptions
 
 # What a table's rows become means nothing to a command that reads none.
 _OF_VALUES = ("floatingDecimal", "intervals", "trailingBlanks", "badCharacters")
@@ -59,7 +54,7 @@ def demo(seconds: float, transactions_per_second: float, seed: int) -> None:
 
     Needs Java 17 or later, and nothing else. Ctrl-C ends it early, with the summary.
     """
-    from informix_cdc.demo.demo import DemoSettings, run
+    from informix_cdc.demo import DemoSettings, run
 
     with one_line_errors():
         raise SystemExit(run(DemoSettings(seconds, transactions_per_second, seed)))
@@ -198,7 +193,7 @@ def status(
     Bytes are those of the whole log, whatever table they are of; percent is of all log files.
     """
     from informix_cdc.commands.status import print_status
-    from informix_cdc.terminal.options import options_without_tables
+    from informix_cdc.terminal import options_without_tables
 
     with one_line_errors():
         options = options_without_tables(given)
@@ -218,7 +213,7 @@ def offsets(checkpoint: str, spool_path: str, as_json: bool, **given: str | None
     is asked, unless --host and --server name one: then also how far it is from overwriting them.
     """
     from informix_cdc.commands.offsets import print_offsets
-    from informix_cdc.terminal.options import options_without_tables
+    from informix_cdc.terminal import options_without_tables
 
     with one_line_errors():
         is_server_named = any(value is not None for value in given.values())
@@ -310,7 +305,7 @@ def emulator(
     Its database `stores` has the tables informix.customers, informix.orders and informix.items.
     """
     from informix_cdc.commands.emulator import serve_demo
-    from informix_cdc.demo.database import demo_server
+    from informix_cdc.demo import demo_server
 
     if replay is not None:
         _refuse_beside_replay(context)

@@ -18,8 +18,8 @@ from rich.table import Table
 from rich.text import Text
 
 from informix_capture_client.findings import Finding, State
-from informix_cdc.operations.doctor import diagnose
-from informix_cdc.options.source import SourceOptions
+from informix_cdc.operations import diagnose
+from informix_cdc.options import SourceOptions
 
 _STYLES = {
     State.OK: "green",

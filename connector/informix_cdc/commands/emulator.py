@@ -24,10 +24,9 @@ from informix_capture_client.emulator import (
     serve,
 )
 from informix_capture_client.errors import BadOption
-from informix_cdc.demo.database import DATABASE, PASSWORD, TABLE_NAMES
-from informix_cdc.demo.workload import Workload
-from informix_cdc.options.source import PASSWORD_VARIABLE, option_rows
-from informix_cdc.terminal.options import flag_of
+from informix_cdc.demo import DATABASE, PASSWORD, TABLE_NAMES, Workload
+from informix_cdc.options import PASSWORD_VARIABLE, option_rows
+from informix_cdc.terminal import flag_of
 
 _NOT_A = {INFORMIX.name: f"an {INFORMIX.product}", GBASE_8S.name: f"a {GBASE_8S.product}"}
 # Options of the recording that a client must repeat, else it asks other questions.

@@ -15,16 +15,21 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from informix_capture_client.catalog.log_distance import PlaceInLog, place_in_log
+from informix_capture_client.catalog import PlaceInLog, place_in_log
 from informix_capture_client.positions import show
-from informix_cdc.options.source import SourceOptions
-from informix_cdc.server.server_log import ServerLog, open_server_log, read_server_log
-from informix_cdc.terminal.log_distance_text import left_text, place_as_json
-from informix_checkpoints.offsets.offsets import StreamOffset
-from informix_checkpoints.offsets.restart_needs import BatchAgain, RestartNeeds, restart_needs
-from informix_checkpoints.offsets.spark_checkpoint import Checkpoint, SourceProgress, read_checkpoint
-from informix_checkpoints.spool import manifest as manifests
-from informix_checkpoints.spool.manifest import Manifest
+from informix_cdc.options import SourceOptions
+from informix_cdc.server import ServerLog, open_server_log, read_server_log
+from informix_cdc.terminal import left_text, place_as_json
+from informix_checkpoints.offsets import (
+    BatchAgain,
+    Checkpoint,
+    RestartNeeds,
+    SourceProgress,
+    StreamOffset,
+    read_checkpoint,
+    restart_needs_of,
+)
+from informix_checkpoints.spool import Manifest, load_manifest
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +86,8 @@ def _server_log(options: SourceOptions) -> ServerLog:
 
 def _source_report(progress: SourceProgress, spool_path: str, log: ServerLog | None) -> SourceReport:
     stream = progress.planned[1].stream
-    spool = manifests.load(Path(spool_path) / stream) if spool_path else None
-    needs = restart_needs(progress, spool)
+    spool = load_manifest(Path(spool_path) / stream) if spool_path else None
+    needs = restart_needs_of(progress, spool)
     in_log = place_in_log(needs.restart, log.space, log.clock) if log else None
     return SourceReport(progress, spool, needs, in_log)
 

@@ -22,14 +22,12 @@ import click
 
 from informix_capture_client.errors import InformixCdcError
 from informix_capture_client.sql_names import quoted
-from informix_capture_client.transport.base import ConnectionSettings, Transport
-from informix_capture_client.transport.recorder import RecordingTransport
+from informix_capture_client.transport import ConnectionSettings, RecordingTransport, Transport
 from informix_cdc import __version__
-from informix_cdc.capture.start import CaptureStart
-from informix_cdc.operations.recording_file import RecordingFile
-from informix_cdc.options.source import SourceOptions
-from informix_cdc.server.connections import Wrap, every_connection, open_catalog
-from informix_cdc.server.source_tables import SourceTables, look_up_tables
+from informix_cdc.capture import CaptureStart
+from informix_cdc.operations import RecordingFile
+from informix_cdc.options import SourceOptions
+from informix_cdc.server import SourceTables, Wrap, every_connection, look_up_tables, open_catalog
 
 _WARNING = (
     "A recording holds the rows themselves: whoever has the file can read them. It holds no password,"

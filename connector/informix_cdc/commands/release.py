@@ -11,16 +11,20 @@ from collections.abc import Iterable, Sequence
 
 import click
 
-from informix_capture_client.catalog.catalog import Catalog, Table
+from informix_capture_client.catalog import Catalog, Table
 from informix_capture_client.errors import BadOption
 from informix_capture_client.positions import show
 from informix_capture_client.sql_names import TableName
-from informix_cdc.operations.delivery_check import StreamOfTables, require_all_delivered, streams_of
-from informix_cdc.operations.row_logging import require_not_captured, switch_off
-from informix_cdc.options.declaring import names as names_in
-from informix_cdc.options.source import SourceOptions
-from informix_cdc.server.connections import open_capture_connection, open_catalog
-from informix_cdc.server.source_tables import require_logged_database
+from informix_cdc.operations import (
+    StreamOfTables,
+    require_all_delivered,
+    require_not_captured,
+    streams_of,
+    switch_off,
+)
+from informix_cdc.options import SourceOptions
+from informix_cdc.options import names as names_in
+from informix_cdc.server import open_capture_connection, open_catalog, require_logged_database
 
 _WARNING = (
     "Full row logging of {tables} will be switched off on server {server}. From then on its changes"

@@ -18,15 +18,14 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from informix_capture_client.catalog.log_distance import PlaceInLog, place_in_log
-from informix_capture_client.doctor.log_checks import shown_bytes
+from informix_capture_client.catalog import PlaceInLog, place_in_log
+from informix_capture_client.doctor import shown_bytes
 from informix_capture_client.positions import log_page, show
-from informix_capture_client.session.open_sessions import OpenSession
-from informix_cdc.options.source import SourceOptions
-from informix_cdc.server.server_log import ServerLog, open_server_log, read_server_log
-from informix_cdc.terminal.log_distance_text import distance_text, left_text, place_as_json
-from informix_checkpoints.offsets.restart_needs import restart_needs
-from informix_checkpoints.offsets.spark_checkpoint import SourceProgress, read_checkpoint
+from informix_capture_client.session import OpenSession
+from informix_cdc.options import SourceOptions
+from informix_cdc.server import ServerLog, open_server_log, read_server_log
+from informix_cdc.terminal import distance_text, left_text, place_as_json
+from informix_checkpoints.offsets import SourceProgress, read_checkpoint, restart_needs_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +73,7 @@ def status_of(log: ServerLog, places: Sequence[str]) -> Status:
 
 
 def _checkpoint_status(place: str, progress: SourceProgress, log: ServerLog) -> CheckpointStatus:
-    restart = restart_needs(progress, None).restart
+    restart = restart_needs_of(progress, None).restart
     return CheckpointStatus(place, progress, restart, place_in_log(restart, log.space, log.clock))
 
 

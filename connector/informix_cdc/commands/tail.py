@@ -14,16 +14,10 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from informix_capture_client.shapes.delivered import DeliveredChange
-from informix_cdc.operations.tail import TailFigures, follow
-from informix_cdc.options.source import SourceOptions
-from informix_cdc.terminal.change_text import (
-    as_lines,
-    kind_of,
-    table_of,
-    time_of,
-    to_json,
-)
+from informix_capture_client.shapes import DeliveredChange
+from informix_cdc.operations import TailFigures, follow
+from informix_cdc.options import SourceOptions
+from informix_cdc.terminal import as_lines, kind_of, table_of, time_of, to_json
 
 _TABLE_WIDTH = 12
 

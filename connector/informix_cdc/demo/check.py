@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from threading import Lock
 
 from informix_capture_client.positions import show
-from informix_capture_client.shapes.delivered import DeliveredChange
+from informix_capture_client.shapes import DeliveredChange
 from informix_cdc.demo.workload import CommittedTransaction
 
 _RECENT = 15

@@ -28,7 +28,7 @@ from informix_cdc.demo.check import DemoCheck
 from informix_cdc.demo.java import Java, JavaUnfit, find_java
 from informix_cdc.demo.view import Account, summary, view_for
 from informix_cdc.demo.workload import Workload
-from informix_cdc.terminal.options import OneLineError
+from informix_cdc.terminal import OneLineError
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -182,7 +182,7 @@ class _Demo:
 
     def _take(self, rows: DataFrame, _batch: int) -> None:
         """Take a micro-batch. The first is empty: it says from where on nothing will be missed."""
-        from informix_capture_client.shapes.delivered import changes_in
+        from informix_capture_client.shapes import changes_in
 
         delivered = rows.toArrow()
         arrived_at = time.time()
@@ -244,7 +244,7 @@ class _Demo:
     def _offset(self, query: StreamingQuery) -> str:
         """Return where the stream stands, once Spark has reported the last micro-batch."""
         from informix_cdc.demo.spark import end_offset
-        from informix_checkpoints.offsets.offsets import StreamOffset
+        from informix_checkpoints.offsets import StreamOffset
 
         self._patience.wait_until(
             lambda: end_offset(query).get("commit", -1) >= self._check.last_commit,

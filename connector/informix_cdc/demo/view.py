@@ -16,12 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from informix_cdc.demo.check import DemoCheck
-from informix_cdc.terminal.change_text import (
-    as_lines,
-    kind_of,
-    table_of,
-    time_of,
-)
+from informix_cdc.terminal import as_lines, kind_of, table_of, time_of
 
 _SHOWN_CHANGES = 15
 _LINES_AROUND = 8

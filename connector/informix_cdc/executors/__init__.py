@@ -1,1 +1,12 @@
-"""executors."""
+"""How rows get from the driver's spool to the executors that read them.
+
+Rule: what travels is small, picklable and without secrets, but for the Flight server's token.
+"""
+
+from __future__ import annotations
+
+from informix_cdc.executors.delivery import SegmentDelivery
+from informix_cdc.executors.places import SegmentPlaces
+from informix_cdc.executors.shares import share_out
+
+__all__ = ["SegmentDelivery", "SegmentPlaces", "share_out"]

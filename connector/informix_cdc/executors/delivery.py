@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 
 from informix_cdc.executors.flight_protocol import FlightAddress
 from informix_cdc.executors.places import SegmentPlaces, kernel_id
-from informix_cdc.options.source import SourceOptions
-from informix_checkpoints.spool.copies import SegmentCopies, copies_for
-from informix_checkpoints.spool.spool import Spool
+from informix_cdc.options import SourceOptions
+from informix_checkpoints.spool import SegmentCopies, Spool, copies_for
 
 if TYPE_CHECKING:
     from informix_cdc.executors.flight_server import SegmentServer

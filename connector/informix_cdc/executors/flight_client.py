@@ -23,7 +23,7 @@ from informix_cdc.executors.flight_protocol import (
     location_of,
     ticket_of,
 )
-from informix_checkpoints.spool.segments import SegmentRange
+from informix_checkpoints.spool import SegmentRange
 
 PIECE_BYTES = 8 << 20
 DEADLINE_SECONDS = 30.0  # for a piece: 2 Mbit/s are enough

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from informix_capture_client.errors import AccessRefused
-from informix_checkpoints.spool.segments import SegmentRange
+from informix_checkpoints.spool import SegmentRange
 
 TOKEN_HEADER = "authorization"
 _SEGMENT_NAME = re.compile(r"[0-9A-Za-z-]+\.arrow")  # no slash, no dot but one: never another folder

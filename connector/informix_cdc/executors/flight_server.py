@@ -23,7 +23,7 @@ from informix_cdc.executors.flight_protocol import (
     location_of,
     range_of,
 )
-from informix_checkpoints.spool.segments import stored_range
+from informix_checkpoints.spool import stored_range
 
 
 class SegmentServer(flight.FlightServerBase):  # type: ignore[misc]

@@ -20,9 +20,7 @@ import pyarrow as pa
 
 from informix_capture_client.errors import AccessRefused
 from informix_cdc.executors.flight_protocol import FlightAddress
-from informix_checkpoints.spool.copies import SegmentCopies
-from informix_checkpoints.spool.segments import SegmentRange, stored_range
-from informix_checkpoints.spool.stored_rows import delivered
+from informix_checkpoints.spool import SegmentCopies, SegmentRange, delivered, stored_range
 
 Batches = Iterator[pa.RecordBatch]
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")

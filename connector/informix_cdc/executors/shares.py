@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from informix_checkpoints.spool.segments import SegmentRange
+from informix_checkpoints.spool import SegmentRange
 
 
 def share_out(

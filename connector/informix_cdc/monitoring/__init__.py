@@ -1,1 +1,22 @@
-"""monitoring."""
+"""How a stream is doing: figures, lag, Prometheus, Spark's progress.
+
+Rule: read when somebody asks, from counters that the capture keeps anyway.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from informix_capture_client.lazy_names import lazy_names
+from informix_cdc.monitoring.figures import progress_figures
+from informix_cdc.monitoring.prometheus import MetricsServer
+
+if TYPE_CHECKING:
+    from informix_cdc.monitoring.progress_listener import ProgressListener
+
+__all__ = ["MetricsServer", "ProgressListener", "progress_figures"]
+
+__getattr__ = lazy_names(
+    __name__,
+    {"ProgressListener": "progress_listener"},
+)

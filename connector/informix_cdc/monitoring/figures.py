@@ -14,10 +14,8 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from informix_capture_client.positions import show
-from informix_capture_client.transactions.counters import AssemblyCounters, StreamCounters
-from informix_cdc.capture.liveness import LogFacts
-from informix_cdc.capture.spooled import Appended
-from informix_cdc.capture.state import CaptureState
+from informix_capture_client.transactions import AssemblyCounters, StreamCounters
+from informix_cdc.capture import Appended, CaptureState, LogFacts
 from informix_cdc.monitoring.lag import (
     FRESH_SECONDS,
     Lag,

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from informix_capture_client.catalog.log_space import LogSpace
+from informix_capture_client.catalog import LogSpace
 from informix_capture_client.positions import log_number
 
 FRESH_SECONDS = 60.0  # four times what lies between two questions

@@ -27,7 +27,7 @@ from informix_capture_client.log_events import BATCH_DONE, QUERY_ENDED, QUERY_FA
 from informix_capture_client.positions import show
 from informix_cdc.monitoring.figures import FIGURES, Figure, Value
 from informix_cdc.monitoring.prometheus import FigureCollector, Labels
-from informix_checkpoints.offsets.offsets import NOT_STARTED
+from informix_checkpoints.offsets import NOT_STARTED
 
 logger = logging.getLogger("informix_cdc.connector.progress_listener")
 

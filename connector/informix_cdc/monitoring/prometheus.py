@@ -17,7 +17,7 @@ from prometheus_client.registry import Collector
 from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_fixed
 
 from informix_capture_client.errors import BadOption
-from informix_cdc.capture.state import CaptureState
+from informix_cdc.capture import CaptureState
 from informix_cdc.monitoring.figures import COUNTER, FIGURES, Figure, Value, read_figures
 
 Labels = Mapping[str, str]

@@ -1,1 +1,25 @@
-"""operations."""
+"""What the commands do, without a terminal.
+
+Rule: values in, values out; what is shown is decided elsewhere.
+"""
+
+from __future__ import annotations
+
+from informix_cdc.operations.delivery_check import StreamOfTables, require_all_delivered, streams_of
+from informix_cdc.operations.doctor import diagnose
+from informix_cdc.operations.recording_file import RecordingFile
+from informix_cdc.operations.row_logging import require_not_captured, switch_off, switch_on
+from informix_cdc.operations.tail import TailFigures, follow
+
+__all__ = [
+    "RecordingFile",
+    "StreamOfTables",
+    "TailFigures",
+    "diagnose",
+    "follow",
+    "require_all_delivered",
+    "require_not_captured",
+    "streams_of",
+    "switch_off",
+    "switch_on",
+]

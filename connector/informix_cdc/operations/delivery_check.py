@@ -12,22 +12,24 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from informix_capture_client.catalog.catalog import Catalog, Table, source_digest
-from informix_capture_client.catalog.column_choice import choose_columns
-from informix_capture_client.catalog.log_space import LogSpace, read_log_space, require_in_log
+from informix_capture_client.catalog import (
+    Catalog,
+    LogSpace,
+    Table,
+    choose_columns,
+    read_log_space,
+    require_in_log,
+    source_digest,
+)
 from informix_capture_client.errors import BadOption, DataLoss, ServerRefused
 from informix_capture_client.positions import show
-from informix_capture_client.session.session import CapturedTable, CaptureSession, SessionSettings
+from informix_capture_client.session import CapturedTable, CaptureSession, SessionSettings
 from informix_capture_client.sql_names import TableName
-from informix_capture_client.stream.undelivered_changes import (
-    ChangeCount,
-    UndeliveredChanges,
-    undelivered_changes,
-)
-from informix_capture_client.transport.base import Transport
-from informix_cdc.options.source import SourceOptions
-from informix_cdc.server.connections import open_capture_connection
-from informix_checkpoints.offsets.spark_checkpoint import SourceProgress, read_checkpoint
+from informix_capture_client.stream import ChangeCount, UndeliveredChanges, find_undelivered_changes
+from informix_capture_client.transport import Transport
+from informix_cdc.options import SourceOptions
+from informix_cdc.server import open_capture_connection
+from informix_checkpoints.offsets import SourceProgress, read_checkpoint
 
 _TAIL_PAGES = 4  # what a server may log after the last record that a session shows
 _NOTHING_DONE = "Nothing was switched off."
@@ -162,7 +164,7 @@ def _read_log(
                 one = (table.columns[0].name,)
                 session.start_capture(CapturedTable(str(table.name), one, number))
         session.activate(position.restart)
-        return undelivered_changes(
+        return find_undelivered_changes(
             session, position, catalog.current_position, quiet_seconds, time.monotonic
         )
 

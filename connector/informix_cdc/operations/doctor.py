@@ -11,11 +11,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeVar
 
-from informix_capture_client.doctor.checks import SetUp, examine
-from informix_capture_client.doctor.facts import (
+from informix_capture_client.doctor import (
     CdcFacts,
     DriverFacts,
     ServerFacts,
+    SetUp,
+    examine,
     read_cdc_facts,
     read_server_facts,
     read_table_facts,
@@ -23,9 +24,9 @@ from informix_capture_client.doctor.facts import (
 from informix_capture_client.errors import BadOption, InformixCdcError
 from informix_capture_client.findings import Finding, Unanswered
 from informix_capture_client.statements import CDC_DATABASE, SYSTEM_DATABASE
-from informix_capture_client.transport.base import Transport
-from informix_cdc.options.source import SourceOptions
-from informix_cdc.server.connections import open_connection
+from informix_capture_client.transport import Transport
+from informix_cdc.options import SourceOptions
+from informix_cdc.server import open_connection
 
 Fact = TypeVar("Fact")
 
@@ -71,7 +72,7 @@ def _driver(options: SourceOptions) -> DriverFacts | Unanswered | None:
     """Load the driver before anything is connected; the emulator's transport has none."""
     if options.transport != "odbc":
         return None
-    from informix_capture_client.transport.odbc_library import load_driver
+    from informix_capture_client.transport import load_driver
 
     try:
         path, _ = load_driver(options.connection(SYSTEM_DATABASE))
@@ -98,7 +99,7 @@ def _ask_the_server(options: SourceOptions, set_up: SetUp) -> SetUp:
 def _told_by_driver(
     transport: Transport, driver: DriverFacts | Unanswered | None
 ) -> DriverFacts | Unanswered | None:
-    from informix_capture_client.transport.odbc import OdbcTransport
+    from informix_capture_client.transport import OdbcTransport
 
     if not isinstance(transport, OdbcTransport) or not isinstance(driver, DriverFacts):
         return driver

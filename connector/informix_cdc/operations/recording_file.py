@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from informix_capture_client.errors import BadOption
-from informix_capture_client.transport.recorder import FORMAT, VERSION, Event
+from informix_capture_client.transport import FORMAT, VERSION, Event
 
 _OWNER_ONLY = 0o600
 

@@ -10,12 +10,11 @@ from datetime import UTC, datetime
 
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_fixed
 
-from informix_capture_client.catalog.catalog import Catalog, Table
+from informix_capture_client.catalog import Catalog, Table
 from informix_capture_client.dialects import Dialect
 from informix_capture_client.errors import ServerRefused
-from informix_capture_client.session.open_sessions import OpenSession, read_open_sessions
-from informix_capture_client.session.session import set_full_row_logging
-from informix_capture_client.transport.base import Transport
+from informix_capture_client.session import OpenSession, read_open_sessions, set_full_row_logging
+from informix_capture_client.transport import Transport
 
 # Just after a session was closed it fails for some seconds: an open client, measured on Informix 15,
 # tries four times, two seconds apart.

@@ -11,16 +11,14 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 
 from informix_capture_client.choices import RowForm
-from informix_capture_client.records.records import TableSchema
-from informix_capture_client.shapes.delivered import DeliveredChange, changes_in, structs_of
-from informix_capture_client.shapes.encoder import ChangeEncoder
-from informix_capture_client.stream.event_stream import ChangeStream
-from informix_capture_client.transactions.events import Event, Passed, Transactions
-from informix_cdc.capture.loop import UNSEEN_WAIT_SECONDS
-from informix_cdc.capture.start import CaptureStart
-from informix_cdc.options.source import SourceOptions
-from informix_cdc.server.source_tables import SourceTables, look_up_tables
-from informix_checkpoints.spool.stored_rows import delivered
+from informix_capture_client.records import TableSchema
+from informix_capture_client.shapes import ChangeEncoder, DeliveredChange, changes_in, structs_of
+from informix_capture_client.stream import ChangeStream
+from informix_capture_client.transactions import Event, Passed, Transactions
+from informix_cdc.capture import UNSEEN_WAIT_SECONDS, CaptureStart
+from informix_cdc.options import SourceOptions
+from informix_cdc.server import SourceTables, look_up_tables
+from informix_checkpoints.spool import delivered
 
 _POLL_SECONDS = 0.1
 _STOP_MARGIN_SECONDS = 2.0

@@ -1,1 +1,11 @@
-"""options."""
+"""Every option of the source: declared once, read and checked before anything is opened.
+
+Rule: light to import: neither NumPy nor Arrow nor Spark.
+"""
+
+from __future__ import annotations
+
+from informix_cdc.options.declaring import names
+from informix_cdc.options.source import PASSWORD_VARIABLE, SourceOptions, option_rows
+
+__all__ = ["PASSWORD_VARIABLE", "SourceOptions", "names", "option_rows"]

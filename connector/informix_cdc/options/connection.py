@@ -12,7 +12,7 @@ from pathlib import Path
 from informix_capture_client.dialects import DIALECTS, INFORMIX, Dialect
 from informix_capture_client.errors import BadOption
 from informix_capture_client.sql_names import TableName
-from informix_capture_client.transport.base import ConnectionSettings
+from informix_capture_client.transport import ConnectionSettings
 from informix_cdc.options.declaring import (
     names,
     one_of,

@@ -1,1 +1,40 @@
-"""server."""
+"""The server that the options name: connections, its captured tables, its log.
+
+Rule: the one room that knows which transport serves which options.
+"""
+
+from __future__ import annotations
+
+from informix_cdc.server.connections import (
+    Wrap,
+    every_connection,
+    open_capture_connection,
+    open_catalog,
+    open_connection,
+    silent_seconds,
+)
+from informix_cdc.server.server_log import ServerLog, open_server_log, read_server_log
+from informix_cdc.server.source_tables import (
+    SourceTables,
+    describe_tables,
+    look_up_tables,
+    require_capturing_server,
+    require_logged_database,
+)
+
+__all__ = [
+    "ServerLog",
+    "SourceTables",
+    "Wrap",
+    "describe_tables",
+    "every_connection",
+    "look_up_tables",
+    "open_capture_connection",
+    "open_catalog",
+    "open_connection",
+    "open_server_log",
+    "read_server_log",
+    "require_capturing_server",
+    "require_logged_database",
+    "silent_seconds",
+]

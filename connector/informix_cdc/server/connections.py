@@ -8,10 +8,10 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 
-from informix_capture_client.catalog.catalog import Catalog
+from informix_capture_client.catalog import Catalog
 from informix_capture_client.statements import CDC_DATABASE
-from informix_capture_client.transport.base import ConnectionSettings, Transport
-from informix_cdc.options.source import SourceOptions
+from informix_capture_client.transport import ConnectionSettings, Transport
+from informix_cdc.options import SourceOptions
 
 # A server that does not even send TIMEOUT records for this many timeouts is taken for dead.
 _SILENT_TIMEOUTS = 3
@@ -19,13 +19,13 @@ _SILENT_SECONDS = 5.0
 
 
 def _odbc(settings: ConnectionSettings, receive_timeout_seconds: float) -> Transport:
-    from informix_capture_client.transport.odbc import OdbcTransport
+    from informix_capture_client.transport import OdbcTransport
 
     return OdbcTransport(settings, receive_timeout_seconds)
 
 
 def _emulator(settings: ConnectionSettings, receive_timeout_seconds: float) -> Transport:
-    from informix_capture_client.transport.emulator import EmulatorTransport
+    from informix_capture_client.transport import EmulatorTransport
 
     return EmulatorTransport(settings, receive_timeout_seconds)
 

@@ -9,12 +9,11 @@ import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from informix_capture_client.catalog.catalog import Catalog
-from informix_capture_client.catalog.log_space import LogSpace, read_log_space
-from informix_capture_client.session.open_sessions import OpenSession, read_open_sessions
+from informix_capture_client.catalog import Catalog, LogSpace, read_log_space
+from informix_capture_client.session import OpenSession, read_open_sessions
 from informix_capture_client.statements import CDC_DATABASE
-from informix_capture_client.transport.base import Transport
-from informix_cdc.options.source import SourceOptions
+from informix_capture_client.transport import Transport
+from informix_cdc.options import SourceOptions
 from informix_cdc.server.connections import open_capture_connection
 
 

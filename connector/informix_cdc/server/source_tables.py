@@ -10,22 +10,24 @@ from dataclasses import dataclass, fields, replace
 
 import pyarrow as pa
 
-from informix_capture_client.catalog.catalog import Catalog, Table, source_digest
-from informix_capture_client.catalog.column_choice import choose_columns
-from informix_capture_client.catalog.set_up import (
+from informix_capture_client.catalog import (
+    Catalog,
+    Table,
     check_cdc_database,
     check_database_logging,
     check_ha_role,
     check_locale,
+    choose_columns,
+    source_digest,
 )
 from informix_capture_client.choices import ColumnChoice, DecodeRules, RowForm
 from informix_capture_client.dialects import Dialect
 from informix_capture_client.errors import AccessRefused, ServerRefused
 from informix_capture_client.findings import require
 from informix_capture_client.locales import codec_of
-from informix_capture_client.shapes.encoder import ChangeEncoder, delivered_schema
+from informix_capture_client.shapes import ChangeEncoder, delivered_schema
 from informix_capture_client.statements import CDC_DATABASE
-from informix_cdc.options.source import SourceOptions
+from informix_cdc.options import SourceOptions
 from informix_cdc.server.connections import open_catalog
 
 _STORED_FORM = 2  # raise it when segments are written in another form

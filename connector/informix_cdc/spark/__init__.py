@@ -1,1 +1,11 @@
-"""spark."""
+"""Spark's side: data source, stream reader, offsets between micro-batches.
+
+Rule: the same offsets give the same rows; beside the demo and the listener, only this room imports
+pyspark.
+"""
+
+from __future__ import annotations
+
+from informix_cdc.spark.datasource import InformixCdcDataSource
+
+__all__ = ["InformixCdcDataSource"]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader
 
-from informix_cdc.options.source import SourceOptions
+from informix_cdc.options import SourceOptions
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -34,7 +34,7 @@ class InformixCdcDataSource(DataSource):
 
     def schema(self) -> StructType:
         """Ask the server what the tables look like, and check that they can be captured."""
-        from informix_cdc.server.source_tables import look_up_tables
+        from informix_cdc.server import look_up_tables
         from informix_cdc.spark.schema import to_spark
 
         return to_spark(look_up_tables(self._parsed).schema())

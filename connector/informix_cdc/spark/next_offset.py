@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 
 from informix_capture_client.errors import DataLoss
 from informix_capture_client.positions import Position
-from informix_cdc.capture.state import CaptureState
+from informix_cdc.capture import CaptureState
 from informix_checkpoints.limits import BatchLimits
-from informix_checkpoints.offsets.offsets import StreamOffset
-from informix_checkpoints.spool.spool import Spool
+from informix_checkpoints.offsets import StreamOffset
+from informix_checkpoints.spool import Spool
 
 ANCHOR_WAIT_SECONDS = 30.0  # Spark would run an empty batch if the first answer were "not started"
 LONG_POLL_SECONDS = 0.2  # spares Spark its idle polling and answers at once when rows come

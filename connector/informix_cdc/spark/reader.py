@@ -31,24 +31,19 @@ from informix_capture_client.errors import DataLoss
 from informix_capture_client.failpoints import failpoint
 from informix_capture_client.log_events import BATCH_LOST
 from informix_capture_client.positions import show
-from informix_cdc.capture.jump import can_jump
-from informix_cdc.capture.state import CaptureState
-from informix_cdc.capture.thread import CaptureThread
-from informix_cdc.executors.delivery import SegmentDelivery
-from informix_cdc.executors.places import SegmentPlaces
-from informix_cdc.executors.shares import share_out
-from informix_cdc.monitoring.figures import progress_figures
-from informix_cdc.options.source import SourceOptions
+from informix_cdc.capture import CaptureState, CaptureThread, can_jump
+from informix_cdc.executors import SegmentDelivery, SegmentPlaces, share_out
+from informix_cdc.monitoring import progress_figures
+from informix_cdc.options import SourceOptions
 from informix_cdc.spark.next_offset import StreamProgress, require_same_stream
 from informix_cdc.spark.runner_log import log_to_standard_error
 from informix_cdc.spark.schema import require_same
 from informix_checkpoints.limits import BatchLimits
-from informix_checkpoints.offsets.offsets import NOT_STARTED, StreamOffset
-from informix_checkpoints.spool.segments import SegmentRange
-from informix_checkpoints.spool.spool import Spool
+from informix_checkpoints.offsets import NOT_STARTED, StreamOffset
+from informix_checkpoints.spool import SegmentRange, Spool
 
 if TYPE_CHECKING:
-    from informix_cdc.monitoring.prometheus import MetricsServer
+    from informix_cdc.monitoring import MetricsServer
 
 logger = logging.getLogger("informix_cdc.connector.stream_reader")
 
@@ -178,7 +173,7 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Open the port, if one is asked for; it is refused before anything is captured."""
         options = self._options
         if options.metrics_port and self._metrics is None:
-            from informix_cdc.monitoring.prometheus import MetricsServer
+            from informix_cdc.monitoring import MetricsServer
 
             tables = ",".join(map(str, options.table_names()))
             self._metrics = MetricsServer(

@@ -1,1 +1,55 @@
-"""terminal."""
+"""How a command is asked and how an answer is shown: options, errors, changes, places in the log.
+
+Rule: light to import; text only.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from informix_capture_client.lazy_names import lazy_names
+from informix_cdc.terminal.options import (
+    PASSWORD_HINT,
+    OneLineError,
+    connection_options,
+    flag_of,
+    one_line_errors,
+    options_without_tables,
+    parse_options,
+)
+
+if TYPE_CHECKING:
+    from informix_cdc.terminal.change_text import as_lines, kind_of, table_of, time_of, to_json
+    from informix_cdc.terminal.log_distance_text import distance_text, left_text, place_as_json
+
+__all__ = [
+    "PASSWORD_HINT",
+    "OneLineError",
+    "as_lines",
+    "connection_options",
+    "distance_text",
+    "flag_of",
+    "kind_of",
+    "left_text",
+    "one_line_errors",
+    "options_without_tables",
+    "parse_options",
+    "place_as_json",
+    "table_of",
+    "time_of",
+    "to_json",
+]
+
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "as_lines": "change_text",
+        "distance_text": "log_distance_text",
+        "kind_of": "change_text",
+        "left_text": "log_distance_text",
+        "place_as_json": "log_distance_text",
+        "table_of": "change_text",
+        "time_of": "change_text",
+        "to_json": "change_text",
+    },
+)

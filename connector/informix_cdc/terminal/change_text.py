@@ -14,7 +14,7 @@ from typing import Any
 
 from rich.text import Text
 
-from informix_capture_client.shapes.delivered import DeliveredChange
+from informix_capture_client.shapes import DeliveredChange
 
 _LARGEST_EXACT_DOUBLE = 2**53
 _LONGEST_VALUE = 40

@@ -9,8 +9,8 @@ from dataclasses import asdict
 
 from rich.text import Text
 
-from informix_capture_client.catalog.log_distance import LogDistance, PlaceInLog
-from informix_capture_client.doctor.log_checks import shown_bytes, shown_hours
+from informix_capture_client.catalog import LogDistance, PlaceInLog
+from informix_capture_client.doctor import shown_bytes, shown_hours
 
 _HOUR_SECONDS = 3600
 

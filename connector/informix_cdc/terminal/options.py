@@ -15,7 +15,7 @@ import click
 
 from informix_capture_client.errors import BadOption, InformixCdcError
 from informix_capture_client.statements import CDC_DATABASE
-from informix_cdc.options.source import PASSWORD_VARIABLE, SourceOptions, option_rows
+from informix_cdc.options import PASSWORD_VARIABLE, SourceOptions, option_rows
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
