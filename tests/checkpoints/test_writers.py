@@ -86,7 +86,7 @@ def test_a_lost_lock_file_does_not_let_the_number_fall(tmp_path: Path) -> None:
     (tmp_path / "writer.lock").unlink()
     spool = open_spool(tmp_path, Position(120, 115))
     spool.append(SCHEMA, [batch((6, 150))], Position(150, 145))
-    found = manifests.load(tmp_path)
+    found = manifests.load_manifest(tmp_path)
     assert found is not None
     assert found.fence > 2
 
@@ -139,7 +139,7 @@ def test_a_manifest_of_version_1_is_brought_up_to_the_present_one(tmp_path: Path
     as_version_1(tmp_path)
     again = open_spool(tmp_path)
     assert numbers(again.between(100, 140)) == [1, 2, 3, 4, 5]
-    found = manifests.load(tmp_path)
+    found = manifests.load_manifest(tmp_path)
     assert found is not None
     assert [segment.transactions for segment in found.segments] == [2, 2]
 
@@ -164,17 +164,17 @@ def test_a_manifest_with_a_flipped_bit_is_refused_or_says_the_same(tmp_path: Pat
     fill(spool)
     spool.close()
     path = tmp_path / manifests.FILE_NAME
-    sound, meant = path.read_bytes(), manifests.load(tmp_path)
+    sound, meant = path.read_bytes(), manifests.load_manifest(tmp_path)
     for place in range(8 * len(sound)):
         flipped = bytearray(sound)
         flipped[place // 8] ^= 1 << place % 8
         path.write_bytes(flipped)
         with contextlib.suppress(DataLoss):
-            assert manifests.load(tmp_path) == meant  # a blank became another blank
+            assert manifests.load_manifest(tmp_path) == meant  # a blank became another blank
 
 
 @pytest.mark.parametrize("version", [0, 3, "2", None, True], ids=repr)
 def test_a_manifest_of_an_unknown_version_is_refused_by_name(version: object, tmp_path: Path) -> None:
     (tmp_path / manifests.FILE_NAME).write_text(json.dumps({"version": version}))
     with pytest.raises(DataLoss, match=r"manifest.json is not a spool manifest of version 2"):
-        manifests.load(tmp_path)
+        manifests.load_manifest(tmp_path)

@@ -48,7 +48,7 @@ def keep_spool(folder: Path) -> None:
     start = Position(LOG_7 + 0x20, LOG_7 + 0x10)
     (folder / STREAM).mkdir(parents=True)
     kept = Manifest(STREAM, "5a" * 8, start, end, segments=(segment,))
-    manifests.save(kept, folder / STREAM, durable=False)
+    manifests.save_manifest(kept, folder / STREAM, durable=False)
 
 
 def test_people_see_both_batches_in_the_servers_notation_and_what_a_restart_needs(

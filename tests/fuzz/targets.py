@@ -150,14 +150,14 @@ def _decode(data: bytes) -> None:
 def _manifest(data: bytes) -> None:
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / manifests.FILE_NAME).write_bytes(data)
-        manifests.load(Path(folder))
+        manifests.load_manifest(Path(folder))
 
 
 def _sound_manifests() -> tuple[bytes, ...]:
     segment = Segment("000001-000000000000.arrow", 2, 400, 7, 1, 110, Position(110, 105, (3,)))
     sound = Manifest("s", "d", Position(100, 90), Position(111, 111), "r", 1, (segment,), 1)
     with tempfile.TemporaryDirectory() as folder:
-        manifests.save(sound, Path(folder), durable=False)
+        manifests.save_manifest(sound, Path(folder), durable=False)
         present = (Path(folder) / manifests.FILE_NAME).read_bytes()
     older = json.loads(present)
     older["version"] = 1
