@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.told import parsed
 from informix_capture_client import log_events
 from informix_capture_client.log_events import (
     CONNECTION_LOST,
@@ -19,7 +20,6 @@ from informix_capture_client.log_events import (
     LogEvent,
     logfmt,
 )
-from told import parsed
 
 ROOT = Path(__file__).parents[2]
 SOURCES = [path for folder in ("connector", "checkpoints", "capture_client") for path in

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from checkpoints.spools import OPENED
+from checkpoints.spool.spools import OPENED
 
 
 @pytest.fixture(autouse=True)

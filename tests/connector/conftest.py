@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from connector.driving import Served
-from stores import listening_stores
+from harness.driving import Served
+from harness.stores import listening_stores
 
 
 @pytest.fixture

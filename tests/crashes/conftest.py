@@ -17,9 +17,9 @@ from pyspark.sql import SparkSession
 
 from crashes.mortal_stream import MortalStream, MortalStreams
 from end_to_end.conftest import spark as spark  # the suite's one session
+from harness.stores import listening_stores, source_options
 from informix_capture_client.emulator import EmulatedServer, ListeningServer
 from informix_capture_client.failpoints import VARIABLE
-from stores import listening_stores, source_options
 
 SEEDS_VARIABLE = "INFORMIX_CDC_CRASH_SEEDS"
 ARMED = Path(tempfile.mkdtemp(prefix="informix-cdc-crashes-")) / "failpoint"

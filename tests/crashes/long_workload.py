@@ -10,8 +10,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from harness.stores import CommittedTransaction, Workload, _OpenTransaction
 from informix_capture_client.emulator import EmulatedServer
-from stores import CommittedTransaction, Workload, _OpenTransaction
 
 STEPS_AT_ONCE = 8
 PAUSE_SECONDS = 0.02

@@ -16,12 +16,17 @@ from pathlib import Path
 
 import pytest
 
-from connector.driving import anchor_of, drained, insert, reader
 from crashes.long_workload import LongWorkload
+from harness.driving import (
+    anchor_of,
+    drained,
+    insert,
+    reader,
+)
+from harness.scraping import free_port
+from harness.stores import PASSWORD, source_options
 from informix_capture_client.emulator import EmulatedServer, ListeningServer
 from informix_capture_client.failpoints import VARIABLE
-from scraping import free_port
-from stores import PASSWORD, source_options
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

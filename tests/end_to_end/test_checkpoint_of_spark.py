@@ -9,9 +9,14 @@ from pathlib import Path
 from click.testing import CliRunner
 
 from end_to_end.conftest import Collected
+from harness.stores import (
+    ORDERS,
+    listening_stores,
+    order_row,
+    source_options,
+)
 from informix_capture_client.positions import show
 from informix_cdc.commands.cli import main
-from stores import ORDERS, listening_stores, order_row, source_options
 
 
 def test_the_offsets_command_reads_a_checkpoint_as_spark_writes_it(

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from end_to_end.conftest import Collected
+from harness.stores import listening_stores, source_options
 from manual.type_table import TYPE_FAMILIES
-from stores import listening_stores, source_options
 
 pytestmark = pytest.mark.spark
 

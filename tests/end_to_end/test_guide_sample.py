@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from harness.stores import PASSWORD
 from informix_capture_client import decode_payloads
 from informix_capture_client.emulator import EmulatedServer, ListeningServer
 from informix_capture_client.errors import BadOption
@@ -30,7 +31,6 @@ from informix_capture_client.transport.base import ConnectionSettings, Transport
 from informix_capture_client.transport.emulator import EmulatorTransport
 from informix_capture_client.transport.odbc import OdbcTransport
 from odbc_driver.build import Drivers
-from stores import PASSWORD
 
 BEGIN, INSERT, COMMIT = "47:0x5e018", "47:0x5e04c", "47:0x5e09c"
 COLUMNS = "col1 serial, col2 char(1), col3 int8"

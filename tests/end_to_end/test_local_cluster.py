@@ -11,7 +11,13 @@ from typing import Any
 
 import pytest
 
-from stores import ORDERS, Change, Workload, listening_stores, source_options
+from harness.stores import (
+    ORDERS,
+    Change,
+    Workload,
+    listening_stores,
+    source_options,
+)
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

@@ -17,9 +17,16 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from harness.stores import (
+    DATABASE,
+    ORDERS,
+    PASSWORD,
+    listening_stores,
+    order_row,
+    source_options,
+)
 from informix_capture_client.emulator import EmulatedServer, ListeningServer
 from odbc_driver.build import Drivers
-from stores import DATABASE, ORDERS, PASSWORD, listening_stores, order_row, source_options
 
 pytestmark = pytest.mark.spark
 

@@ -15,9 +15,7 @@ import pytest
 from pyspark.sql import Row, SparkSession
 
 from end_to_end.conftest import Collected
-from informix_capture_client.emulator import EmulatedServer, ListeningServer
-from odbc_driver.build import Drivers
-from stores import (
+from harness.stores import (
     CUSTOMERS,
     ORDERS,
     Change,
@@ -26,6 +24,8 @@ from stores import (
     order_row,
     source_options,
 )
+from informix_capture_client.emulator import EmulatedServer, ListeningServer
+from odbc_driver.build import Drivers
 
 pytestmark = pytest.mark.spark
 

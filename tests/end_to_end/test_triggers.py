@@ -9,8 +9,13 @@ import pytest
 from pyspark.sql import Row
 
 from end_to_end.conftest import Collected
+from harness.stores import (
+    ORDERS,
+    listening_stores,
+    order_row,
+    source_options,
+)
 from informix_capture_client.emulator import EmulatedServer, ListeningServer
-from stores import ORDERS, listening_stores, order_row, source_options
 
 pytestmark = pytest.mark.spark
 

@@ -11,13 +11,13 @@ from prometheus_client import CollectorRegistry
 from pyspark.sql import SparkSession
 
 import informix_cdc
-from connector.driving import wait_until
 from end_to_end.conftest import Collected
+from harness.driving import wait_until
+from harness.scraping import free_port, is_open, scraped_values
+from harness.stores import Workload, listening_stores, source_options
+from harness.told import told
 from informix_capture_client.emulator import EmulatedServer, ListeningServer
 from informix_cdc.monitoring.progress_listener import BatchProgress, ProgressListener
-from scraping import free_port, is_open, scraped_values
-from stores import Workload, listening_stores, source_options
-from told import told
 
 pytestmark = pytest.mark.spark
 

@@ -15,8 +15,13 @@ from pathlib import Path
 import pyspark
 import pytest
 
+from harness.stores import (
+    ORDERS,
+    Workload,
+    listening_stores,
+    source_options,
+)
 from informix_cdc.testing import emulated_source
-from stores import ORDERS, Workload, listening_stores, source_options
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

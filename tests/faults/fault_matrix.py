@@ -26,7 +26,7 @@ _HEADINGS = {
     "simulation": "Seeded schedules of all of it, without Spark",
     "connector": "Loss, limits and liveness",
     "checkpoints": "The spool",
-    "cli": "The command line",
+    "connector/commands": "The command line",
     "fuzz": "Noise",
 }
 _NOT_YET = "**not yet**: "
@@ -70,7 +70,8 @@ def tables(folder: Path = TESTS) -> str:
     for path in sorted(folder.rglob("test_*.py")):
         place = path.relative_to(folder)
         found = lines_of(path.read_text(encoding="utf-8"), place.as_posix())
-        by_folder.setdefault(place.parts[0], []).extend(found)
+        room = place.parent.as_posix()
+        by_folder.setdefault(room if room in _HEADINGS else place.parts[0], []).extend(found)
     known = [name for name in _HEADINGS if by_folder.get(name)]
     others = [name for name in sorted(by_folder) if name not in _HEADINGS and by_folder[name]]
     return "\n\n".join(_table(_HEADINGS.get(name, name), by_folder[name]) for name in known + others)

@@ -14,12 +14,20 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from connector.driving import LIMIT, Offset, anchor_of, failure_of, next_offset, reader, rows_of
 from faults.fault_proxy import FaultProxy, Plan
+from harness.driving import (
+    LIMIT,
+    Offset,
+    anchor_of,
+    failure_of,
+    next_offset,
+    reader,
+    rows_of,
+)
+from harness.stores import Change, Workload, listening_stores
 from informix_capture_client.emulator import EmulatedServer, ListeningServer
 from informix_capture_client.errors import InformixCdcError
 from informix_cdc.spark.reader import InformixStreamReader
-from stores import Change, Workload, listening_stores
 
 Delivered = list[tuple[int, list[Change]]]
 

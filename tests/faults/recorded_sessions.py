@@ -10,7 +10,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
 
-from capture_client.tables import make_table
+from harness.stores import (
+    ORDER_COLUMNS,
+    ORDERS,
+    PASSWORD,
+    Order,
+    order_row,
+    stores_server,
+)
+from harness.tables import make_table
 from informix_capture_client import statements
 from informix_capture_client.choices import DecodeRules, RowForm
 from informix_capture_client.emulator import EmulatedServer
@@ -25,7 +33,6 @@ from informix_capture_client.transactions.assembler import TransactionAssembler
 from informix_capture_client.transactions.events import Event, Passed, Transactions
 from informix_capture_client.transport.base import Argument, Row
 from informix_checkpoints.spool.stored_rows import delivered
-from stores import ORDER_COLUMNS, ORDERS, PASSWORD, Order, order_row, stores_server
 
 _TIMEOUT = (201).to_bytes(4)  # the record number of a read that found nothing
 _TIMEOUTS_TO_THE_END = 2

@@ -6,11 +6,11 @@ import threading
 
 import pytest
 
-from connector.driving import failure_of, reader
 from faults.fault_proxy import Fault, on_captures
 from faults.followed import account, followed, in_background, stores_behind_proxy
+from harness.driving import failure_of, reader
+from harness.stores import Workload
 from informix_capture_client.errors import AccessRefused
-from stores import Workload
 
 TRANSACTIONS = 60
 # Bytes down a capture connection: in its introduction, in the answers to its questions, in its reads.

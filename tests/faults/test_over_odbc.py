@@ -9,9 +9,9 @@ import pytest
 
 from faults.fault_proxy import Fault
 from faults.followed import account, followed, stores_behind_proxy
+from harness.stores import Workload
 from informix_capture_client.errors import ServerRefused
 from odbc_driver.build import build_drivers
-from stores import Workload
 
 TRANSACTIONS = 60
 

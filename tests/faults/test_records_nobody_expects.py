@@ -7,9 +7,15 @@ from collections.abc import Callable
 import pytest
 
 from faults.followed import account, followed, stores_behind_proxy
+from harness.stores import (
+    CUSTOMERS,
+    ORDER_COLUMNS,
+    ORDERS,
+    Workload,
+    order_row,
+)
 from informix_capture_client.emulator import EmulatedServer
 from informix_capture_client.errors import DataLoss, InformixCdcError, ProtocolViolation
-from stores import CUSTOMERS, ORDER_COLUMNS, ORDERS, Workload, order_row
 
 ROW = order_row((1, 1, "one", None))
 Disturb = Callable[[EmulatedServer], object]

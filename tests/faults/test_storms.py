@@ -11,7 +11,7 @@ import pytest
 
 from faults.fault_proxy import SOUND, Fault, on_captures, on_connections
 from faults.followed import Followed, Stores, account, followed, in_background, stores_behind_proxy
-from stores import Workload
+from harness.stores import Workload
 
 SEEDS = 6
 FIRST_STARTS = (9, 1_000, 2_000, 2_500)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from connector.driving import insert
 from faults.followed import account, followed, stores_behind_proxy
+from harness.driving import insert
+from harness.stores import ORDERS, Workload
 from informix_capture_client.errors import DataLoss, ServerRefused
 from informix_cdc.capture import run as capture_run
 from informix_cdc.capture.liveness import Liveness
-from stores import ORDERS, Workload
 
 TRANSACTIONS = 60
 STALLED_SECONDS = 2.0  # the option's least is 10: nobody has that much time in a test

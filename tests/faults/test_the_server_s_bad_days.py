@@ -7,12 +7,17 @@ import time
 
 import pytest
 
-from connector.driving import insert
 from faults.fault_proxy import Fault
 from faults.followed import account, followed, in_background, stores_behind_proxy
+from harness.driving import insert
+from harness.stores import (
+    CUSTOMERS,
+    ORDERS,
+    Workload,
+    order_row,
+)
 from informix_capture_client.emulator import EmulatedServer
 from informix_capture_client.errors import DataLoss, ServerRefused
-from stores import CUSTOMERS, ORDERS, Workload, order_row
 
 TRANSACTIONS = 60
 

@@ -1,0 +1,64 @@
+"""A batch that is captured again ends at its own commit, or is lost; it never waits for ever."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.streams import (
+    begin,
+    commit,
+    feed,
+    row,
+    rows_of,
+    timeout,
+)
+from informix_capture_client.errors import DataLoss
+from informix_capture_client.positions import Position
+from informix_capture_client.transactions.assembler import TransactionAssembler
+from informix_capture_client.transactions.events import Event, Transactions
+
+
+def resumed(commit: int = 0, restart: int = 0) -> TransactionAssembler:
+    return TransactionAssembler(Position(commit, restart))
+
+
+def delivered(events: list[Event]) -> list[list[int]]:
+    """Return the sequence numbers of the rows of each delivered transaction."""
+    return [[r[1] for r in rows_of(e)] for e in events if isinstance(e, Transactions)]
+
+
+def b(sequence: int, transaction: int = 1) -> bytes:
+    return begin(sequence, transaction, 1000, 501)
+
+
+def c(sequence: int, transaction: int = 1) -> bytes:
+    return commit(sequence, transaction, 2000)
+
+
+def replay(expected: int) -> TransactionAssembler:
+    return TransactionAssembler(Position(10, 10), expected_commit=expected)
+
+
+def test_a_replay_passes_exactly_the_expected_commit_and_goes_on() -> None:
+    events = feed(replay(13), b(11), row(12), c(13), timeout(14), b(15), row(16), c(17))
+    assert delivered(events) == [[12], [16]]
+
+
+def test_a_replay_that_meets_a_later_commit_first_is_loss() -> None:
+    with pytest.raises(DataLoss, match="ends at commit 0:0xd, but the log continues with 0:0xe"):
+        feed(replay(13), b(11), row(12), c(14))
+
+
+def test_a_replay_that_meets_nothing_but_timeouts_is_loss() -> None:
+    with pytest.raises(DataLoss, match="ends at commit 0:0xd, but the server has nothing beyond 0:0xc"):
+        feed(replay(13), b(11), row(12), *[timeout(12)] * 10)
+
+
+def test_a_replay_that_meets_a_timeout_beyond_its_end_is_loss_at_once() -> None:
+    with pytest.raises(DataLoss, match="nothing beyond 0:0xd"):
+        feed(replay(13), b(11), row(12), timeout(13))
+
+
+def test_a_replay_bears_a_few_timeouts() -> None:
+    events = feed(replay(13), b(11), row(12), *[timeout(12)] * 9, c(13))
+    assert delivered(events) == [[12]]

@@ -1,0 +1,243 @@
+"""Packed bytes of any kind, valid or not, against a decoder that goes digit by digit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from capture_client.values.packed_reference import (
+    Fields,
+    Refused,
+    every_datetime,
+    every_interval,
+    exact_decimal,
+    number,
+    plain,
+)
+from harness.decoding import assert_bitmaps_only_where_needed, decode_hex, decode_rows
+from informix_capture_client.choices import DecodeRules
+from informix_capture_client.errors import ProtocolViolation
+from informix_capture_client.values.table_decoder import TableDecoder
+
+STRING, DOUBLE = DecodeRules(), DecodeRules(floating_decimal="double")
+TEXT = DecodeRules(intervals="string")
+DATETIMES, INTERVALS = every_datetime(), every_interval()
+
+
+def packed_bytes(size: int, exponents: st.SearchStrategy[int]) -> st.SearchStrategy[bytes]:
+    """Return packed numbers, most of them valid: NULL, zero, both signs, zeros in front and behind."""
+    usual = st.one_of(st.just(0), st.integers(0, 99))
+    digits = st.lists(st.one_of(usual, usual, usual, usual, st.integers(0, 255)), min_size=size - 1,
+                      max_size=size - 1).map(bytes)  # fmt: skip
+    heads = st.builds(lambda e, sign: (0xC0 + e) ^ sign, exponents, st.sampled_from([0, 0, 0xFF]))
+    return st.one_of(
+        st.just(bytes(size)),
+        st.just(b"\x80".ljust(size, b"\0")),
+        st.builds(lambda head, rest: bytes([head]) + rest, heads, digits),
+    )
+
+
+def assert_same(
+    declaration: str,
+    rows: Sequence[bytes],
+    expected: Callable[[bytes], Any],
+    rules: DecodeRules = STRING,
+    values: Callable[[pa.Array], list[Any]] = pa.Array.to_pylist,
+) -> None:
+    """Check values, or that the first row is named that cannot be."""
+    wanted: list[Any] = []
+    bad: list[int] = []
+    for place, packed in enumerate(rows):
+        try:
+            wanted.append(expected(packed))
+        except Refused:
+            bad.append(place)
+    encoded = [([], packed) for packed in rows]
+    if bad:
+        with pytest.raises(ProtocolViolation) as refused:
+            decode_rows(f"a {declaration}", encoded, rules)
+        assert any(f" row {place} " in str(refused.value) for place in bad)
+        encoded = [row for place, row in enumerate(encoded) if place not in bad]
+    batch = decode_rows(f"a {declaration}", encoded, rules)
+    assert_bitmaps_only_where_needed(batch)
+    assert values(batch.column(0)) == wanted
+
+
+def near(middle: int) -> st.SearchStrategy[int]:
+    usual = st.integers(max(middle - 3, -64), min(middle + 1, 63))
+    return st.one_of(usual, usual, usual, st.integers(-64, 63))
+
+
+@pytest.mark.parametrize("precision", range(1, 33))
+@given(data=st.data())
+@settings(max_examples=60)
+def test_any_bytes_are_the_exact_decimal_or_refused(precision: int, data: st.DataObject) -> None:
+    scale = data.draw(st.integers(0, precision))
+    declaration = f"decimal({precision},{scale})"
+    size = TableDecoder(f"a {declaration}").fixed_bytes
+    rows = data.draw(st.lists(packed_bytes(size, near(-(-(precision - scale) // 2))), max_size=6))
+    assert_same(declaration, rows, lambda packed: exact_decimal(packed, precision, scale))
+
+
+def as_text(packed: bytes) -> str | None:
+    value = number(packed)
+    return None if value is None else plain(value)
+
+
+def as_double(packed: bytes) -> float | None:
+    value = number(packed)
+    return None if value is None else float(value)
+
+
+@pytest.mark.parametrize("precision", [1, 2, 7, 8, 13, 14, 15, 16, 17, 29, 30, 31, 32])
+@given(data=st.data())
+@settings(max_examples=60)
+def test_any_bytes_are_the_floating_decimal_or_refused(precision: int, data: st.DataObject) -> None:
+    declaration, size = f"decimal({precision})", (precision + 4) // 2
+    rows = data.draw(st.lists(packed_bytes(size, near(2)), max_size=6))
+    scale = data.draw(st.integers(0, 38))
+    assert_same(declaration, rows, as_text)
+    assert_same(declaration, rows, as_double, DOUBLE)
+    typed = DecodeRules(floating_decimal=scale)
+    assert_same(declaration, rows, lambda packed: exact_decimal(packed, 38, scale), typed)
+
+
+def test_a_batch_of_usual_numbers_and_far_ones_is_printed_alike() -> None:
+    usual, far, low, small = "c10132", "ff0100", "006300", "800100"
+    assert_same("decimal(2)", [bytes.fromhex(text) for text in (usual, far, low, small)], as_text)
+    not_normal = "c20001"
+    assert_same("decimal(2)", [bytes.fromhex(text) for text in (usual, not_normal)], as_text)
+
+
+OVERFLOWS = [
+    ("a number of 39 digits", 0, "d4 01 00 00", "more than 38 digits"),
+    ("a number far too large", 0, "f0 01 00 00", "does not fit"),
+    ("a decimal more than there are", 1, "c0 0f 00 00", "more than 1 digits after the point"),
+    ("decimals where there are none", 0, "c0 0f 00 00", "does not fit"),
+]
+
+
+@pytest.mark.parametrize(
+    ("scale", "value", "why"), [o[1:] for o in OVERFLOWS], ids=[o[0] for o in OVERFLOWS]
+)
+def test_a_floating_decimal_that_the_chosen_type_cannot_hold_is_an_error(
+    scale: int, value: str, why: str
+) -> None:
+    with pytest.raises(ProtocolViolation, match=rf"t\.a at row 0 .*{why}"):
+        decode_rows("a decimal(4)", [([], bytes.fromhex(value))], DecodeRules(floating_decimal=scale))
+
+
+@pytest.mark.parametrize("exponent", range(20, 25))
+def test_no_number_is_so_large_that_it_looks_small(exponent: int) -> None:
+    for digit in range(1, 100):  # a third of these would fit, if 128 bits overflowed
+        packed = bytes([0xC0 + exponent, digit, 0, 0])
+        with pytest.raises(ProtocolViolation, match="more than 38 digits"):
+            decode_rows("a decimal(4)", [([], packed)], DecodeRules(floating_decimal=0))
+
+
+def test_the_type_of_a_floating_decimal_depends_on_the_rule_alone() -> None:
+    for rule, arrow_type in (
+        ("string", pa.string()),
+        ("double", pa.float64()),
+        (7, pa.decimal128(38, 7)),
+    ):
+        for declaration in ("decimal", "decimal(1)", "decimal(32)"):
+            rules = DecodeRules(floating_decimal=rule)  # type: ignore[arg-type]
+            assert TableDecoder(f"a {declaration}", "t", rules).schema.field("a").type == arrow_type
+
+
+def moment(fields: Fields) -> Callable[[bytes], Any]:
+    if fields.first == "year" and fields.last == "day":
+        return lambda packed: (value := fields.timestamp(packed)) and value.date()
+    if fields.first == "year" and fields.last not in ("year", "month"):
+        return fields.timestamp
+    return fields.text
+
+
+def whole_pairs(fields: Fields) -> int:
+    names = ("year", "month", "day", "hour", "minute", "second")
+    return 0 if fields.first == "fraction" else 5 - names.index(fields.first) + (fields.lead + 1) // 2
+
+
+FIELD_DIGITS = st.sampled_from([0, 1, 2, 9, 10, 11, 12, 20, 23, 24, 28, 29, 30, 31, 59, 60, 99])
+
+
+def field_bytes(fields: Fields, is_signed: bool) -> st.SearchStrategy[bytes]:
+    """Return packed values of a qualifier, near the edges of its fields."""
+    size = TableDecoder(f"a {fields.declaration}").fixed_bytes
+    digits = st.lists(FIELD_DIGITS, min_size=size - 1, max_size=size - 1).map(bytes)
+    signs = st.sampled_from([0, 0xFF]) if is_signed else st.just(0)
+    whole = whole_pairs(fields)
+    usual = st.builds(
+        lambda rest, sign: bytes([(0xC0 + whole) ^ sign]) + complemented(rest, bool(sign)),
+        digits,
+        signs,
+    )
+    return st.one_of(usual, usual, usual, packed_bytes(size, near(whole)))
+
+
+def complemented(digits: bytes, negative: bool) -> bytes:
+    if not negative:
+        return digits
+    joined = 100 ** len(digits) - int("".join(f"{digit:02d}" for digit in digits))
+    text = str(joined).zfill(2 * len(digits))[-2 * len(digits) :]
+    return bytes(int(text[at : at + 2]) for at in range(0, len(text), 2))
+
+
+@pytest.mark.parametrize("fields", DATETIMES, ids=lambda fields: fields.declaration)
+@given(data=st.data())
+@settings(max_examples=25)
+def test_datetime_of_every_qualifier_is_exact_or_refused(fields: Fields, data: st.DataObject) -> None:
+    rows = data.draw(st.lists(field_bytes(fields, is_signed=False), min_size=1, max_size=4))
+    assert_same(fields.declaration, rows, moment(fields))
+
+
+def microseconds(array: pa.Array) -> list[Any]:
+    return array.cast(pa.int64()).to_pylist()
+
+
+@pytest.mark.parametrize("fields", INTERVALS, ids=lambda fields: fields.declaration)
+@given(data=st.data())
+@settings(max_examples=12)
+def test_interval_of_every_qualifier_is_exact_or_refused(fields: Fields, data: st.DataObject) -> None:
+    rows = data.draw(st.lists(field_bytes(fields, is_signed=True), min_size=1, max_size=4))
+    assert_same(fields.declaration, rows, fields.text, TEXT)
+    if fields.first in ("year", "month"):
+        assert_same(fields.declaration, rows, fields.months)
+    else:
+        assert_same(fields.declaration, rows, fields.microseconds, values=microseconds)
+
+
+def test_every_qualifier_is_there() -> None:
+    assert len({fields.declaration for fields in DATETIMES}) == 21 + 7 * 5
+    assert len({fields.declaration for fields in INTERVALS}) == 9 * 3 + 9 * (10 + 4 * 5) + 5
+
+
+SHOWN = [
+    ("years and months", "interval year to month", "c6 03 07 00", "3-07"),
+    ("below zero", "interval year to month", "39 60 5d 00", "-3-07"),
+    (
+        "no zeros in front",
+        "interval day(3) to fraction(3)",
+        "c4 0c 03 04 05 0c 32 00",
+        "12 03:04:05.125",
+    ),
+    ("zero", "interval hour(5) to minute", "80 00 00 00 00", "0:00"),
+    ("nine digits", "interval second(9) to fraction(1)", "c5 09 63 63 63 63 5a", "999999999.9"),
+    ("one field", "interval minute(3) to minute", "c3 01 17", "123"),
+    ("NULL", "interval minute(3) to minute", "00 00 00", None),
+]
+
+
+@pytest.mark.parametrize(
+    ("declaration", "packed", "text"), [s[1:] for s in SHOWN], ids=[s[0] for s in SHOWN]
+)
+def test_an_interval_is_printed_as_informix_does(
+    declaration: str, packed: str, text: str | None
+) -> None:
+    assert decode_hex(declaration, packed, TEXT) == text

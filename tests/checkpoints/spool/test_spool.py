@@ -1,0 +1,201 @@
+"""The spool: what was appended can be read between any two commits, also by the next process."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from checkpoints.spool.spools import (
+    SCHEMA,
+    START,
+    batch,
+    fill,
+    numbers,
+    open_spool,
+    read_range,
+)
+from informix_capture_client.errors import AccessRefused, DataLoss
+from informix_capture_client.positions import Position
+
+
+@pytest.mark.parametrize(
+    ("after", "upto", "expected"),
+    [
+        (100, 140, [1, 2, 3, 4, 5]),
+        (100, 110, [1, 2]),
+        (110, 120, [3]),
+        (110, 130, [3, 4]),
+        (130, 140, [5]),
+        (105, 109, []),
+        (140, 140, []),
+    ],
+    ids=str,
+)
+def test_any_two_commits_bound_a_range(
+    after: int, upto: int, expected: list[int], tmp_path: Path
+) -> None:
+    spool = open_spool(tmp_path)
+    fill(spool)
+    assert numbers(spool.between(after, upto)) == expected
+    assert numbers(spool.between(after, upto)) == expected
+
+
+@pytest.mark.parametrize(("after", "upto"), [(90, 120), (100, 150)])
+def test_a_range_that_is_not_held_whole_is_refused(after: int, upto: int, tmp_path: Path) -> None:
+    spool = open_spool(tmp_path)
+    fill(spool)
+    with pytest.raises(DataLoss, match="the spool holds commits above"):
+        spool.between(after, upto)
+
+
+def test_trimming_removes_whole_segments_at_or_below_a_commit(tmp_path: Path) -> None:
+    spool = open_spool(tmp_path)
+    fill(spool)
+    spool.trim(119)
+    assert len(list(tmp_path.glob("*.arrow"))) == 2
+    spool.trim(120)
+    assert len(list(tmp_path.glob("*.arrow"))) == 1
+    assert spool.start == Position(120, 115)
+    assert numbers(spool.between(120, 140)) == [4, 5]
+
+
+def test_the_next_process_finds_everything_again(tmp_path: Path) -> None:
+    first = open_spool(tmp_path)
+    fill(first)
+    first.close()
+    second = open_spool(tmp_path, Position(120, 115))
+    assert (second.end, second.mark) == (Position(140, 135), Position(140, 135))
+    assert numbers(second.between(100, 140)) == [1, 2, 3, 4, 5]
+
+
+def test_a_file_that_no_manifest_names_is_removed(tmp_path: Path) -> None:
+    first = open_spool(tmp_path)
+    fill(first)
+    first.close()
+    (tmp_path / "000000000009.arrow").write_bytes(b"written before the commit point")
+    open_spool(tmp_path)
+    assert not (tmp_path / "000000000009.arrow").exists()
+
+
+@pytest.mark.parametrize("damage", ["cut", "flip", "remove"])
+def test_damaged_segments_are_captured_again_not_delivered(damage: str, tmp_path: Path) -> None:
+    first = open_spool(tmp_path)
+    fill(first)
+    first.close()
+    path = sorted(tmp_path.glob("*.arrow"))[0]
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 0xFF
+    {
+        "cut": lambda: path.write_bytes(content[:-10]),
+        "flip": lambda: path.write_bytes(content),
+        "remove": path.unlink,
+    }[damage]()
+    second = open_spool(tmp_path)
+    assert (second.start, second.end, second.rows) == (START, START, 0)
+
+
+def test_a_position_outside_what_a_former_process_left_starts_afresh(tmp_path: Path) -> None:
+    first = open_spool(tmp_path)
+    fill(first)
+    first.close()
+    second = open_spool(tmp_path, Position(90, 80))
+    assert second.end == Position(90, 80)
+    assert list(tmp_path.glob("*.arrow")) == []
+
+
+@pytest.mark.parametrize("changes", [{"stream": "s2"}, {"source": "d2"}], ids=str)
+def test_the_folder_of_another_stream_is_refused(changes: dict[str, str], tmp_path: Path) -> None:
+    first = open_spool(tmp_path)
+    fill(first)
+    first.close()
+    with pytest.raises(DataLoss, match="belongs to stream s1"):
+        open_spool(tmp_path, **changes)
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"[]", b'{"version": 2}', b'{"version": 1}', b'{"version": 1, "start": 3}']
+)
+def test_a_manifest_that_makes_no_sense_is_refused_by_name(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "manifest.json").write_bytes(content)
+    with pytest.raises(DataLoss, match=r"manifest\.json is not a spool manifest"):
+        open_spool(tmp_path)
+
+
+def test_there_is_one_writer_and_the_next_one_waits_for_it(tmp_path: Path) -> None:
+    first = open_spool(tmp_path)
+    with pytest.raises(AccessRefused, match="another query writes"):
+        open_spool(tmp_path)
+    threading.Timer(0.15, first.close).start()
+    open_spool(tmp_path)
+
+
+def test_an_append_without_rows_only_moves_the_mark(tmp_path: Path) -> None:
+    spool = open_spool(tmp_path)
+    spool.append(SCHEMA, [], Position(150, 150))
+    assert (spool.end, spool.mark) == (START, Position(150, 150))
+    assert list(tmp_path.glob("*.arrow")) == []
+
+
+def test_a_segment_cut_on_the_way_to_an_executor_is_refused(tmp_path: Path) -> None:
+    spool = open_spool(tmp_path)
+    fill(spool)
+    wanted = spool.between(100, 120)[0]
+    Path(wanted.path).write_bytes(b"short")
+    with pytest.raises(AccessRefused, match="has 5 bytes, not"):
+        list(read_range(wanted))
+
+
+CRASHER = """
+import os, sys
+from pathlib import Path
+from checkpoints.spool.test_spool import fill, open_spool, batch, SCHEMA
+from informix_capture_client.positions import Position
+spool = open_spool(Path(sys.argv[1]))
+fill(spool)
+os.environ["INFORMIX_CDC_FAILPOINT"] = sys.argv[2]
+spool.append(SCHEMA, [batch((6, 150))], Position(150, 150))
+"""
+
+
+@pytest.mark.parametrize("failpoint", ["spool.before_manifest", "replace_file.before_rename"])
+def test_a_death_before_the_commit_point_leaves_the_old_content(failpoint: str, tmp_path: Path) -> None:
+    command = [sys.executable, "-c", CRASHER, str(tmp_path), failpoint]
+    assert subprocess.run(command, cwd=Path(__file__).parents[2], check=False).returncode == 86
+    spool = open_spool(tmp_path)
+    assert spool.end == Position(140, 135)
+    assert numbers(spool.between(100, 140)) == [1, 2, 3, 4, 5]
+    assert "150" not in json.dumps([path.name for path in tmp_path.iterdir()])
+    assert len(list(tmp_path.glob("*.arrow"))) == 2
+
+
+def test_rows_are_delivered_as_the_stored_schema_says(tmp_path: Path) -> None:
+    texts = pa.dictionary(pa.int32(), pa.string())
+    schema = pa.schema(
+        [("word", texts), ("n", pa.int64()), ("runs", SCHEMA.field("runs").type)],
+        metadata={"informix_capture_client.shapes.delivered": '["n", "word"]'},
+    )
+    rows = batch((1, 110), (2, 120), (3, 120), (4, 130))
+    words = pa.array(["a", None, "a", "b"]).dictionary_encode()
+    spool = open_spool(tmp_path)
+    stored = [words, rows.column("n"), rows.column("runs")]
+    spool.append(schema, [pa.RecordBatch.from_arrays(stored, schema=schema)], Position(130, 125))
+    (wanted,) = spool.between(110, 120)
+    (found,) = read_range(wanted)
+    assert found.schema == pa.schema([("n", pa.int64()), ("word", pa.string())])
+    assert found.to_pydict() == {"n": [2, 3], "word": [None, "a"]}
+
+
+def test_rows_made_under_other_rules_do_not_serve(tmp_path: Path) -> None:
+    first = open_spool(tmp_path, rows="a")
+    fill(first)
+    first.close()
+    again = open_spool(tmp_path, rows="a")
+    assert again.rows == 5
+    again.close()
+    assert open_spool(tmp_path, rows="b").rows == 0

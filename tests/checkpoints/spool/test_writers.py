@@ -1,0 +1,186 @@
+"""One writer at a time, each with a higher number, and a manifest of an older version is brought up."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+from pathlib import Path
+
+import pytest
+
+from checkpoints.spool.spools import (
+    SCHEMA,
+    batch,
+    fill,
+    numbers,
+    open_spool,
+)
+from informix_capture_client.errors import AccessRefused, DataLoss
+from informix_capture_client.positions import Position
+from informix_checkpoints.limits import BatchLimits
+from informix_checkpoints.spool import manifest as manifests
+from informix_checkpoints.spool.writer_lock import WriterLock
+
+
+def test_each_writer_has_a_higher_number_than_the_one_before(tmp_path: Path) -> None:
+    fences = []
+    for _ in range(3):
+        lock = WriterLock(tmp_path, 0)
+        lock.take_number()
+        fences.append(lock.fence)
+        lock.release()
+    assert fences == [1, 2, 3]
+
+
+def test_a_newcomer_waits_for_the_former_writer_and_then_gets_in(tmp_path: Path) -> None:
+    former = WriterLock(tmp_path, 0)
+    former.take_number()
+    threading.Timer(0.3, former.release).start()
+    newcomer = WriterLock(tmp_path, 5)
+    newcomer.take_number()
+    assert newcomer.fence == former.fence + 1
+    newcomer.release()
+
+
+def test_a_newcomer_is_refused_when_the_former_writer_stays(tmp_path: Path) -> None:
+    former = WriterLock(tmp_path, 0)
+    with pytest.raises(AccessRefused, match="another query writes the spool"):
+        WriterLock(tmp_path, 0.2)
+    former.release()
+    WriterLock(tmp_path, 0).release()
+
+
+@pytest.mark.fault(
+    fault="a writer whose lock was lost comes back",
+    outcome="it finds a higher number and writes nothing: IFXCDC-0002",
+)
+def test_a_writer_that_was_thought_dead_writes_nothing_more(tmp_path: Path) -> None:
+    """On a file system that has lost the lock, the number still tells the two apart."""
+    sleeper = open_spool(tmp_path)
+    fill(sleeper)
+    (tmp_path / "writer.lock").unlink()  # as a server of network locks that forgot
+    newcomer = open_spool(tmp_path)
+    (tmp_path / "writer.lock").write_bytes(b"2")
+    with pytest.raises(AccessRefused, match="writer number 2 now, and this one is number 1"):
+        sleeper.append(SCHEMA, [batch((6, 150))], Position(150, 145))
+    assert newcomer.end == Position(140, 135)
+    assert numbers(open_spool(tmp_path / "other").between(100, 100)) == []
+
+
+def test_a_writer_whose_folder_is_gone_says_so(tmp_path: Path) -> None:
+    spool = open_spool(tmp_path / "spool")
+    (tmp_path / "spool" / "writer.lock").unlink()
+    with pytest.raises(AccessRefused, match="writer number 0 now"):
+        fill(spool)
+
+
+def test_two_writers_never_use_the_same_file_name(tmp_path: Path) -> None:
+    first = open_spool(tmp_path)
+    fill(first)
+    first.close()
+    second = open_spool(tmp_path)
+    second.append(SCHEMA, [batch((6, 150))], Position(150, 145))
+    assert sorted(path.name[:6] for path in tmp_path.glob("*.arrow")) == ["000001", "000001", "000002"]
+
+
+def test_a_lost_lock_file_does_not_let_the_number_fall(tmp_path: Path) -> None:
+    for _ in range(3):
+        last = open_spool(tmp_path)
+        fill(last) if not last.segment_count else last.trim(120)
+        last.close()
+    (tmp_path / "writer.lock").unlink()
+    spool = open_spool(tmp_path, Position(120, 115))
+    spool.append(SCHEMA, [batch((6, 150))], Position(150, 145))
+    found = manifests.load_manifest(tmp_path)
+    assert found is not None
+    assert found.fence > 2
+
+
+def test_a_folder_removed_while_its_next_writer_waits_is_made_anew(tmp_path: Path) -> None:
+    folder = tmp_path / "spool"
+    former = WriterLock(folder, 0)
+    threading.Timer(0.3, former.remove_folder).start()
+    newcomer = WriterLock(folder, 5)
+    newcomer.take_number()
+    newcomer.require_ours()
+    newcomer.release()
+
+
+def test_a_spool_that_was_discarded_lets_nothing_go_and_says_nothing(tmp_path: Path) -> None:
+    """Spark's commit of the last batch may come while the stream is being left."""
+    spool = open_spool(tmp_path / "spool")
+    fill(spool)
+    spool.discard()
+    spool.trim(140)
+    assert not (tmp_path / "spool").exists()
+
+
+def test_a_segment_that_somebody_removed_is_named_with_the_remedy(tmp_path: Path) -> None:
+    spool = open_spool(tmp_path)
+    fill(spool)
+    for path in tmp_path.glob("*.arrow"):
+        path.unlink()
+    with pytest.raises(AccessRefused, match=r"cannot be read: .*Start the query again"):
+        spool.end_of_batch(Position(100, 90), BatchLimits(rows=1))
+    with pytest.raises(AccessRefused, match=r"cannot be read: .*Start the query again"):
+        spool.between(100, 110)
+
+
+def as_version_1(folder: Path) -> None:
+    path = folder / manifests.FILE_NAME
+    content = json.loads(path.read_text())
+    content["version"] = 1
+    del content["checksum"]
+    del content["fence"]
+    for segment in content["segments"]:
+        del segment["transactions"]
+    path.write_text(json.dumps(content))
+
+
+def test_a_manifest_of_version_1_is_brought_up_to_the_present_one(tmp_path: Path) -> None:
+    spool = open_spool(tmp_path)
+    fill(spool)
+    spool.close()
+    as_version_1(tmp_path)
+    again = open_spool(tmp_path)
+    assert numbers(again.between(100, 140)) == [1, 2, 3, 4, 5]
+    found = manifests.load_manifest(tmp_path)
+    assert found is not None
+    assert [segment.transactions for segment in found.segments] == [2, 2]
+
+
+def test_a_manifest_of_version_1_without_its_segments_is_captured_again(tmp_path: Path) -> None:
+    spool = open_spool(tmp_path)
+    fill(spool)
+    spool.close()
+    as_version_1(tmp_path)
+    for path in tmp_path.glob("*.arrow"):
+        path.unlink()
+    assert open_spool(tmp_path).end == Position(100, 90)
+
+
+@pytest.mark.fault(
+    fault="a bit flips in the manifest",
+    outcome="IFXCDC-0006 that names the file: move the folder away, the log is captured again",
+    seeds="every bit of it",
+)
+def test_a_manifest_with_a_flipped_bit_is_refused_or_says_the_same(tmp_path: Path) -> None:
+    spool = open_spool(tmp_path)
+    fill(spool)
+    spool.close()
+    path = tmp_path / manifests.FILE_NAME
+    sound, meant = path.read_bytes(), manifests.load_manifest(tmp_path)
+    for place in range(8 * len(sound)):
+        flipped = bytearray(sound)
+        flipped[place // 8] ^= 1 << place % 8
+        path.write_bytes(flipped)
+        with contextlib.suppress(DataLoss):
+            assert manifests.load_manifest(tmp_path) == meant  # a blank became another blank
+
+
+@pytest.mark.parametrize("version", [0, 3, "2", None, True], ids=repr)
+def test_a_manifest_of_an_unknown_version_is_refused_by_name(version: object, tmp_path: Path) -> None:
+    (tmp_path / manifests.FILE_NAME).write_text(json.dumps({"version": version}))
+    with pytest.raises(DataLoss, match=r"manifest.json is not a spool manifest of version 2"):
+        manifests.load_manifest(tmp_path)

@@ -1,0 +1,143 @@
+"""What the guard counts and warns of: from values, and in a stream that is left behind or lost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from harness.driving import (
+    LIMIT,
+    Served,
+    anchor_of,
+    drained,
+    insert,
+    next_offset,
+    reader,
+    wait_until,
+)
+from harness.stores import ORDERS, listening_stores
+from harness.told import told
+from informix_capture_client.errors import ConnectionLost
+from informix_capture_client.positions import Position, log_page, show
+from informix_cdc.capture import server_watch
+from informix_cdc.capture.guard import CaptureGuard
+from informix_cdc.capture.liveness import Liveness, LogFacts
+from informix_cdc.capture.state import CaptureState
+
+
+@pytest.fixture(autouse=True)
+def watched_closely(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server_watch, "INTERVAL_SECONDS", 0.1)
+
+
+# values
+
+
+class Told:
+    """A watch that is told what the server says."""
+
+    facts: LogFacts | None = None
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def guarding(state: CaptureState) -> tuple[CaptureGuard, Callable[[float, int], None]]:
+    """Return a guard, and what lets it hear at a time that the log ends at a page of log 9."""
+    watch, now = Told(), [0.0]
+    guard = CaptureGuard(Liveness(8.0, 120.0), watch, state, clock=lambda: now[0])
+    guard.connect()
+
+    def hear(seconds: float, page: int) -> None:
+        now[0] = seconds
+        guard.hear(log_page(9, 5))
+        watch.facts = LogFacts(seconds, log_page(9, page), log_page(1, 0))
+        guard.judge(Position(log_page(9, 5), log_page(9, 4)))
+
+    hear(0.0, 5)
+    return guard, hear
+
+
+def test_a_stall_adds_to_those_of_captures_before() -> None:
+    state = CaptureState(stalls=3)
+    _, hear = guarding(state)
+    hear(60.0, 100)
+    with pytest.raises(ConnectionLost, match="only TIMEOUT records"):
+        hear(130.0, 200)
+    assert state.stalls == 4
+    assert state.stalled_since == 0.0
+
+
+LATE = [
+    ("the checkpoint's position is late, though the spool's is not", log_page(1, 5), None, "Spark"),
+    ("so it is while a transaction is open that does not hold it", log_page(1, 5), 7, "Spark"),
+    ("it is not late", log_page(8, 0), None, ""),
+    ("Spark has not yet asked for a batch", None, None, ""),
+]
+
+
+@pytest.mark.parametrize(("restart", "begin", "says"), [c[1:] for c in LATE], ids=[c[0] for c in LATE])
+def test_what_a_restart_needs_is_judged(
+    restart: int | None, begin: int | None, says: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    _, hear = guarding(CaptureState(restart=restart, oldest_open_begin=begin))
+    hear(1.0, 6)
+    late = told(caplog, "restart_position_late")
+    assert len(late) == bool(says)
+    assert all(says in line["reason"] and "held_by" not in line for line in late)
+
+
+# streams
+
+
+@pytest.mark.fault(
+    fault="Spark takes nothing while the log is read on and nearly wraps",
+    outcome="a warning that says so",
+)
+def test_a_checkpoint_that_spark_leaves_behind_is_told_although_the_spool_is_far_ahead(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    big_log = listening_stores(log_pages=64, log_count=6)
+    with big_log as (server, listening), reader(listening.port) as made:
+        anchor = anchor_of(made)
+        made.latestOffset(anchor, LIMIT)
+        for number in range(5):
+            insert(server, number)
+            server.switch_log()
+        wait_until(lambda: told(caplog, "restart_position_late"))
+        late = told(caplog, "restart_position_late")[0]
+    assert late["restart"] == show(anchor["restart"])
+    assert "Spark has not taken what was read since" in late["reason"]
+    assert "held_by" not in late
+
+
+def test_a_stream_that_goes_on_after_a_loss_is_not_measured_by_the_old_one(served: Served) -> None:
+    """The server may be another one under the same name, whose positions lie far below."""
+    server, listening = served
+    with reader(listening.port, failOnDataLoss="false") as made:
+        end = anchor_of(made)
+        _, end = drained(made, end, insert(server, 1))
+        assert made._capture is not None
+        liveness = made._capture._capture.liveness
+        far = liveness._highest = end["commit"] + (9 << 32)
+        server.set_full_row_logging(ORDERS, False)
+        while (following := next_offset(made, end))["stream"] == end["stream"]:
+            end = following
+        drained(made, following, insert(server, 2))
+        assert following["commit"] <= liveness._highest < far
+
+
+def test_truncates_that_are_left_out_are_counted_over_a_reconnect(served: Served) -> None:
+    server, listening = served
+    with reader(listening.port, truncate="ignore") as made:
+        end = anchor_of(made)
+        for number in (1, 2):
+            transaction = server.begin()
+            transaction.truncate(ORDERS)
+            transaction.commit()
+            _, end = drained(made, end, insert(server, number))
+            listening.disconnect_all()
+        _, end = drained(made, end, insert(server, 3))
+        shown = made.reportLatestOffset() or {}
+    assert (shown["reconnects"], shown["ignoredTruncates"]) == (2, 2)

@@ -1,0 +1,140 @@
+"""The capture loop alone: what is whole reaches the spool, whatever comes after it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from threading import Event
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from harness.streams import (
+    begin,
+    blocks,
+    commit,
+    row,
+)
+from harness.tables import make_table
+from informix_capture_client.choices import DecodeRules, RowForm
+from informix_capture_client.errors import InformixCdcError, ProtocolViolation
+from informix_capture_client.positions import Position
+from informix_capture_client.records.records import TableSchema
+from informix_capture_client.shapes.encoder import ChangeEncoder
+from informix_capture_client.transactions.assembler import TransactionAssembler
+from informix_cdc.capture.loop import Pending, capture
+from informix_cdc.capture.state import CaptureState
+from informix_checkpoints.spool.segments import Segment
+from informix_checkpoints.spool.stored_rows import delivered
+
+COLUMNS = "a integer, b integer"
+ANNOUNCED = TableSchema(0, 8, 2, 0, COLUMNS)
+
+
+def transaction(sequence: int, a: int, b: int, table: int = 0) -> list[Any]:
+    records = [
+        begin(sequence, 1, 5, 6),
+        row(sequence + 1, 1, a.to_bytes(4) + b.to_bytes(4), table=table),
+        commit(sequence + 2, 1, 7),
+    ]
+    assembler = TransactionAssembler(Position(0, 0))
+    return [event for block in blocks([b"".join(records)]) for event in assembler.feed(block)]
+
+
+class Spool:
+    """Keeps what it is given in memory."""
+
+    segment_count = 0
+    mark = Position(0, 0)
+
+    def __init__(self) -> None:
+        self.segments: list[list[dict[str, Any]]] = []
+
+    def append(
+        self, _schema: pa.Schema, batches: Iterable[pa.RecordBatch], position: Position
+    ) -> Segment:
+        rows = [change for batch in batches for change in delivered(batch).to_pylist()]
+        self.segments.append(rows)
+        return Segment("", len(rows), 0, 0, 0, 0, position)
+
+    def note(self, position: Position) -> None:
+        self.mark = position
+
+    @property
+    def rows(self) -> list[tuple[int, int]]:
+        return [(change["a"], change["b"]) for rows in self.segments for change in rows]
+
+
+class Stream:
+    """Hands prepared events over, then stops the loop."""
+
+    assembler = None
+
+    def __init__(self, stop: Event, *answers: list[Any]) -> None:
+        self._stop = stop
+        self._answers = list(answers)
+
+    def next_events(self, _timeout_seconds: float) -> list[Any] | None:
+        if self._answers:
+            return self._answers.pop(0)
+        self._stop.set()
+        return None
+
+
+def captured(*answers: list[Any], row_form: RowForm | None = None) -> tuple[Spool, Exception | None]:
+    """Run the loop over answers; return the spool, and the error that ended it."""
+    stop, spool = Event(), Spool()
+    encoder = ChangeEncoder([make_table("t", COLUMNS)], DecodeRules(), row_form or RowForm())
+    stream: Any = Stream(stop, *answers)
+    kept: Any = spool
+    try:
+        capture(stream, encoder, Pending(kept, lambda _: kept), CaptureState(), stop)
+    except InformixCdcError as reason:
+        return spool, reason
+    return spool, None
+
+
+def test_rows_are_read_by_the_layout_that_was_announced_before_them() -> None:
+    other_order = TableSchema(0, 8, 2, 0, "b integer, a integer")
+    events = [ANNOUNCED, *transaction(1, 1, 2), other_order, *transaction(10, 4, 3)]
+    spool, failure = captured(events)
+    assert failure is None
+    assert spool.rows == [(1, 2), (3, 4)]
+
+
+def test_what_came_before_a_refused_announcement_is_kept() -> None:
+    altered = TableSchema(0, 12, 3, 0, "a integer, b integer, c integer")
+    spool, failure = captured([ANNOUNCED, *transaction(1, 1, 2), altered, *transaction(10, 3, 4)])
+    assert isinstance(failure, ProtocolViolation)
+    assert spool.rows == [(1, 2)]
+
+
+@pytest.mark.parametrize("shape", ["rows", "envelope", "raw"])
+def test_transactions_before_one_that_cannot_be_encoded_are_kept_in_one_segment(shape: Any) -> None:
+    good = [event for n in range(1, 40, 10) for event in transaction(n, n, n)]
+    bad = transaction(50, 1, 1, table=9)
+    spool, failure = captured([ANNOUNCED, *good, *bad], row_form=RowForm(shape=shape))
+    assert isinstance(failure, ProtocolViolation)
+    assert [len(rows) for rows in spool.segments if rows] == [4]
+
+
+def test_a_segment_is_written_when_it_is_large_enough_or_has_waited_long_enough() -> None:
+    now = [100.0]
+    kept: Any = Spool()
+    pending = Pending(kept, lambda _: kept, lambda: now[0], latency_seconds=0.05, segment_bytes=2000)
+    encoder = ChangeEncoder([make_table("t", COLUMNS)], DecodeRules())
+    assert isinstance(ANNOUNCED, TableSchema)
+    encoder.announce(ANNOUNCED)
+    for event in transaction(1, 1, 2):
+        pending.add(event)
+    pending.flush(encoder)
+    for event in transaction(10, 3, 4):
+        pending.add(event)
+    assert not pending.is_due(is_idle=False)
+    now[0] += 0.06
+    assert pending.is_due(is_idle=False)
+    now[0] -= 0.06
+    for number in range(20, 80, 10):
+        for event in transaction(number, 5, 6):
+            pending.add(event)
+    assert pending.is_due(is_idle=False)

@@ -1,0 +1,107 @@
+"""`informix-cdc acquire`, and a table that is altered between release and acquire."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from connector.commands.commands import refusal, run
+from connector.commands.stopped_queries import checkpoint_option, is_logged, stopped_query
+from harness.driving import (
+    Served,
+    anchor_of,
+    insert,
+    next_offset,
+    numbers,
+    reader,
+    rows_of,
+)
+from harness.stores import (
+    CUSTOMERS,
+    ORDER_COLUMNS,
+    ORDERS,
+    order_row,
+)
+from informix_capture_client.positions import parse
+from informix_cdc.commands import acquire as acquire_command
+from informix_cdc.operations.row_logging import switch_on
+
+
+def test_acquire_switches_on_and_says_from_where_that_holds(served: Served) -> None:
+    server, listening = served
+    before = insert(server, 1)
+    result = run(listening, "acquire", "informix.orders", "informix.customers")
+    assert result.exit_code == 0
+    assert is_logged(server)
+    assert is_logged(server, CUSTOMERS)
+    assert before < parse(result.stdout.strip()) <= insert(server, 2)
+    assert f'.option("startingPosition", "{result.stdout.strip()}")' in result.stderr
+
+
+def test_what_was_changed_before_the_switch_lies_before_the_position(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server, listening = served
+    commits = []
+
+    def switch_on_late(*arguments: Any) -> None:
+        commits.append(insert(server, 1))
+        switch_on(*arguments)
+
+    monkeypatch.setattr(acquire_command, "switch_on", switch_on_late)
+    result = run(listening, "acquire", "informix.orders")
+    assert commits[0] < parse(result.stdout.strip())
+
+
+def test_a_table_that_was_off_already_is_among_those_to_acquire(served: Served) -> None:
+    server, listening = served
+    server.set_full_row_logging(CUSTOMERS, on=True)
+    result = run(
+        listening, "release", "informix.orders", "informix.customers", "--no-checkpoint", "--yes"
+    )
+    assert "informix-cdc acquire informix.orders informix.customers" in result.stdout
+
+
+def test_acquire_names_the_transactions_that_are_open_and_tables_that_were_on(served: Served) -> None:
+    server, listening = served
+    server.set_full_row_logging(ORDERS, on=True)
+    open_now = server.begin()
+    result = run(listening, "acquire", "informix.orders")
+    assert f"Open transactions: 1 (ids {open_now.id})." in result.stderr
+    assert "was on already; whether it was off in between cannot be seen" in result.stderr
+
+
+def test_a_table_that_does_not_exist_is_one_line(served: Served) -> None:
+    _, listening = served
+    for command in (["acquire"], ["release", "--no-checkpoint"]):
+        line = refusal(run(listening, command[0], "informix.nothing", *command[1:]), exit_code=2)
+        assert "informix.nothing does not exist" in line
+
+
+@pytest.mark.fault(
+    fault="a captured table is altered",
+    outcome="released, altered, acquired: a new stream from the position printed has what came later",
+)
+def test_a_table_is_altered_between_release_and_acquire_and_nothing_is_lost_or_doubled(
+    served: Served, tmp_path: Path
+) -> None:
+    server, listening = served
+    stopped_query(served, tmp_path, 1, 2)
+    arguments = ("release", "informix.orders", checkpoint_option(tmp_path), "--yes")
+    assert run(listening, *arguments).exit_code == 0
+    server.alter_table(ORDERS, f"{ORDER_COLUMNS}, priority integer")
+    acquired = run(listening, "acquire", "informix.orders")
+    place = acquired.stdout.strip()
+    with server.transaction() as change:
+        change.insert(ORDERS, {**order_row((3, 1, "note", None)), "priority": 7})
+    with reader(listening.port, startingPosition=place) as made:
+        anchor = anchor_of(made)
+        end = next_offset(made, anchor)
+        rows = rows_of(made, anchor, end)
+        assert numbers(rows) == [3]
+        assert rows[0]["priority"] == 7
+        with server.transaction() as change:
+            change.insert(ORDERS, {**order_row((4, 1, "note", None)), "priority": None})
+        assert numbers(rows_of(made, end, next_offset(made, end))) == [4]

@@ -1,0 +1,158 @@
+"""Help, options and mistakes: what a user sees before anything is connected."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+import informix_cdc
+from connector.commands.conftest import connection_arguments
+from informix_capture_client.emulator import ListeningServer
+from informix_cdc.commands import emulator as emulator_command
+from informix_cdc.commands.cli import main
+from informix_cdc.demo.database import PASSWORD
+from informix_cdc.options.source import PASSWORD_VARIABLE, option_rows
+from informix_cdc.terminal.options import flag_of
+
+REQUIRED = ["--host=h", "--server=s", "--database=stores", "--table=informix.orders"]
+
+
+def run(*arguments: str, password: str | None = PASSWORD) -> Result:
+    return CliRunner().invoke(main, arguments, env={PASSWORD_VARIABLE: password})
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    assert run("--version").output == f"informix-cdc, version {informix_cdc.__version__}\n"
+
+
+@pytest.mark.parametrize("command", sorted(main.commands))
+def test_every_command_explains_itself(command: str) -> None:
+    result = run(command, "--help")
+    assert result.exit_code == 0
+    assert "Usage:" in result.output
+
+
+def test_tail_takes_its_options_and_their_meaning_from_the_declaration_of_the_source() -> None:
+    output = " ".join(run("tail", "--help").output.split())
+    for name, _, meaning in option_rows():
+        if name not in _NOT_FOR_TAIL:
+            assert flag_of(name) in output
+            assert meaning[:40] in output
+
+
+_NOT_FOR_TAIL = {
+    *("password", "spoolPath", "truncate", "startingPosition", "maxRecordsPerRead"),
+    *("readBufferBytes", "shape", "beforeImage"),
+    "delivery",
+    "flightHost",
+    "flightPort",
+    "segmentCopies",
+    "minPartitions",
+    "maxPartitionBytes",
+    "maxRowsPerTrigger",
+    "maxBytesPerTrigger",
+    "maxTransactionsPerTrigger",
+    "maxLatencyMs",
+    "maxSpoolBytes",
+    "segmentBytes",
+    "failOnDataLoss",
+    "maxReconnectSeconds",
+    "maxReconnectAttempts",
+    "stalled",
+    "stalledSeconds",
+    "heartbeatTable",
+    "metricsPort",
+    "metricsHost",
+    "logLevel",
+}
+
+
+def test_no_command_takes_a_password_on_the_command_line() -> None:
+    for command in main.commands.values():
+        assert all("--password" not in option.opts for option in command.params)
+
+
+def test_a_missing_option_is_a_usage_error() -> None:
+    result = run("tail", "--host=h")
+    assert result.exit_code == 2
+    assert "--server" in result.output
+
+
+def test_a_malformed_option_is_one_line_and_exit_code_2() -> None:
+    result = run("tail", *REQUIRED, "--port=many")
+    assert result.exit_code == 2
+    assert result.stderr.count("\n") == 1
+    assert "IFXCDC-0003" in result.stderr
+    assert "'port'" in result.stderr
+
+
+def test_a_missing_password_is_one_line_that_says_where_to_put_it() -> None:
+    result = run("tail", *REQUIRED, password=None)
+    assert result.exit_code == 2
+    assert PASSWORD_VARIABLE in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_a_server_that_is_not_there_is_one_line_and_exit_code_1() -> None:
+    result = run("tail", *REQUIRED[1:], "--host=127.0.0.1", "--port=1", "--transport=emulator")
+    assert result.exit_code == 1
+    assert result.stderr.count("\n") == 1
+
+
+def test_a_wrong_password_is_one_line_that_does_not_show_it(
+    shop: ListeningServer, tmp_path: Path
+) -> None:
+    secret = tmp_path / "password"
+    secret.write_text("wr0ng-and-secret\n")
+    arguments = [*connection_arguments(shop), "--table=informix.orders", f"--password-file={secret}"]
+    result = run("tail", *arguments, password=None)
+    assert result.exit_code == 1
+    assert result.stderr.count("\n") == 1
+    assert "IFXCDC-0002" in result.stderr
+    assert "wr0ng" not in result.output
+
+
+def test_a_file_that_cannot_be_written_is_named(shop: ListeningServer, tmp_path: Path) -> None:
+    place = tmp_path / "nowhere" / "session.jsonl"
+    arguments = [*connection_arguments(shop), "--table=informix.orders", f"--to={place}"]
+    result = run("record", *arguments)
+    assert result.exit_code == 1
+    assert str(place) in result.stderr
+
+
+@pytest.mark.parametrize("flag", ["--demo-workload=5", "--dialect=gbase8s", "--wait-to-fill"])
+def test_a_replay_takes_no_option_of_an_emulated_server(flag: str, tmp_path: Path) -> None:
+    recording = tmp_path / "session.jsonl"
+    recording.touch()
+    result = run("emulator", f"--replay={recording}", flag)
+    assert result.exit_code == 2
+    assert "beside --replay" in result.stderr
+
+
+def test_a_port_that_is_taken_is_one_line(shop: ListeningServer) -> None:
+    result = run("emulator", f"--port={shop.port}")
+    assert result.exit_code == 1
+    assert result.stderr.count("\n") == 1
+
+
+def test_the_command_line_starts_without_loading_spark_or_arrow() -> None:
+    program = (
+        "import sys, informix_cdc.commands.cli;"
+        "raise SystemExit({'pyspark', 'pyarrow', 'numpy', 'pandas'} & set(sys.modules) != set())"
+    )
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+def test_the_latency_of_an_emulator_is_given_in_milliseconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[float] = []
+    monkeypatch.setattr(
+        emulator_command, "serve_demo", lambda server, *_: seen.append(server.latency_seconds)
+    )
+    assert run("emulator", "--latency-ms=2.5").exit_code == 0
+    assert run("emulator").exit_code == 0
+    assert seen == [0.0025, 0]
+    assert run("emulator", "--latency-ms=-1").exit_code == 2

@@ -1,0 +1,388 @@
+"""`informix-cdc doctor` against the emulator: the report of a sound server and of spoilt ones."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from connector.commands.conftest import connection_arguments
+from informix_capture_client.emulator import EmulatedServer, ListeningServer
+from informix_capture_client.errors import BadOption
+from informix_capture_client.session.session import CapturedTable, CaptureSession, SessionSettings
+from informix_capture_client.statements import CDC_DATABASE
+from informix_capture_client.transport.base import Transport
+from informix_cdc.commands.cli import main
+from informix_cdc.demo.database import (
+    ORDERS,
+    PASSWORD,
+    TABLE_NAMES,
+    demo_server,
+)
+from informix_cdc.operations import doctor as doctor_module
+from informix_cdc.options.source import PASSWORD_VARIABLE, SourceOptions
+from informix_cdc.server.connections import open_connection
+from odbc_driver.build import build_drivers
+
+CHECKS = [
+    "driver", "connection", "syscdcv1", "api version", "rights", "database", "locale", "table",
+    "primary key", "columns", "full row logging", "log space", "long transactions", "open sessions",
+    "high availability",
+]  # fmt: skip
+HOUR = 3600
+Findings = list[dict[str, Any]]
+
+MAKES_CDC_DATABASE = (
+    "cd $INFORMIXDIR/etc && DB_LOCALE=en_US.utf8 CLIENT_LOCALE=en_US.utf8 dbaccess - syscdcv1.sql"
+)
+
+
+def run(*arguments: str, password: str | None = PASSWORD, columns: int = 120) -> Result:
+    environment = {PASSWORD_VARIABLE: password, "COLUMNS": str(columns)}
+    result = CliRunner().invoke(main, ["doctor", *arguments], env=environment)
+    assert PASSWORD not in result.output
+    return result
+
+
+def doctor(
+    listening: ListeningServer, *arguments: str, tables: str = TABLE_NAMES[1], **settings: Any
+) -> Result:
+    return run(*connection_arguments(listening), f"--table={tables}", *arguments, **settings)
+
+
+def findings(result: Result) -> Findings:
+    found: Findings = json.loads(result.stdout)["findings"]
+    return found
+
+
+def of(found: Findings, check: str) -> dict[str, Any]:
+    (one,) = [each for each in found if each["check"] == check]
+    return one
+
+
+@contextmanager
+def spoilt(**attributes: Any) -> Iterator[ListeningServer]:
+    server = demo_server()
+    for name, value in attributes.items():
+        setattr(server, name, value)
+    server.set_full_row_logging(ORDERS, on=True)
+    with ListeningServer(server) as listening:
+        yield listening
+
+
+def test_a_sound_server_ends_with_0_and_every_check(shop: ListeningServer) -> None:
+    result = doctor(shop, "--json")
+    assert result.exit_code == 0
+    assert list(dict.fromkeys(each["check"] for each in findings(result))) == CHECKS
+    assert {each["state"] for each in findings(result)} == {"ok"}
+
+
+def test_json_is_one_object_of_a_fixed_shape(shop: ListeningServer) -> None:
+    report = json.loads(doctor(shop, "--json").stdout)
+    assert list(report) == ["ok", "counts", "findings"]
+    assert report["ok"] is True
+    assert list(report["counts"]) == ["ok", "warning", "failure", "not checked"]
+    assert sum(report["counts"].values()) == len(report["findings"])
+    for each in report["findings"]:
+        assert list(each) == ["check", "state", "table", "found", "remedy"]
+
+
+def test_a_failure_ends_with_1_and_the_rest_is_told_all_the_same(shop: ListeningServer) -> None:
+    result = doctor(shop, "--json", tables="informix.orders,informix.odrers")
+    assert result.exit_code == 1
+    found = findings(result)
+    assert [each["state"] for each in found if each["check"] == "table"] == ["ok", "failure"]
+    assert [each["state"] for each in found if each["check"] == "primary key"] == ["ok", "not checked"]
+    assert of(found, "log space")["state"] == "ok"
+    assert json.loads(result.stdout)["ok"] is False
+
+
+def test_a_mistake_in_an_option_ends_with_2_and_no_report(shop: ListeningServer) -> None:
+    result = doctor(shop, "--json", tables="orders")
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert "IFXCDC-0003" in result.stderr
+
+
+def test_a_server_that_is_not_there_fails_once_and_nothing_else_is_checked() -> None:
+    arguments = ["--host=127.0.0.1", "--port=1", "--server=informix", "--database=stores"]
+    result = run(*arguments, "--transport=emulator", "--table=informix.orders", "--json")
+    assert result.exit_code == 1
+    found = findings(result)
+    assert [each["check"] for each in found if each["state"] == "failure"] == ["connection"]
+    not_checked = [each["check"] for each in found if each["state"] == "not checked"]
+    assert list(dict.fromkeys(not_checked)) == CHECKS[2:]
+
+
+def test_a_wrong_password_is_a_finding_that_does_not_show_it(
+    shop: ListeningServer, tmp_path: Path
+) -> None:
+    secret = tmp_path / "password"
+    secret.write_text("wr0ng-and-secret\n")
+    for form in (["--json"], []):
+        result = doctor(shop, *form, f"--password-file={secret}", password=None)
+        assert result.exit_code == 1
+        assert "refused user informix" in " ".join(result.output.split())
+        assert "wr0ng" not in result.output + str(result.exception)
+
+
+def test_a_user_without_rights_on_syscdcv1_is_told_so_and_the_rest_is_checked() -> None:
+    with spoilt(users={"app": "in4mix", "informix": "x"}) as listening:
+        found = findings(doctor(listening, "--user=app", "--json"))
+    rights = [each for each in found if each["check"] == "rights"]
+    assert [each["state"] for each in rights] == ["ok", "failure"]
+    assert "syscdcv1" in rights[1]["found"]
+    assert of(found, "api version")["state"] == of(found, "open sessions")["state"] == "not checked"
+    assert of(found, "table")["state"] == "ok"
+
+
+def test_a_dba_of_syscdcv1_is_a_warning_of_what_is_reported_only() -> None:
+    users = {"app": "in4mix"}
+    with spoilt(users=users, cdc_users=frozenset({"app"})) as listening:
+        dba = findings(doctor(listening, "--user=app", "--json"))
+    with spoilt(users=users, cdc_users=frozenset({"app"}), cdc_user_type="C") as listening:
+        other = findings(doctor(listening, "--user=app", "--json"))
+    assert [each["state"] for each in dba if each["check"] == "rights"] == ["ok", "warning"]
+    (grant,) = [each["remedy"] for each in other if "no DBA" in each["found"]]
+    assert "GRANT DBA TO app" in grant
+
+
+def without_cdc_database(server: EmulatedServer) -> None:
+    del server.databases[CDC_DATABASE]
+
+
+def with_other_logging(server: EmulatedServer, **logging: bool) -> None:
+    for name, value in logging.items():
+        setattr(server.databases["stores"], name, value)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "check", "state", "remedy"),
+    [
+        ({"ha_role": (2, "main")}, "high availability", "failure", "primary"),
+        ({"ha_role": (1, "main")}, "high availability", "warning", "new checkpoint"),
+        (
+            {"ha_role": (4, "main"), "version": "Server Version 15.0.1.0"},
+            "high availability",
+            "warning",
+            "TEMPTAB_NOLOG=1",
+        ),
+        (
+            {"configuration": {"DYNAMIC_LOGS": "0", "LTXHWM": "70", "LTXEHWM": "80"}},
+            "long transactions",
+            "warning",
+            "onmode -wf DYNAMIC_LOGS=2",
+        ),
+        ({"hidden_tables": {"sysconfig"}}, "long transactions", "warning", "privilege"),
+        ({"hidden_tables": {"syslogs"}}, "log space", "warning", "privilege"),
+        ({"hidden_tables": {"sysha_type"}}, "high availability", "warning", "privilege"),
+        ({"hidden_tables": {"syscdcsess"}}, "open sessions", "warning", "privilege"),
+        ({"hidden_tables": {"sysconstraints"}}, "primary key", "warning", "privilege"),
+        ({"hidden_tables": {"sysdbslocale"}}, "locale", "warning", "privilege"),
+    ],
+)
+def test_what_is_wrong_with_a_server_is_one_finding_with_its_remedy(
+    attributes: dict[str, Any], check: str, state: str, remedy: str
+) -> None:
+    with spoilt(**attributes) as listening:
+        found = findings(doctor(listening, "--json"))
+    assert of(found, check)["state"] == state
+    assert remedy in of(found, check)["remedy"]
+    assert {each["check"] for each in found if each["state"] != "ok"} == {check}
+
+
+@pytest.mark.parametrize(
+    ("logging", "state", "remedy"),
+    [
+        ({"is_buffered": True}, "warning", "ontape -U stores"),
+        ({"is_logged": False}, "failure", "ondblog unbuf stores"),
+        ({"is_ansi": True}, "ok", None),
+    ],
+)
+def test_the_logging_of_the_database_is_judged(
+    shop: ListeningServer, logging: dict[str, bool], state: str, remedy: str | None
+) -> None:
+    with_other_logging(shop.server, **logging)
+    found = of(findings(doctor(shop, "--json")), "database")
+    assert found["state"] == state
+    assert (remedy or "") in (found["remedy"] or "")
+    assert bool(remedy) == bool(found["remedy"])
+
+
+def test_without_the_cdc_database_the_script_that_makes_it_is_named(shop: ListeningServer) -> None:
+    without_cdc_database(shop.server)
+    found = findings(doctor(shop, "--json"))
+    assert of(found, "syscdcv1")["remedy"].endswith(MAKES_CDC_DATABASE)
+    assert of(found, "api version")["found"] == "there is no database syscdcv1"
+
+
+def test_a_database_that_is_not_there_leaves_the_server_judged(shop: ListeningServer) -> None:
+    arguments = [each for each in connection_arguments(shop) if "database" not in each]
+    found = findings(run(*arguments, "--database=stroes", "--table=informix.orders", "--json"))
+    assert of(found, "database")["state"] == "failure"
+    assert of(found, "table")["state"] == "not checked"
+    assert of(found, "log space")["state"] == of(found, "syscdcv1")["state"] == "ok"
+
+
+@pytest.mark.parametrize("kind", ["view", "raw", "synonym"])
+def test_what_is_no_logged_table_is_told_by_its_kind(shop: ListeningServer, kind: str) -> None:
+    shop.server.create_table("stores:informix.odd", "id integer", kind=kind)
+    found = of(findings(doctor(shop, "--json", tables="informix.odd")), "table")
+    assert found["state"] == "failure"
+    assert kind in found["found"].lower()
+
+
+def test_columns_that_cannot_be_captured_fail_until_they_are_left_out(shop: ListeningServer) -> None:
+    shop.server.create_table("stores:informix.notes", "id serial primary key, body text")
+    refused = doctor(shop, "--json", tables="informix.notes")
+    assert refused.exit_code == 1
+    assert "body (TEXT)" in of(findings(refused), "columns")["found"]
+    left_out = doctor(shop, "--json", "--unsupported-columns=omit", tables="informix.notes")
+    assert left_out.exit_code == 0
+    assert "left out: body (TEXT)" in of(findings(left_out), "columns")["found"]
+
+
+def test_a_log_that_is_overwritten_within_a_day_warns_with_hours_and_a_command() -> None:
+    now = 1_700_000_000
+    server = demo_server()  # 8 logs of 2 MiB
+    server.clock = lambda: now
+    for _ in range(3):
+        server.switch_log()
+        now += HOUR
+    for file in server.log.files[:-1]:
+        file.used_pages = server.log.pages
+    with ListeningServer(server) as listening:
+        found = of(findings(doctor(listening, "--json")), "log space")
+    # filled one hour apart, 7 more are written before log 4 is overwritten, plus what is left of it
+    assert found["state"] == "warning"
+    assert "hours at the average" in found["found"]
+    assert "8 times for 24 hours: onparams -a -d <dbspace> -s " in found["remedy"]
+
+
+def test_sessions_of_others_are_told_with_their_tables(shop: ListeningServer) -> None:
+    shop.server.set_full_row_logging(ORDERS, on=True)
+    options = SourceOptions.parse(
+        {
+            "host": "127.0.0.1",
+            "port": str(shop.port),
+            "server": "informix",
+            "database": "stores",
+            "table": "informix.orders",
+            "transport": "emulator",
+            "password": PASSWORD,
+        }
+    )
+    with closing(open_connection(options, CDC_DATABASE)) as connection:
+        session = CaptureSession(connection, SessionSettings(server="informix"))
+        session.start_capture(CapturedTable(ORDERS, ("order_num",), 0))
+        found = of(findings(doctor(shop, "--json")), "open sessions")
+    assert found["state"] == "ok"
+    assert f"session {session.session_id} captures {ORDERS}" in found["found"]
+
+
+def test_the_doctor_changes_nothing(shop: ListeningServer) -> None:
+    doctor(shop, tables=",".join(TABLE_NAMES))
+    assert not shop.server.table(ORDERS).full_row_logging
+    assert shop.server.sessions() == {}
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_many_and_wide_tables_stay_readable(shop: ListeningServer, columns: int) -> None:
+    wide = ", ".join(f"a_rather_long_name_of_column_{n} text" for n in range(300))
+    names = [f"informix.t{n}" for n in range(60)]
+    for name in names:
+        shop.server.create_table(f"stores:{name}", "id integer")
+    shop.server.create_table("stores:informix.wide", f"id integer, {wide}")
+    result = doctor(shop, tables=",".join([*names, "informix.wide"]), columns=columns)
+    table = result.stdout.partition("What mends it:")[0].splitlines()
+    assert all(len(line) <= columns for line in table)
+    assert len(table) < 70
+    assert "informix.t0, informix.t1, informix.t2 and 58 more: has no primary key" in " ".join(
+        result.stdout.split()
+    )
+    assert "--json shows all" in " ".join(result.stdout.split())
+
+
+def test_remedies_are_printed_unbroken_to_be_copied(shop: ListeningServer) -> None:
+    without_cdc_database(shop.server)
+    lines = doctor(shop, columns=80).stdout.splitlines()
+    mends = lines[lines.index("What mends it:") + 1]
+    assert mends.startswith("  syscdcv1: As user informix")
+    assert mends.endswith(MAKES_CDC_DATABASE)
+
+
+def test_the_summary_counts(shop: ListeningServer) -> None:
+    without_cdc_database(shop.server)
+    assert doctor(shop).stdout.splitlines()[-1] == "1 failure, 3 not checked, 12 ok."
+
+
+def test_help_tells_the_exit_codes() -> None:
+    text = " ".join(run("--help").output.split())
+    assert "Exit code 0: no failure; 1: at least one; 2: an option is wrong." in text
+
+
+def test_a_driver_that_insists_on_a_locale_is_asked_over_the_database(
+    shop: ListeningServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Error -23197 at sysmaster, whose locale nobody names, keeps nothing from being checked."""
+    opened: list[tuple[str, str]] = []
+
+    def insisting(options: SourceOptions, database: str, db_locale: str = "") -> Transport:
+        opened.append((database, db_locale))
+        if not db_locale:
+            raise BadOption("The locale does not fit.", "Set the database locale.")
+        return open_connection(options, database, db_locale)
+
+    monkeypatch.setattr(doctor_module, "open_connection", insisting)
+    result = doctor(shop, "--json", "--db-locale=en_us.utf8")
+    assert {each["state"] for each in findings(result)} == {"ok"}
+    assert opened[:2] == [("sysmaster", ""), ("stores", "en_us.utf8")]
+
+
+@pytest.fixture
+def over_odbc(shop: ListeningServer) -> Iterator[list[str]]:
+    """Say that the connection is to go through the C test driver."""
+    before = os.environ.pop("INFORMIXDIR", None)
+    arguments = [each for each in connection_arguments(shop) if "transport" not in each]
+    yield [*arguments, "--table=informix.orders", "--json"]
+    os.environ.pop("INFORMIXDIR", None)
+    if before is not None:
+        os.environ["INFORMIXDIR"] = before
+
+
+@pytest.mark.parametrize("kind", ["narrow", "wide", "split"])
+def test_over_odbc_the_driver_and_its_version_are_named(over_odbc: list[str], kind: str) -> None:
+    library = getattr(build_drivers(), kind)
+    result = run(*over_odbc, f"--driver={library}")
+    assert result.exit_code == 0, result.output
+    expected = f"{library} is loaded. It is libthcli.so, version 04.50.0000."
+    assert of(findings(result), "driver")["found"] == expected
+
+
+def test_without_a_driver_the_way_to_one_is_told_and_nothing_else_is_checked(
+    over_odbc: list[str],
+) -> None:
+    found = findings(run(*over_odbc))
+    assert found[0]["state"] == "failure"
+    assert "INFORMIXDIR is not set" in found[0]["found"]
+    assert "Install the Informix Client SDK" in found[0]["remedy"]
+    assert {each["state"] for each in found[1:]} == {"not checked"}
+
+
+def test_a_library_that_is_no_driver_is_told(over_odbc: list[str], tmp_path: Path) -> None:
+    library = tmp_path / "libthcli.so"
+    library.write_text("not a library")
+    found = findings(run(*over_odbc, f"--driver={library}"))
+    assert found[0]["state"] == "failure"
+    assert "cannot be loaded" in found[0]["found"]
+
+
+def test_the_page_of_the_doctor_lists_every_check_in_order() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "doctor.md").read_text()
+    assert [line.split("`")[1] for line in page.splitlines() if line.startswith("| `")] == CHECKS

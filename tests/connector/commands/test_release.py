@@ -1,0 +1,143 @@
+"""`informix-cdc release`: what has to be said, who is in the way, and what is switched."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from connector.commands.commands import refusal, run
+from connector.commands.stopped_queries import checkpoint_option, is_logged, stopped_query
+from harness.driving import Served, anchor_of, reader
+from harness.stores import CUSTOMERS, ORDERS
+from informix_cdc.commands import release as release_command
+
+# what has to be said
+
+
+def test_release_demands_a_checkpoint_or_the_word_that_there_is_none(served: Served) -> None:
+    server, listening = served
+    server.set_full_row_logging(ORDERS, on=True)
+    for arguments in ((), ("--checkpoint=/somewhere", "--no-checkpoint")):
+        line = refusal(run(listening, "release", "informix.orders", "--yes", *arguments), exit_code=2)
+        assert "--checkpoint PATH" in line
+    assert is_logged(server)
+
+
+def test_it_asks_and_leaves_everything_alone_without_a_yes(served: Served) -> None:
+    server, listening = served
+    server.set_full_row_logging(ORDERS, on=True)
+    result = run(listening, "release", "informix.orders", "--no-checkpoint", answer="n\n")
+    assert result.exit_code == 1
+    assert "will be switched off on server informix" in result.stderr
+    assert is_logged(server)
+
+
+def test_without_a_query_it_is_switched_off_and_the_next_steps_are_told(served: Served) -> None:
+    server, listening = served
+    server.set_full_row_logging(ORDERS, on=True)
+    result = run(listening, "release", "informix.orders", "--no-checkpoint", answer="y\n")
+    assert result.exit_code == 0
+    assert not is_logged(server)
+    assert "ALTER" in result.stdout
+    assert "informix-cdc acquire informix.orders" in result.stdout
+
+
+def test_a_table_that_is_released_already_needs_nothing(served: Served) -> None:
+    _, listening = served
+    result = run(listening, "release", "informix.orders", "--no-checkpoint", "--yes")
+    assert result.exit_code == 0
+    assert "off already" in result.stderr
+
+
+def test_a_table_that_nobody_can_capture_is_released_too(served: Served) -> None:
+    server, listening = served
+    server.create_table("stores:informix.notes", "body text", full_row_logging=True)
+    result = run(listening, "release", "informix.notes", "--no-checkpoint", "--yes")
+    assert result.exit_code == 0
+    assert not is_logged(server, "stores:informix.notes")
+
+
+# while it is captured
+
+
+@pytest.mark.parametrize("choice", ["--no-checkpoint", "--checkpoint"])
+def test_a_table_that_a_session_captures_is_refused_and_the_session_is_named(
+    choice: str, served: Served, tmp_path: Path
+) -> None:
+    server, listening = served
+    stopped_query(served, tmp_path)
+    with reader(listening.port) as made:
+        anchor_of(made)
+        (session_id,) = server.sessions()
+        arguments = [choice] if choice == "--no-checkpoint" else [checkpoint_option(tmp_path)]
+        result = run(listening, "release", "informix.orders", *arguments)
+        line = refusal(result)
+    assert result.stderr.count("\n") == 1  # it does not even ask
+    assert f"stores:informix.orders is captured by session {session_id}" in line
+    assert "Stop the queries" in line
+    assert is_logged(server)
+
+
+def test_a_session_of_another_table_is_no_reason_to_refuse(served: Served) -> None:
+    server, listening = served
+    server.set_full_row_logging(CUSTOMERS, on=True)
+    with reader(listening.port) as made:
+        anchor_of(made)
+        result = run(listening, "release", "informix.customers", "--no-checkpoint", "--yes")
+    assert result.exit_code == 0
+    assert not is_logged(server, CUSTOMERS)
+
+
+@pytest.mark.fault(
+    fault="a query starts while its tables are released",
+    outcome="the server refuses (-19816), the session is named, row logging stays on",
+)
+def test_a_session_that_begins_after_the_first_look_is_named_too(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server, listening = served
+    monkeypatch.setattr(release_command, "require_not_captured", lambda *_: None)
+    with reader(listening.port) as made:
+        anchor_of(made)
+        (session_id,) = server.sessions()
+        line = refusal(run(listening, "release", "informix.orders", "--no-checkpoint", "--yes"))
+    assert f"is captured by session {session_id}" in line
+    assert "stays on" in line
+
+
+# what live servers need
+
+
+@pytest.mark.fault(
+    fault="row logging cannot be switched off for some seconds after a session",
+    outcome="tried four times",
+)
+def test_switching_off_is_tried_four_times(served: Served) -> None:
+    server, listening = served
+    server.set_full_row_logging(ORDERS, on=True)
+    server.refuse_row_logging_off(3)
+    result = run(listening, "release", "informix.orders", "--no-checkpoint", "--yes")
+    assert result.exit_code == 0
+    assert not is_logged(server)
+
+
+def test_a_server_that_refuses_on_is_quoted_and_the_table_stays_as_it_is(served: Served) -> None:
+    server, listening = served
+    server.set_full_row_logging(ORDERS, on=True)
+    server.refuse_row_logging_off(4)
+    line = refusal(run(listening, "release", "informix.orders", "--no-checkpoint", "--yes"))
+    assert "-19816" in line
+    assert "no session shows that captures it" in line
+    assert is_logged(server)
+
+
+@pytest.mark.parametrize("command", ["release", "acquire"])
+def test_a_switch_that_does_not_show_in_the_flag_is_an_error(
+    command: str, served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server, listening = served
+    server.set_full_row_logging(ORDERS, on=command == "release")
+    monkeypatch.setattr(server, "set_full_row_logging", lambda *_: None)
+    arguments = ["--no-checkpoint", "--yes"] if command == "release" else []
+    assert "oncheck -pt" in refusal(run(listening, command, "informix.orders", *arguments))

@@ -1,0 +1,168 @@
+"""`informix-cdc status`, and `offsets` with a server: what is told, to people and to machines."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from connector.commands.commands import refusal, run_plain, server_options
+from harness.driving import (
+    Served,
+    anchor_of,
+    insert,
+    reader,
+)
+from harness.spark_checkpoints import offset, run_batches
+from harness.stores import listening_stores
+from informix_capture_client.positions import log_page, show
+from informix_cdc.commands import status as status_command
+
+NOW = 1_700_000_000
+LOG_BYTES = 8 * 2048
+
+
+@pytest.fixture
+def served() -> Iterator[Served]:
+    """Four log files of eight pages, the first of which is number 40."""
+    arguments = {"log_pages": 8, "log_count": 4, "first_log": 40, "clock": lambda: NOW}
+    with listening_stores(timeout_seconds=0.02, **arguments) as (server, listening):
+        yield server, listening
+
+
+def status(served: Served, *arguments: str) -> Any:
+    result = run_plain("status", *server_options(served[1]), *arguments, "--json")
+    assert result.exit_code == 0, result.output
+    return json.loads(result.output)
+
+
+def told(served: Served, *arguments: str) -> str:
+    result = run_plain("status", *server_options(served[1]), *arguments)
+    assert result.exit_code == 0, result.output
+    return " ".join(result.output.split())
+
+
+def test_a_quiet_server_says_so(served: Served) -> None:
+    found = status(served)
+    assert (found["server"], found["clock"]) == ("informix", NOW)
+    assert found["sessions"] == found["checkpoints"] == []
+    assert found["log"] == {
+        "current": "40:0x0",
+        "oldest": "40:0x0",
+        "logs": 1,
+        "totalBytes": 4 * LOG_BYTES,
+        "neverUsedBytes": 3 * LOG_BYTES,
+    }
+    assert "No capture session is open." in told(served)
+
+
+def test_open_sessions_are_told_with_what_they_capture(served: Served) -> None:
+    server, listening = served
+    with reader(listening.port) as made:
+        anchor_of(made)
+        (session_id,) = server.sessions()
+        assert status(served)["sessions"] == [
+            {
+                "session": session_id,
+                "apiVersion": "1.1",
+                "created": NOW,
+                "timeoutSeconds": 1,
+                "errorCode": 0,
+                "tables": ["stores:informix.orders"],
+            }
+        ]
+        line = f"{session_id} 2023-11-14 22:13:20 UTC 1 s - stores:informix.orders"
+        assert line in told(served)
+
+
+def test_checkpoints_are_told_with_their_distance_to_both_ends_of_the_log(
+    served: Served, tmp_path: Path
+) -> None:
+    server, _ = served
+    here = log_page(40, 2)
+    run_batches(tmp_path, offset(here + 24, here))
+    for order in range(200):  # 64 bytes and the row: several pages
+        insert(server, order)
+    while server.log.current.number < 42:
+        server.switch_log()
+    (found,) = status(served, f"--checkpoint={tmp_path}")["checkpoints"]
+    space = server.log
+    written = sum(file.used_pages for file in space.files if file.number < 42) + space.flush_page() - 2
+    assert found["checkpoint"] == str(tmp_path)
+    assert (found["commit"], found["restart"]) == (show(here + 24), show(here))
+    assert found["behind"]["bytes"] == written * 2048
+    assert found["behind"]["logs"] == server.log.current.number - 40
+    assert server.oldest_log() == 40
+    assert found["untilOverwritten"]["logs"] == 0
+    text = told(served, f"--checkpoint={tmp_path}")
+    assert f"{tmp_path}, source 0" in text
+    assert f"up to {show(here + 24)}; a restart reads from {show(here)}" in text
+    assert f"behind the end of the log: {found['behind']['logs']} logs, " in text
+    assert "until that is overwritten: 0 logs, " in text
+
+
+def test_a_checkpoint_whose_log_was_overwritten_is_told_in_capitals(
+    served: Served, tmp_path: Path
+) -> None:
+    server, _ = served
+    run_batches(tmp_path, offset(log_page(40, 1), log_page(40, 1)))
+    for _ in range(4):
+        server.switch_log()
+    (found,) = status(served, f"--checkpoint={tmp_path}")["checkpoints"]
+    assert found["untilOverwritten"] is None
+    assert "OVERWRITTEN: a restart is data loss" in told(served, f"--checkpoint={tmp_path}")
+
+
+def test_a_checkpoint_of_another_server_is_told(served: Served, tmp_path: Path) -> None:
+    run_batches(tmp_path, offset(log_page(99, 1), log_page(99, 1)))
+    assert status(served, f"--checkpoint={tmp_path}")["checkpoints"][0]["isBeyondEnd"]
+    assert "BEYOND THE LOG'S END" in told(served, f"--checkpoint={tmp_path}")
+
+
+def test_watching_asks_again_until_it_is_interrupted(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server, _ = served
+    slept: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        server.switch_log()
+        if len(slept) == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(status_command, "sleep", sleep)
+    result = run_plain("status", *server_options(served[1]), "--json", "--watch=2")
+    assert result.exit_code == 0
+    assert slept == [2, 2, 2]
+    positions = [json.loads(line)["log"]["current"] for line in result.output.splitlines()]
+    assert positions == ["40:0x0", "41:0x0", "42:0x0"]
+    slept.clear()
+    assert "Log: at 45:0x0" in run_plain("status", *server_options(served[1]), "--watch=2").output
+
+
+def test_a_spoilt_checkpoint_is_one_line(served: Served, tmp_path: Path) -> None:
+    arguments = [*server_options(served[1]), f"--checkpoint={tmp_path}"]
+    assert str(tmp_path) in refusal(run_plain("status", *arguments), exit_code=2)
+
+
+def test_offsets_with_a_server_tells_how_far_it_is_from_overwriting_them(
+    served: Served, tmp_path: Path
+) -> None:
+    run_batches(tmp_path, offset(log_page(40, 0), log_page(40, 0)))
+    result = run_plain("offsets", str(tmp_path), *server_options(served[1]), "--json")
+    (source,) = json.loads(result.output)["sources"]
+    assert source["server"]["untilOverwritten"] == {
+        "logs": 0, "bytes": 4 * LOG_BYTES, "percent": 100.0,
+    }  # fmt: skip
+    text = run_plain("offsets", str(tmp_path), *server_options(served[1])).output
+    assert "Until the server overwrites what is needed: 0 logs, 64 KiB, 100.0 % of the log" in text
+
+
+def test_offsets_with_half_a_server_says_which_half_is_missing(tmp_path: Path) -> None:
+    run_batches(tmp_path, offset(1, 1))
+    line = refusal(run_plain("offsets", str(tmp_path), "--server=informix"), exit_code=2)
+    assert "'host' is missing" in line

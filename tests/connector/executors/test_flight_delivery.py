@@ -1,0 +1,321 @@
+"""The Flight server of a query: rows for whoever has the token, an error in time for all others."""
+
+from __future__ import annotations
+
+import json
+import logging
+import pickle
+import socket
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyarrow import flight
+
+from checkpoints.spool.spools import SCHEMA, batch, open_spool
+from harness.driving import (
+    LIMIT,
+    Served,
+    anchor_of,
+    drained,
+    insert,
+    numbers,
+    reader,
+    rows_of,
+)
+from harness.stores import source_options
+from informix_capture_client.errors import AccessRefused
+from informix_capture_client.positions import Position
+from informix_cdc.executors import delivery as segment_delivery
+from informix_cdc.executors import flight_client
+from informix_cdc.executors.flight_client import fetched_range
+from informix_cdc.executors.flight_protocol import ticket_of
+from informix_cdc.executors.flight_server import SegmentServer
+from informix_cdc.options.source import SourceOptions
+from informix_checkpoints.spool.segments import SegmentRange, stored_range
+from informix_checkpoints.spool.spool import Spool
+
+LOOPBACK = "127.0.0.1"
+ROWS = 1000
+
+
+@pytest.fixture
+def spool(tmp_path: Path) -> Iterator[Spool]:
+    """A spool of one segment in two batches: 1,000 rows in transactions of ten."""
+    made = open_spool(tmp_path / "spool")
+    stored = [batch(*((n, 110 + n // 10) for n in range(begin, begin + 500))) for begin in (0, 500)]
+    made.append(SCHEMA, stored, Position(209, 209))
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def server(spool: Spool) -> Iterator[SegmentServer]:
+    made = SegmentServer(spool.folder, LOOPBACK, 0)
+    yield made
+    made.shutdown()
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(flight_client, "_PAUSE_SECONDS", 0.01)
+
+
+def whole(spool: Spool) -> SegmentRange:
+    [found] = spool.between(100, 209)
+    return found
+
+
+@pytest.mark.parametrize(("first", "end"), [(0, ROWS), (0, 1), (3, 497), (495, 505), (999, 1000)])
+@pytest.mark.parametrize("piece_bytes", [100, 8 << 20])
+def test_the_rows_that_arrive_are_those_of_the_file(
+    first: int,
+    end: int,
+    piece_bytes: int,
+    spool: Spool,
+    server: SegmentServer,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(flight_client, "PIECE_BYTES", piece_bytes)
+    wanted = whole(spool).part(first, end)
+    arrived = pa.Table.from_batches(fetched_range(server.address, wanted))
+    in_the_file = pa.Table.from_batches(stored_range(wanted, is_written_here=True))
+    assert arrived.schema.equals(in_the_file.schema, check_metadata=True)
+    assert arrived.to_pylist() == in_the_file.to_pylist()
+
+
+def test_whoever_has_another_token_gets_nothing_and_is_not_told_the_right_one(
+    spool: Spool, server: SegmentServer
+) -> None:
+    stranger = replace(server.address, token="0" * 64)
+    with pytest.raises(AccessRefused, match="belongs to another query") as caught:
+        fetched_range(stranger, whole(spool))
+    assert server.address.token not in str(caught.value)
+
+
+def test_whoever_has_no_token_gets_nothing_by_any_call(spool: Spool, server: SegmentServer) -> None:
+    client = flight.FlightClient(f"grpc://{LOOPBACK}:{server.port}")
+    for call in (
+        lambda: client.do_get(flight.Ticket(ticket_of(whole(spool)))),
+        lambda: list(client.list_flights()),
+        lambda: list(client.do_action(flight.Action("any", b""))),
+    ):
+        with pytest.raises(flight.FlightUnauthenticatedError):
+            call()
+
+
+def test_every_server_has_a_token_of_its_own(spool: Spool, server: SegmentServer) -> None:
+    other = SegmentServer(spool.folder, LOOPBACK, 0)
+    other.shutdown()
+    assert other.address.token != server.address.token
+    assert len(server.address.token) == 64
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["../secret.arrow", "/etc/passwd", "manifest.json", "..", "", "sub/000001.arrow", "a\x00.arrow", 7],
+)
+def test_no_other_file_is_served(
+    name: Any, spool: Spool, server: SegmentServer, tmp_path: Path
+) -> None:
+    (tmp_path / "secret.arrow").write_bytes(Path(whole(spool).path).read_bytes())
+    ticket = {**json.loads(ticket_of(whole(spool))), "path": name}
+    with pytest.raises(flight.FlightError, match="the request names no rows of a segment"):
+        asked(server, json.dumps(ticket).encode())
+
+
+@pytest.mark.parametrize(
+    "ticket", [b"", b"{", b"[]", b"7", b'{"path": "a.arrow"}', b"[" * 5000, b"\xff"], ids=repr
+)
+def test_a_request_that_makes_no_sense_is_refused(ticket: bytes, server: SegmentServer) -> None:
+    with pytest.raises(flight.FlightError, match="the request names no rows of a segment"):
+        asked(server, ticket)
+
+
+@pytest.mark.parametrize(("first", "end"), [(-1, 5), (5, 5), (6, 5), (0, ROWS + 1), ("0", 5)])
+def test_rows_that_a_segment_does_not_have_are_refused(
+    first: Any, end: Any, spool: Spool, server: SegmentServer
+) -> None:
+    with pytest.raises(flight.FlightError, match="the request names no rows of a segment"):
+        asked(server, ticket_of(whole(spool).part(first, end)))
+
+
+def asked(server: SegmentServer, ticket: bytes) -> object:
+    header = (b"authorization", f"Bearer {server.address.token}".encode())
+    client = flight.FlightClient(f"grpc://{LOOPBACK}:{server.port}")
+    return client.do_get(flight.Ticket(ticket), flight.FlightCallOptions(headers=[header], timeout=10))
+
+
+def test_a_segment_that_was_trimmed_is_named(spool: Spool, server: SegmentServer) -> None:
+    wanted = whole(spool)
+    Path(wanted.path).unlink()
+    with pytest.raises(AccessRefused, match=r"answers: .*No such file"):
+        fetched_range(server.address, wanted)
+
+
+@pytest.mark.fault(
+    fault="the Flight server of the driver is gone",
+    outcome="an error within seconds, and the task is tried again",
+)
+def test_a_server_that_is_gone_ends_in_an_error_and_not_in_a_wait(spool: Spool) -> None:
+    gone = SegmentServer(spool.folder, LOOPBACK, 0)
+    gone.shutdown()
+    with pytest.raises(AccessRefused, match=f"{gone.address} cannot be reached"):
+        fetched_range(gone.address, whole(spool))
+
+
+def test_a_server_that_goes_between_two_pieces_ends_the_reading(
+    spool: Spool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(flight_client, "PIECE_BYTES", 1)
+    server = SegmentServer(spool.folder, LOOPBACK, 0)
+    rows = fetched_range(server.address, whole(spool))
+    assert next(rows).num_rows == 1
+    server.shutdown()
+    with pytest.raises(AccessRefused, match="cannot be reached"):
+        list(rows)
+
+
+@pytest.mark.fault(
+    fault="the Flight server of the driver says nothing",
+    outcome="an error after its deadline, no wait",
+)
+def test_a_server_that_says_nothing_ends_in_an_error_in_time(
+    spool: Spool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(flight_client, "DEADLINE_SECONDS", 0.3)
+    with socket.create_server((LOOPBACK, 0)) as silent:
+        port = silent.getsockname()[1]
+        address = flight_client.FlightAddress(LOOPBACK, port, "t0ken")
+        with pytest.raises(AccessRefused, match=r"did not answer|cannot be reached"):
+            fetched_range(address, whole(spool))
+
+
+@pytest.mark.parametrize("host", ["192.0.2.1", "no.such.host.invalid"])
+def test_an_address_that_is_not_this_hosts_is_refused_with_the_remedy(host: str, spool: Spool) -> None:
+    with pytest.raises(AccessRefused, match="flightHost"):
+        SegmentServer(spool.folder, host, 0)
+
+
+def test_a_port_that_is_taken_is_refused_with_the_remedy(spool: Spool) -> None:
+    with (
+        socket.create_server((LOOPBACK, 0)) as taken,
+        pytest.raises(AccessRefused, match="flightPort"),
+    ):
+        SegmentServer(spool.folder, LOOPBACK, taken.getsockname()[1])
+
+
+def test_an_environment_with_a_proxy_changes_nothing(
+    spool: Spool, server: SegmentServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("http_proxy", "grpc_proxy", "https_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:1")
+    assert sum(found.num_rows for found in fetched_range(server.address, whole(spool))) == ROWS
+
+
+@pytest.mark.parametrize("delivery", ["auto", "files", "flight"])
+def test_a_stream_delivers_the_same_rows_in_every_way(delivery: str, served: Served) -> None:
+    server, listening = served
+    with reader(listening.port, delivery=delivery, minPartitions="3") as made:
+        anchor = anchor_of(made)
+        rows, end = drained(made, anchor, insert(server, *range(1, 11)))
+        assert numbers(rows) == list(range(1, 11))
+        assert len(made.partitions(anchor, end)) == 3
+        assert rows_of(made, anchor, end) == rows
+
+
+def test_auto_finds_the_rows_when_the_folder_is_not_to_be_seen(served: Served, tmp_path: Path) -> None:
+    server, listening = served
+    with reader(listening.port, spoolPath=str(tmp_path / "spool")) as made:
+        anchor = anchor_of(made)
+        _, end = drained(made, anchor, insert(server, 1, 2, 3))
+        parts = [pickle.loads(pickle.dumps(part)) for part in made.partitions(anchor, end)]
+        elsewhere = [
+            replace(part, ranges=tuple(replace(r, path=f"/not/here/{r.file}") for r in part.ranges))
+            for part in parts
+        ]
+        batches = [found for part in elsewhere for found in made.read(part)]
+    assert pa.Table.from_batches(batches).column("order_num").to_pylist() == [1, 2, 3]
+
+
+def test_only_partitions_carry_the_token_and_nothing_shows_it(
+    served: Served, caplog: pytest.LogCaptureFixture
+) -> None:
+    server, listening = served
+    with caplog.at_level(logging.DEBUG), reader(listening.port) as made:
+        anchor = anchor_of(made)
+        _, end = drained(made, anchor, insert(server, 1))
+        [part] = made.partitions(anchor, end)
+        token = part.places.server.token  # type: ignore[attr-defined]
+        assert token.encode() in pickle.dumps(part)
+        assert token.encode() not in pickle.dumps(made)
+        shown = f"{part} {part!r} {made!r} {made.reportLatestOffset()} {caplog.text}"
+    assert token not in shown
+
+
+def test_the_server_ends_with_the_query(served: Served) -> None:
+    server, listening = served
+    with reader(listening.port, delivery="flight") as made:
+        anchor = anchor_of(made)
+        _, end = drained(made, anchor, insert(server, 1))
+        [part] = made.partitions(anchor, end)
+        copied = pickle.loads(pickle.dumps(made))
+    with pytest.raises(AccessRefused, match="cannot be reached"):
+        list(copied.read(part))
+
+
+def test_the_end_of_a_query_does_not_wait_for_an_executor_that_has_stopped_reading(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(segment_delivery, "_CLOSING_SECONDS", 0.01)
+    read_on = threading.Event()
+    delivery = segment_delivery.SegmentDelivery(SourceOptions.parse(source_options(1), {}))
+    monkeypatch.setattr(delivery, "_server", SimpleNamespace(shutdown=read_on.wait))
+    delivery.close()
+    read_on.set()
+
+
+def test_files_alone_need_no_server(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SegmentServer, "__init__", None)
+    server, listening = served
+    with reader(listening.port, delivery="files") as made:
+        rows, _ = drained(made, anchor_of(made), insert(server, 1))
+    assert numbers(rows) == [1]
+
+
+def test_copies_of_a_streams_segments_come_and_go(served: Served, tmp_path: Path) -> None:
+    server, listening = served
+    with reader(listening.port, segmentCopies=tmp_path.as_uri(), delivery="files") as made:
+        anchor = anchor_of(made)
+        _, middle = drained(made, anchor, insert(server, 1))
+        rows, end = drained(made, middle, insert(server, 2))
+        [copied] = {path.parent.name for path in tmp_path.rglob("*.arrow")}
+        assert copied == anchor["stream"]
+        made.commit(end)
+        assert list(tmp_path.rglob("*.arrow")) == []
+    assert numbers(rows) == [2]
+
+
+@pytest.mark.fault(
+    fault="the place of segmentCopies is away for a while",
+    outcome="the capture tries again; rows as committed, once, in order",
+)
+def test_a_place_of_copies_that_is_away_for_a_while_is_waited_for(
+    served: Served, tmp_path: Path
+) -> None:
+    server, listening = served
+    with reader(listening.port, segmentCopies=tmp_path.as_uri()) as made:
+        anchor = anchor_of(made)
+        [folder] = tmp_path.iterdir()
+        folder.rename(tmp_path / "away")
+        commit = insert(server, 1, 2)
+        while not made.reportLatestOffset()["reconnects"]:  # type: ignore[index]
+            assert made.latestOffset(anchor, LIMIT) == anchor
+        (tmp_path / "away").rename(folder)
+        rows, _ = drained(made, anchor, commit)
+    assert numbers(rows) == [1, 2]

@@ -1,0 +1,169 @@
+"""Where executors find rows: the nearest place that has them, and an error that names them all."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from checkpoints.spool.spools import fill, open_spool
+from informix_capture_client.errors import AccessRefused
+from informix_cdc.executors import flight_client
+from informix_cdc.executors.flight_protocol import FlightAddress
+from informix_cdc.executors.flight_server import SegmentServer
+from informix_cdc.executors.places import SegmentPlaces, kernel_id
+from informix_checkpoints.spool import segments
+from informix_checkpoints.spool.copies import SegmentCopies
+from informix_checkpoints.spool.spool import Spool
+
+NOBODY = FlightAddress("127.0.0.1", 1, "t0ken")
+ELSEWHERE = "the kernel of another host"
+
+
+@pytest.fixture
+def spool(tmp_path: Path) -> Iterator[Spool]:
+    """A spool of five rows, with copies beside it."""
+    made = open_spool(tmp_path / "spool", copies=copies_in(tmp_path))
+    fill(made)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def server(spool: Spool) -> Iterator[SegmentServer]:
+    made = SegmentServer(spool.folder, "127.0.0.1", 0)
+    yield made
+    made.shutdown()
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(flight_client, "_PAUSE_SECONDS", 0.01)
+
+
+def copies_in(folder: Path) -> SegmentCopies:
+    return SegmentCopies((folder / "copies").as_uri(), "s1")
+
+
+def numbers(places: SegmentPlaces, spool: Spool) -> list[int]:
+    read = [found for wanted in spool.between(100, 140) for found in places.read(wanted)]
+    return [n for found in read for n in found.column("n").to_pylist()]
+
+
+def lose_files(spool: Spool) -> None:
+    for path in spool.folder.glob("*.arrow"):
+        path.unlink()
+
+
+def lose_copies(folder: Path) -> None:
+    for path in (folder / "copies").rglob("*.arrow"):
+        path.unlink()
+
+
+def damage_files(spool: Spool) -> None:
+    for path in spool.folder.glob("*.arrow"):
+        content = bytearray(path.read_bytes())
+        content[len(content) // 2] ^= 0xFF
+        path.write_bytes(content)
+
+
+def test_the_file_is_read_where_it_is_there_and_nobody_is_called(spool: Spool) -> None:
+    places = SegmentPlaces("auto", kernel_id(), None, NOBODY)
+    assert numbers(places, spool) == [1, 2, 3, 4, 5]
+
+
+def test_a_copy_is_read_where_the_file_is_gone(spool: Spool, tmp_path: Path) -> None:
+    planned = spool.between(100, 140)
+    lose_files(spool)
+    places = SegmentPlaces("auto", kernel_id(), copies_in(tmp_path), NOBODY)
+    read = [found for wanted in planned for found in places.read(wanted)]
+    assert [n for found in read for n in found.column("n").to_pylist()] == [1, 2, 3, 4, 5]
+
+
+def test_the_server_is_asked_where_this_host_sees_no_file_and_no_copy(
+    spool: Spool, server: SegmentServer, tmp_path: Path
+) -> None:
+    planned = [replace(r, path=f"/not/mounted/{r.file}") for r in spool.between(110, 130)]
+    lose_copies(tmp_path)
+    places = SegmentPlaces("auto", ELSEWHERE, copies_in(tmp_path), server.address)
+    read = [found for wanted in planned for found in places.read(wanted)]
+    assert [n for found in read for n in found.column("n").to_pylist()] == [3, 4]
+
+
+@pytest.mark.fault(
+    fault="a segment's file on another host holds other bytes",
+    outcome="passed over by its checksum; copy or Flight instead",
+)
+def test_a_file_with_other_bytes_is_passed_over_on_another_host(
+    spool: Spool, server: SegmentServer, tmp_path: Path
+) -> None:
+    damage_files(spool)
+    by_copy = SegmentPlaces("auto", ELSEWHERE, copies_in(tmp_path), NOBODY)
+    assert numbers(by_copy, spool) == [1, 2, 3, 4, 5]
+    with pytest.raises(AccessRefused, match="has other bytes than were written"):
+        numbers(SegmentPlaces("files", ELSEWHERE), spool)
+
+
+def test_a_file_is_compared_once_in_a_process_and_again_when_it_changes(
+    spool: Spool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compared = []
+    checksum_of = segments.checksum_of
+    monkeypatch.setattr(segments, "checksum_of", lambda file: compared.append(1) or checksum_of(file))
+    places = SegmentPlaces("files", ELSEWHERE)
+    assert numbers(places, spool) == numbers(places, spool)
+    assert len(compared) == 2
+    damage_files(spool)
+    with pytest.raises(AccessRefused, match="other bytes"):
+        numbers(places, spool)
+
+
+def test_on_the_host_that_wrote_a_file_its_size_is_enough(
+    spool: Spool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(segments, "checksum_of")
+    assert numbers(SegmentPlaces("files", kernel_id()), spool) == [1, 2, 3, 4, 5]
+
+
+def test_flight_alone_looks_at_no_file(spool: Spool, server: SegmentServer) -> None:
+    assert numbers(SegmentPlaces("flight", kernel_id(), None, server.address), spool) == [1, 2, 3, 4, 5]
+    with pytest.raises(AccessRefused, match=r"127\.0\.0\.1:1 cannot be reached"):
+        numbers(SegmentPlaces("flight", kernel_id(), None, NOBODY), spool)
+
+
+@pytest.mark.fault(
+    fault="an executor reaches neither folder, copy nor Flight server",
+    outcome="IFXCDC-0002 that names every place and the remedy",
+)
+def test_an_executor_that_reaches_nothing_is_told_every_place_and_the_remedy(
+    spool: Spool, tmp_path: Path
+) -> None:
+    planned = spool.between(100, 140)[0]
+    lose_files(spool)
+    lose_copies(tmp_path)
+    with pytest.raises(AccessRefused) as caught:
+        SegmentPlaces("auto", kernel_id(), copies_in(tmp_path), NOBODY).read(planned)
+    said = str(caught.value)
+    assert f"spool segment {planned.file} cannot be had on this host" in said
+    for place in (planned.path, (tmp_path / "copies").as_uri(), "127.0.0.1:1"):
+        assert place in said
+    for remedy in ("spoolPath", "flightHost"):
+        assert remedy in said
+    assert "t0ken" not in said + repr(caught.value.facts)
+
+
+def test_files_only_means_that_no_server_is_told_of(spool: Spool) -> None:
+    planned = spool.between(100, 140)[0]
+    lose_files(spool)
+    with pytest.raises(AccessRefused, match=r"segmentCopies .* or delivery") as caught:
+        SegmentPlaces("files", kernel_id()).read(planned)
+    assert "Flight server" not in str(caught.value)
+
+
+def test_the_token_travels_with_the_places_and_shows_in_none_of_their_texts() -> None:
+    places = SegmentPlaces("auto", kernel_id(), None, NOBODY)
+    assert b"t0ken" in pickle.dumps(places)
+    assert "t0ken" not in f"{places} {places!r} {NOBODY} {NOBODY!r}"

@@ -1,0 +1,83 @@
+"""Options of the delivery to executors: what cannot be meant, and what must not show, is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.stores import source_options
+from informix_capture_client.errors import BadOption
+from informix_cdc.options.source import SourceOptions
+
+
+def parse(**changes: str) -> SourceOptions:
+    return SourceOptions.parse(source_options(9088, **changes), {})
+
+
+def test_rows_go_by_file_or_over_loopback_unless_asked_otherwise() -> None:
+    options = parse()
+    assert (options.deliver_by, options.flight_host, options.flight_port) == ("auto", "127.0.0.1", 0)
+    assert (options.segment_copies, options.min_partitions) == ("", 1)
+    assert options.max_partition_bytes == parse(maxPartitionBytes="64m").max_partition_bytes
+
+
+@pytest.mark.parametrize("host", ["driver-1.example", "10.0.0.7", "fd00::7"])
+def test_an_address_is_a_name_or_a_number(host: str) -> None:
+    assert parse(flightHost=host).flight_host == host
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "s3://bucket/some/path?region=eu-west-1",
+        "file:///mnt/spool",
+        "gs://bucket",
+        "abfss://container@account.dfs.core.windows.net/path",
+        "hdfs://namenode:8020/spool",
+    ],
+)
+def test_copies_go_to_a_url_of_pyarrow(url: str) -> None:
+    assert parse(segmentCopies=url).segment_copies == url
+
+
+REFUSED = [
+    ("an unknown way", {"delivery": "carrier pigeon"}, "auto, files or flight"),
+    (
+        "every address at once",
+        {"flightHost": "0.0.0.0"},
+        "must be one address, which executors are told",
+    ),
+    ("an address with a port", {"flightHost": "driver:4711"}, "without a port"),
+    ("a URL for an address", {"flightHost": "grpc://driver"}, "without a port"),
+    ("a port that is none", {"flightPort": "65536"}, "from 0 to 65535"),
+    ("a path for a URL", {"segmentCopies": "/mnt/spool"}, "must be a URL such as s3://bucket/path"),
+    ("a URL of nothing", {"segmentCopies": "s3://"}, "must be a URL such as s3://bucket/path"),
+    ("a URL of another world", {"segmentCopies": "http://bucket/path"}, "must be a URL such as"),
+    ("no partition", {"minPartitions": "0"}, "from 1 to 10000"),
+    ("partitions of next to nothing", {"maxPartitionBytes": "1k"}, "from 65536"),
+]
+
+
+@pytest.mark.parametrize(("changes", "says"), [r[1:] for r in REFUSED], ids=[r[0] for r in REFUSED])
+def test_what_cannot_be_meant_is_refused(changes: dict[str, str], says: str) -> None:
+    with pytest.raises(BadOption) as caught:
+        parse(**changes)
+    assert says in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "s3://AKIAEXAMPLE:hunter2@bucket/path",
+        "s3://hunter2@bucket/path",
+        "abfs://:hunter2@account/path",
+        "s3://bucket/path?secret_key=hunter2",
+        "abfs://container@account/path?sig=hunter2",
+        "abfs://container@account/path?client_secret=hunter2&tenant_id=1",
+        "hdfs://joe:hunter2@namenode/path",
+        "s3://AKIA:hunter2@[bucket/path",
+    ],
+)
+def test_a_secret_in_a_url_is_refused_and_not_repeated(url: str) -> None:
+    with pytest.raises(BadOption, match="segmentCopies") as caught:
+        parse(segmentCopies=url)
+    assert "hunter2" not in str(caught.value)

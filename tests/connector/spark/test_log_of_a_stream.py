@@ -1,0 +1,143 @@
+"""What a stream logs of its life and its faults: one line for each, and never the value of a cell."""
+
+from __future__ import annotations
+
+import logging
+import re
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from harness.driving import (
+    LIMIT,
+    Served,
+    anchor_of,
+    drained,
+    failure_of,
+    insert,
+    next_offset,
+    reader,
+    wait_until,
+)
+from harness.scraping import free_port, scraped
+from harness.stores import (
+    ORDERS,
+    PASSWORD,
+    listening_stores,
+    order_row,
+)
+from harness.told import parsed, told
+from informix_capture_client.emulator import EmulatedServer
+from informix_capture_client.log_events import EVENTS
+from informix_capture_client.positions import show
+
+# Values that nothing else looks like, in every column of an order.
+CELLS = ("733019", "611087", "wombat", "918273.64")
+
+
+@pytest.fixture(autouse=True)
+def loud(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, "informix_cdc")
+
+
+def insert_marked(server: EmulatedServer, times: int = 1) -> int:
+    row = (int(CELLS[0]), int(CELLS[1]), f"{CELLS[2]} " * 3, Decimal(CELLS[3]))
+    commit = 0
+    for _ in range(times):
+        transaction = server.begin()
+        transaction.insert(ORDERS, order_row(row))
+        mark = transaction.savepoint()
+        transaction.update(ORDERS, order_row(row), order_row(row))
+        transaction.rollback_to(mark)
+        commit = transaction.commit()
+    return commit
+
+
+def test_a_stream_tells_where_it_begins_goes_on_and_why_it_ended(
+    served: Served, caplog: pytest.LogCaptureFixture
+) -> None:
+    server, listening = served
+    with reader(listening.port) as made:
+        anchor = anchor_of(made)
+        (begun,) = told(caplog, "stream_begun")
+        assert begun["stream"] == anchor["stream"]
+        assert begun["restart"] == show(anchor["restart"])
+        assert told(caplog, "session_opened")[0]["tables"] == "stores:informix.orders"
+        _, end = drained(made, anchor, insert(server, 1))
+        listening.disconnect_all()
+        _, end = drained(made, end, insert(server, 2))
+        (lost,) = told(caplog, "connection_lost")
+        assert (lost["stream"], lost["failures"]) == (anchor["stream"], "1")
+        assert lost["reason"].startswith("IFXCDC-0001: ")
+        assert len(told(caplog, "session_opened")) == 2
+        transaction = server.begin()
+        transaction.truncate(ORDERS)
+        transaction.commit()
+        failure = failure_of(lambda: [next_offset(made, end) for _ in range(2)])
+        wait_until(lambda: told(caplog, "capture_failed"))
+    (failed,) = told(caplog, "capture_failed")
+    assert failed == {
+        "event": "capture_failed",
+        "stream": anchor["stream"],
+        "code": failure.code,
+        "reason": str(failure),
+    }
+
+
+def test_no_value_of_a_cell_and_no_password_is_logged_whatever_goes_wrong(
+    caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    port = free_port()
+    watched = {"metricsPort": str(port), "spoolPath": str(tmp_path)}
+    with listening_stores(log_pages=8, log_count=4) as (server, listening):
+        with reader(listening.port, maxSpoolBytes="1", maxLatencyMs="0", **watched) as made:
+            anchor = anchor_of(made)
+            insert_marked(server)
+            end = next_offset(made, anchor)
+            insert_marked(server, 3)
+            wait_until(lambda: told(caplog, "reading_paused"))
+            shown = str(scraped(port)) + str(made.reportLatestOffset())
+            rows, end = drained(made, end, insert_marked(server))
+            listening.disconnect_all()
+            rows, end = drained(made, end, insert_marked(server))
+        with reader(listening.port, failOnDataLoss="false") as made:
+            for _ in range(9):  # the log it needs is overwritten
+                insert_marked(server)
+                server.switch_log()
+            while end["stream"] == anchor["stream"]:
+                end = made.latestOffset(end, LIMIT)
+            wait_until(lambda: told(caplog, "data_loss"))
+            server.announce_as(None, ORDERS, "order_num serial, customer_num date")
+            insert_marked(server)
+            failure_of(lambda: _take_until_it_fails(made, end))
+            wait_until(lambda: told(caplog, "capture_failed"))
+    assert rows[0]["note"].startswith(CELLS[2])  # there was something to be found
+    lines = [r.getMessage() for r in caplog.records if r.name.startswith("informix_cdc")]
+    assert all(parsed(line)["event"] in EVENTS for line in lines)
+    assert {parsed(line)["event"] for line in lines} >= {
+        *("stream_begun", "session_opened", "connection_lost", "reading_paused"),
+        *("reading_resumed", "data_loss", "capture_failed"),
+    }
+    everything = caplog.text + shown
+    for secret in (*CELLS, PASSWORD):
+        assert not re.search(rf"\b{re.escape(secret)}\b", everything)
+
+
+def _take_until_it_fails(made: object, end: object) -> None:
+    while True:
+        end = next_offset(made, end)  # type: ignore[arg-type]
+
+
+def test_each_loss_and_each_reconnect_is_one_line(
+    served: Served, caplog: pytest.LogCaptureFixture
+) -> None:
+    server, listening = served
+    with reader(listening.port) as made:
+        end = anchor_of(made)
+        for number in range(1, 4):
+            listening.disconnect_all()
+            _, end = drained(made, end, insert(server, number))
+        figures = made.reportLatestOffset() or {}
+    assert len(told(caplog, "connection_lost")) == figures["reconnectAttempts"] >= 3
+    assert figures["reconnects"] == 3

@@ -1,0 +1,141 @@
+"""Every shape through the reader: stored, found again by commit, delivered as its schema says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from harness.driving import (
+    Offset,
+    Served,
+    anchor_of,
+    drained,
+    insert,
+    next_offset,
+    numbers,
+    reader,
+    rows_of,
+)
+from harness.stores import (
+    ORDERS,
+    Workload,
+    listening_stores,
+    order_row,
+    source_options,
+)
+from informix_cdc.options.source import SourceOptions
+from informix_cdc.server.source_tables import look_up_tables
+from informix_cdc.spark.reader import InformixStreamReader
+
+
+@pytest.fixture
+def served() -> Iterator[Served]:
+    with listening_stores() as (server, listening):
+        yield server, listening
+
+
+def schema_of(port: int, **changes: str) -> pa.Schema:
+    return look_up_tables(SourceOptions.parse(source_options(port, **changes))).schema()
+
+
+def batches_of(made: InformixStreamReader, start: Offset, end: Offset) -> list[pa.RecordBatch]:
+    return [batch for part in made.partitions(start, end) for batch in made.read(part)]
+
+
+@pytest.mark.parametrize("shape", ["rows", "envelope", "raw"])
+def test_what_is_read_has_exactly_the_declared_schema(served: Served, shape: str) -> None:
+    server, listening = served
+    with reader(listening.port, shape=shape) as made:
+        start = anchor_of(made)
+        insert(server, 1, 2)
+        end = next_offset(made, start)
+        expected = schema_of(listening.port, shape=shape)
+        assert {str(batch.schema) for batch in batches_of(made, start, end)} == {str(expected)}
+
+
+def test_envelopes_are_found_again_by_commit_in_any_range(served: Served, tmp_path: Path) -> None:
+    server, listening = served
+    kept = {"shape": "envelope", "spoolPath": str(tmp_path)}
+    with reader(listening.port, **kept) as made:
+        start = anchor_of(made)
+        insert(server, 1, 2)
+        between = next_offset(made, start)
+        insert(server, 3)
+        end = next_offset(made, between)
+        halves = [*rows_of(made, start, between), *rows_of(made, between, end)]
+        assert rows_of(made, start, end) == halves
+    assert [row["after"]["order_num"] for row in halves] == [1, 2, 3]
+    with reader(listening.port, **kept) as again:
+        assert rows_of(again, start, between) + rows_of(again, between, end) == halves
+
+
+def test_envelopes_hold_the_same_changes_as_rows(served: Served) -> None:
+    server, listening = served
+    with reader(listening.port) as plain, reader(listening.port, shape="envelope") as enveloped:
+        plain_start, start = anchor_of(plain), anchor_of(enveloped)
+        work = Workload(server, seed=3)
+        work.run(150)
+        commit = work.committed[-1].commit
+        rows, _ = drained(plain, plain_start, commit)
+        envelopes, _ = drained(enveloped, start, commit)
+    images = {"c": ["after"], "d": ["before"], "u": ["before", "after"]}
+    names = {"before": ("delete", "update_preimage"), "after": ("insert", "update_postimage")}
+    shown = [
+        (image, change[image], int(change["source"]["change_lsn"]))
+        for change in envelopes
+        for image in images[change["op"]][-1:]
+    ]
+    columns = ["order_num", "customer_num", "note", "amount"]
+    expected = [
+        (
+            next(image for image, kinds in names.items() if row["_change_type"] in kinds),
+            {name: row[name] for name in columns},
+            row["_change_seq"],
+        )
+        for row in rows
+        if row["_change_type"] != "update_preimage"
+    ]
+    assert [(i, {n: r[n] for n in columns}, s) for i, r, s in shown] == expected
+
+
+def test_raw_rows_add_up_to_whole_transactions(served: Served) -> None:
+    server, listening = served
+    with reader(listening.port, shape="raw") as made:
+        start = anchor_of(made)
+        work = Workload(server, seed=4)
+        work.run(100)
+        rows, _ = drained(made, start, work.committed[-1].commit)
+    kinds = [row["record_type"] for row in rows if row["_change_ordinal"] == 0]
+    assert kinds == ["CDC_REC_BEGINTX"] * len(work.committed)
+    assert [r["record_type"] for r in rows].count("CDC_REC_COMMTX") == len(work.committed)
+    counted = sum(len(transaction.changes) for transaction in work.committed)
+    assert len(rows) == counted + 2 * len(work.committed)
+
+
+def test_without_before_images_only_the_new_row_of_an_update_comes(served: Served) -> None:
+    server, listening = served
+    with reader(listening.port, beforeImage="false") as made:
+        start = anchor_of(made)
+        insert(server, 1)
+        transaction = server.begin()
+        old, new = order_row((1, 1, "note", None)), order_row((1, 1, "new", None))
+        transaction.update(ORDERS, old, new)
+        rows, _ = drained(made, start, transaction.commit())
+    assert [(row["_change_type"], row["note"]) for row in rows] == [
+        ("insert", "note"),
+        ("update_postimage", "new"),
+    ]
+
+
+def test_rows_kept_in_another_form_are_captured_again(served: Served, tmp_path: Path) -> None:
+    server, listening = served
+    with reader(listening.port, spoolPath=str(tmp_path)) as made:
+        start = anchor_of(made)
+        insert(server, 1, 2)
+        end = next_offset(made, start)
+        assert numbers(rows_of(made, start, end)) == [1, 2]
+    with reader(listening.port, spoolPath=str(tmp_path), shape="envelope") as made:
+        assert [row["after"]["order_num"] for row in rows_of(made, start, end)] == [1, 2]

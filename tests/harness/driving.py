@@ -1,0 +1,100 @@
+"""Drive the stream reader by hand, as Spark does: the steps of the tests beside this file."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql.streaming.datasource import ReadMaxRows
+from pyspark.sql.types import StructType
+
+from harness.stores import ORDERS, order_row, source_options
+from informix_capture_client.emulator import EmulatedServer, ListeningServer
+from informix_capture_client.errors import AccessRefused, InformixCdcError
+from informix_cdc.options.source import SourceOptions
+from informix_cdc.server.source_tables import look_up_tables
+from informix_cdc.spark.reader import InformixStreamReader
+from informix_cdc.spark.schema import to_spark
+
+Offset = Mapping[str, Any]
+Served = tuple[EmulatedServer, ListeningServer]
+LIMIT = ReadMaxRows((1 << 63) - 1)  # what Spark hands back where nothing is limited
+NOT_STARTED = {"version": 1, "stream": "", "source": "", "commit": 0, "restart": 0, "unseen": []}
+
+
+@contextmanager
+def reader(port: int, **changes: str) -> Iterator[InformixStreamReader]:
+    """A reader as a new process of Spark's would have it."""
+    options = SourceOptions.parse(source_options(port, **changes))
+    try:
+        schema = to_spark(look_up_tables(options).schema())
+    except AccessRefused:  # a test that does not get as far as a connection
+        schema = StructType()
+    made = InformixStreamReader(options, schema)
+    try:
+        yield made
+    finally:
+        made.stop()
+
+
+def anchor_of(made: InformixStreamReader) -> Offset:
+    return made.latestOffset(made.initialOffset(), LIMIT)
+
+
+def next_offset(made: InformixStreamReader, start: Offset, seconds: float = 10) -> Offset:
+    """Ask as Spark does until there is something new."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if (end := made.latestOffset(start, LIMIT)) != start:
+            return end
+    raise AssertionError(f"nothing new after {start}")
+
+
+def rows_of(made: InformixStreamReader, start: Offset, end: Offset) -> list[dict[str, Any]]:
+    batches = [batch for part in made.partitions(start, end) for batch in made.read(part)]
+    return pa.Table.from_batches(batches).to_pylist() if batches else []
+
+
+def drained(
+    made: InformixStreamReader, start: Offset, upto: int
+) -> tuple[list[dict[str, Any]], Offset]:
+    rows: list[dict[str, Any]] = []
+    while start["commit"] < upto:
+        end = next_offset(made, start)
+        rows += rows_of(made, start, end)
+        start = end
+    return rows, start
+
+
+def numbers(rows: list[dict[str, Any]]) -> list[int]:
+    return [row["order_num"] for row in rows]
+
+
+def insert(server: EmulatedServer, *orders: int) -> int:
+    transaction = server.begin()
+    for number in orders:
+        transaction.insert(ORDERS, order_row((number, 1, "note", None)))
+    return transaction.commit()
+
+
+def failure_of(ask: Callable[[], object]) -> InformixCdcError:
+    with pytest.raises(InformixCdcError) as caught:
+        ask()
+    return caught.value
+
+
+def quiet_pair(made: InformixStreamReader, server: EmulatedServer, start: Offset) -> Offset:
+    """Let a transaction without captured rows go by, and return the pair that it moves."""
+    server.begin().commit()
+    return next_offset(made, start)
+
+
+def wait_until(is_true: Any, seconds: float = 20) -> None:
+    deadline = time.monotonic() + seconds
+    while not is_true():
+        assert time.monotonic() < deadline, "it did not come true"
+        time.sleep(0.05)
