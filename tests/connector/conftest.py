@@ -8,6 +8,15 @@ import pytest
 
 from harness.driving import Served
 from harness.stores import listening_stores
+from informix_capture_client.emulator import ListeningServer
+from informix_cdc.demo import demo_server
+
+
+@pytest.fixture
+def shop() -> Iterator[ListeningServer]:
+    """The demo's shop."""
+    with ListeningServer(demo_server()) as listening:
+        yield listening
 
 
 @pytest.fixture

@@ -14,15 +14,9 @@ from connector.commands.stopped_queries import SOON
 from harness.driving import Served
 from harness.stores import listening_stores
 from informix_capture_client.emulator import ListeningServer
-from informix_cdc.demo.database import PASSWORD, demo_server
+from informix_cdc.demo.database import PASSWORD
 from informix_cdc.operations import row_logging as full_row_logging
 from informix_cdc.options.source import PASSWORD_VARIABLE
-
-
-@pytest.fixture
-def shop() -> Iterator[ListeningServer]:
-    with ListeningServer(demo_server()) as listening:
-        yield listening
 
 
 @pytest.fixture
