@@ -8,12 +8,39 @@
     DataLoss           a human decides: changes exist that can no longer be delivered
     ProtocolViolation  stop: the same bytes would come again
 
-Each prints as one line that starts with a stable code, because Spark hands on nothing but text.
+Each prints as one line that starts with a stable code, because Spark hands on nothing but text. What
+a program decides by is a typed attribute; `facts` are for display, and nothing hangs on their keys.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
 from typing import ClassVar
+
+
+@dataclass(frozen=True, slots=True)
+class DriverAnswer:
+    """What a driver or server said, without secrets.
+
+    Attributes:
+        sqlstate, native: of the first diagnostic record; `native` is Informix's own number.
+        diagnostics: (SQLSTATE, native number, text) of every record.
+    """
+
+    sqlstate: str
+    native: int
+    diagnostics: tuple[tuple[str, int, str], ...] = ()
+
+
+class Gap(Enum):
+    """Why a stream cannot go on, although another can begin (`failOnDataLoss=false`)."""
+
+    LOG_GONE = "the log does not reach back to the position"
+    LOG_ENDS_BEFORE = "the log ends before the position"
+    ROW_LOGGING_OFF = "full row logging was off"
+    OTHER_SOURCE = "positions belong to another server, database or table"
 
 
 class InformixCdcError(Exception):
@@ -22,28 +49,42 @@ class InformixCdcError(Exception):
     Args:
         message: one sentence: what happened, where.
         remedy: one sentence: what to do about it.
-        facts: whatever a program may want to look at; kept as the attribute `facts`.
+        is_temporary: whether the same attempt may succeed later, as when no server answers.
+        answer: what the driver said, where it was one that failed.
+        facts: for display; kept as the attribute `facts`.
     """
 
     code: ClassVar[str] = "IFXCDC-0000"
+    _typed: ClassVar[tuple[str, ...]] = ("is_temporary", "answer")
 
-    def __init__(self, message: str, remedy: str = "", **facts: object) -> None:
+    def __init__(
+        self,
+        message: str,
+        remedy: str = "",
+        *,
+        is_temporary: bool = False,
+        answer: DriverAnswer | None = None,
+        **facts: object,
+    ) -> None:
         super().__init__(message, remedy)
         self.message = message
         self.remedy = remedy
+        self.is_temporary = is_temporary
+        self.answer = answer
         self.facts = facts
 
     def __str__(self) -> str:
         return f"{self.code}: {self.message} {self.remedy}".rstrip()
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (_rebuild, (type(self), self.message, self.remedy, self.facts))
+        typed = {name: getattr(self, name) for name in self._typed}
+        return (_rebuild, (type(self), self.message, self.remedy, {**self.facts, **typed}))
 
 
 def _rebuild(
-    kind: type[InformixCdcError], message: str, remedy: str, facts: dict[str, object]
+    kind: type[InformixCdcError], message: str, remedy: str, named: dict[str, object]
 ) -> InformixCdcError:
-    return kind(message, remedy, **facts)
+    return kind(message, remedy, **named)  # type: ignore[arg-type]
 
 
 class ConnectionLost(InformixCdcError):
@@ -65,9 +106,25 @@ class BadOption(InformixCdcError):
 
 
 class UnsupportedColumn(InformixCdcError):
-    """A captured column has a type that cannot be carried without changing its value."""
+    """A captured column has a type that cannot be carried without changing its value.
+
+    Args:
+        columns: (table, column, type) of every one that is refused, where all were looked at.
+    """
 
     code = "IFXCDC-0004"
+    _typed = (*InformixCdcError._typed, "columns")
+
+    def __init__(
+        self,
+        message: str,
+        remedy: str = "",
+        *,
+        columns: Sequence[tuple[str, str, str]] = (),
+        **facts: object,
+    ) -> None:
+        super().__init__(message, remedy, **facts)  # type: ignore[arg-type]
+        self.columns = tuple(columns)
 
 
 class ServerRefused(InformixCdcError):
@@ -77,12 +134,34 @@ class ServerRefused(InformixCdcError):
 
 
 class DataLoss(InformixCdcError):
-    """Changes exist that can no longer be delivered exactly. A human decides."""
+    """Changes exist that can no longer be delivered exactly. A human decides.
+
+    Args:
+        gap: set where another stream may begin; None where the bytes themselves are at fault.
+    """
 
     code = "IFXCDC-0006"
+    _typed = (*InformixCdcError._typed, "gap")
+
+    def __init__(
+        self, message: str, remedy: str = "", *, gap: Gap | None = None, **facts: object
+    ) -> None:
+        super().__init__(message, remedy, **facts)  # type: ignore[arg-type]
+        self.gap = gap
 
 
 class ProtocolViolation(InformixCdcError):
-    """The server sent bytes we cannot explain. Stop: retrying would read the same bytes."""
+    """The server sent bytes we cannot explain. Stop: retrying would read the same bytes.
+
+    Args:
+        record: the place in its block of the first bad record; those before it are sound.
+    """
 
     code = "IFXCDC-0007"
+    _typed = (*InformixCdcError._typed, "record")
+
+    def __init__(
+        self, message: str, remedy: str = "", *, record: int | None = None, **facts: object
+    ) -> None:
+        super().__init__(message, remedy, **facts)  # type: ignore[arg-type]
+        self.record = record

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from informix_capture_client.errors import BadOption, InformixCdcError
 
@@ -54,7 +55,7 @@ class Finding:
 
     def error(self) -> InformixCdcError:
         """Return the error that says the same."""
-        facts = {"table": self.table} if self.table else {}
+        facts: dict[str, Any] = {"table": self.table} if self.table else {}
         return self.kind(self.sentence, self.remedy, check=self.check, **facts)
 
 

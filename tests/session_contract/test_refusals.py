@@ -135,7 +135,7 @@ def test_row_logging_cannot_be_switched_off_while_a_session_captures(
 ) -> None:
     with server.session(table) as session, pytest.raises(ServerRefused) as caught:
         session._transport.call(statements.SET_FULL_ROW_LOGGING, table.full_name, 0)
-    assert abs(caught.value.facts["native"]) == 19816  # type: ignore[arg-type]
+    assert abs(caught.value.answer.native) == 19816  # type: ignore[arg-type]
 
 
 def test_our_errors_say_what_to_do_about_it(server: CaptureServer, table: ContractTable) -> None:

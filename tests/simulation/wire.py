@@ -41,7 +41,7 @@ class InProcessTransport:
     def __init__(self, world: World, settings: ConnectionSettings) -> None:
         world.must_live()
         if world.down_turns:
-            raise AccessRefused("nobody answers.", "Wait.", unreachable=True)
+            raise AccessRefused("nobody answers.", "Wait.", is_temporary=True)
         attributes = {
             "SERVER": settings.server,
             "UID": settings.user,
@@ -98,7 +98,7 @@ class InProcessTransport:
     def _must_work(self) -> None:
         self._world.must_live()
         if self.is_broken:
-            raise ConnectionLost("the connection broke.", "Connect again.", unreachable=True)
+            raise ConnectionLost("the connection broke.", "Connect again.", is_temporary=True)
 
 
 class InlineReader:

@@ -310,7 +310,7 @@ class World:
 
 def _is_of_the_server(reason: InformixCdcError) -> bool:
     """Tell whether a query fails for what the server did: somebody starts it again."""
-    return bool(reason.facts.get("unreachable")) or reason.facts.get("error_name") in (
+    return reason.is_temporary or reason.facts.get("error_name") in (
         "CDC_E_INTERRUPT",
         "CDC_E_MUSTCLOSE",
     )

@@ -15,7 +15,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from informix_capture_client import statements
-from informix_capture_client.errors import ConnectionLost, DataLoss, InformixCdcError, ServerRefused
+from informix_capture_client.errors import (
+    ConnectionLost,
+    DataLoss,
+    Gap,
+    InformixCdcError,
+    ServerRefused,
+)
 from informix_capture_client.positions import Position, log_number, log_page, page_number, show
 from informix_capture_client.transport import Transport
 
@@ -140,5 +146,5 @@ def require_in_log(position: Position, current: int) -> None:
             f" {show(current)}.",
             "The server was restored or set up anew: start a new stream with a new checkpoint.",
             position=position.restart,
-            is_gap=True,
+            gap=Gap.LOG_ENDS_BEFORE,
         )

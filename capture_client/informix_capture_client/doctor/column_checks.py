@@ -31,12 +31,9 @@ def check_columns(tables: Sequence[Table], choice: ColumnChoice) -> Iterator[Fin
 
 
 def _refused(tables: Sequence[Table], reason: UnsupportedColumn) -> Iterator[Finding]:
-    columns = reason.facts["columns"]
-    assert isinstance(columns, list)
     for name in (str(table.name) for table in tables):
-        refused = [
-            f"{quoted(column)} ({kind.upper()})" for table, column, kind in columns if table == name
-        ]
+        own = [(column, kind) for table, column, kind in reason.columns if table == name]
+        refused = [f"{quoted(column)} ({kind.upper()})" for column, kind in own]
         if not refused:
             yield ok(_CHECK, "has only columns that can be captured.", table=name)
             continue

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
+from typing import Any
 
 from informix_capture_client import statements
 from informix_capture_client.dialects import INFORMIX, Dialect
@@ -15,6 +16,7 @@ from informix_capture_client.errors import (
     AccessRefused,
     BadOption,
     DataLoss,
+    Gap,
     InformixCdcError,
     ServerRefused,
 )
@@ -95,16 +97,13 @@ class ErrorCodes:
         kind, remedy = _MEANING.get(name, (ServerRefused, "See the CDC guide, chapter 5."))
         where = "" if position is None else f" at {show(position)}"
         text = self._text(code, transport).rstrip(".")
-        facts: dict[str, object] = {} if position is None else {"position": position}
-        if kind is DataLoss:
-            facts["is_gap"] = True  # the log does not reach back so far: `failOnDataLoss` decides
-        return kind(
-            f"{what}{where} failed: {name} ({code}): {text}.",
-            self.dialect.worded(remedy),
-            error_code=code,
-            error_name=name,
-            **facts,
-        )
+        message, remedy = f"{what}{where} failed: {name} ({code}): {text}.", self.dialect.worded(remedy)
+        facts: dict[str, Any] = {"error_code": code, "error_name": name}
+        if position is not None:
+            facts["position"] = position
+        if kind is DataLoss:  # the log does not reach back so far: `failOnDataLoss` decides
+            return DataLoss(message, remedy, gap=Gap.LOG_GONE, **facts)
+        return kind(message, remedy, **facts)
 
     def _text(self, code: int, transport: Transport | None) -> str:
         """Ask `cdc_errortext`; the description in the table serves where that fails."""

@@ -169,10 +169,10 @@ def _sound_part(
         try:
             return parse_block(in_our_numbers(raw, kinds)), failure
         except ProtocolViolation as reason:
-            failure, sound = reason, reason.facts.get("record")
-            if not isinstance(sound, int) or sound == 0:
+            failure = reason
+            if not reason.record:  # not known, or the first: nothing before it is sound
                 return None, failure
-            raw = raw.only(sound)
+            raw = raw.only(reason.record)
 
 
 def in_our_numbers(raw: RawRecords, kinds: Mapping[int, Kind]) -> RawRecords:

@@ -258,7 +258,7 @@ class TransactionAssembler:
         try:
             open_.take(block, rows)
         except ProtocolViolation as reason:
-            self._fail(cast("int", reason.facts["record"]), reason)
+            self._fail(cast("int", reason.record), reason)
         self._held.put_back(open_)
 
     def _close(self, ends: Ends, number: int, open_: OpenTransaction | None) -> None:

@@ -70,7 +70,7 @@ class OpenTransaction:
             try:
                 self.discarded_rows += self._discard(int(block.sequence_numbers[places[cut]]))
             except ProtocolViolation as reason:
-                reason.facts["record"] = int(places[cut])  # its place: what ended before it is sound
+                reason.record = int(places[cut])  # its place: what ended before it is sound
                 raise
             begun = cut + 1
         self.add(block, places[begun:])

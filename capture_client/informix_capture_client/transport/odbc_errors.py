@@ -25,6 +25,7 @@ from informix_capture_client.errors import (
     AccessRefused,
     BadOption,
     ConnectionLost,
+    DriverAnswer,
     InformixCdcError,
     ServerRefused,
 )
@@ -55,7 +56,7 @@ class Verdict:
     kind: type[InformixCdcError]
     cause: str
     remedy: str
-    unreachable: bool = False
+    is_temporary: bool = False
 
 
 _LOST = Verdict(ConnectionLost, "The connection to {server} at {address} broke", "Connect again.", True)
@@ -202,17 +203,19 @@ class Translator:
         self._dialect = settings.dialect
 
     def error(self, diagnostics: Sequence[Diagnostic], *, connected: bool) -> InformixCdcError:
-        """Build the exception; `facts` hold sqlstate, native, diagnostics and unreachable."""
+        """Build the exception, with all that the driver said as its `answer`."""
         records = [self._scrubbed(each) for each in diagnostics] or [_NO_DIAGNOSTIC]
         verdict = judge(records, connected=connected)
         cause = verdict.cause.format(**self._names)
         return verdict.kind(
             f"{cause}: {_told(records)}.",
             self._dialect.worded(verdict.remedy),
-            sqlstate=records[0].sqlstate,
-            native=records[0].native,
-            diagnostics=[(each.sqlstate, each.native, each.text) for each in records],
-            unreachable=verdict.unreachable,
+            is_temporary=verdict.is_temporary,
+            answer=DriverAnswer(
+                records[0].sqlstate,
+                records[0].native,
+                tuple((each.sqlstate, each.native, each.text) for each in records),
+            ),
         )
 
     def _scrubbed(self, record: Diagnostic) -> Diagnostic:

@@ -11,7 +11,7 @@ import base64
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from informix_capture_client.errors import InformixCdcError
+from informix_capture_client.errors import DriverAnswer, InformixCdcError
 from informix_capture_client.transport.base import (
     Argument,
     ConnectionSettings,
@@ -96,12 +96,11 @@ class RecordingTransport:
 
 def _described(error: InformixCdcError) -> Event:
     """Return what the driver said; an error of ours has no words of a driver."""
-    facts = error.facts
-    diagnostics = facts.get("diagnostics")
-    text = diagnostics[0][2] if isinstance(diagnostics, list) and diagnostics else error.message
+    answer = error.answer or DriverAnswer("HY000", 0)
+    text = answer.diagnostics[0][2] if answer.diagnostics else error.message
     return {
         "code": error.code,
-        "sqlstate": facts.get("sqlstate", "HY000"),
-        "native": facts.get("native", 0),
+        "sqlstate": answer.sqlstate,
+        "native": answer.native,
         "message": text,
     }

@@ -164,7 +164,7 @@ class SegmentCopies:
             raise AccessRefused(
                 f"the copies of segments under {self.url}: {reason}.",
                 "Mend option segmentCopies or the rights there, or leave the option out.",
-                unreachable=not isinstance(reason, _PERMANENT),  # else worth another try
+                is_temporary=not isinstance(reason, _PERMANENT),
             ) from None
 
 

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from informix_capture_client.errors import DataLoss, ServerRefused
+from informix_capture_client.errors import DataLoss, Gap, ServerRefused
 from informix_capture_client.log_events import RESTART_POSITION_LATE, STREAM_STALLED
 from informix_capture_client.positions import Position, log_number, show
 from informix_cdc.capture.liveness import Liveness, LogFacts
@@ -120,5 +120,5 @@ def row_logging_off(table: str, position: Position) -> DataLoss:
         "Reload the table and start a new stream with a new checkpoint.",
         table=table,
         position=position.commit,
-        is_gap=True,
+        gap=Gap.ROW_LOGGING_OFF,
     )

@@ -58,4 +58,4 @@ class Jump:
 
 def can_jump(reason: BaseException) -> bool:
     """Tell whether an error is a loss after which a stream may go on elsewhere."""
-    return isinstance(reason, DataLoss) and bool(reason.facts.get("is_gap"))
+    return isinstance(reason, DataLoss) and reason.gap is not None

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from informix_capture_client.errors import DataLoss
+from informix_capture_client.errors import DataLoss, Gap
 from informix_capture_client.log_events import DATA_LOSS, SESSION_ABANDONED, STREAM_BEGUN
 from informix_capture_client.positions import Position, page_after, show
 from informix_capture_client.session import ReadAhead
@@ -177,7 +177,7 @@ class CaptureRun:
                 " with a new checkpoint.",
                 expected=spool.source,
                 found=source.source,
-                is_gap=True,
+                gap=Gap.OTHER_SOURCE,
             )
 
     def _begin_stream(self, source: SourceTables, anchor: Position) -> Spool:
@@ -242,7 +242,7 @@ class CaptureRun:
             return
         self._loss, self._jump = (
             loss,
-            Jump(former.stream, former.mark, is_same_source="found" not in loss.facts),
+            Jump(former.stream, former.mark, is_same_source=loss.gap is not Gap.OTHER_SOURCE),
         )
         self.offset, self._private_folder = NOT_STARTED, None
         self.liveness.begin_stream()

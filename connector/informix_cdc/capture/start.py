@@ -192,8 +192,7 @@ class CaptureStart:
     def _activate(self, session: CaptureSession, place: int) -> None:
         try:
             session.activate(place)
-        except (DataLoss, ServerRefused) as reason:
-            reason.facts["is_gap"] = isinstance(reason, DataLoss)  # the log does not reach back so far
+        except (DataLoss, ServerRefused):
             if self.position is not None or self.options.starting_position != "latest" or self.jump:
                 raise
             # The guide knows only 0 and positions that a session has returned.

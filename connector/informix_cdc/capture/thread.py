@@ -113,7 +113,7 @@ class CaptureThread:
     def _is_worth_retrying(self, reason: BaseException) -> bool:
         """Retry what was once a working connection; a first mistake is reported at once."""
         was_connected = self.state.spool is not None or bool(self.state.former_streams)
-        is_away = bool(getattr(reason, "facts", {}).get("unreachable"))
+        is_away = isinstance(reason, InformixCdcError) and reason.is_temporary
         return isinstance(reason, ConnectionLost) or (is_away and was_connected)
 
     def _is_given_up(self, attempt: RetryCallState) -> bool:

@@ -81,14 +81,14 @@ def _still_on(connection: Transport, table: Table, reason: ServerRefused) -> Ser
     captured = _captured(read_open_sessions(connection), [table])
     if captured:
         return ServerRefused(f"{captured}. Full row logging stays on.", _STOP_FIRST)
-    if reason.facts.get("native") not in _IN_REPLICATION:
+    if reason.answer is None or reason.answer.native not in _IN_REPLICATION:
         return reason
     return ServerRefused(
         f"full row logging of {table.name} stays on after {ATTEMPTS} attempts, though no session shows"
         f" that captures it: {reason.message}",
         "If a session was closed just now, wait a little and try again; else look at onstat -g cdc, and"
         " whether the table takes part in Enterprise Replication.",
-        native=reason.facts["native"],
+        answer=reason.answer,
     )
 
 

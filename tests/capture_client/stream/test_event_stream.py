@@ -72,4 +72,4 @@ def test_a_number_that_the_server_does_not_list_is_named_with_its_place_in_the_b
     assert raw is not None
     with pytest.raises(ProtocolViolation, match="record number 99 at stream byte") as caught:
         in_our_numbers(raw, renumbered)
-    assert caught.value.facts["record"] == 3
+    assert caught.value.record == 3

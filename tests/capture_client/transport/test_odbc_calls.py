@@ -106,7 +106,7 @@ def test_the_switch_that_forbids_reading_is_turned_off(connect: Connect) -> None
 def test_each_line_of_a_reason_is_a_diagnostic_of_its_own(transport: Transport) -> None:
     with pytest.raises(ServerRefused) as caught:
         transport.rows("SELECT two reasons")
-    texts = [text for _, _, text in caught.value.facts["diagnostics"]]  # type: ignore[attr-defined]
+    texts = [text for _, _, text in caught.value.answer.diagnostics]  # type: ignore[attr-defined]
     assert [text.rpartition("]")[2] for text in texts] == [
         "Could not insert a row.",
         "ISAM error: no space.",

@@ -72,7 +72,7 @@ def test_a_diagnostic_becomes_the_error_that_says_what_to_do(
     record = Diagnostic(sqlstate, native, "[Informix][Informix ODBC Driver]Why it failed.")
     error = Translator(SETTINGS).error([record], connected=connected)
     assert type(error) is kind
-    assert error.facts["unreachable"] == unreachable
+    assert error.is_temporary == unreachable
     assert str(error).count("\n") == 0
     assert f"Why it failed [{sqlstate}] ({native})." in error.message
     assert error.remedy or kind is ServerRefused
@@ -82,10 +82,10 @@ def test_the_native_code_of_any_record_outweighs_the_state_of_the_first() -> Non
     records = [Diagnostic("08004", 0, "no"), Diagnostic("HY000", -951, "Incorrect password.")]
     error = Translator(SETTINGS).error(records, connected=False)
     assert "refused user cdc" in error.message
-    assert error.facts["diagnostics"] == [
+    assert error.answer.diagnostics == (
         ("08004", 0, "no"),
         ("HY000", -951, "Incorrect password."),
-    ]
+    )
 
 
 def test_a_warning_does_not_hide_the_error_behind_it() -> None:
@@ -113,7 +113,7 @@ def test_a_failure_without_a_reason_says_so() -> None:
 )
 def test_no_spelling_of_a_password_passes(leak: str) -> None:
     error = Translator(SETTINGS).error([Diagnostic("HY000", -1, leak)], connected=True)
-    said = str(error) + repr(pickle.loads(pickle.dumps(error)).facts)
+    said = str(error) + repr(vars(pickle.loads(pickle.dumps(error))))
     assert "***" in said
     for secret in ("s3cr", "other secret", "something else", "cut of"):
         assert secret not in said

@@ -9,7 +9,7 @@ import pytest
 
 from informix_capture_client import statements
 from informix_capture_client.dialects import GBASE_8S
-from informix_capture_client.errors import ConnectionLost, InformixCdcError, ServerRefused
+from informix_capture_client.errors import ConnectionLost, DriverAnswer, InformixCdcError, ServerRefused
 from informix_capture_client.transport.base import Argument, ConnectionSettings, Row
 from informix_capture_client.transport.recorder import Event, RecordingTransport
 
@@ -75,7 +75,7 @@ def test_answers_are_passed_on_and_told() -> None:
 
 FAILURES = [
     (
-        ServerRefused("no.", sqlstate="42000", native=-201, diagnostics=[("42000", -201, "[x]Syntax")]),
+        ServerRefused("no.", answer=DriverAnswer("42000", -201, (("42000", -201, "[x]Syntax"),))),
         {"code": "IFXCDC-0005", "sqlstate": "42000", "native": -201, "message": "[x]Syntax"},
     ),
     (

@@ -44,7 +44,7 @@ def tried(work):
     try:
         return work()
     except InformixCdcError as error:
-        return [type(error).__name__, str(error), error.facts["native"]]
+        return [type(error).__name__, str(error), error.answer.native]
 
 said = json.load(sys.stdin)
 def main():

@@ -209,7 +209,7 @@ def test_a_wrong_setting_is_named(
 ) -> None:
     with pytest.raises(AccessRefused, match=words) as caught:
         connect(**changes)
-    assert caught.value.facts["native"] == native
+    assert caught.value.answer.native == native
     assert caught.value.remedy
 
 
@@ -218,7 +218,7 @@ def test_a_port_where_nobody_listens_is_named(connect: Connect) -> None:
         port = taken.getsockname()[1]
     with pytest.raises(AccessRefused, match=rf"127\.0\.0\.1:{port}") as caught:
         connect(port=port)
-    assert caught.value.facts["unreachable"]
+    assert caught.value.is_temporary
 
 
 def test_a_host_that_does_not_exist_is_named(connect: Connect) -> None:
@@ -231,7 +231,7 @@ def test_a_server_that_accepts_and_stays_silent_is_given_up(connect: Connect) ->
     with socket.create_server(("127.0.0.1", 0)) as mute, pytest.raises(AccessRefused) as caught:
         connect(port=mute.getsockname()[1], connect_timeout_seconds=1)
     assert time.monotonic() - begin < 5
-    assert caught.value.facts["unreachable"]
+    assert caught.value.is_temporary
 
 
 # ---- errors of statements ----
@@ -253,15 +253,15 @@ def test_a_refused_statement_carries_the_server_s_reason(
 ) -> None:
     with pytest.raises(error) as caught:
         transport.rows(statement)
-    facts = caught.value.facts
-    assert (facts["sqlstate"], facts["native"]) == (sqlstate, native)
+    answer = caught.value.answer
+    assert (answer.sqlstate, answer.native) == (sqlstate, native)
     assert transport.rows("SELECT nulls"), "the connection survives a refused statement"
 
 
 def test_an_unknown_session_descriptor_is_refused(transport: Transport) -> None:
     with pytest.raises(ServerRefused, match="descriptor") as caught:
         transport.lo_read(4_711, 128)
-    assert caught.value.facts["native"] == -12_008
+    assert caught.value.answer.native == -12_008
     assert transport.lo_read(1, 128) == STREAM[:128]
 
 
@@ -351,7 +351,7 @@ def test_a_forked_child_may_not_use_its_parent_s_connection(transport: Transport
 
 def _everything_said(error: InformixCdcError) -> str:
     revived = pickle.loads(pickle.dumps(error))
-    return " ".join((str(error), repr(error), repr(error.facts), str(revived), repr(revived.facts)))
+    return " ".join((str(error), repr(error), repr(vars(error)), str(revived), repr(vars(revived))))
 
 
 def test_the_password_is_in_no_error_of_connecting(connect: Connect) -> None:

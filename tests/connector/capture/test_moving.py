@@ -194,7 +194,7 @@ def test_reconnecting_ends_after_so_many_attempts(served: Served) -> None:
         listening.__exit__(None, None, None)
         error = failure_of(lambda: next_offset(made, anchor, seconds=30))
         assert (figure(made, "reconnects"), figure(made, "reconnectAttempts")) == (1, 2)
-    assert isinstance(error, ConnectionLost) or error.facts.get("unreachable")
+    assert isinstance(error, ConnectionLost) or error.is_temporary
 
 
 @pytest.mark.fault(
@@ -219,7 +219,7 @@ def test_what_fails_on_its_way_into_the_spool_is_not_tried_for_ever(
     monkeypatch.setattr(capture_thread, "_MOST_PAUSE_SECONDS", 0.2)
 
     def away(*_: object) -> None:
-        raise AccessRefused("the place of copies is away", "Wait.", unreachable=True)
+        raise AccessRefused("the place of copies is away", "Wait.", is_temporary=True)
 
     server, listening = served
     options = {"maxReconnectAttempts": "3", "segmentCopies": tmp_path.as_uri()}
