@@ -10,10 +10,10 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from informix_capture_client.errors import DataLoss, Gap, ServerRefused
+from informix_capture_client.errors import DataLoss, Gap
 from informix_capture_client.log_events import RESTART_POSITION_LATE, STREAM_STALLED
 from informix_capture_client.positions import Position, log_number, show
-from informix_cdc.capture.liveness import Liveness, LogFacts
+from informix_cdc.capture.liveness import Liveness, LogFacts, Response, Stall
 from informix_cdc.capture.server_watch import Watch
 from informix_cdc.capture.state import CaptureState
 
@@ -38,7 +38,7 @@ class CaptureGuard:
         self.liveness.connect(self.clock())
 
     def excuse(self) -> None:
-        """Take that the capture did not read."""
+        """Reset the silence timer: reading was paused on purpose."""
         self.liveness.excuse(self.clock())
 
     def hear(self, reached: int | None) -> None:
@@ -79,17 +79,19 @@ class CaptureGuard:
     def _judge(self, now: float, facts: LogFacts, mark: Position | None) -> None:
         if facts.unlogged_tables and mark is not None and not self.is_replaying():
             raise row_logging_off(facts.unlogged_tables[0], mark)
-        before = self.liveness.stalls
-        verdict = self.liveness.verdict(now, facts)
-        self.state.stalls += self.liveness.stalls - before
+        stall = self.liveness.verdict(now, facts)
         self.state.stalled_since = self.liveness.stalled_since
-        if isinstance(verdict, ServerRefused) and verdict.facts["is_warning"]:
-            STREAM_STALLED.log(logger, stream=self.state.stream, reason=verdict)
-        elif verdict is not None:
-            raise verdict
+        if stall is not None:
+            self._answer(stall)
         restart = self.state.restart
         if mark and restart and (warning := self.liveness.lateness(restart, facts)):
             self._tell_late(restart, mark, facts.oldest, warning)
+
+    def _answer(self, stall: Stall) -> None:
+        self.state.stalls += stall.response is Response.REOPEN  # it stands still for the first time
+        if stall.response is not Response.WARN:
+            raise stall.error()
+        STREAM_STALLED.log(logger, stream=self.state.stream, reason=stall.error())
 
     def _tell_late(self, restart: int, mark: Position, oldest: int, warning: str) -> None:
         begin, reason = _held_back(restart, mark, self.state.oldest_open_begin)

@@ -13,6 +13,7 @@ so that a stall opens the session again once, and then warns, or fails if option
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import Enum
 
 from informix_capture_client.catalog import LogSpace
 from informix_capture_client.errors import ConnectionLost, InformixCdcError, ServerRefused
@@ -37,6 +38,28 @@ class LogFacts:
     space: LogSpace | None = None
 
 
+class Response(Enum):
+    """What is to be done about a stall."""
+
+    REOPEN = "open the session once more"
+    WARN = "say so, and go on"
+    FAIL = "end the query"
+
+
+@dataclass(frozen=True, slots=True)
+class Stall:
+    """A stream that stands still while the server's log moves on."""
+
+    response: Response
+    sentence: str
+    remedy: str
+
+    def error(self) -> InformixCdcError:
+        """Return the error that says the same."""
+        kind = ConnectionLost if self.response is Response.REOPEN else ServerRefused
+        return kind(self.sentence, self.remedy)
+
+
 @dataclass(slots=True)
 class Liveness:
     """Watches one stream over all its connections.
@@ -47,14 +70,12 @@ class Liveness:
         stalled: what a stall that a new session does not mend does: `warn` or `fail`.
 
     Attributes:
-        stalls: how often it stood still.
         stalled_since: when it moved last, while it stands still; else None.
     """
 
     silent_seconds: float
     stalled_seconds: float
     stalled: str = "warn"
-    stalls: int = 0
     stalled_since: float | None = field(default=None, init=False)
     _contact_at: float = field(default=0.0, init=False)
     _moved_at: float = field(default=0.0, init=False)
@@ -76,7 +97,7 @@ class Liveness:
         self._log_then = None
 
     def hear(self, now: float, reached: int) -> None:
-        """Take that bytes came; `reached` is the highest sequence number seen."""
+        """Note that bytes came; `reached` is the highest sequence number seen."""
         self._contact_at = now
         if reached > self._highest:  # a new session that reads what was read before has not moved on
             self._highest, self._risen_at, self.stalled_since = reached, now, None
@@ -84,7 +105,7 @@ class Liveness:
             self._reached, self._moved_at, self._log_then = reached, now, None
 
     def excuse(self, now: float) -> None:
-        """Take that nothing was read on purpose."""
+        """Reset the silence timer: reading was paused on purpose."""
         self._contact_at = self._moved_at = now
         self._log_then = None
 
@@ -100,8 +121,8 @@ class Liveness:
                 "The connection is taken for dead.",
             )
 
-    def verdict(self, now: float, facts: LogFacts) -> InformixCdcError | None:
-        """Return what is wrong with the stream, if anything; ask again with newer facts."""
+    def verdict(self, now: float, facts: LogFacts) -> Stall | None:
+        """Return how the stream stands still, if it does; ask again with newer facts."""
         if self._log_then is None or facts.asked_at < self._moved_at:
             self._log_then = facts.current if facts.asked_at >= self._moved_at else None
             return None
@@ -110,7 +131,7 @@ class Liveness:
             return None
         return self._stall(facts)
 
-    def _stall(self, facts: LogFacts) -> InformixCdcError | None:
+    def _stall(self, facts: LogFacts) -> Stall | None:
         where = (
             f"only TIMEOUT records came for {self.stalled_seconds:.0f} s: the stream stands at"
             f" {show(self._reached)}, the server's log has moved from {show(self._log_then or 0)} to"
@@ -119,8 +140,7 @@ class Liveness:
         self.stalled_since = self._risen_at
         if self._reopened_at != self._highest:
             self._reopened_at = self._highest
-            self.stalls += 1
-            return ConnectionLost(f"{where} The session is opened once more.", is_stall=True)
+            return Stall(Response.REOPEN, where, "The session is opened once more.")
         if self._warned_at == self._highest:
             return None
         self._warned_at = self._highest
@@ -128,7 +148,7 @@ class Liveness:
             "A new session did not mend it. If this server hides foreign transactions, set option"
             " heartbeatTable; else look at its sessions (syscdcsess) and log."
         )
-        return ServerRefused(where, remedy, is_warning=self.stalled == "warn")
+        return Stall(Response.WARN if self.stalled == "warn" else Response.FAIL, where, remedy)
 
     def lateness(self, restart: int, facts: LogFacts) -> str:
         """Return a warning when the restart position is about to be overwritten, once for each log."""

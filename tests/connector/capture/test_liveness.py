@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from informix_capture_client.errors import ConnectionLost, InformixCdcError, ServerRefused
+from informix_capture_client.errors import ConnectionLost, ServerRefused
 from informix_capture_client.positions import log_page
-from informix_cdc.capture.liveness import Liveness, LogFacts
+from informix_cdc.capture.liveness import Liveness, LogFacts, Response, Stall
 
 AT = log_page(7, 100)
 
@@ -15,7 +15,7 @@ def facts(now: float, page: int, oldest: int = 1) -> LogFacts:
     return LogFacts(now, log_page(7, page), log_page(oldest, 0))
 
 
-def stalled_after(watch: Liveness, begin: float, page: int = 100) -> InformixCdcError | None:
+def stalled_after(watch: Liveness, begin: float, page: int = 100) -> Stall | None:
     """Let 130 seconds pass with TIMEOUT records at the same place while the log moves on."""
     verdict = None
     for second in range(0, 131, 10):
@@ -48,21 +48,26 @@ def test_a_pause_of_ours_is_not_held_against_the_server() -> None:
 
 def test_timeouts_only_while_the_log_moves_on_open_the_session_once_more() -> None:
     verdict = stalled_after(watching(), 0.0)
-    assert isinstance(verdict, ConnectionLost)
-    assert "stands at 7:0x64000" in str(verdict)
-    assert "from 7:0x64000 to 7:0xdc000" in str(verdict)
+    assert verdict is not None
+    assert verdict.response is Response.REOPEN
+    assert str(verdict.error()) == (
+        "IFXCDC-0001: only TIMEOUT records came for 120 s: the stream stands at 7:0x64000, the server's"
+        " log has moved from 7:0x64000 to 7:0xdc000. The session is opened once more."
+    )
+    assert isinstance(verdict.error(), ConnectionLost)
 
 
-@pytest.mark.parametrize(("stalled", "is_warning"), [("warn", True), ("fail", False)])
+@pytest.mark.parametrize(("stalled", "response"), [("warn", Response.WARN), ("fail", Response.FAIL)])
 def test_a_stall_that_a_new_session_does_not_mend_warns_or_fails_once(
-    stalled: str, is_warning: bool
+    stalled: str, response: Response
 ) -> None:
     watch = watching(stalled=stalled)
     stalled_after(watch, 0.0)
     watch.connect(200.0)
     verdict = stalled_after(watch, 200.0)
-    assert isinstance(verdict, ServerRefused)
-    assert verdict.facts["is_warning"] is is_warning
+    assert verdict is not None
+    assert verdict.response is response
+    assert isinstance(verdict.error(), ServerRefused)
     watch.connect(400.0)
     assert stalled_after(watch, 400.0) is None
 
@@ -92,8 +97,9 @@ def test_another_stream_moves_although_its_positions_are_lower() -> None:
     assert watch.stalled_since is None
     watch.hear(400.0, AT - 5000)
     watch.verdict(400.0, facts(400.0, 200))
-    watch.verdict(401.0, facts(401.0, 300))
-    assert (watch.stalls, watch.stalled_since) == (2, 205.0)
+    stall = watch.verdict(401.0, facts(401.0, 300))
+    assert stall is not None
+    assert (stall.response, watch.stalled_since) == (Response.REOPEN, 205.0)
 
 
 def test_a_stall_at_another_place_is_another_stall() -> None:
@@ -101,8 +107,9 @@ def test_a_stall_at_another_place_is_another_stall() -> None:
     stalled_after(watch, 0.0)
     watch.connect(200.0)
     watch.hear(200.0, AT + 1)  # it has moved on before it stands still again
-    assert isinstance(stalled_after(watch, 201.0), ConnectionLost)
-    assert watch.stalls == 2
+    stall = stalled_after(watch, 201.0)
+    assert stall is not None
+    assert stall.response is Response.REOPEN
 
 
 def test_a_new_session_that_begins_further_back_is_not_another_stall() -> None:
@@ -110,7 +117,9 @@ def test_a_new_session_that_begins_further_back_is_not_another_stall() -> None:
     stalled_after(watch, 0.0)
     watch.connect(200.0)
     watch.hear(200.0, AT - 5000)
-    assert isinstance(stalled_after(watch, 201.0), ServerRefused)
+    stall = stalled_after(watch, 201.0)
+    assert stall is not None
+    assert stall.response is Response.WARN
 
 
 def test_a_log_that_stands_still_is_a_quiet_server_not_a_stall() -> None:
