@@ -31,7 +31,8 @@ from informix_capture_client.shapes.encoder import ChangeEncoder
 from informix_capture_client.stream.event_stream import Begun, ChangeStream
 from informix_capture_client.transactions.assembler import TransactionAssembler
 from informix_capture_client.transactions.memory import MemoryLimit
-from informix_cdc.capture.loop import Pending, capture
+from informix_cdc.capture.loop import capture
+from informix_cdc.capture.pending import Pending
 from informix_cdc.capture.state import CaptureState
 from informix_checkpoints.spool.spill_files import SpillFiles
 from informix_checkpoints.spool.spool import Spool

@@ -13,6 +13,7 @@ from benchmarks.pipeline import open_spool
 from benchmarks.workload import catalog_table
 from informix_capture_client.choices import DecodeRules
 from informix_capture_client.shapes.encoder import delivered_schema
+from informix_cdc.capture import Gauges
 from informix_cdc.capture.state import CaptureState
 from informix_cdc.options.source import SourceOptions
 from informix_cdc.spark.reader import InformixStreamReader
@@ -51,6 +52,6 @@ class _PreparedReader(InformixStreamReader):
 
     def _running(self, start: StreamOffset, expected_commit: int | None = None) -> Any:
         if self._finished is None:
-            state = CaptureState(is_caught_up=True, spool=open_spool(self._folder))
+            state = CaptureState(gauges=Gauges(is_caught_up=True), spool=open_spool(self._folder))
             self._finished = SimpleNamespace(state=state)
         return self._finished

@@ -28,6 +28,7 @@ from informix_capture_client.positions import Position
 from informix_capture_client.records.records import TableSchema
 from informix_capture_client.session.session import CapturedTable, CaptureSession, SessionSettings
 from informix_capture_client.shapes.encoder import ChangeEncoder
+from informix_capture_client.stream import Read
 from informix_capture_client.stream.event_stream import Begun, ChangeStream
 from informix_capture_client.transactions.assembler import TransactionAssembler
 from informix_capture_client.transactions.events import Event, Passed, Transactions
@@ -163,7 +164,8 @@ class Captured:
         encoder = ChangeEncoder([make_table("orders", ORDER_COLUMNS)], DecodeRules(), RowForm())
         try:
             while True:
-                for event in stream.next_events(0) or ():
+                answer = stream.next(0)
+                for event in answer.events if isinstance(answer, Read) else ():
                     self._take(encoder, event)
         except InformixCdcError as reason:
             self.error = reason

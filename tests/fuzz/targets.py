@@ -35,6 +35,7 @@ from informix_capture_client.records.records import Kind, TableSchema
 from informix_capture_client.session.error_codes import ErrorCodes
 from informix_capture_client.shapes.encoder import ChangeEncoder
 from informix_capture_client.sql_names import TableName
+from informix_capture_client.stream import Read
 from informix_capture_client.stream.event_stream import Begun, ChangeStream
 from informix_capture_client.transactions.assembler import TransactionAssembler
 from informix_capture_client.transactions.events import Transactions
@@ -106,8 +107,8 @@ def _stream(shape: str) -> Callable[[bytes], None]:
             lambda: begun, lambda: None, lambda opened, _: _InLine(_chunks(data), opened)
         )
         encoder = ChangeEncoder([make_table("orders", COLUMNS)], DecodeRules(), row_form)
-        while (events := stream.next_events(0)) is not None:
-            for event in events:
+        while isinstance(answer := stream.next(0), Read):
+            for event in answer.events:
                 if isinstance(event, TableSchema):
                     encoder.announce(event)
                 elif isinstance(event, Transactions):

@@ -145,7 +145,7 @@ class SimulatedCapture(CaptureThread):
         self.flag.set()
         self.state.stop()
         if not self.is_running:
-            self._capture.let_go()
+            self._capture.release_spool()
 
     def die(self) -> None:
         """Free what the kernel frees."""

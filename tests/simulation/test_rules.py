@@ -123,7 +123,7 @@ def test_an_unseen_transaction_is_left_out_over_restarts_and_its_id_is_free_agai
         yield from world.batch()
         assert world.last["unseen"] == []
         capture = world.process.capture
-        counts.append(capture.state.counters.unseen_transactions if capture else -1)
+        counts.append(capture.state.counters.assembly.unseen_transactions if capture else -1)
 
     world = play(script, keeps_spool=keeps_spool)
     assert rows(world) == [3, 5, 6]

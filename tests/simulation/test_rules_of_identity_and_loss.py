@@ -137,7 +137,7 @@ def test_after_a_jump_headless_transactions_are_counted_and_no_errors(keeps_spoo
         yield from world.until("latestOffset gave")
         yield from world.batch()
         capture = world.process.capture
-        counts.append(capture.state.counters.unseen_transactions if capture else -1)
+        counts.append(capture.state.counters.assembly.unseen_transactions if capture else -1)
 
     world = play(script, keeps_spool=keeps_spool, fail_on_data_loss=False)
     assert world.stream_count == 2

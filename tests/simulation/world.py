@@ -252,7 +252,12 @@ class World:
             self.spark_step()
         state = self.process.capture.state if self.process.capture else None
         is_through = self.checkpoint.is_all_done and not self.oracle.undelivered(self.checkpoint)
-        if is_through and state is not None and state.is_caught_up and not state.open_transactions:
+        if (
+            is_through
+            and state is not None
+            and state.gauges.is_caught_up
+            and not state.gauges.open_transactions
+        ):
             self.is_over = True
             self.stop_query()
 

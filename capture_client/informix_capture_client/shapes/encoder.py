@@ -7,7 +7,7 @@ and the policy for TRUNCATE. How a row looks is the shape's affair.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
@@ -60,6 +60,21 @@ def delivered_schema(
     return _shape(CapturedTables(tables, rules), row_form).schema
 
 
+@dataclass(slots=True)
+class EncodedRows:
+    """The rows of some transactions, made while they are iterated over, once.
+
+    Attributes:
+        ignored_truncates: how many TRUNCATEs the policy has left out so far; all once it is exhausted.
+    """
+
+    batches: Iterator[pa.RecordBatch] = field(default_factory=lambda: iter(()))
+    ignored_truncates: int = 0
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        return self.batches
+
+
 class ChangeEncoder:
     """Encodes transactions of a fixed list of tables; a table's id is its place in the list."""
 
@@ -74,7 +89,6 @@ class ChangeEncoder:
         self._shape = _shape(self._tables, row_form)
         self.schema = self._shape.schema
         self.stored_schema = self._shape.stored_schema
-        self.ignored_truncates = 0
         self._drops_before_images = row_form.shape == "rows" and not row_form.before_image
         self._one_row_per_update = self._drops_before_images or row_form.shape == "envelope"
         self._renumbers = self._one_row_per_update or row_form.truncate == "ignore"
@@ -87,45 +101,47 @@ class ChangeEncoder:
         """
         self._tables.announce(announced)
 
-    def encode(self, transactions: Sequence[Transactions]) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of whole transactions, in commit order, in batches of `stored_schema`.
+    def encode(self, transactions: Sequence[Transactions]) -> EncodedRows:
+        """Return the rows of whole transactions, in commit order, in batches of `stored_schema`.
 
-        Raises:
+        Raises, while they are iterated over:
             DataLoss: half an update is missing, or a table was truncated and the policy is `fail`.
             ProtocolViolation: a row cannot be decoded.
         """
-        if not transactions:
-            return
+        encoded = EncodedRows()
+        if transactions:
+            encoded.batches = self._batches(transactions, encoded)
+        return encoded
+
+    def _batches(
+        self, transactions: Sequence[Transactions], encoded: EncodedRows
+    ) -> Iterator[pa.RecordBatch]:
         self._shape.begin()
-        numbering, counted = Numbering(), self.ignored_truncates
-        try:
-            for changes in lined_up(transactions):
-                self._tables.require_known(changes)
-                judged = changes if self._shape.with_bounds else self._judged(changes, numbering)
-                if len(judged):
-                    yield self._shape.encode(judged)
-        except InformixCdcError:
-            self.ignored_truncates = counted  # whoever asks again for a part counts again
-            raise
+        numbering = Numbering()
+        for changes in lined_up(transactions):
+            self._tables.require_known(changes)
+            judged = changes
+            if not self._shape.with_bounds:
+                delivered = self._without_truncates(changes)
+                encoded.ignored_truncates += len(changes) - len(delivered)
+                judged = self._judged(delivered, numbering)
+            if len(judged):
+                yield self._shape.encode(judged)
 
     def sound_part(self, transactions: Sequence[Transactions]) -> list[Transactions]:
         """Return the transactions before the first that cannot be encoded."""
         sound: list[Transactions] = []
         for one in [one for batch in transactions for one in batch.each()]:
-            counted = self.ignored_truncates
             try:
                 for _ in self.encode([one]):
                     pass
             except InformixCdcError:
                 break
-            finally:
-                self.ignored_truncates = counted
             sound.append(one)
         return sound
 
     def _judged(self, changes: Changes, numbering: Numbering) -> Changes:
         """Return the changes that are to be delivered, with their places among these."""
-        changes = self._without_truncates(changes)
         if not len(changes):
             return changes
         _require_pairs(changes)
@@ -141,7 +157,6 @@ class ChangeEncoder:
         if self._row_form.truncate == "emit" or not truncates.any():
             return changes
         if self._row_form.truncate == "ignore":
-            self.ignored_truncates += int(np.count_nonzero(truncates))
             return changes.only(~truncates)
         row = int(np.flatnonzero(truncates)[0])
         commit = int(changes.of.commit_sequence_numbers[changes.transactions[row]])

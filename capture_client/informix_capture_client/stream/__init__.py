@@ -5,7 +5,15 @@ Rule: joins the rooms before it and decides nothing itself.
 
 from __future__ import annotations
 
-from informix_capture_client.stream.event_stream import Begun, ChangeStream, MakeReader
+from informix_capture_client.stream.event_stream import (
+    Answer,
+    Begun,
+    ChangeStream,
+    MakeReader,
+    Read,
+    Silence,
+    Starting,
+)
 from informix_capture_client.stream.older_transactions import transactions_older_than_start
 from informix_capture_client.stream.undelivered_changes import (
     ChangeCount,
@@ -14,10 +22,14 @@ from informix_capture_client.stream.undelivered_changes import (
 )
 
 __all__ = [
+    "Answer",
     "Begun",
     "ChangeCount",
     "ChangeStream",
     "MakeReader",
+    "Read",
+    "Silence",
+    "Starting",
     "UndeliveredChanges",
     "find_undelivered_changes",
     "transactions_older_than_start",

@@ -5,7 +5,7 @@ Rule: the upper half of a byte's way in one place; what comes out are events in 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -44,6 +44,37 @@ class Begun:
     heartbeat: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Starting:
+    """There is no session yet: it is being opened, or the log read for what was open at the start."""
+
+
+@dataclass(frozen=True, slots=True)
+class Silence:
+    """No bytes came in time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What the latest bytes said.
+
+    Attributes:
+        events: in stream order; none where no transaction and no position has passed.
+        reached: the highest sequence number that any record has shown, 0 before the first. The log is
+            read in its order, so whatever committed below has come by.
+        latest_time: the latest time of a BEGINTX or COMMTX record, in seconds since 1970.
+        assembler: what is open, as these bytes have left it.
+    """
+
+    events: Sequence[Event]
+    reached: int
+    latest_time: int
+    assembler: TransactionAssembler
+
+
+Answer = Starting | Silence | Read
+
+
 class Reader(Protocol):
     """Hands over the bytes of a session; `ReadAhead` does so from a thread of its own."""
 
@@ -65,11 +96,6 @@ class ChangeStream:
         close_connection: closes what `begin` connected; runs last in that thread.
         read: makes the reader of these two.
         counters: of all sessions of the stream.
-
-    Attributes:
-        reached: the highest sequence number that any record has shown, 0 before the first. The log is
-            read in its order, so whatever committed below has come by.
-        latest_time: the latest time of a BEGINTX or COMMTX record, in seconds since 1970.
     """
 
     def __init__(
@@ -80,20 +106,20 @@ class ChangeStream:
         counters: StreamCounters | None = None,
     ) -> None:
         self._counters = counters or StreamCounters()
-        self.reached = self.latest_time = 0
+        self._reached = self._latest_time = 0
         self._begun: Begun | None = None
         self._begin = begin
         self._cutter = RecordCutter()
         self._failure: InformixCdcError | None = None
         self._reader = read(self._open, close_connection)
 
-    @property
-    def assembler(self) -> TransactionAssembler | None:
-        """What is open and counted; None until the session is active."""
-        return self._begun.assembler if self._begun else None
+    def stop_waiting_for_unseen(self) -> None:
+        """Begin without the transactions that were open before the stream; without effect later."""
+        if self._begun is not None:
+            self._begun.assembler.stop_waiting_for_unseen()
 
-    def next_events(self, timeout_seconds: float) -> list[Event] | None:
-        """Return the events of the next bytes; None when no bytes came in time.
+    def next(self, timeout_seconds: float) -> Answer:
+        """Return what the next bytes say, or why there are none.
 
         Raises:
             InformixCdcError: the session ended, or its bytes make no sense. What came whole before
@@ -102,20 +128,20 @@ class ChangeStream:
         if self._failure is not None:
             raise self._failure
         chunks = self._reader.take(timeout_seconds)
+        if (begun := self._begun) is None:
+            return Starting()
         if chunks is None:
-            return None
+            return Silence()
         events: list[Event] = []
         try:
-            events.extend(self._understood(chunks))
+            events.extend(self._understood(chunks, begun))
         except InformixCdcError as reason:
             self._failure = reason
             if not events:
                 raise
-        return events
+        return Read(events, self._reached, self._latest_time, begun.assembler)
 
-    def _understood(self, chunks: list[bytes]) -> Iterator[Event]:
-        begun = self._begun
-        assert begun is not None  # bytes come from the session that `_open` has returned
+    def _understood(self, chunks: list[bytes], begun: Begun) -> Iterator[Event]:
         self._counters.received_bytes += sum(map(len, chunks))
         if (raw := self._cutter.feed(*chunks)) is None:
             return
@@ -137,9 +163,9 @@ class ChangeStream:
         self._counters.received_records += len(block)
         self._counters.timeouts += int(np.count_nonzero(block.raw.kinds == _TIMEOUT))
         numbers = block.sequence_numbers[_HAS_SEQUENCE[block.raw.kinds]]
-        self.reached = max(self.reached, int(numbers.max(initial=0)))
+        self._reached = max(self._reached, int(numbers.max(initial=0)))
         bounds = np.flatnonzero(BOUNDS[block.raw.kinds])
-        self.latest_time = max(self.latest_time, int(block.times(bounds).max(initial=0)))
+        self._latest_time = max(self._latest_time, int(block.times(bounds).max(initial=0)))
 
     def stop(self, timeout_seconds: float) -> bool:
         """Close the session; tell whether the server was told in time."""

@@ -5,20 +5,21 @@ Rule: no Spark; one thread writes, and whoever waits is told.
 
 from __future__ import annotations
 
+from informix_cdc.capture.counts import Counters, Gauges
 from informix_cdc.capture.jump import can_jump
 from informix_cdc.capture.liveness import LogFacts
-from informix_cdc.capture.loop import UNSEEN_WAIT_SECONDS
-from informix_cdc.capture.spooled import Appended
+from informix_cdc.capture.pending import UNSEEN_WAIT_SECONDS
 from informix_cdc.capture.start import CaptureStart
 from informix_cdc.capture.state import CaptureState
 from informix_cdc.capture.thread import CaptureThread
 
 __all__ = [
     "UNSEEN_WAIT_SECONDS",
-    "Appended",
     "CaptureStart",
     "CaptureState",
     "CaptureThread",
+    "Counters",
+    "Gauges",
     "LogFacts",
     "can_jump",
 ]

@@ -1,6 +1,7 @@
 """End a capture that does not move, or that misses changes; warn of what is about to go wrong.
 
-Rule: asked by the capture loop after every read; `liveness.py` judges, this raises or logs.
+Rule: asked by the capture loop after every read; `liveness.py` judges, this raises or logs. One guard
+watches one connection: it counts the time of silence from when it is made.
 """
 
 from __future__ import annotations
@@ -9,15 +10,43 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from informix_capture_client.errors import DataLoss, Gap
 from informix_capture_client.log_events import RESTART_POSITION_LATE, STREAM_STALLED
 from informix_capture_client.positions import Position, log_number, show
+from informix_capture_client.stream import Answer, Silence, Starting
 from informix_cdc.capture.liveness import Liveness, LogFacts, Response, Stall
 from informix_cdc.capture.server_watch import Watch
 from informix_cdc.capture.state import CaptureState
 
 logger = logging.getLogger("informix_cdc.connector.capture_guard")
+
+
+class Guard(Protocol):
+    """Ends a capture that does not move; `CaptureGuard` does."""
+
+    def excuse(self) -> None:
+        """Reset the silence timer: reading was paused on purpose."""
+
+    def hear(self, answer: Answer) -> None:
+        """Note what the stream has answered."""
+
+    def judge(self, mark: Position | None) -> None:
+        """Judge once what was read is in the spool."""
+
+
+class Unguarded:
+    """Lets everything pass."""
+
+    def excuse(self) -> None:
+        """Do nothing."""
+
+    def hear(self, answer: Answer) -> None:
+        """Do nothing."""
+
+    def judge(self, mark: Position | None) -> None:
+        """Do nothing."""
 
 
 @dataclass(slots=True)
@@ -32,32 +61,30 @@ class CaptureGuard:
     known_loss: Callable[[], DataLoss | None] = lambda: None
     _begun_at: float | None = field(default=None, init=False)
 
-    def connect(self) -> None:
-        """Begin to count the time of silence; the session is not open yet."""
-        self._begun_at = None
+    def __post_init__(self) -> None:
         self.liveness.connect(self.clock())
 
     def excuse(self) -> None:
         """Reset the silence timer: reading was paused on purpose."""
         self.liveness.excuse(self.clock())
 
-    def hear(self, reached: int | None) -> None:
-        """Note a read, before anything is done with it that takes time.
-
-        Args:
-            reached: the highest sequence number seen; None when no bytes came.
+    def hear(self, answer: Answer) -> None:
+        """Note what the stream has answered, before anything is done with it that takes time.
 
         Raises:
             ConnectionLost: the server is silent.
         """
         now = self.clock()
+        if isinstance(answer, Starting):
+            self.liveness.connect(now)  # connecting, or looking for older transactions, is no silence
+            return
         if self._begun_at is None:
             self._begun_at = now  # what was said before, row logging for one, may have changed since
-        if reached is None:
+        if isinstance(answer, Silence):
             self.liveness.require_contact(now)
         else:
-            self.liveness.hear(now, reached)
-            self.state.stalled_since = self.liveness.stalled_since
+            self.liveness.hear(now, answer.reached)
+            self.state.gauges.stalled_since = self.liveness.stalled_since
 
     def judge(self, mark: Position | None) -> None:
         """Judge what the server last said, once what was read is in the spool.
@@ -70,31 +97,33 @@ class CaptureGuard:
             ServerRefused: the stream stands still, and option `stalled` says fail.
             DataLoss: full row logging was switched off; a batch that was planned comes first.
         """
+        if self._begun_at is None:
+            return  # the session is not open yet
         if (loss := self.known_loss()) is not None and not self.is_replaying():
             raise loss
         facts = self.watch.facts
-        if facts is not None and self._begun_at is not None and facts.asked_at > self._begun_at:
+        if facts is not None and facts.asked_at > self._begun_at:
             self._judge(self.clock(), facts, mark)
 
     def _judge(self, now: float, facts: LogFacts, mark: Position | None) -> None:
         if facts.unlogged_tables and mark is not None and not self.is_replaying():
             raise row_logging_off(facts.unlogged_tables[0], mark)
         stall = self.liveness.verdict(now, facts)
-        self.state.stalled_since = self.liveness.stalled_since
+        self.state.gauges.stalled_since = self.liveness.stalled_since
         if stall is not None:
             self._answer(stall)
-        restart = self.state.restart
+        restart = self.state.spark.restart
         if mark and restart and (warning := self.liveness.lateness(restart, facts)):
             self._tell_late(restart, mark, facts.oldest, warning)
 
     def _answer(self, stall: Stall) -> None:
-        self.state.stalls += stall.response is Response.REOPEN  # it stands still for the first time
+        self.state.counters.stalls += stall.response is Response.REOPEN  # once for each stall
         if stall.response is not Response.WARN:
             raise stall.error()
         STREAM_STALLED.log(logger, stream=self.state.stream, reason=stall.error())
 
     def _tell_late(self, restart: int, mark: Position, oldest: int, warning: str) -> None:
-        begin, reason = _held_back(restart, mark, self.state.oldest_open_begin)
+        begin, reason = _held_back(restart, mark, self.state.gauges.oldest_open_begin)
         RESTART_POSITION_LATE.log(
             logger,
             stream=self.state.stream,

@@ -24,7 +24,8 @@ from informix_capture_client.stream import ChangeStream, MakeReader
 from informix_cdc.capture.guard import CaptureGuard
 from informix_cdc.capture.jump import Jump, can_jump
 from informix_cdc.capture.liveness import Liveness
-from informix_cdc.capture.loop import Pending, capture
+from informix_cdc.capture.loop import capture
+from informix_cdc.capture.pending import Pending
 from informix_cdc.capture.private_folders import (
     make_private_folder,
     remove_empty_streams,
@@ -68,6 +69,7 @@ class CaptureRun:
     clock: Callable[[], float] = time.monotonic
     watch: Callable[[SourceOptions, SourceTables, Callable[[], float]], Watch] = ServerWatch
     liveness: Liveness = field(init=False)
+    _stream: ChangeStream | None = field(default=None, init=False)  # of the present connection
     _jump: Jump | None = field(default=None, init=False)
     _loss: DataLoss | None = field(default=None, init=False)
     _jumps: int = field(default=0, init=False)  # that found no beginning
@@ -80,29 +82,42 @@ class CaptureRun:
             stalled=self.options.stalled,
         )
 
-    def once(self, on_error: Callable[[BaseException], None]) -> None:
+    def run(self) -> None:
         """Capture until told to stop, or until the connection is lost.
 
-        Args:
-            on_error: told at once, since closing the session waits for the read in flight.
+        What is raised leaves the session open: `end_session` closes it, which waits for the read in
+        flight, and whoever waits for rows need not wait for that.
+
+        Raises:
+            InformixCdcError: the stream cannot go on over this connection.
         """
         while True:
+            self.end_session()  # of the connection before
             try:
-                self._once(on_error)
+                self._run_connection()
                 return
             except DataLoss as loss:
                 if not self._may_jump(loss) or self.stop.is_set():
                     raise
+                self.end_session()
                 self._leave_stream(loss)
 
-    def let_go(self) -> None:
+    def end_session(self) -> None:
+        """Close the session, if one is open, after the read in flight; safe to call twice."""
+        if self.state.watch is not None:
+            self.state.watch.close()
+        stream, self._stream = self._stream, None
+        if stream is not None and not stream.stop(self._stop_seconds):
+            SESSION_ABANDONED.log(logger, timeout_seconds=self._stop_seconds)
+
+    def release_spool(self) -> None:
         """Let the next writer in, and leave no private folder behind."""
         if self.state.spool is not None:
             self.state.spool.close()
         if self._private_folder is not None:
             remove_private_folder(self._private_folder)
 
-    def _once(self, on_error: Callable[[BaseException], None]) -> None:
+    def _run_connection(self) -> None:
         with open_catalog(self.options) as catalog:
             source = describe_tables(self.options, catalog)
             if not self.state.target_position:  # the first time, not when a connection was lost
@@ -114,9 +129,9 @@ class CaptureRun:
         if self.offset.is_started and self.state.spool is None:
             self._open_spool(source, self.offset)
         self._require_same_source(source)
-        self._capture(source, on_error)
+        self._capture(source)
 
-    def _capture(self, source: SourceTables, on_error: Callable[[BaseException], None]) -> None:
+    def _capture(self, source: SourceTables) -> None:
         spool = self.state.spool
         start = CaptureStart(
             self.options,
@@ -124,9 +139,10 @@ class CaptureRun:
             spool.mark if spool else None,
             self._expected(),
             self._jump,
-            self.state.counters,
+            self.state.counters.assembly,
         )
-        stream = ChangeStream(start.begin, start.close, self.read, self.state.received)
+        stream = ChangeStream(start.begin, start.close, self.read, self.state.counters.received)
+        self._stream = stream
         watch = self.state.watch = self.watch(self.options, source, self.clock)
         guard = CaptureGuard(
             self.liveness,
@@ -136,16 +152,7 @@ class CaptureRun:
             is_replaying=lambda: self._expected() is not None,
             known_loss=lambda: start.loss,
         )
-        try:
-            capture(stream, source.encoder(), self._pending(source), self.state, self.stop, guard)
-        except BaseException as reason:
-            if not self._may_jump(reason):
-                on_error(reason)
-            raise
-        finally:
-            watch.close()
-            if not stream.stop(self._stop_seconds):
-                SESSION_ABANDONED.log(logger, timeout_seconds=self._stop_seconds)
+        capture(stream, source.encoder(), self._pending(source), self.state, self.stop, guard)
 
     @property
     def _stop_seconds(self) -> float:
@@ -159,7 +166,7 @@ class CaptureRun:
             latency_seconds=self.options.max_latency_ms / 1000,
             segment_bytes=self.options.segment_bytes,
             most_bytes_ahead=self.options.max_spool_bytes,
-            appended=self.state.appended,
+            counters=self.state.counters,
         )
 
     def _expected(self) -> int | None:
@@ -211,7 +218,7 @@ class CaptureRun:
             commit=show(spool.mark.commit),
             spool=folder,
         )
-        self.state.appended.begin(spool.end.commit if spool.segment_count else None)
+        self.state.counters.appended.begin(spool.end.commit if spool.segment_count else None)
         self.state.spool = spool
         self.state.notify()
         return spool
@@ -250,8 +257,8 @@ class CaptureRun:
         former.discard()
 
     def _wait_until_taken(self, spool: Spool) -> None:
-        self.state.is_paused = True
+        self.state.gauges.is_paused = True
         self.state.notify()
-        while not self.state.has_taken(spool) and not self.stop.is_set():
-            self.state.pause(lambda: self.state.has_taken(spool), 1.0)
-        self.state.is_paused = False
+        while not self.state.spark.has_taken(spool) and not self.stop.is_set():
+            self.state.wait_for_spark(lambda: self.state.spark.has_taken(spool), 1.0)
+        self.state.gauges.is_paused = False

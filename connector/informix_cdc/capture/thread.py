@@ -24,7 +24,7 @@ from informix_checkpoints.offsets import StreamOffset
 logger = logging.getLogger("informix_cdc.connector.capture_thread")
 
 _MOST_PAUSE_SECONDS = 5.0
-_STEADY_SECONDS = 60.0  # a connection that held so long is another story than the one before
+_STEADY_SECONDS = 60.0  # a connection that lasted this long resets the count of failures
 
 
 class CaptureThread:
@@ -69,29 +69,21 @@ class CaptureThread:
         if self._thread.is_alive():
             self._thread.join(self._options.read_timeout_seconds + 2 * STOP_MARGIN_SECONDS)
         if not self._thread.is_alive():
-            self._capture.let_go()
+            self._capture.release_spool()
 
     def _run(self) -> None:
         try:
-            self._retrying()(self._capture.once, self._fail_at_once)
+            self._retrying()(self._capture.run)
         except BaseException as reason:
-            self._fail(reason)
+            if not self._capture.loses_batch(reason):
+                self._log_failure(reason)
+            self.state.fail(reason)
             if not isinstance(reason, Exception):
                 raise
         finally:
+            self._capture.end_session()
             if self._stop.is_set():  # else the rows in the spool may still be asked for
-                self._capture.let_go()
-
-    def _fail_at_once(self, reason: BaseException) -> None:
-        if not self._is_worth_retrying(reason):
-            self._fail(reason)
-
-    def _fail(self, reason: BaseException) -> None:
-        is_told = self.state.error is reason  # the loop tells at once, and the thread at its end
-        if not is_told and not self._capture.loses_batch(reason):
-            self._log_failure(reason)
-        self.state.error = reason
-        self.state.notify()
+                self._capture.release_spool()
 
     def _log_failure(self, reason: BaseException) -> None:
         """Log our own errors with their text; that of others may quote anything."""
@@ -124,12 +116,12 @@ class CaptureThread:
         now, spool = time.monotonic(), self.state.spool
         progress = (spool.stream, spool.mark) if spool else None
         was_steady = (
-            self.state.contacts > self._contacts_then and now - self._tried_at > _STEADY_SECONDS
+            self.state.gauges.contacts > self._contacts_then and now - self._tried_at > _STEADY_SECONDS
         )
         if self._failed_since is None or progress != self._progress_then or was_steady:
             self._failed_since, self._progress_then, self._failures = now, progress, 0
             attempt.attempt_number = 1  # pauses begin small again
-        self._contacts_then = self.state.contacts
+        self._contacts_then = self.state.gauges.contacts
         self._failures += 1
         most = self._options.max_reconnect_attempts
         too_often = bool(most) and self._failures > most
@@ -141,7 +133,7 @@ class CaptureThread:
         self._tried_at = time.monotonic()
 
     def _note_reconnect(self, attempt: RetryCallState) -> None:
-        self.state.reconnect_attempts += 1
-        self.state.reconnects += self._failures == 1  # an outage, however often it is tried
+        self.state.counters.reconnect_attempts += 1
+        self.state.counters.reconnects += self._failures == 1  # an outage, however often it is tried
         reason = attempt.outcome.exception() if attempt.outcome else None
         CONNECTION_LOST.log(logger, stream=self.state.stream, failures=self._failures, reason=reason)

@@ -14,8 +14,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from informix_capture_client.positions import show
-from informix_capture_client.transactions import AssemblyCounters, StreamCounters
-from informix_cdc.capture import Appended, CaptureState, LogFacts
+from informix_cdc.capture import CaptureState, Counters, Gauges, LogFacts
 from informix_cdc.monitoring.lag import (
     FRESH_SECONDS,
     Lag,
@@ -65,27 +64,35 @@ class View(NamedTuple):
     """Where figures are read."""
 
     state: CaptureState
-    counters: AssemblyCounters
-    received: StreamCounters
-    appended: Appended
+    counters: Counters
+    gauges: Gauges
     lag: Lag
 
 
 FIGURES = (
-    Figure("rows", COUNTER, "appended.rows", "rows of committed transactions written to the spool"),
-    Figure("transactions", COUNTER, "appended.transactions", "committed transactions with rows"),
-    Figure("written_bytes", COUNTER, "appended.size_bytes", "bytes written to the spool"),
-    Figure("received_bytes", COUNTER, "received.received_bytes", "bytes read from capture sessions"),
+    Figure(
+        "rows", COUNTER, "counters.appended.rows", "rows of committed transactions written to the spool"
+    ),
+    Figure(
+        "transactions", COUNTER, "counters.appended.transactions", "committed transactions with rows"
+    ),
+    Figure("written_bytes", COUNTER, "counters.appended.size_bytes", "bytes written to the spool"),
+    Figure(
+        "received_bytes",
+        COUNTER,
+        "counters.received.received_bytes",
+        "bytes read from capture sessions",
+    ),
     Figure(
         "received_records",
         COUNTER,
-        "received.received_records",
+        "counters.received.received_records",
         "CDC records read, those of transactions that are not delivered among them",
     ),
     Figure(
         "timeouts",
         COUNTER,
-        "received.timeouts",
+        "counters.received.timeouts",
         "TIMEOUT records: the server said that nothing more is there; they prove that it lives",
     ),
     Figure(
@@ -121,7 +128,9 @@ FIGURES = (
         "bytes of log that the server may write before a restart from the checkpoint loses data",
     ),
     Figure("log_bytes", GAUGE, "lag.log_bytes", "size of all the server's logical log files"),
-    Figure("open_transactions", GAUGE, "state.open_transactions", "transactions open in what was read"),
+    Figure(
+        "open_transactions", GAUGE, "gauges.open_transactions", "transactions open in what was read"
+    ),
     Figure(
         "oldest_open_seconds",
         GAUGE,
@@ -131,20 +140,20 @@ FIGURES = (
     Figure(
         "oldest_open_begin",
         POSITION,
-        "state.oldest_open_begin",
+        "gauges.oldest_open_begin",
         "where it began (`log:0xpos`), which holds the restart position back",
     ),
     Figure(
         "open_memory_bytes",
         GAUGE,
-        "state.open_bytes_in_memory",
+        "gauges.open_bytes_in_memory",
         "memory that the rows of open transactions take",
         key="openBytesInMemory",
     ),
     Figure(
         "open_spilled_bytes",
         GAUGE,
-        "state.open_bytes_spilled",
+        "gauges.open_bytes_spilled",
         "disk that the rows of open transactions take",
         key="openBytesSpilled",
     ),
@@ -156,71 +165,84 @@ FIGURES = (
         "state.bytes_ahead",
         "bytes in the spool that Spark has not taken; maxSpoolBytes bounds them",
     ),
-    Figure("paused", FLAG, "state.is_paused", "reading waits until Spark has taken more", "isPaused"),
-    Figure("pauses", COUNTER, "state.pauses", "how often reading has waited for Spark"),
+    Figure("paused", FLAG, "gauges.is_paused", "reading waits until Spark has taken more", "isPaused"),
+    Figure("pauses", COUNTER, "counters.pauses", "how often reading has waited for Spark"),
     Figure(
         "caught_up",
         FLAG,
-        "state.is_caught_up",
+        "gauges.is_caught_up",
         "whatever had been committed when the capture began has been read",
         key="isCaughtUp",
     ),
     Figure(
         "reconnects",
         COUNTER,
-        "state.reconnects",
+        "counters.reconnects",
         "outages: a connection was lost, however often it was tried until the stream moved again",
     ),
     Figure(
-        "reconnect_attempts", COUNTER, "state.reconnect_attempts", "attempts to connect in all outages"
+        "reconnect_attempts",
+        COUNTER,
+        "counters.reconnect_attempts",
+        "attempts to connect in all outages",
     ),
     Figure(
-        "stalls", COUNTER, "state.stalls", "how often the stream stood still while the log moved on"
+        "stalls", COUNTER, "counters.stalls", "how often the stream stood still while the log moved on"
     ),
     Figure(
         "stalled",
         FLAG,
-        "state.is_stalled",
+        "gauges.is_stalled",
         "the stream stands still while the log moves on",
         "isStalled",
     ),
     Figure(
-        "data_losses", COUNTER, "state.data_losses", "losses of data after which the stream went on"
+        "data_losses", COUNTER, "counters.data_losses", "losses of data after which the stream went on"
     ),
     Figure(
         "empty_transactions",
         COUNTER,
-        "counters.empty_transactions",
+        "counters.assembly.empty_transactions",
         "committed transactions without rows of captured tables",
     ),
     Figure(
         "rolled_back_transactions",
         COUNTER,
-        "counters.rolled_back_transactions",
+        "counters.assembly.rolled_back_transactions",
         "transactions that were rolled back; none of their rows is delivered",
     ),
     Figure(
         "discarded_rows",
         COUNTER,
-        "counters.discarded_rows",
+        "counters.assembly.discarded_rows",
         "rows undone by a savepoint or a failed statement (DISCARD)",
     ),
     Figure(
         "unseen_transactions",
         COUNTER,
-        "counters.unseen_transactions",
+        "counters.assembly.unseen_transactions",
         "transactions left out since they were open before the stream began",
     ),
     Figure(
         "abandoned_transactions",
         COUNTER,
-        "counters.abandoned_transactions",
+        "counters.assembly.abandoned_transactions",
         "transactions left out since another took their id before they ended",
     ),
-    Figure("spilled_transactions", COUNTER, "counters.spilled_transactions", "transactions put aside"),
-    Figure("spilled_bytes", COUNTER, "counters.spilled_bytes", "bytes of transactions put aside"),
     Figure(
-        "ignored_truncates", COUNTER, "state.ignored_truncates", "TRUNCATEs left out (truncate=ignore)"
+        "spilled_transactions",
+        COUNTER,
+        "counters.assembly.spilled_transactions",
+        "transactions put aside",
+    ),
+    Figure(
+        "spilled_bytes", COUNTER, "counters.assembly.spilled_bytes", "bytes of transactions put aside"
+    ),
+    Figure(
+        "ignored_truncates",
+        COUNTER,
+        "counters.ignored_truncates",
+        "TRUNCATEs left out (truncate=ignore)",
     ),
 )
 
@@ -229,9 +251,7 @@ def read_figures(
     state: CaptureState, clock: Clock = time.time, monotonic: Clock = time.monotonic
 ) -> dict[Figure, Value]:
     """Return the value of every figure now; None where it is not known."""
-    view = View(
-        state, state.counters, state.received, state.appended, _lag(state, clock(), monotonic())
-    )
+    view = View(state, state.counters, state.gauges, _lag(state, clock(), monotonic()))
     return {figure: attrgetter(figure.source)(view) for figure in FIGURES}
 
 
@@ -249,27 +269,27 @@ def _lag(state: CaptureState, now: float, monotonic: float) -> Lag:
     if facts is not None and monotonic - facts.asked_at > FRESH_SECONDS:
         facts = None
     server_now = _server_time(now, monotonic, facts)
-    waits, waiting_since = state.appended.waiting_since()
+    waits, waiting_since = state.counters.appended.waiting_since()
     progress = Progress(
         now=server_now,
-        restart=state.restart,
-        delivered=state.delivered(),
-        reached=state.reached,
+        restart=state.spark.restart,
+        delivered=state.taken_upto,
+        reached=state.gauges.reached,
         read_upto=_read_upto(state, now, monotonic, server_now),
         asked_at=server_now - (monotonic - facts.asked_at) if facts else None,
         waits=waits,
         waiting_since=waiting_since,
-        oldest_open=state.oldest_open_time,
+        oldest_open=state.gauges.oldest_open_time,
     )
     return lag_of(progress, facts.space if facts else None)
 
 
 def _read_upto(state: CaptureState, now: float, monotonic: float, server_now: float) -> float | None:
     """Return the server's time up to which the log is read: TIMEOUTs of a stalled one say nothing."""
-    stalled_since, heard_at = state.stalled_since, state.heard_at
+    stalled_since, heard_at = state.gauges.stalled_since, state.gauges.heard_at
     if stalled_since is not None:
         return server_now - (monotonic - stalled_since)
-    return (state.latest_time or None) if heard_at is None else heard_at + server_now - now
+    return (state.gauges.latest_time or None) if heard_at is None else heard_at + server_now - now
 
 
 def _server_time(now: float, monotonic: float, facts: LogFacts | None) -> float:

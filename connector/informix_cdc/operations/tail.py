@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from informix_capture_client.choices import RowForm
 from informix_capture_client.records import TableSchema
 from informix_capture_client.shapes import ChangeEncoder, DeliveredChange, changes_in, structs_of
-from informix_capture_client.stream import ChangeStream
+from informix_capture_client.stream import ChangeStream, Read
 from informix_capture_client.transactions import Event, Passed, Transactions
 from informix_cdc.capture import UNSEEN_WAIT_SECONDS, CaptureStart
 from informix_cdc.options import SourceOptions
@@ -68,11 +68,13 @@ def _follow(
     structs = structs_of(source.tables)
     is_ready = False
     while True:
-        events = stream.next_events(_POLL_SECONDS) or []
+        answer = stream.next(_POLL_SECONDS)
+        events = answer.events if isinstance(answer, Read) else ()
         if not is_ready and any(isinstance(event, Passed) for event in events):
             is_ready = True
             on_ready()
-        _stop_waiting_in_time(stream, figures)
+        if figures.seconds > UNSEEN_WAIT_SECONDS:  # no waiting for ever for what was open before
+            stream.stop_waiting_for_unseen()
         if committed := _committed(events, encoder):
             batches = encoder.encode(committed)
             changes = [change for batch in batches for change in changes_in(delivered(batch), structs)]
@@ -85,9 +87,3 @@ def _committed(events: Sequence[Event], encoder: ChangeEncoder) -> list[Transact
         if isinstance(event, TableSchema):
             encoder.announce(event)
     return [event for event in events if isinstance(event, Transactions)]
-
-
-def _stop_waiting_in_time(stream: ChangeStream, figures: TailFigures) -> None:
-    """Do not wait for ever for transactions that were open before."""
-    if stream.assembler is not None and figures.seconds > UNSEEN_WAIT_SECONDS:
-        stream.assembler.stop_waiting_for_unseen()

@@ -78,19 +78,19 @@ class StreamProgress:
     ) -> bool:
         if (spool := state.spool) is None:
             return False
-        if _is_new_to(spool, state, start) or (is_last and state.is_caught_up):
+        if _is_new_to(spool, state, start) or (is_last and state.gauges.is_caught_up):
             return True
         end = spool.end_of_batch(start.position, limits)
         is_new = end.commit > start.position.commit
         if is_last:
-            return is_new and (state.is_paused or end.commit < spool.end.commit)
+            return is_new and (state.gauges.is_paused or end.commit < spool.end.commit)
         return is_new
 
     def _next_position(
         self, spool: Spool, state: CaptureState, start: Position, limits: BatchLimits
     ) -> Position | None:
         end = spool.end_of_batch(start, limits)
-        if self.is_available_now and state.is_caught_up:
+        if self.is_available_now and state.gauges.is_caught_up:
             if self._final is None or self._final[0] != spool.stream:
                 self._final = (spool.stream, spool.end)
             end = min(end, self._final[1], key=lambda position: position.commit)

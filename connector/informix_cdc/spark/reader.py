@@ -199,7 +199,7 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 raise
             after = show(start.position.commit)
             BATCH_LOST.log(logger, stream=start.stream, after=after, upto=show(upto), reason=loss)
-            state.count_loss()
+            state.counters.count_loss()
             capture.stop()
             self._capture = None  # the next offset that is asked for finds another beginning
             return None

@@ -20,6 +20,7 @@ from informix_capture_client.positions import Position
 from informix_capture_client.session import read_ahead
 from informix_capture_client.session.read_ahead import BUSY_BYTES, JOINED_BYTES, ReadAhead
 from informix_capture_client.session.session import CaptureSession, SessionSettings
+from informix_capture_client.stream import Read, Silence, Starting
 from informix_capture_client.stream.event_stream import Begun, ChangeStream
 from informix_capture_client.transactions.assembler import TransactionAssembler
 from informix_capture_client.transactions.events import Passed, Transactions
@@ -253,28 +254,31 @@ def test_a_stream_turns_chunks_into_events() -> None:
     transport = ScriptedTransport(reads=[whole[:50], whole[50:], ConnectionLost("end")])
     transport.on_read = lambda: _wait(gate) if reads_of(transport) else None
     stream = stream_on(transport)
-    assert stream.next_events(5) == []
+    first = stream.next(5)
+    assert isinstance(first, Read)
+    assert first.events == []
     gate.set()
-    events = stream.next_events(5)
-    assert events is not None
-    assert [type(event) for event in events] == [Transactions, Passed]
-    assert stream.assembler is not None
-    assert stream.assembler.counters.transactions == 1
+    second = stream.next(5)
+    assert isinstance(second, Read)
+    assert [type(event) for event in second.events] == [Transactions, Passed]
+    assert second.assembler.counters.transactions == 1
     with pytest.raises(ConnectionLost):
-        stream.next_events(5)
+        stream.next(5)
     assert stream.stop(5)
 
 
 def test_an_error_record_ends_the_stream_with_its_symbolic_name() -> None:
     stream = stream_on(ScriptedTransport(reads=[error(1, -83713)]))
     with pytest.raises(InformixCdcError, match=r"capture failed: CDC_E_LSN \(-83713\): The log"):
-        stream.next_events(5)
+        stream.next(5)
     assert stream.stop(5)
 
 
 def test_a_stream_without_bytes_in_time_says_so() -> None:
     gate = threading.Event()
     stream = stream_on(ScriptedTransport(reads=[timeout(1)], on_read=lambda: _wait(gate)))
-    assert stream.next_events(0.01) is None
+    while isinstance(answer := stream.next(0.01), Starting):
+        pass
+    assert isinstance(answer, Silence)
     gate.set()
     assert stream.stop(5)

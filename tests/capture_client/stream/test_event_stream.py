@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import cast
 
 import pytest
@@ -19,7 +20,9 @@ from informix_capture_client.positions import Position
 from informix_capture_client.records.framing import RecordCutter
 from informix_capture_client.records.records import Kind
 from informix_capture_client.session.session import CaptureSession, SessionSettings
+from informix_capture_client.stream import Answer, Read
 from informix_capture_client.stream.event_stream import Begun, ChangeStream, in_our_numbers
+from informix_capture_client.transactions import Event
 from informix_capture_client.transactions.assembler import TransactionAssembler
 from informix_capture_client.transactions.events import Transactions
 
@@ -45,24 +48,29 @@ def stream_of(*reads: bytes) -> ChangeStream:
     return ChangeStream(lambda: begun, transport.close)
 
 
+def events_of(answer: Answer) -> Sequence[Event]:
+    assert isinstance(answer, Read)
+    return answer.events
+
+
 @pytest.mark.parametrize("record", [b[1] for b in BROKEN], ids=[b[0] for b in BROKEN])
 def test_what_is_whole_comes_before_the_error(record: str) -> None:
     stream = stream_of(WHOLE + bytes.fromhex(record) + WHOLE, timeout(9))
-    (event,) = stream.next_events(5) or []
+    (event,) = events_of(stream.next(5))
     assert isinstance(event, Transactions)
     assert [found[1] for found in rows_of(event)] == [2]
     for _ in range(2):
         with pytest.raises(ProtocolViolation, match=f"stream byte {len(WHOLE)} "):
-            stream.next_events(5)
+            stream.next(5)
     assert stream.stop(5)
 
 
 def test_the_first_of_several_broken_records_is_the_one_that_is_named() -> None:
     late_kind, early_time = bytes.fromhex(BROKEN[3][1]), bytes.fromhex(BROKEN[6][1])
     stream = stream_of(WHOLE + early_time + WHOLE + late_kind)
-    assert len(stream.next_events(5) or []) == 1
+    assert len(events_of(stream.next(5))) == 1
     with pytest.raises(ProtocolViolation, match=f"record 1 at stream byte {len(WHOLE)} "):
-        stream.next_events(5)
+        stream.next(5)
     assert stream.stop(5)
 
 

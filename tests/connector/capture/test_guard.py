@@ -20,9 +20,12 @@ from harness.stores import ORDERS, listening_stores
 from harness.told import told
 from informix_capture_client.errors import ConnectionLost
 from informix_capture_client.positions import Position, log_page, show
-from informix_cdc.capture import server_watch
+from informix_capture_client.stream import Read
+from informix_capture_client.transactions import TransactionAssembler
+from informix_cdc.capture import Counters, Gauges, server_watch
 from informix_cdc.capture.guard import CaptureGuard
 from informix_cdc.capture.liveness import Liveness, LogFacts
+from informix_cdc.capture.spark_side import SparkSide
 from informix_cdc.capture.state import CaptureState
 
 
@@ -47,11 +50,10 @@ def guarding(state: CaptureState) -> tuple[CaptureGuard, Callable[[float, int], 
     """Return a guard, and what lets it hear at a time that the log ends at a page of log 9."""
     watch, now = Told(), [0.0]
     guard = CaptureGuard(Liveness(8.0, 120.0), watch, state, clock=lambda: now[0])
-    guard.connect()
 
     def hear(seconds: float, page: int) -> None:
         now[0] = seconds
-        guard.hear(log_page(9, 5))
+        guard.hear(Read([], log_page(9, 5), 0, TransactionAssembler(Position(0, 0))))
         watch.facts = LogFacts(seconds, log_page(9, page), log_page(1, 0))
         guard.judge(Position(log_page(9, 5), log_page(9, 4)))
 
@@ -60,13 +62,13 @@ def guarding(state: CaptureState) -> tuple[CaptureGuard, Callable[[float, int], 
 
 
 def test_a_stall_adds_to_those_of_captures_before() -> None:
-    state = CaptureState(stalls=3)
+    state = CaptureState(Counters(stalls=3))
     _, hear = guarding(state)
     hear(60.0, 100)
     with pytest.raises(ConnectionLost, match="only TIMEOUT records"):
         hear(130.0, 200)
-    assert state.stalls == 4
-    assert state.stalled_since == 0.0
+    assert state.counters.stalls == 4
+    assert state.gauges.stalled_since == 0.0
 
 
 LATE = [
@@ -81,7 +83,8 @@ LATE = [
 def test_what_a_restart_needs_is_judged(
     restart: int | None, begin: int | None, says: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    _, hear = guarding(CaptureState(restart=restart, oldest_open_begin=begin))
+    gauges = Gauges(oldest_open_begin=begin)
+    _, hear = guarding(CaptureState(gauges=gauges, spark=SparkSide(restart)))
     hear(1.0, 6)
     late = told(caplog, "restart_position_late")
     assert len(late) == bool(says)

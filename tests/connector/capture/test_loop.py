@@ -21,8 +21,10 @@ from informix_capture_client.errors import InformixCdcError, ProtocolViolation
 from informix_capture_client.positions import Position
 from informix_capture_client.records.records import TableSchema
 from informix_capture_client.shapes.encoder import ChangeEncoder
+from informix_capture_client.stream import Answer, Read, Silence
 from informix_capture_client.transactions.assembler import TransactionAssembler
-from informix_cdc.capture.loop import Pending, capture
+from informix_cdc.capture.loop import capture
+from informix_cdc.capture.pending import Pending
 from informix_cdc.capture.state import CaptureState
 from informix_checkpoints.spool.segments import Segment
 from informix_checkpoints.spool.stored_rows import delivered
@@ -68,17 +70,15 @@ class Spool:
 class Stream:
     """Hands prepared events over, then stops the loop."""
 
-    assembler = None
-
     def __init__(self, stop: Event, *answers: list[Any]) -> None:
         self._stop = stop
         self._answers = list(answers)
 
-    def next_events(self, _timeout_seconds: float) -> list[Any] | None:
+    def next(self, _timeout_seconds: float) -> Answer:
         if self._answers:
-            return self._answers.pop(0)
+            return Read(self._answers.pop(0), 0, 0, TransactionAssembler(Position(0, 0)))
         self._stop.set()
-        return None
+        return Silence()
 
 
 def captured(*answers: list[Any], row_form: RowForm | None = None) -> tuple[Spool, Exception | None]:

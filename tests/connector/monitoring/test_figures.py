@@ -7,8 +7,9 @@ import socket
 import threading
 import time
 from collections.abc import Callable
+from operator import attrgetter
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from prometheus_client import start_http_server
@@ -39,7 +40,11 @@ from harness.stores import (
 from informix_capture_client.catalog.log_space import LogFile, LogSpace
 from informix_capture_client.errors import BadOption
 from informix_capture_client.positions import Position, log_page, show
+from informix_capture_client.stream import Read
+from informix_capture_client.transactions import TransactionAssembler
+from informix_cdc.capture import Gauges
 from informix_cdc.capture.liveness import LogFacts
+from informix_cdc.capture.spark_side import SparkSide
 from informix_cdc.capture.state import CaptureState
 from informix_cdc.monitoring import prometheus
 from informix_cdc.monitoring.figures import (
@@ -215,28 +220,32 @@ def shown_at(state: CaptureState, now: float, monotonic: float) -> dict[str, Any
 
 
 def test_a_timeout_says_that_the_log_was_read_to_its_end_just_then() -> None:
-    state = CaptureState(reached=AT_END, latest_time=900)
+    state = CaptureState(gauges=Gauges(reached=AT_END, latest_time=900))
     assert shown_at(state, 1000.0, 0.0)["lag_seconds"] == 100.0
-    state.received.timeouts += 1
+    state.counters.received.timeouts += 1
+    read = Read([], AT_END, 900, TransactionAssembler(Position(0, 0)))
     before = time.time()
-    state._note_progress(cast("Any", SimpleNamespace(reached=AT_END, latest_time=900)))
+    state.note(read)
     assert 0 <= shown_at(state, time.time(), 0.0)["lag_seconds"] <= time.time() - before
-    state._note_progress(cast("Any", SimpleNamespace(reached=AT_END, latest_time=900)))  # a row
+    state.note(read)  # a row
     assert shown_at(state, 1000.0, 0.0)["lag_seconds"] == 100.0
 
 
 @pytest.mark.parametrize(("age", "is_known"), [(59, True), (61, False)])
 def test_what_the_server_said_of_its_log_a_minute_ago_is_not_shown(age: float, is_known: bool) -> None:
-    state = CaptureState(reached=AT_END, restart=AT_END, watch=Watched(asked_at=100.0))
+    state = CaptureState(
+        gauges=Gauges(reached=AT_END), spark=SparkSide(AT_END), watch=Watched(asked_at=100.0)
+    )
     shown = shown_at(state, 1000.0, 100.0 + age)
     for name in ("headroom_bytes", "log_bytes", "capture_lag_bytes"):
         assert (shown[name] is not None) is is_known
 
 
 def test_a_stalled_stream_is_behind_since_it_moved_last_whatever_timeouts_say() -> None:
-    state = CaptureState(reached=log_page(7, 2), heard_at=999.0, watch=Watched(asked_at=100.0))
+    gauges = Gauges(reached=log_page(7, 2), heard_at=999.0)
+    state = CaptureState(gauges=gauges, watch=Watched(asked_at=100.0))
     assert shown_at(state, 1000.0, 101.0)["capture_lag_seconds"] == 1.0
-    state.stalled_since = 41.0
+    gauges.stalled_since = 41.0
     shown = shown_at(state, 1000.0, 101.0)
     assert (shown["capture_lag_seconds"], shown["lag_seconds"]) == (60.0, 60.0)
     assert shown["stalled"] is True
@@ -246,8 +255,8 @@ def test_another_capture_of_the_query_counts_on() -> None:
     state = CaptureState()
     for number, figure in enumerate(FIGURES, start=1):
         if figure.kind == COUNTER:
-            owner, name = figure.source.split(".")
-            setattr(state if owner == "state" else getattr(state, owner), name, number)
+            owner, _, name = figure.source.rpartition(".")
+            setattr(attrgetter(owner)(state), name, number)
     before, after = shown_at(state, 1000.0, 0.0), shown_at(state.successor(), 1000.0, 0.0)
     counters = [figure.name for figure in FIGURES if figure.kind == COUNTER]
     assert {name: after[name] for name in counters} == {name: before[name] for name in counters}
@@ -271,7 +280,7 @@ class Leaving(CaptureState):
         pass
 
 
-@pytest.mark.parametrize("name", ["stream", "spool_rows", "spool_bytes", "bytes_ahead", "delivered"])
+@pytest.mark.parametrize("name", ["stream", "spool_rows", "spool_bytes", "bytes_ahead", "taken_upto"])
 def test_a_spool_that_is_left_while_it_is_asked_for_breaks_nothing(name: str) -> None:
     state = Leaving()
     found = getattr(state, name)

@@ -9,7 +9,7 @@ import pytest
 
 from informix_capture_client.catalog.log_space import LogFile, LogSpace
 from informix_capture_client.positions import Position, log_page
-from informix_cdc.capture.spooled import Appended
+from informix_cdc.capture.counts import Appended
 from informix_cdc.monitoring.lag import Progress, lag_of
 from informix_checkpoints.spool.segments import Segment
 

@@ -103,7 +103,7 @@ def test_a_planned_batch_is_the_first_thing_a_new_process_is_asked_for_and_the_s
 def test_a_transaction_open_over_the_start_is_left_out_and_one_open_over_a_stop_is_delivered(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("informix_cdc.capture.loop.UNSEEN_WAIT_SECONDS", 0.2)
+    monkeypatch.setattr("informix_cdc.capture.pending.UNSEEN_WAIT_SECONDS", 0.2)
     server, listening = served
     older = server.begin()
     older.insert(ORDERS, order_row((1, None, None, None)))

@@ -1,0 +1,156 @@
+"""What a capture has counted, and what it shows now.
+
+Rule: each value has one writer, the capture thread, unless its class says otherwise; anybody may read.
+Counters go on over all captures of a query, as one object that is handed on; each capture has gauges of
+its own.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from informix_capture_client.stream import Read
+from informix_capture_client.transactions import AssemblyCounters, StreamCounters
+from informix_checkpoints.spool import Segment
+
+_LEFT_OUT = {
+    "unseen_transactions": "they were open before the stream began",
+    "abandoned_transactions": "their id was taken by another before they ended",
+}
+
+
+@dataclass(slots=True)
+class Appended:
+    """Counts since the process began.
+
+    Attributes:
+        rows, transactions, size_bytes: of all segments that were written.
+    """
+
+    rows: int = 0
+    transactions: int = 0
+    size_bytes: int = 0
+    _waiting: deque[tuple[int, int | None]] = field(default_factory=deque)
+    _changing: threading.Lock = field(default_factory=threading.Lock)
+
+    def note(self, segment: Segment, first_commit_time: int) -> None:
+        """Note a segment and the time of its first COMMTX; one without rows is not kept."""
+        if segment.rows:
+            with self._changing:
+                self.rows += segment.rows
+                self.transactions += segment.transactions
+                self.size_bytes += segment.size_bytes
+                self._waiting.append((segment.last_commit, first_commit_time))
+
+    def begin(self, last_commit: int | None) -> None:
+        """Begin with another spool, whose segments up to a commit are of unknown time."""
+        with self._changing:
+            self._waiting.clear()
+            if last_commit is not None:
+                self._waiting.append((last_commit, None))
+
+    def take(self, commit: int) -> None:
+        """Note that Spark is done with everything up to a commit."""
+        with self._changing:
+            while self._waiting and self._waiting[0][0] <= commit:
+                self._waiting.popleft()
+
+    def waiting_since(self) -> tuple[bool, int | None]:
+        """Return whether anything waits, and the commit time of the oldest where that is known."""
+        with self._changing:
+            return (True, self._waiting[0][1]) if self._waiting else (False, None)
+
+
+@dataclass(slots=True)
+class Counters:
+    """Counts since the query began.
+
+    Attributes:
+        reconnects, reconnect_attempts: outages, and attempts to connect in all of them.
+        stalls: how often the stream stood still while the server's log moved on.
+        data_losses: losses after which the query went on; Spark counts that of a planned batch.
+        pauses: how often reading has waited for Spark.
+    """
+
+    reconnects: int = 0
+    reconnect_attempts: int = 0
+    stalls: int = 0
+    data_losses: int = 0
+    pauses: int = 0
+    ignored_truncates: int = 0
+    assembly: AssemblyCounters = field(default_factory=AssemblyCounters)
+    received: StreamCounters = field(default_factory=StreamCounters)
+    appended: Appended = field(default_factory=Appended)
+    _is_loss_counted: bool = False
+    _logged: dict[str, int] = field(default_factory=dict)
+
+    def count_loss(self) -> None:
+        """Count a loss of data; all that goes wrong before anything is read again is the same one."""
+        self.data_losses += not self._is_loss_counted
+        self._is_loss_counted = True
+
+    def note_read(self) -> None:
+        """Note that something was read: what is lost from here on is another loss."""
+        self._is_loss_counted = False
+
+    def newly_left_out(self) -> Iterator[tuple[int, str]]:
+        """Yield how many transactions have been left out, and why, where that has risen."""
+        for name, why in _LEFT_OUT.items():
+            count = getattr(self.assembly, name)
+            if count > self._logged.get(name, 0):
+                self._logged[name] = count
+                yield count, why
+
+
+@dataclass(slots=True)
+class Gauges:
+    """Where one capture stands.
+
+    Attributes:
+        is_caught_up: whether everything that committed before the capture began is in the spool.
+        is_paused: reading waits until Spark has taken more.
+        stalled_since: when a stream that stands still moved last, by the monotonic clock.
+        contacts: reads that brought bytes.
+        reached: the highest sequence number that the present connection has shown.
+        latest_time: the latest time of a BEGINTX or COMMTX, by the server's clock.
+        heard_at: when a TIMEOUT said last that there is nothing more, by our clock; None if rows
+            have come since.
+        oldest_open_begin, oldest_open_time: BEGINTX of the oldest open transaction, and its time.
+    """
+
+    is_caught_up: bool = False
+    is_paused: bool = False
+    stalled_since: float | None = None
+    contacts: int = 0
+    reached: int = 0
+    latest_time: int = 0
+    heard_at: float | None = None
+    open_transactions: int = 0
+    oldest_open_begin: int | None = None
+    oldest_open_time: int | None = None
+    open_bytes_in_memory: int = 0
+    open_bytes_spilled: int = 0
+    _timeouts: int = 0
+
+    @property
+    def is_stalled(self) -> bool:
+        """Whether the stream stands still while the server's log has moved on."""
+        return self.stalled_since is not None
+
+    def note(self, read: Read, timeouts: int) -> None:
+        """Note what the latest bytes said; `timeouts` counts TIMEOUT records up to here."""
+        self.contacts += 1
+        self.reached = read.reached or self.reached
+        self.latest_time = max(read.latest_time, self.latest_time)
+        self.heard_at = time.time() if timeouts > self._timeouts else None
+        self._timeouts = max(timeouts, self._timeouts)
+        assembler = read.assembler
+        self.open_transactions = assembler.open_count
+        if (begin := assembler.lowest_open()) != self.oldest_open_begin:
+            self.oldest_open_begin, self.oldest_open_time = begin, assembler.lowest_open_time()
+        self.open_bytes_in_memory = assembler.open_bytes_in_memory
+        self.open_bytes_spilled = assembler.open_bytes_spilled

@@ -1,0 +1,189 @@
+"""What lies between stream and spool: gathers transactions until they are worth a segment.
+
+Rule: everything that is added leaves as one segment with the newest valid position, or, where encoding
+fails, as far as it is sound. By what Spark has left lying it also decides whether to go on reading.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import time
+from collections.abc import Callable, Iterator
+
+from informix_capture_client.errors import InformixCdcError
+from informix_capture_client.failpoints import failpoint
+from informix_capture_client.log_events import READING_PAUSED, READING_RESUMED
+from informix_capture_client.positions import Position
+from informix_capture_client.records import TableSchema
+from informix_capture_client.shapes import ChangeEncoder
+from informix_capture_client.stream import Answer, Read
+from informix_capture_client.transactions import Event, Passed, RowRecords, Transactions
+from informix_cdc.capture.counts import Counters
+from informix_cdc.capture.state import CaptureState
+from informix_checkpoints.spool import Spool
+
+logger = logging.getLogger("informix_cdc.connector.capture_loop")
+
+# Each segment makes the manifest longer; this many double the time between two of them.
+SEGMENTS_PER_INTERVAL = 32
+_SEGMENT_BYTES = 16 << 20
+_STOP_POLL_SECONDS = 0.1
+# How long a first start waits for transactions that were open before it.
+UNSEEN_WAIT_SECONDS = 5.0
+
+
+class Pending:
+    """What has been committed but is not yet in the spool.
+
+    Args:
+        open_spool: called with the anchor of a first start, when there is no spool yet.
+        clock: seconds from anywhere.
+        latency_seconds: how long rows are buffered at most; a flush costs about a millisecond.
+        segment_bytes: how many bytes of records are worth a segment; a larger transaction goes whole.
+        most_bytes_ahead: how much may lie in the spool that Spark has not taken.
+        counters: count what goes into the spool.
+    """
+
+    def __init__(
+        self,
+        spool: Spool | None,
+        open_spool: Callable[[Position], Spool],
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        latency_seconds: float = 0.02,
+        segment_bytes: int = _SEGMENT_BYTES,
+        most_bytes_ahead: int = 1 << 62,
+        counters: Counters | None = None,
+    ) -> None:
+        self._counters = counters or Counters()
+        self._latency_seconds = latency_seconds
+        self._segment_bytes = segment_bytes
+        self._most_bytes_ahead = most_bytes_ahead
+        self._clock = clock
+        self._spool = spool
+        self._open_spool = open_spool
+        self._transactions: list[Transactions] = []
+        self._position: Position | None = None
+        self._bytes = 0
+        self._holds_spilled = False  # what lies on the disk twice goes on at once
+        self._flushed_at = 0.0
+        self._begun_at = self._clock()
+
+    @property
+    def mark(self) -> Position | None:
+        """The newest pair in the spool; None before the stream has begun."""
+        return self._spool.mark if self._spool else None
+
+    def take(self, answer: Answer, encoder: ChangeEncoder, state: CaptureState) -> None:
+        """Add what came, and write what is here if that is due.
+
+        Raises:
+            DataLoss, ProtocolViolation: rows or their announcement cannot be encoded.
+            AccessRefused: the spool cannot be written.
+        """
+        if isinstance(answer, Read):
+            self._take_events(answer, encoder)
+        if state.catches_up(answer) or self.is_due(is_idle=not isinstance(answer, Read)):
+            self.flush(encoder)
+            state.notify()
+
+    def _take_events(self, read: Read, encoder: ChangeEncoder) -> None:
+        if self._spool is None and read.events and read.assembler.anchor is not None:
+            self._spool = self._open_spool(read.assembler.anchor)
+        for event in read.events:
+            if isinstance(event, TableSchema):
+                self.flush(encoder)  # rows that came before it have the layout before it
+                encoder.announce(event)
+            else:
+                self.add(event)
+
+    @contextlib.contextmanager
+    def kept_on_error(self, encoder: ChangeEncoder) -> Iterator[None]:
+        """Write what is whole before an error goes on."""
+        try:
+            yield
+        except InformixCdcError:
+            self.flush(encoder)
+            raise
+
+    def add(self, event: Event) -> None:
+        """Take the next event in stream order."""
+        if isinstance(event, Transactions):
+            self._transactions.append(event)
+            self._bytes += sum(rows.size_bytes for rows in event.rows if isinstance(rows, RowRecords))
+            self._holds_spilled |= event.is_spilled
+            self._position = event.position
+        elif isinstance(event, Passed):
+            self._position = event.position
+
+    def must_wait(self, state: CaptureState) -> bool:
+        """Tell whether reading must wait for Spark, and if so wait for a moment.
+
+        A single transaction may exceed the bound, and what Spark has taken does not count: there is
+        always something new for Spark, or something is read on.
+        """
+        if not self._is_far_ahead(state):
+            return False
+        state.wait_for_spark(lambda: not self._is_far_ahead(state), _STOP_POLL_SECONDS)
+        return True
+
+    def _is_far_ahead(self, state: CaptureState) -> bool:
+        ahead = state.bytes_ahead
+        is_far = ahead > self._most_bytes_ahead
+        if is_far != state.gauges.is_paused:
+            event = READING_PAUSED if is_far else READING_RESUMED
+            limit = self._most_bytes_ahead
+            event.log(logger, stream=state.stream, ahead_bytes=ahead, limit_bytes=limit)
+            state.gauges.is_paused = is_far
+            self._counters.pauses += is_far
+            state.notify()
+        return is_far
+
+    def is_anchor_overdue(self) -> bool:
+        """Tell whether a first start has waited long enough for older transactions to end."""
+        return self._spool is None and self._clock() - self._begun_at > UNSEEN_WAIT_SECONDS
+
+    def patience_seconds(self) -> float:
+        """Return how long the next bytes may take before what is here should go on."""
+        if not self._transactions:
+            return _STOP_POLL_SECONDS
+        return self._flushed_at + self._interval_seconds() - self._clock()
+
+    def _interval_seconds(self) -> float:
+        """Return the time between two flushes: longer the more segments Spark has left lying."""
+        segments = self._spool.segment_count if self._spool else 0
+        return self._latency_seconds * (1 + segments / SEGMENTS_PER_INTERVAL)
+
+    def is_due(self, is_idle: bool) -> bool:
+        """Tell whether to flush: nothing more is coming, enough is here, or it has waited enough."""
+        if not self._transactions:
+            return self._position is not None
+        is_enough = self._bytes >= self._segment_bytes or self._holds_spilled
+        return is_idle or is_enough or self.patience_seconds() <= 0
+
+    def flush(self, encoder: ChangeEncoder) -> None:
+        """Append what is here to the spool, in one segment, with the newest valid position."""
+        transactions, position = self._transactions, self._position
+        self._transactions, self._position, self._bytes = [], None, 0
+        self._holds_spilled = False
+        if position is None:
+            return
+        failpoint("capture.before_flush")
+        try:
+            self._append(transactions, encoder)
+        except InformixCdcError:
+            self._append(encoder.sound_part(transactions), encoder)
+            raise
+        if self._spool is not None and position != self._spool.mark:
+            self._spool.note(position)
+        self._flushed_at = self._clock()
+
+    def _append(self, transactions: list[Transactions], encoder: ChangeEncoder) -> None:
+        if not transactions:
+            return
+        assert self._spool is not None  # a transaction is delivered only after an anchor
+        rows = encoder.encode(transactions)
+        segment = self._spool.append(encoder.stored_schema, rows, transactions[-1].position)
+        self._counters.appended.note(segment, int(transactions[0].commit_times[0]))
+        self._counters.ignored_truncates += rows.ignored_truncates
