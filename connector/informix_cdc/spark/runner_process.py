@@ -1,0 +1,55 @@
+"""What a reader sets up in the runner: the process that hosts it on Spark's driver, one per query.
+
+Rule: nowhere else. Signals and the collector belong to whoever owns the process, and what is changed is
+put back.
+"""
+
+from __future__ import annotations
+
+import gc
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from types import FrameType
+
+_RUNNER_MODULE = "pyspark.sql.streaming.python_streaming_source_runner"  # as Spark 4 starts it
+
+
+def is_runner() -> bool:
+    """Tell whether this process is Spark's runner of a Python stream reader."""
+    main = getattr(sys.modules.get("__main__"), "__spec__", None)
+    return getattr(main, "name", None) == _RUNNER_MODULE
+
+
+def settle_in_runner() -> Callable[[], None]:
+    """Turn SIGTERM into an orderly exit; return what undoes it, and does nothing outside the runner.
+
+    Spark usually kills the runner before it calls `stop`: it sends the signal twice, and the second one
+    must not interrupt the closing of the session. What the process has loaded by now lives as long as
+    the process: the collector need not search it whenever rows come and go (measured: a quarter more
+    rows a second).
+    """
+    if not is_runner():
+        return lambda: None
+    gc.freeze()
+    if not _is_main_thread():
+        return gc.unfreeze
+    former = signal.signal(signal.SIGTERM, _leave)
+
+    def restore() -> None:
+        gc.unfreeze()
+        # where the first SIGTERM has come, the second is still to be ignored
+        if _is_main_thread() and signal.getsignal(signal.SIGTERM) is _leave:
+            signal.signal(signal.SIGTERM, former)
+
+    return restore
+
+
+def _is_main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()
+
+
+def _leave(_signal: int, _frame: FrameType | None) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    raise SystemExit(0)

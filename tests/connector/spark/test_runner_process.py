@@ -1,0 +1,66 @@
+"""Who owns a process keeps its signals: only Spark's runner is set up, and is put back."""
+
+from __future__ import annotations
+
+import gc
+import signal
+import subprocess
+import sys
+from importlib.machinery import ModuleSpec
+
+import pytest
+
+from harness.driving import Served, anchor_of, reader
+from informix_cdc.spark import runner_process
+
+RUNNER = "pyspark.sql.streaming.python_streaming_source_runner"
+PROGRAM = """
+import os, signal, sys
+from importlib.machinery import ModuleSpec
+from informix_cdc.spark.runner_process import settle_in_runner
+sys.modules["__main__"].__spec__ = ModuleSpec(sys.argv[1], None)
+restore = settle_in_runner()
+try:
+    os.kill(os.getpid(), signal.SIGTERM)
+finally:
+    os.kill(os.getpid(), signal.SIGTERM)  # Spark's second one
+    restore()
+    print("closed")
+"""
+
+
+@pytest.fixture
+def as_runner(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules["__main__"], "__spec__", ModuleSpec(RUNNER, None))
+
+
+def test_the_process_of_somebody_else_keeps_its_signals_while_a_stream_runs(served: Served) -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    with reader(served[1].port) as stream:
+        anchor_of(stream)
+        assert signal.getsignal(signal.SIGTERM) is before
+
+
+@pytest.mark.usefixtures("as_runner")
+def test_the_runner_gets_its_signals_back_when_the_stream_stops(served: Served) -> None:
+    before, frozen = signal.getsignal(signal.SIGTERM), gc.get_freeze_count()
+    with reader(served[1].port) as stream:
+        anchor_of(stream)
+        assert signal.getsignal(signal.SIGTERM) is runner_process._leave
+        assert gc.get_freeze_count() > frozen
+    assert signal.getsignal(signal.SIGTERM) is before
+    assert gc.get_freeze_count() == 0
+
+
+def test_two_sigterms_end_the_runner_in_order_after_closing() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, RUNNER], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (done.returncode, done.stdout) == (0, "closed\n"), done.stderr
+
+
+def test_a_sigterm_elsewhere_is_what_it_always_was() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, "another.program"], capture_output=True, check=False, timeout=60
+    )
+    assert (done.returncode, done.stdout) == (-signal.SIGTERM, b"")
