@@ -54,6 +54,10 @@ def demo(seconds: float, transactions_per_second: float, seed: int) -> None:
 
     Needs Java 17 or later, and nothing else. Ctrl-C ends it early, with the summary.
     """
+    try:
+        import pyspark  # noqa: F401 - an extra: the other words do without
+    except ModuleNotFoundError:
+        raise OneLineError("the demo needs Spark: pip install 'informix-cdc[spark]'.") from None
     from informix_cdc.demo import DemoSettings, run
 
     with one_line_errors():
