@@ -6,7 +6,7 @@ server's log there is no lag in bytes and no headroom.
     server's log   oldest ........ restart ....... delivered ...... reached ...... current
                                                |<------------ lag ------------->|
                                                              |<- capture lag -->|
-                   headroom: what may be written until the log of `restart` is used again
+                   headroom: what may be written until the log of `restart` is used again; 0 if it was
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from informix_capture_client.catalog import LogSpace
-from informix_capture_client.positions import log_number
 
 FRESH_SECONDS = 60.0  # four times what lies between two questions
 _PAGES = 2  # the current page may be half full, and the record that was read last may begin before it
@@ -70,7 +69,7 @@ def lag_of(progress: Progress, space: LogSpace | None) -> Lag:
         capture_lag_seconds=capture_lag,
         lag_bytes=_bytes_since(space, progress.delivered),
         capture_lag_bytes=capture_lag_bytes,
-        headroom_bytes=_headroom(space, progress.restart),
+        headroom_bytes=space.headroom(progress.restart) if space and progress.restart else None,
         log_bytes=space.total_bytes if space else None,
         oldest_open_seconds=_age(progress.now, progress.oldest_open) or 0.0,
     )
@@ -93,10 +92,3 @@ def _age(now: float, then: float | None) -> float | None:
 
 def _bytes_since(space: LogSpace | None, position: int | None) -> int | None:
     return space.bytes_since(position) if space and position else None
-
-
-def _headroom(space: LogSpace | None, restart: int | None) -> int | None:
-    if space is None or not restart:
-        return None
-    is_gone = log_number(restart) < space.oldest.number
-    return 0 if is_gone else space.bytes_until_overwritten(restart)
