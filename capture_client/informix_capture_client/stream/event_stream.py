@@ -1,6 +1,14 @@
-"""From bytes to events: read ahead, cut, parse, assemble.
+"""From bytes to events: read ahead, cut, parse, assemble (docs/design.md, section 2, steps 1 to 3).
 
-Rule: the upper half of a byte's way in one place; what comes out are events in stream order.
+Rule: the upper half of a byte's way in one place; events come out in the order of the stream.
+
+    read       session/session.py        bytes of one lo_read: half a record, or forty
+    read ahead session/read_ahead.py     the same in a thread, small reads joined  -> list of bytes
+    cut        records/framing.py        whole records; a cut one waits for more   -> RawRecords
+    number     in_our_numbers            the server's record numbers become ours
+    parse      records/records.py        columns; up to the first bad record       -> RecordBlock
+    drop       _without                  rows of the heartbeat table
+    assemble   transactions/assembler.py whole transactions, with their positions  -> Event
 """
 
 from __future__ import annotations
@@ -34,7 +42,7 @@ _IS_OF_TABLE = is_one_of(Kind.INSERT, Kind.DELETE, Kind.UPDBEF, Kind.UPDAFT, Kin
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """An active session, and the assembler that knows where it was activated.
+    """An active session, and the assembler for the position at which it was activated.
 
     The rows of table number `heartbeat` are dropped; the ends of its transactions move the stream.
     """
@@ -51,7 +59,7 @@ class Reader(Protocol):
         """Return what has been read; None when no bytes came in time."""
 
     def stop(self, timeout_seconds: float) -> bool:
-        """Close the session; tell whether that happened in time."""
+        """Close the session; return whether that happened in time."""
 
 
 MakeReader = Callable[[Callable[[], CaptureSession], Callable[[], None]], Reader]
@@ -67,8 +75,8 @@ class ChangeStream:
         counters: of all sessions of the stream.
 
     Attributes:
-        reached: the highest sequence number that any record has shown, 0 before the first. The log is
-            read in its order, so whatever committed below has come by.
+        reached: the highest sequence number of any record so far, 0 before the first. The log is read
+            in its order, so that every commit below it has been read.
         latest_time: the latest time of a BEGINTX or COMMTX record, in seconds since 1970.
     """
 
@@ -89,15 +97,15 @@ class ChangeStream:
 
     @property
     def assembler(self) -> TransactionAssembler | None:
-        """What is open and counted; None until the session is active."""
+        """The assembler of the session; None until the session is active."""
         return self._begun.assembler if self._begun else None
 
     def next_events(self, timeout_seconds: float) -> list[Event] | None:
         """Return the events of the next bytes; None when no bytes came in time.
 
         Raises:
-            InformixCdcError: the session ended, or its bytes make no sense. What came whole before
-                that is returned first.
+            InformixCdcError: the session ended, or its bytes make no sense. Events of the records
+                before that are returned first, and the error is raised by the next call.
         """
         if self._failure is not None:
             raise self._failure
@@ -106,14 +114,15 @@ class ChangeStream:
             return None
         events: list[Event] = []
         try:
-            events.extend(self._understood(chunks))
+            events.extend(self._events_of(chunks))
         except InformixCdcError as reason:
             self._failure = reason
             if not events:
                 raise
         return events
 
-    def _understood(self, chunks: list[bytes]) -> Iterator[Event]:
+    def _events_of(self, chunks: list[bytes]) -> Iterator[Event]:
+        """Cut, parse and assemble; an error is raised after the events of all records before it."""
         begun = self._begun
         assert begun is not None  # bytes come from the session that `_open` has returned
         self._counters.received_bytes += sum(map(len, chunks))
@@ -142,7 +151,7 @@ class ChangeStream:
         self.latest_time = max(self.latest_time, int(block.times(bounds).max(initial=0)))
 
     def stop(self, timeout_seconds: float) -> bool:
-        """Close the session; tell whether the server was told in time."""
+        """Close the session; return whether that happened in time."""
         return self._reader.stop(timeout_seconds)
 
     def _open(self) -> CaptureSession:

@@ -52,7 +52,7 @@ class TransactionAssembler:
             `anchor` has been found.
         unseen: transactions that were open when a first start chose its position.
         server_clock: the server's time at a first start, in seconds since 1970.
-        floor: where a first start was activated; no pair lies below it, whatever a TIMEOUT says.
+        floor: where a first start was activated; no pair lies below it, not even one of a TIMEOUT.
         expected_commit: a replay must pass exactly this COMMTX; anything beyond it first is loss.
 
     Attributes:
@@ -186,7 +186,7 @@ class TransactionAssembler:
         self.counters.spilled_transactions += spilled.transactions
         self.counters.spilled_bytes += spilled.size_bytes
 
-    # what a stretch says of transactions
+    # the transactions of a stretch
 
     def _ends_of(self, block: RecordBlock, spans: Spans) -> Ends:
         """Return the ends of a stretch, with the single spans followed."""

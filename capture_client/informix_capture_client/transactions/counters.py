@@ -38,7 +38,7 @@ class AssemblyCounters:
         self._ended_before, self._abandoned_before = self._ended, self._abandoned
 
     def begin_stream(self) -> None:
-        """Count whatever comes: positions of another stream may be lower."""
+        """Count all that comes: positions of another stream may be lower."""
         self._ended = self._abandoned = _NOTHING
 
     def note_ends(self, numbers: Integers, is_empty: Bits, is_rolled_back: Bits) -> None:

@@ -21,7 +21,7 @@ _PAGES = 2  # the current page may be half full, and the record that was read la
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """Where a stream stands; times in seconds since 1970 by the server's clock.
+    """How far a stream has come; times in seconds since 1970 by the server's clock.
 
     Attributes:
         now: the server's time.
@@ -31,7 +31,7 @@ class Progress:
         read_upto: what committed before this time has been read; None before the first record.
         waits: whether rows lie in the spool that Spark has not taken.
         waiting_since: when the oldest of these were committed, if known.
-        asked_at: when the server said how its log stands, if it did.
+        asked_at: when the server last answered where its log ends; None if it has not.
         oldest_open: when the oldest open transaction began, if one is open.
     """
 
@@ -76,10 +76,10 @@ def lag_of(progress: Progress, space: LogSpace | None) -> Lag:
 
 
 def _read_upto(progress: Progress, space: LogSpace | None, lag_bytes: int | None) -> float | None:
-    """Return what was committed before when has been read.
+    """Return the time before which every commit has been read; None where it is not known.
 
-    Where what the server named as the end of its log has been read, that is at least all up to then:
-    the times in the log say nothing while one transaction is all that is in it.
+    If the log has been read to the end that the server named, that is at least the time of its answer:
+    the log itself shows no newer time while one long transaction is all that is written.
     """
     is_at_end = space is not None and lag_bytes is not None and lag_bytes <= _PAGES * space.page_bytes
     known = [time for time in (progress.read_upto, progress.asked_at) if time is not None]
