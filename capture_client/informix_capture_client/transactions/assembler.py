@@ -202,8 +202,8 @@ class TransactionAssembler:
     def _single_spans(self, block: RecordBlock, spans: Spans) -> Bits:
         """Carry on what only begins here; return which spans are neither that nor whole.
 
-        Those are followed one by one: what began in an earlier stretch and is not carried, headless
-        ones, ones with a DISCARD, large ones that stay open, and the abandoned with their successors.
+        Those are followed one by one: large transactions that stay open, those carried for long, what
+        continues them, headless ones, ones with a DISCARD, the abandoned and their successors.
         """
         continues = np.zeros(len(spans.firsts), bool)
         if self._open:

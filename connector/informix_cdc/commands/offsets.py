@@ -47,7 +47,7 @@ class SourceReport:
 
 @dataclass(frozen=True, slots=True)
 class OffsetsReport:
-    """All that is told of a checkpoint; `spool_path` is empty if none was named."""
+    """The sources of a checkpoint; `spool_path` is empty if none was named."""
 
     checkpoint: Checkpoint
     sources: tuple[SourceReport, ...]

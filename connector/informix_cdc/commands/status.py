@@ -40,7 +40,7 @@ class CheckpointStatus:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """All that is told of a server."""
+    """A server's log and sessions, and checkpoints in that log."""
 
     log: ServerLog
     checkpoints: tuple[CheckpointStatus, ...]
@@ -49,7 +49,7 @@ class Status:
 def print_status(
     options: SourceOptions, places: Sequence[str], *, as_json: bool, watch_seconds: float | None
 ) -> None:
-    """Print once, or again and again until interrupted.
+    """Print once, or every `watch_seconds` until interrupted.
 
     Raises:
         InformixCdcError: the server or a checkpoint cannot be read.
