@@ -239,8 +239,8 @@ class TransactionAssembler:
         begin = ends.block.control(int(place[0]))
         assert isinstance(begin, Begin)  # a span begins with it, or does not begin
         if former is not None:
-            # Ids are slots of the server: the former owner is gone, and it cannot have committed, since
-            # its COMMTX would have come before. It holds `restart` back up to here (docs/design.md, 5).
+            # Ids are slots of the server: the former owner is gone. It cannot have committed, since its
+            # COMMTX would have come first (docs/design.md, section 5). It holds `restart` up to here.
             self._held.subtract(former)
             former.drop()
             self.counters.note_abandoned(begin.sequence_number)
