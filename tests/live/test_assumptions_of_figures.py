@@ -22,5 +22,5 @@ def test_the_log_between_two_positions_has_the_bytes_that_were_written(server: C
     assert now is not None
     written = now.bytes_since(before) - then.bytes_since(before)
     assert ROWS * len(TEXT) - 2 * now.page_bytes <= written <= 20 * ROWS * len(TEXT)
-    used_up = then.bytes_until_overwritten(before) - now.bytes_until_overwritten(before)
+    used_up = then.headroom(before) - now.headroom(before)
     assert used_up == written

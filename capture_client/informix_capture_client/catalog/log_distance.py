@@ -1,15 +1,15 @@
-"""How far a position lies behind the end of the server's log, and how far from being overwritten.
+"""How far a position lies behind the end of the server's log, and how much headroom it has.
 
-Rule: pure; the log files come in as facts. Bytes are whole pages of the log, of all databases of the
-server, and percent is of all log files, used or not.
+Rule: pure; `LogSpace` has the arithmetic, here is what of it people are shown. Bytes are whole pages of
+the log, of all databases of the server, and percent is of all log files, used or not.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from informix_capture_client.catalog.log_space import UNFLUSHED_LOG, LogSpace
-from informix_capture_client.positions import log_number, log_page
+from informix_capture_client.catalog.log_space import LogSpace
+from informix_capture_client.positions import log_number
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,15 +27,15 @@ class PlaceInLog:
 
     Attributes:
         behind: what was written since.
-        left: what may be written before its file is used again; None if that has happened.
-        left_seconds: how long that takes at the recent average rate; None where it is not known.
+        headroom: what may be written until its file is used again; None if that has happened.
+        headroom_seconds: how long that takes at the recent average rate; None where it is not known.
         is_beyond_end: the log has not come so far; the position is of another server, or of one that
             was restored since.
     """
 
     behind: LogDistance
-    left: LogDistance | None
-    left_seconds: float | None
+    headroom: LogDistance | None
+    headroom_seconds: float | None
     is_beyond_end: bool = False
 
 
@@ -49,18 +49,12 @@ def place_in_log(position: int, space: LogSpace, now: float) -> PlaceInLog:
     """
     number = log_number(position)
     behind = _distance(space.current.number - number, space.bytes_since(position), space)
-    if number < space.oldest.number:
+    if space.is_overwritten(position):
         return PlaceInLog(behind, None, None)
-    left_bytes = space.bytes_until_overwritten(position)
-    rate = space.bytes_per_second(now)
-    left = _distance(number - space.oldest.number, left_bytes, space)
-    return PlaceInLog(behind, left, left_bytes / rate if rate else None, position > _end(space))
-
-
-def _end(space: LogSpace) -> int:
-    """Return the highest position there may be, the log buffer included."""
-    pages = space.current.used_bytes // space.page_bytes
-    return log_page(space.current.number, pages) + UNFLUSHED_LOG
+    headroom_bytes, rate = space.headroom(position), space.bytes_per_second(now)
+    headroom = _distance(number - space.oldest.number, headroom_bytes, space)
+    seconds = headroom_bytes / rate if rate else None
+    return PlaceInLog(behind, headroom, seconds, space.is_beyond_end(position))
 
 
 def _distance(logs: int, size_bytes: int, space: LogSpace) -> LogDistance:

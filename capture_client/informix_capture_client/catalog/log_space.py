@@ -1,7 +1,15 @@
 """How much logical log a server keeps, and how long a place in it stays readable.
 
-Rule: facts and arithmetic of log files; what is too little is judged elsewhere. A log file that was
-never used has number 0 (`onstat -l`, Administrator's Reference) and is free space, not the oldest log.
+Rule: facts and arithmetic of log files; what is too little is judged elsewhere. *Headroom* of a
+position: bytes that the server may write until it uses the log file of that position again, after
+which a session can no longer start there.
+
+    files        7 (oldest)   8            9 (current)   never used
+                 [########]   [##P#####]   [####....]    [........]
+    headroom of P = the rest of 9 + the unused files + all files before P's own, here 7
+
+A log file that was never used has number 0 (`onstat -l`, Administrator's Reference) and is free space,
+not the oldest log.
 
 Sources: Administrator's Reference, sysmaster tables `syslogs` (pages, which file is current),
 `syslogfil` (UNIX time when a file was filled) and `sysdbspaces` (page size); Administrator's Guide,
@@ -63,8 +71,22 @@ class LogSpace:
         """The size of all files, used or not."""
         return self.free_bytes + sum(file.size_bytes for file in self.files)
 
-    def bytes_until_overwritten(self, position: int) -> int:
-        """Return how much may be written before the file of a position is used again."""
+    def is_overwritten(self, position: int) -> bool:
+        """Whether the log file of a position was used again: a session that starts there fails."""
+        return log_number(position) < self.oldest.number
+
+    def is_beyond_end(self, position: int) -> bool:
+        """Whether the log has not come so far: a position of another server, or of one restored."""
+        end = log_page(self.current.number, self.current.used_bytes // self.page_bytes)
+        return is_beyond_end(position, end)
+
+    def headroom(self, position: int) -> int:
+        """Return how many bytes may be written until the file of a position is used again.
+
+        0 if that has happened. It may be 0 just before as well: `is_overwritten` tells the two apart.
+        """
+        if self.is_overwritten(position):
+            return 0
         ahead = sum(file.size_bytes for file in self.files if file.number < log_number(position))
         return self.current.size_bytes - self.current.used_bytes + self.free_bytes + ahead
 
@@ -134,13 +156,18 @@ def _fill_times(transport: Transport) -> Mapping[int, int]:
     return {int(number or 0): int(time or 0) for number, time in rows if time and int(time) > 0}
 
 
+def is_beyond_end(position: int, end: int) -> bool:
+    """Whether a position lies beyond the end that a server names, the log buffer included."""
+    return position > end + UNFLUSHED_LOG
+
+
 def require_in_log(position: Position, current: int) -> None:
     """Refuse a restart position beyond the end of the log: the server would be silent for ever.
 
     Raises:
         DataLoss: the server is another one, or was restored.
     """
-    if not 0 < position.restart <= current + UNFLUSHED_LOG:
+    if position.restart <= 0 or is_beyond_end(position.restart, current):
         raise DataLoss(
             f"the stream goes on at {show(position.restart)}, but the server's log ends at"
             f" {show(current)}.",

@@ -33,23 +33,22 @@ _LARGEST_LOG = 1024**3  # LOGSIZE, with pages of 2 KiB
 
 def check_log_space(space: LogSpace, now: float | None, owner: str) -> Finding:
     """Judge how long a capture may stand still at the end of the log."""
-    position = log_page(space.current.number, 0)
-    left = space.bytes_until_overwritten(position)
+    headroom = space.headroom(log_page(space.current.number, 0))
     found = (
         f"log {space.oldest.number} is the oldest, {space.current.number} the current one; what is"
-        f" written now is overwritten after {shown_bytes(left)} more"
+        f" written now is overwritten after {shown_bytes(headroom)} more"
     )
     rate = None if now is None else space.bytes_per_second(now)
     if not rate:
         return ok(_CHECK_SPACE, f"{found}; no fill time tells how long that takes.")
-    hours = left / rate / _HOUR_SECONDS
-    found += f", in {shown_hours(hours)} at the average of these logs{_at_worst(space, left)}."
+    hours = headroom / rate / _HOUR_SECONDS
+    found += f", in {shown_hours(hours)} at the average of these logs{_at_worst(space, headroom)}."
     if hours >= LEAST_HOURS:
         return ok(_CHECK_SPACE, found)
     return warning(
         _CHECK_SPACE,
         f"{found} A capture that stands still for longer loses changes.",
-        f"As user {owner}, {_more_logs(LEAST_HOURS * _HOUR_SECONDS * rate - left, space)}",
+        f"As user {owner}, {_more_logs(LEAST_HOURS * _HOUR_SECONDS * rate - headroom, space)}",
     )
 
 
@@ -61,9 +60,9 @@ def _more_logs(missing_bytes: float, space: LogSpace) -> str:
     return f"{times} times for {LEAST_HOURS:.0f} hours: onparams -a -d <dbspace> -s {kilobytes}"
 
 
-def _at_worst(space: LogSpace, left: int) -> str:
+def _at_worst(space: LogSpace, headroom: int) -> str:
     fastest = space.fastest_bytes_per_second()
-    return f", in {shown_hours(left / fastest / _HOUR_SECONDS)} at the fastest" if fastest else ""
+    return f", in {shown_hours(headroom / fastest / _HOUR_SECONDS)} at the fastest" if fastest else ""
 
 
 def check_long_transactions(parameters: Mapping[str, int], total_bytes: int | None) -> Finding:

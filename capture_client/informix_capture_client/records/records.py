@@ -267,7 +267,7 @@ def parse_block(raw: RawRecords) -> RecordBlock:
     Raises:
         ProtocolViolation: a record number is unknown, a header is too short for its kind, a sequence
             number is beyond 63 bits, or a time is not one before the year 10000. The records before
-            number `facts["record"]` of the block are sound.
+            its `record` are sound.
     """
     kinds = raw.kinds
     smallest = _SMALLEST[np.minimum(kinds, _KNOWN_KINDS - 1)]

@@ -1,6 +1,7 @@
-"""A session's bytes to events: session, records and transactions joined.
+"""From a session's bytes to events: the rooms `session`, `records` and `transactions` joined.
 
-Rule: joins the rooms before it and decides nothing itself.
+Rule: joins the rooms before it and decides nothing itself. Every byte that is delivered goes through
+`event_stream.py`; the other two files read a session to answer one question each, and keep no rows.
 """
 
 from __future__ import annotations

@@ -1,6 +1,14 @@
-"""From bytes to events: read ahead, cut, parse, assemble.
+"""From bytes to events: read ahead, cut, parse, assemble (docs/design.md, section 2, steps 1 to 3).
 
-Rule: the upper half of a byte's way in one place; what comes out are events in stream order.
+Rule: the upper half of a byte's way in one place; events come out in the order of the stream.
+
+    read       session/session.py        bytes of one lo_read: half a record, or forty
+    read ahead session/read_ahead.py     the same in a thread, small reads joined  -> list of bytes
+    cut        records/framing.py        whole records; a cut one waits for more   -> RawRecords
+    number     in_our_numbers            the server's record numbers become ours
+    parse      records/records.py        columns; up to the first bad record       -> RecordBlock
+    drop       _without                  rows of the heartbeat table
+    assemble   transactions/assembler.py whole transactions, with their positions  -> Event
 """
 
 from __future__ import annotations
@@ -34,7 +42,7 @@ _IS_OF_TABLE = is_one_of(Kind.INSERT, Kind.DELETE, Kind.UPDBEF, Kind.UPDAFT, Kin
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """An active session, and the assembler that knows where it was activated.
+    """An active session, and the assembler for the position at which it was activated.
 
     The rows of table number `heartbeat` are dropped; the ends of its transactions move the stream.
     """
@@ -82,7 +90,7 @@ class Reader(Protocol):
         """Return what has been read; None when no bytes came in time."""
 
     def stop(self, timeout_seconds: float) -> bool:
-        """Close the session; tell whether that happened in time."""
+        """Close the session; return whether that happened in time."""
 
 
 MakeReader = Callable[[Callable[[], CaptureSession], Callable[[], None]], Reader]
@@ -122,8 +130,8 @@ class ChangeStream:
         """Return what the next bytes say, or why there are none.
 
         Raises:
-            InformixCdcError: the session ended, or its bytes make no sense. What came whole before
-                that is returned first.
+            InformixCdcError: the session ended, or its bytes make no sense. Events of the records
+                before that are returned first, and the error is raised by the next call.
         """
         if self._failure is not None:
             raise self._failure
@@ -134,14 +142,15 @@ class ChangeStream:
             return Silence()
         events: list[Event] = []
         try:
-            events.extend(self._understood(chunks, begun))
+            events.extend(self._events_of(chunks, begun))
         except InformixCdcError as reason:
             self._failure = reason
             if not events:
                 raise
         return Read(events, self._reached, self._latest_time, begun.assembler)
 
-    def _understood(self, chunks: list[bytes], begun: Begun) -> Iterator[Event]:
+    def _events_of(self, chunks: list[bytes], begun: Begun) -> Iterator[Event]:
+        """Cut, parse and assemble; an error is raised after the events of all records before it."""
         self._counters.received_bytes += sum(map(len, chunks))
         if (raw := self._cutter.feed(*chunks)) is None:
             return
@@ -168,7 +177,7 @@ class ChangeStream:
         self._latest_time = max(self._latest_time, int(block.times(bounds).max(initial=0)))
 
     def stop(self, timeout_seconds: float) -> bool:
-        """Close the session; tell whether the server was told in time."""
+        """Close the session; return whether that happened in time."""
         return self._reader.stop(timeout_seconds)
 
     def _open(self) -> CaptureSession:

@@ -1,8 +1,8 @@
 """Find the transactions that were open at a position in the past.
 
-Rule: read once, keep nothing but ids. A stream that begins in the past must leave out what began
-before it, and must know whom to leave out before its first batch: later it could not tell an older
-transaction from one whose beginning is lost.
+Rule: read once, keep nothing but ids. A stream that begins in the past must leave out the transactions
+that began before it, and needs their ids before its first batch: later an older transaction would look
+like one whose beginning is lost.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def transactions_older_than_start(session: CaptureSession, upto: int) -> frozens
     cutter, search = RecordCutter(), _Search(session, upto)
     while not search.is_done:
         if (raw := cutter.feed(session.read())) is not None:
-            search.take(parse_block(in_our_numbers(raw, session.record_kinds)))
+            search.note(parse_block(in_our_numbers(raw, session.record_kinds)))
     return frozenset(search.older)
 
 
@@ -46,7 +46,7 @@ class _Search:
         self._begun: set[int] = set()
         self._upto = upto
 
-    def take(self, block: RecordBlock) -> None:
+    def note(self, block: RecordBlock) -> None:
         kinds = block.raw.kinds
         self._session.raise_errors_of(block)
         mine = np.flatnonzero(~OF_NO_TRANSACTION[kinds])

@@ -1,7 +1,7 @@
 """Count what the log holds of some tables above a position: committed since, or still open.
 
-Rule: numbers only. No row is decoded or kept: of a transaction that is open there are ten bytes for
-each changed row, so that a DISCARD can take them back.
+Rule: numbers only. No row is decoded or kept: an open transaction costs ten bytes for each changed row,
+so that a DISCARD can uncount them.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class ChangeCount:
 
 @dataclass(frozen=True, slots=True)
 class UndeliveredChanges:
-    """What lies above a position; the log was read up to `reached`."""
+    """Changes above a position; the log was read up to `reached`."""
 
     committed: ChangeCount
     open: ChangeCount
@@ -57,8 +57,8 @@ def find_undelivered_changes(
     Args:
         session: activated at `after.restart`; it is of no use afterwards.
         after: what commits at or below `after.commit` is delivered; `after.unseen` never will be.
-        log_end: asks the server where its log ends. Asked twice: what was written while the log was
-            read is read too.
+        log_end: asks the server where its log ends. It is called twice: what was written while the log
+            was read is read too.
         quiet_seconds: how long nothing but TIMEOUT records may come where the log's end is not passed:
             newest changes may come tens of seconds late (docs/assumptions.md, 33).
         clock: seconds from anywhere.
@@ -71,7 +71,7 @@ def find_undelivered_changes(
         counting.aim_at(log_end())
         while not counting.is_done():
             if (raw := cutter.feed(session.read())) is not None:
-                counting.take(parse_block(in_our_numbers(raw, session.record_kinds)))
+                counting.count(parse_block(in_our_numbers(raw, session.record_kinds)))
             if cutter.failure is not None:
                 raise cutter.failure
     return counting.result()
@@ -129,7 +129,7 @@ class _Counting:
                 changes.add_to(still_open)
         return UndeliveredChanges(self._committed, still_open, self._reached)
 
-    def take(self, block: RecordBlock) -> None:
+    def count(self, block: RecordBlock) -> None:
         kinds = block.raw.kinds
         self._session.raise_errors_of(block)
         placed = block.sequence_numbers[_HAS_PLACE[kinds]]
@@ -140,7 +140,7 @@ class _Counting:
             self._timeouts, self._heard_at = 0, self._clock()
         columns = (kinds, block.transaction_ids, block.sequence_numbers, block.table_ids)
         for record in np.stack([column[counted] for column in columns], axis=1).tolist():
-            _TAKE[record[0]](self, *record[1:])
+            _COUNT_RECORD[record[0]](self, *record[1:])
 
     def _begin(self, key: int, _number: int, _table: int) -> None:
         self._open.pop(key, None)
@@ -166,7 +166,7 @@ class _Counting:
         self._unseen.discard(key)
 
 
-_TAKE: dict[int, Callable[[_Counting, int, int, int], None]] = {
+_COUNT_RECORD: dict[int, Callable[[_Counting, int, int, int], None]] = {
     **dict.fromkeys(_CHANGES, _Counting._change),
     Kind.BEGINTX: _Counting._begin,
     Kind.DISCARD: _Counting._discard,

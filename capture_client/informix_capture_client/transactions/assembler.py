@@ -1,28 +1,23 @@
 """Sort interleaved records into whole transactions, in commit order, with their restart positions.
 
 Rule: this module decides what is delivered; it does no I/O and decodes no row. It works on columns:
-what begins and ends within a block is judged all at once, and only a transaction that is open over
-the block's bounds, has a DISCARD, or shows no BEGINTX, is looked at alone. For every COMMTX, RBTX and
-TIMEOUT it forms the pair {commit, restart} that is valid *there*, so that whoever stores a
-transaction stores with it where a new session must begin (docs/design.md, section 5).
+transactions that begin and end within a stretch of records are judged all at once (decision 0006), and
+only *single* spans (`_single_spans`) one by one. The words used here, and a worked stream, are in the
+room's `__init__`.
 
     commit  := this COMMTX (or the last one passed)
     restart := the lowest BEGINTX then open, else this record's own sequence number
-
-A transaction whose BEGINTX was not seen is *headless*. After a resume that is normal for one that
-committed at or below the last delivered commit; above it, its beginning is lost, which is an error.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from heapq import heapify, heappop, heappush
 from typing import cast
 
 import numpy as np
 
 from informix_capture_client.errors import InformixCdcError, ProtocolViolation
-from informix_capture_client.positions import Position, show
+from informix_capture_client.positions import Position
 from informix_capture_client.records import (
     OF_NO_TRANSACTION,
     Begin,
@@ -39,40 +34,30 @@ from informix_capture_client.transactions.carried_records import CarriedRecords
 from informix_capture_client.transactions.counters import AssemblyCounters
 from informix_capture_client.transactions.ends import Ends
 from informix_capture_client.transactions.events import Event, Passed
-from informix_capture_client.transactions.faults import (
-    beginning_lost,
-    out_of_order,
-    replay_failed,
-    require_replay_goes_on,
-)
+from informix_capture_client.transactions.faults import beginning_lost, out_of_order
 from informix_capture_client.transactions.memory import HeldRows, MemoryLimit
-from informix_capture_client.transactions.open_transactions import OpenTransaction
+from informix_capture_client.transactions.open_transactions import OpenTransaction, OpenTransactions
+from informix_capture_client.transactions.replay import Replay
 from informix_capture_client.transactions.row_records import RowRecords
-from informix_capture_client.transactions.spans import (
-    ENDS,
-    Spans,
-    first_low_record,
-    spans_of,
-)
+from informix_capture_client.transactions.spans import ENDS, Spans, first_low_record, spans_of
 
 _BOUNDS = is_one_of(Kind.BEGINTX, Kind.COMMTX, Kind.RBTX)
-_SPARE_BEGINS = 1024
 
 
 class TransactionAssembler:
-    """Takes blocks of records and returns events in the order of the stream.
+    """Turns blocks of records into events, in the order of the stream.
 
     Args:
         start: the position to resume from. None means a first start: nothing is delivered until
             `anchor` has been found.
         unseen: transactions that were open when a first start chose its position.
         server_clock: the server's time at a first start, in seconds since 1970.
-        floor: where a first start was activated; no pair lies below it, whatever a TIMEOUT says.
+        floor: where a first start was activated; no pair lies below it, not even one of a TIMEOUT.
         expected_commit: a replay must pass exactly this COMMTX; anything beyond it first is loss.
 
     Attributes:
         anchor: where the stream begins; None as long as that is not known.
-        counters: what was left out, and why.
+        counters: what was delivered, left out or spilled.
         with_bounds: whether BEGINTX and COMMTX records are delivered among the rows.
     """
 
@@ -88,18 +73,18 @@ class TransactionAssembler:
         self.anchor = start
         self.with_bounds = False
         self.counters = AssemblyCounters()
+        # A TIMEOUT carries the number of the last data retrieved (guide, table 3-10): at a first start
+        # that may lie before the position that was activated, hence `floor`.
         self._position = start or Position(floor, floor)
         self._unseen = set(start.unseen if start else unseen)
-        self._open: dict[int, OpenTransaction] = {}
-        self._begins: list[tuple[int, int]] = []  # heap of sequence number and id; may hold closed ones
+        self._open = OpenTransactions()
         self._server_clock = server_clock
-        self._expected_commit = expected_commit
+        self._replay = Replay(expected_commit)
         self._waits_for_unseen = True
         self._carried = CarriedRecords()
         self._held = HeldRows()
         self._failure: tuple[int, InformixCdcError] | None = None
         self._highest_commit = -1  # of this session
-        self._replay_timeouts = 0
 
     @property
     def open_count(self) -> int:
@@ -109,21 +94,21 @@ class TransactionAssembler:
     @property
     def open_transactions(self) -> dict[int, int]:
         """The BEGINTX sequence number of every transaction now open, by its id."""
-        alone = {key: open_.begin.sequence_number for key, open_ in self._open.items()}
-        return alone | self._carried.begins()
+        begins = {key: open_.begin.sequence_number for key, open_ in self._open.items()}
+        return begins | self._carried.begins()
 
     @property
     def open_bytes_in_memory(self) -> int:
-        """What the rows of open transactions take, but for the few short ones that are carried."""
+        """Memory that the rows of open transactions take, without the few that are carried."""
         return self._held.bytes_in_memory
 
     @property
     def open_bytes_spilled(self) -> int:
-        """What the rows of open transactions that have been put aside take where they are now."""
+        """What the spilled rows of open transactions take in their store."""
         return self._held.bytes_spilled
 
     def limit_memory(self, limit: MemoryLimit) -> None:
-        """Say how much the rows of open transactions may take; without it all stay in memory."""
+        """Limit the memory that rows of open transactions take; without this all stay in memory."""
         self._held.limit = limit
 
     def stop_waiting_for_unseen(self) -> None:
@@ -131,25 +116,31 @@ class TransactionAssembler:
         self._waits_for_unseen = False
 
     def feed(self, block: RecordBlock) -> Iterator[Event]:
-        """Take the next records and yield what they complete.
+        """Assemble the next records and yield what they complete.
 
         Raises:
             DataLoss: a transaction committed whose beginning is missing, or a replay passed its end.
             ProtocolViolation: sequence numbers fall within a transaction.
         """
-        lone = np.flatnonzero(OF_NO_TRANSACTION[block.raw.kinds]).tolist()
+        of_session = np.flatnonzero(OF_NO_TRANSACTION[block.raw.kinds]).tolist()
         at = 0
-        for place in [*lone, len(block.is_row)]:
+        for place in [*of_session, len(block.is_row)]:
             while at < place:
-                upto = self._end_of_stretch(block, at, place)
-                yield from self._take(block, at, upto)
-                at = upto
-            if place < len(block.is_row):
-                yield from self._take_lone(block, place)
+                end = self._end_of_stretch(block, at, place)
+                yield from self._assemble(block, at, end)
+                at = end
+            is_record = place < len(block.is_row)
+            if is_record and (event := self._session_event(block, place)) is not None:
+                yield event
             at = place + 1
 
     def _end_of_stretch(self, block: RecordBlock, first: int, end: int) -> int:
-        """Return up to where `unseen` and `anchor` stay what they are, but for the first record."""
+        """Return up to where all records may be judged at once.
+
+        All pairs of a stretch share `unseen`, which is a part of them, and either all of its ends lie
+        above the anchor or none does. So only the first record of a stretch may change `unseen`, and
+        only its last one may be the anchor.
+        """
         if self.anchor is None:
             ends = np.flatnonzero(ENDS[block.raw.kinds[first:end]])
             return first + int(ends[0]) + 1 if len(ends) else end
@@ -160,43 +151,60 @@ class TransactionAssembler:
         changes = np.flatnonzero(is_bound & np.isin(block.transaction_ids[later], list(self._unseen)))
         return first + 1 + int(changes[0]) if len(changes) else end
 
-    def _take_lone(self, block: RecordBlock, place: int) -> Iterator[Event]:
+    def _session_event(self, block: RecordBlock, place: int) -> Event | None:
+        """Return what a record of no transaction means; of these only TIMEOUT moves the position."""
         record = block.control(place)
         if isinstance(record, TableSchema | ServerError):
-            yield record
-            return
+            return record
         assert isinstance(record, Timeout)  # no other kind is of no transaction
-        if (passed := self._timeout(record.sequence_number)) is not None:
-            yield passed
+        if self._replay.is_on:
+            self._replay.require_progress(record.sequence_number)
+            return None  # a planned batch ends at its COMMTX, at no other position
+        if self.anchor is None:
+            # The server had nothing more to send: all that was in the log at the start has been read.
+            return self._anchor_at(record.sequence_number, is_caught_up=True)
+        # The log moves on although nothing captured changes. A restart position that stayed behind
+        # would be overwritten one day (docs/design.md, section 5, "A quiet table must not lose its
+        # place").
+        self._form_pair(self._position.commit, record.sequence_number)
+        return Passed(self._position, is_timeout=True)
 
-    def _take(self, block: RecordBlock, first: int, end: int) -> Iterator[Event]:
-        """Take records of transactions; what comes before a failure is yielded first."""
+    def _assemble(self, block: RecordBlock, first: int, end: int) -> Iterator[Event]:
+        """Yield what a stretch completes; on a failure, what ends before it and then raise."""
         block, first, end = self._carried.before(block, first, end)
-        ends = self._ends(block, spans_of(block, first, end))
+        ends = self._ends_of(block, spans_of(block, first, end))
         if self.anchor is None:
             yield from self._seek_anchor(ends)
         elif len(ends):
             yield from self._deliver(ends)
-        for open_ in ends.alone.values():
-            open_.drop()  # handed on; what still names it must not keep its blocks
+        for open_ in ends.singles.values():
+            open_.drop()  # its rows were yielded; references left to it must not keep their blocks
         if self._failure is not None:
             raise self._failure[1]
-        self._held.let_go_of(block)
+        self._held.release(block)
         spilled = self._held.spill(self._open.values())
         self.counters.spilled_transactions += spilled.transactions
         self.counters.spilled_bytes += spilled.size_bytes
 
-    def _ends(self, block: RecordBlock, spans: Spans) -> Ends:
-        ends, is_alone = Ends.of(block, spans), self._is_alone(block, spans)
-        self._unseen.difference_update(spans.transaction_ids[spans.begins & ~is_alone].tolist())
+    # the transactions of a stretch
+
+    def _ends_of(self, block: RecordBlock, spans: Spans) -> Ends:
+        """Return the ends of a stretch, with the single spans followed."""
+        ends, is_single = Ends.of(block, spans), self._single_spans(block, spans)
+        # A BEGINTX on an unseen id: ids are slots of the server, so the older transaction has ended.
+        self._unseen.difference_update(spans.transaction_ids[spans.begins & ~is_single].tolist())
         number_of = {span: number for number, span in enumerate(ends.spans_ended.tolist())}
-        for span in np.flatnonzero(is_alone).tolist():
-            self._take_alone(span, ends, number_of.get(span))
+        for span in np.flatnonzero(is_single).tolist():
+            self._follow_single(span, ends, number_of.get(span))
         self._require_order(ends)
         return ends
 
-    def _is_alone(self, block: RecordBlock, spans: Spans) -> Bits:
-        """Tell which spans are neither whole transactions without a past nor carried on."""
+    def _single_spans(self, block: RecordBlock, spans: Spans) -> Bits:
+        """Carry on what only begins here; return which spans are neither that nor whole.
+
+        Those are followed one by one: large transactions that stay open, those carried for long, what
+        continues them, headless ones, ones with a DISCARD, the abandoned and their successors.
+        """
         continues = np.zeros(len(spans.firsts), bool)
         if self._open:
             known = [key in self._open for key in spans.transaction_ids.tolist()]
@@ -204,91 +212,113 @@ class TransactionAssembler:
         is_whole = spans.begins & spans.closes & ~spans.has_discard & ~spans.follows_open & ~continues
         return ~is_whole & ~self._carried.keep(block, spans, continues)
 
-    # transactions that have begun
-
-    def _take_alone(self, span: int, ends: Ends, number: int | None) -> None:
-        """Take one span; `number` is its place in `ends` if it closes its transaction."""
+    def _follow_single(self, span: int, ends: Ends, number: int | None) -> None:
+        """Begin, continue, close one transaction; `number` is the end's place in `ends`, if any."""
         block, spans = ends.block, ends.spans
         key = int(spans.transaction_ids[span])
         places = spans.order[spans.firsts[span] : spans.ends[span]]
-        has_discard = bool(spans.has_discard[span])
         open_ = self._open.pop(key, None)
         if spans.begins[span]:
-            if open_ is not None:  # ids are slots: the former owner is gone and cannot have committed
-                self._held.take_out(open_)
-                open_.drop()
-                self.counters.note_abandoned(int(block.sequence_numbers[places[0]]))
-                ends.abandoned.append((int(places[0]), open_.begin.sequence_number))
-            self._unseen.discard(key)
-            open_, places = self._begun(block, places), places[1:]
-            self._note_begin(open_.begin)
+            open_, places = self._begin(ends, places[:1], former=open_), places[1:]
         rows = places if number is None else places[:-1]
         if open_ is not None:
-            self._require_above(open_.begin, block, rows)
-            self._take_rows(open_, block, rows, has_discard)
+            self._append_rows(open_, block, rows, has_discard=bool(spans.has_discard[span]))
         elif len(rows) and self.anchor is None:
-            # Not kept after a start: what its COMMTX means is decided when that comes.
+            # Older than the stream, although `systrans` may not have listed it: its beginning is not in
+            # this session, so it cannot be delivered whole (decision 0004). After the anchor nothing is
+            # remembered: any DISCARD or TRUNCATE may be its first sign, and only its COMMTX decides.
             self._unseen.add(key)
-        if number is None and open_ is not None:
+        if number is not None:
+            self._close(ends, number, open_)
+        elif open_ is not None:
             self._open[key] = open_
             self._held.touched.append(open_)
-        elif number is not None:
-            self._close(ends, number, open_)
 
-    def _begun(self, block: RecordBlock, places: Integers) -> OpenTransaction:
-        """Return a transaction of which only the BEGINTX, the first of `places`, is known."""
-        begin = block.control(int(places[0]))
+    def _begin(self, ends: Ends, place: Integers, former: OpenTransaction | None) -> OpenTransaction:
+        """Return a transaction of which only the BEGINTX is known; `former` had its id before."""
+        begin = ends.block.control(int(place[0]))
         assert isinstance(begin, Begin)  # a span begins with it, or does not begin
-        return OpenTransaction(begin, RowRecords(block, places[:1]) if self.with_bounds else None)
+        if former is not None:
+            # Ids are slots of the server: the former owner is gone. It cannot have committed, since its
+            # COMMTX would have come first (docs/design.md, section 5). It holds `restart` up to here.
+            self._held.subtract(former)
+            former.drop()
+            self.counters.note_abandoned(begin.sequence_number)
+            ends.abandoned.append((int(place[0]), former.begin.sequence_number))
+        self._unseen.discard(begin.transaction_id)
+        self._open.note_begin(begin)
+        return OpenTransaction(begin, RowRecords(ends.block, place) if self.with_bounds else None)
 
-    def _note_begin(self, begin: Begin) -> None:
-        """Remember a BEGINTX; of those that have ended, no more than of open ones are kept."""
-        if len(self._begins) > 2 * len(self._open) + _SPARE_BEGINS:
-            self._begins = [(o.begin.sequence_number, key) for key, o in self._open.items()]
-            heapify(self._begins)
-        heappush(self._begins, (begin.sequence_number, begin.transaction_id))
-
-    def _take_rows(
-        self, open_: OpenTransaction, block: RecordBlock, rows: Integers, has_discard: bool
+    def _append_rows(
+        self, open_: OpenTransaction, block: RecordBlock, rows: Integers, *, has_discard: bool
     ) -> None:
+        begin = open_.begin.sequence_number
+        if len(rows) and int(block.sequence_numbers[rows].min()) < begin:
+            self._note_failure(int(rows[0]), out_of_order("BEGINTX", begin))
         if not has_discard:
-            open_.add(block, rows)
+            open_.append(block, rows)
             return
-        self._held.take_out(open_)
+        # New rows are measured at the end of the stretch; a DISCARD changes rows that are in the sums.
+        self._held.subtract(open_)
         try:
-            open_.take(block, rows)
+            open_.append_and_discard(block, rows)
         except ProtocolViolation as reason:
-            self._fail(cast("int", reason.record), reason)
-        self._held.put_back(open_)
+            self._note_failure(cast("int", reason.record), reason)
+        self._held.add(open_)
 
     def _close(self, ends: Ends, number: int, open_: OpenTransaction | None) -> None:
-        ends.close(number, open_)
+        """Close a transaction, or judge the end of a headless one (None).
+
+        Headless ends are normal after a resume: what began before `restart` and committed at or below
+        `commit` shows its tail again. Since `commit` moves with every COMMTX (decision 0003), a
+        headless COMMTX above it is always loss, unless its id is unseen: older than the stream.
+        """
+        sequence_number = int(ends.sequence_numbers[number])
         if open_ is not None:
-            self._held.take_out(open_)
+            ends.close(number, open_)
+            self._held.subtract(open_)
             open_.has_ended = True
-            self.counters.note_discarded(int(ends.sequence_numbers[number]), open_.discarded_rows)
+            self.counters.note_discarded(sequence_number, open_.discarded_rows)
             return
-        key, sequence_number = int(ends.transaction_ids[number]), int(ends.sequence_numbers[number])
-        is_commit, was_unseen = bool(ends.is_commit[number]), key in self._unseen
+        ends.close_headless(number)
+        key, is_commit = int(ends.transaction_ids[number]), bool(ends.is_commit[number])
+        was_unseen = key in self._unseen
         self._unseen.discard(key)
         is_new = is_commit and sequence_number > self._position.commit
         self.counters.unseen_transactions += is_new and was_unseen
         if not is_commit or was_unseen or self.anchor is None:
             return
-        before = ends.sequence_numbers[:number][ends.is_commit[:number]]
-        if sequence_number > max(self._position.commit, int(before.max(initial=0))):
+        earlier = ends.sequence_numbers[:number][ends.is_commit[:number]]
+        if sequence_number > max(self._position.commit, int(earlier.max(initial=0))):
             reason = beginning_lost(key, sequence_number, self._position.restart)
-            self._fail(int(ends.places[number]), reason)
+            self._note_failure(int(ends.places[number]), reason)
 
-    def _fail(self, place: int, reason: InformixCdcError) -> None:
-        """Note what is wrong at a place of the block: what ends before it is delivered first."""
+    def _require_order(self, ends: Ends) -> None:
+        """Refuse what the guide rules out: a COMMTX below another, a BEGINTX above its own records.
+
+        Such rows would pass for delivered ones, or a restart position would be too high.
+        """
+        if (fallen := ends.first_falling_commit(self._highest_commit)) is not None:
+            number = int(ends.sequence_numbers[fallen])
+            self._note_failure(int(ends.places[fallen]), out_of_order("COMMTX", number))
+        commits = ends.sequence_numbers[ends.is_commit]
+        self._highest_commit = max(self._highest_commit, int(commits.max(initial=-1)))
+        if (low := first_low_record(ends.block, ends.spans)) is not None:
+            self._note_failure(low, out_of_order("BEGINTX", int(ends.block.sequence_numbers[low])))
+
+    def _note_failure(self, place: int, reason: InformixCdcError) -> None:
+        """Keep the first failure of a stretch; what ends before its place is delivered first."""
         if self._failure is None or place < self._failure[0]:
             self._failure = (place, reason)
 
     # what has ended
 
     def _seek_anchor(self, ends: Ends) -> Iterator[Passed]:
-        """Take the one end of a stretch, if it has one, of a stream that has not yet begun."""
+        """Judge the one end of a stretch, if it has one, of a stream that has not yet begun.
+
+        On a busy server no TIMEOUT may come for long. A COMMTX later than the server's clock was at
+        the start shows as well that all that was in the log then has been read (decision 0004).
+        """
         times = ends.block.times(ends.places)
         is_rolled_back = ends.has_begun & ~ends.is_commit
         self.counters.note_ends(ends.sequence_numbers, np.zeros(len(ends), bool), is_rolled_back)
@@ -298,16 +328,19 @@ class TransactionAssembler:
                 yield passed
 
     def _deliver(self, ends: Ends) -> Iterator[Event]:
+        """Yield the transactions that end, and the last pair if it is not that of one of them.
+
+        An end without rows moves the pair too (decision 0003), but each pair is valid by itself: only
+        the last of a stretch is yielded.
+        """
         ends.form_pairs(self._position, self.lowest_open())
-        self._check_replay(ends)
+        if (wrong := self._replay.end_at(ends)) is not None:
+            self._note_failure(*wrong)
         count = len(ends)
         if self._failure is not None:
             count = int(np.searchsorted(ends.places, self._failure[0]))
-        if count:
-            yield from self._pass(ends, count)
-
-    def _pass(self, ends: Ends, count: int) -> Iterator[Event]:
-        """Let the first `count` ends go by."""
+        if count == 0:
+            return
         delivered = self._delivered(ends, count)
         self._position = ends.position(count - 1, tuple(sorted(self._unseen)))
         if len(delivered):
@@ -321,7 +354,7 @@ class TransactionAssembler:
         before[1:] = ends.commits[: count - 1]
         has_begun, is_commit = ends.has_begun[:count], ends.is_commit[:count]
         numbers, row_counts = ends.sequence_numbers[:count], ends.row_counts[:count]
-        is_new = has_begun & is_commit & (numbers > before)
+        is_new = has_begun & is_commit & (numbers > before)  # others were delivered before the resume
         delivered = np.flatnonzero(is_new & (row_counts > 0))
         self.counters.transactions += len(delivered)
         self.counters.note_ends(numbers, is_new & (row_counts == 0), has_begun & ~is_commit)
@@ -329,17 +362,8 @@ class TransactionAssembler:
 
     # positions
 
-    def _timeout(self, sequence_number: int) -> Passed | None:
-        if self._expected_commit is not None:
-            self._replay_timeouts += 1
-            require_replay_goes_on(self._expected_commit, sequence_number, self._replay_timeouts)
-            return None
-        if self.anchor is None:
-            return self._anchor_at(sequence_number, is_caught_up=True)
-        self._form_pair(self._position.commit, sequence_number)
-        return Passed(self._position, is_timeout=True)
-
     def _anchor_at(self, sequence_number: int, is_caught_up: bool) -> Passed | None:
+        """Begin the stream here if all that is older than it has been read, and has ended."""
         if not is_caught_up or (self._unseen and self._waits_for_unseen):
             return None
         self._form_pair(sequence_number, sequence_number)
@@ -347,6 +371,11 @@ class TransactionAssembler:
         return Passed(self._position, is_timeout=False)
 
     def _form_pair(self, commit: int, passed: int) -> None:
+        """Form the pair valid at a record that is no end of the stream: the anchor, or a TIMEOUT.
+
+        Now, while exactly what was open at that record is open. A pair formed later, when it is stored,
+        could name a `restart` above the beginning of a transaction that is not delivered yet.
+        """
         former, lowest_open = self._position, self.lowest_open()
         self._position = Position(
             max(former.commit, commit),
@@ -356,50 +385,14 @@ class TransactionAssembler:
 
     def lowest_open(self) -> int | None:
         """Return the lowest BEGINTX sequence number of the transactions now open."""
-        carried = self._carried.lowest_begin()
-        while self._begins:
-            sequence_number, key = self._begins[0]
-            open_ = self._open.get(key)
-            if open_ is not None and open_.begin.sequence_number == sequence_number:
-                return sequence_number if carried is None else min(sequence_number, carried)
-            heappop(self._begins)
-        return carried
+        carried, begin = self._carried.lowest_begin(), self._open.lowest_begin()
+        if begin is None:
+            return carried
+        return begin.sequence_number if carried is None else min(begin.sequence_number, carried)
 
     def lowest_open_time(self) -> int | None:
         """Return when that transaction began, in seconds since 1970."""
-        lowest = self.lowest_open()  # from here on the heap begins with one that is open
-        if self._begins and self._begins[0][0] == lowest:
-            return self._open[self._begins[0][1]].begin.begin_time
+        begin = self._open.lowest_begin()
+        if begin is not None and begin.sequence_number == self.lowest_open():
+            return begin.begin_time
         return self._carried.lowest_begin_time()
-
-    # what is refused
-
-    def _require_order(self, ends: Ends) -> None:
-        """Refuse what the guide rules out: a COMMTX below another, a BEGINTX above its own records.
-
-        Such rows would pass for delivered ones, or a restart position would be too high.
-        """
-        if (fallen := ends.first_falling_commit(self._highest_commit)) is not None:
-            number = int(ends.sequence_numbers[fallen])
-            self._fail(int(ends.places[fallen]), out_of_order("COMMTX", number))
-        commits = ends.sequence_numbers[ends.is_commit]
-        self._highest_commit = max(self._highest_commit, int(commits.max(initial=-1)))
-        if (low := first_low_record(ends.block, ends.spans)) is not None:
-            self._fail(low, out_of_order("BEGINTX", int(ends.block.sequence_numbers[low])))
-
-    def _require_above(self, begin: Begin, block: RecordBlock, rows: Integers) -> None:
-        if len(rows) and int(block.sequence_numbers[rows].min()) < begin.sequence_number:
-            self._fail(int(rows[0]), out_of_order("BEGINTX", begin.sequence_number))
-
-    def _check_replay(self, ends: Ends) -> None:
-        expected = self._expected_commit
-        if expected is None:
-            return
-        reached = np.flatnonzero(ends.is_commit & (ends.sequence_numbers >= expected))
-        if len(reached) == 0:
-            return
-        sequence_number = int(ends.sequence_numbers[reached[0]])
-        if sequence_number > expected:
-            reason = replay_failed(expected, f"the log continues with {show(sequence_number)}")
-            self._fail(int(ends.places[reached[0]]), reason)
-        self._expected_commit = None

@@ -1,8 +1,9 @@
-"""Records of transactions that have begun and not ended, carried on to the next records.
+"""Records of short transactions that have begun and not ended, carried on to the next stretch.
 
-Rule: short transactions never become values of their own: their records go in front of the next
-stretch and are sorted together with it. That costs little as long as it is not for ever: every so often
-whatever is carried is let go, large transactions at once, and all of them where little else happens.
+Rule: short transactions never become objects: their records go in front of the next stretch and are
+sorted again together with it, however many of them run side by side (decision 0006). That must not go
+on for ever: a transaction of many records is not carried, every `MOST_CARRIES` stretches nothing is,
+and nothing is where sorting again would cost more than the new records.
 """
 
 from __future__ import annotations
@@ -12,12 +13,10 @@ import numpy as np
 from informix_capture_client.records import Bits, Kind, RecordBlock, ragged_places
 from informix_capture_client.transactions.spans import Spans
 
-# A record is sorted again with the next stretch at most so often; transactions of more records, and
-# all of them when they are more bytes, are not carried on.
-MOST_CARRIES = 64
-MOST_RECORDS = 64
-MOST_BYTES = 4 << 20
-# So many are always worth sorting again; more, only beside so many new ones each.
+MOST_CARRIES = 64  # of a record
+MOST_RECORDS = 64  # of one transaction
+MOST_BYTES = 4 << 20  # of all that is carried
+# This many records are always worth sorting again; more of them, up to eight for each new record.
 _FEW_RECORDS = 1024
 _MOST_PER_NEW_RECORD = 8
 
@@ -68,12 +67,12 @@ class CarriedRecords:
         return joined, 0, len(joined)
 
     def keep(self, block: RecordBlock, spans: Spans, continues: Bits) -> Bits:
-        """Carry on the spans that have begun and not ended; return which those are.
+        """Carry on the short spans that have begun and not ended; return which those are.
 
         Args:
             block: where the spans lie.
-            spans: of all records that were not carried away.
-            continues: which spans are of an id that an older open transaction has.
+            spans: all of the stretch.
+            continues: which spans are of an id that has an `OpenTransaction`.
         """
         is_carried = spans.begins & ~spans.closes & ~spans.has_discard & ~spans.follows_open
         is_carried[:-1] &= spans.is_first[1:]  # another of its id follows: this one is abandoned

@@ -1,7 +1,7 @@
-"""What has come over the sessions of a stream, and what became of its transactions.
+"""Counters of a stream: what its sessions have received, and what became of its transactions.
 
-Rule: a new session reads again what came after the restart position; what a session before it has
-counted is not counted again, told by sequence numbers, which rise with the log.
+Rule: a new session reads again what comes after the restart position. What an earlier session has
+counted is recognised by its sequence number, since these rise with the log, and is not counted again.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _NOTHING = -1  # below every sequence number
 
 @dataclass(slots=True)
 class AssemblyCounters:
-    """What was left out or put aside, and why; counted because it must not happen silently."""
+    """Transactions delivered, left out or spilled; counted because none of it may happen silently."""
 
     transactions: int = 0
     empty_transactions: int = 0
@@ -34,33 +34,33 @@ class AssemblyCounters:
     _abandoned_before: int = field(default=_NOTHING, init=False, compare=False, repr=False)
 
     def begin_session(self) -> None:
-        """Take what has been counted for known: a session may read it again."""
+        """Do not count again what was counted up to now: a new session may read it again."""
         self._ended_before, self._abandoned_before = self._ended, self._abandoned
 
     def begin_stream(self) -> None:
-        """Take nothing for known: positions of another stream may be lower."""
+        """Count all that comes: positions of another stream may be lower."""
         self._ended = self._abandoned = _NOTHING
 
     def note_ends(self, numbers: Integers, is_empty: Bits, is_rolled_back: Bits) -> None:
-        """Count ends by their sequence numbers: of transactions without rows, and of undone ones."""
+        """Count the ends of transactions without rows, and of rolled back ones."""
         is_new = numbers > self._ended_before
         self.empty_transactions += int(np.count_nonzero(is_empty & is_new))
         self.rolled_back_transactions += int(np.count_nonzero(is_rolled_back & is_new))
         self._ended = max(self._ended, int(numbers.max(initial=_NOTHING)))
 
     def note_discarded(self, end: int, rows: int) -> None:
-        """Count the rows that DISCARDs undid in a transaction, by the number of its end."""
+        """Count the rows that DISCARDs undid in a transaction; `end` is its sequence number."""
         self.discarded_rows += rows * (end > self._ended_before)
 
     def note_abandoned(self, begin: int) -> None:
-        """Count a transaction whose id another one took, by the number of that one's BEGINTX."""
+        """Count a transaction whose id was reused; `begin` is the BEGINTX of the new owner."""
         self.abandoned_transactions += begin > self._abandoned_before
         self._abandoned = max(self._abandoned, begin)
 
 
 @dataclass(slots=True)
 class StreamCounters:
-    """Counted once for each read, never for each record."""
+    """Bytes, records and TIMEOUTs received; they move once for each read, never for each record."""
 
     received_bytes: int = 0
     received_records: int = 0

@@ -1,8 +1,8 @@
-"""The ends of transactions within a stretch of a block, as columns, with the pairs valid there.
+"""The ends (COMMTX, RBTX) within one stretch of a block, as columns, and the pair valid at each.
 
-Rule: everything about ends that needs no memory of earlier blocks; what does is handed in. The
-transactions that were open over the bounds of a block, or that have a DISCARD, come as values of
-their own and are filled in one by one: they are few.
+Rule: works on one stretch only and remembers nothing. Transactions that span stretches, have a DISCARD,
+or show no BEGINTX are entered by the assembler one by one (`singles`); there are few of them. A pair is
+formed here, where its record passes, and never from what is open later (docs/design.md, section 5).
 """
 
 from __future__ import annotations
@@ -32,8 +32,9 @@ class Ends:
         spans_ended: which span each of them ends.
         begin_sequence_numbers: of the transaction that ends; `_NEVER` where none was seen.
         row_counts: how many rows are to be delivered, if it committed.
-        alone: by their number here, the transactions that are values of their own.
-        abandoned: where a transaction without end was followed by another of its id, and its begin.
+        singles: the ended transactions that have an `OpenTransaction`, by their number here.
+        abandoned: for each abandoned transaction, the place of the BEGINTX that reused its id, and the
+            sequence number of its own BEGINTX.
         commits, restarts: the pair that is valid once an end has passed.
     """
 
@@ -48,14 +49,14 @@ class Ends:
     begin_times: Integers
     user_ids: Integers
     row_counts: Integers
-    alone: dict[int, OpenTransaction] = field(default_factory=dict)
+    singles: dict[int, OpenTransaction] = field(default_factory=dict)
     abandoned: list[tuple[int, int]] = field(default_factory=list)
     commits: Integers = field(init=False)
     restarts: Integers = field(init=False)
 
     @classmethod
     def of(cls, block: RecordBlock, spans: Spans) -> Ends:
-        """Return the ends of spans, each taken for a whole transaction until `close` knows better."""
+        """Return the ends of spans as if each were whole; `close` and `close_headless` correct that."""
         closing = np.flatnonzero(spans.closes)
         closing = closing[np.argsort(spans.order[spans.ends[closing] - 1])]
         places = spans.order[spans.ends[closing] - 1]
@@ -79,7 +80,7 @@ class Ends:
 
     @property
     def has_begun(self) -> Bits:
-        """Where the BEGINTX of the transaction was seen."""
+        """Which ends are not of headless transactions."""
         begun: Bits = self.begin_sequence_numbers != _NEVER
         return begun
 
@@ -91,23 +92,26 @@ class Ends:
         falls = np.flatnonzero(numbers <= before)
         return int(commits[falls[0]]) if len(falls) else None
 
-    def close(self, number: int, open_: OpenTransaction | None) -> None:
-        """Say which transaction an end closes; None where its BEGINTX was not seen."""
-        if open_ is None:
-            self.begin_sequence_numbers[number] = _NEVER
-            self.row_counts[number] = 0
-            return
-        self.alone[number] = open_
+    def close_headless(self, number: int) -> None:
+        """Mark an end as that of a transaction whose BEGINTX was not seen."""
+        self.begin_sequence_numbers[number] = _NEVER
+        self.row_counts[number] = 0
+
+    def close(self, number: int, open_: OpenTransaction) -> None:
+        """Enter the transaction that an end closes."""
+        self.singles[number] = open_
         self.begin_sequence_numbers[number] = open_.begin.sequence_number
         self.begin_times[number] = open_.begin.begin_time
         self.user_ids[number] = open_.begin.user_id
         self.row_counts[number] = open_.row_count
 
     def form_pairs(self, former: Position, still_open: int | None) -> None:
-        """Form the pair that is valid at each end.
+        """Form the pair that is valid at each end: the highest COMMTX so far, the lowest BEGINTX open.
 
-        Of what ends later, whatever began after this end has a higher number; so the lowest of all
-        of them and of this one's own is the lowest then open, or its own. Restarts never move back.
+        Open at an end is what ends later in this stretch, or not in it at all. Some of what ends later
+        began only after this end, but then its BEGINTX lies above it and does not count: so one running
+        minimum from the right finds the lowest (decision 0006). Where nothing is open, a new session
+        may begin at the end itself. Restarts never move back.
 
         Args:
             former: the pair before the first of them.
@@ -116,7 +120,7 @@ class Ends:
         later = np.full(len(self), _NEVER if still_open is None else still_open)
         later[:-1] = self.begin_sequence_numbers[1:]
         lowest = np.minimum.accumulate(later[::-1])[::-1]
-        for place, begin in self.abandoned:
+        for place, begin in self.abandoned:  # open up to where its id was reused, without an end
             was_open = lowest[: np.searchsorted(self.places, place)]
             np.minimum(was_open, begin, out=was_open)
         restarts = np.minimum(self.sequence_numbers, lowest)
@@ -131,7 +135,7 @@ class Ends:
     def transactions(
         self, delivered: Integers, unseen: tuple[int, ...], with_bounds: bool
     ) -> Transactions:
-        """Return some of the ends, all commits, as transactions with their rows."""
+        """Return the transactions of some of the ends, all of them commits, with their rows."""
         return Transactions(
             self.transaction_ids[delivered],
             self.user_ids[delivered],
@@ -146,24 +150,24 @@ class Ends:
         )
 
     def _rows(self, delivered: Integers, with_bounds: bool) -> Iterator[Piece]:
-        """Yield the rows of transactions in their order, of many at once where they allow it."""
-        alone = [n for n, end in enumerate(delivered.tolist()) if end in self.alone]
+        """Yield the rows of transactions in their order; whole ones between two singles at once."""
+        singles = [n for n, end in enumerate(delivered.tolist()) if end in self.singles]
         at = 0
-        for number in [*alone, len(delivered)]:
+        for number in [*singles, len(delivered)]:
             if at < number:
-                yield self._rows_of_spans(self.spans_ended[delivered[at:number]], with_bounds)
+                yield self._rows_of_whole(self.spans_ended[delivered[at:number]], with_bounds)
             if number < len(delivered):
-                yield from self._rows_alone(int(delivered[number]), with_bounds)
+                yield from self._rows_of_single(int(delivered[number]), with_bounds)
             at = number + 1
 
-    def _rows_of_spans(self, chosen: Integers, with_bounds: bool) -> RowRecords:
+    def _rows_of_whole(self, spans: Integers, with_bounds: bool) -> RowRecords:
         skipped = 0 if with_bounds else 1
-        firsts = self.spans.firsts[chosen] + skipped
-        lengths = self.spans.ends[chosen] - firsts - skipped
+        firsts = self.spans.firsts[spans] + skipped
+        lengths = self.spans.ends[spans] - firsts - skipped
         return RowRecords(self.block, self.spans.order[ragged_places(firsts, lengths)])
 
-    def _rows_alone(self, number: int, with_bounds: bool) -> Iterator[Piece]:
-        open_ = self.alone[number]
+    def _rows_of_single(self, number: int, with_bounds: bool) -> Iterator[Piece]:
+        open_ = self.singles[number]
         if open_.beginning is not None:
             yield open_.beginning
         yield from open_.rows

@@ -1,8 +1,8 @@
-"""What the assembler hands on: transactions that became true, many in one value.
+"""What the assembler yields: committed transactions, many in one value, and positions passed.
 
 Rule: one entry per transaction in each array, in commit order; rows are named by block and place and
-stay undecoded; those in a store are not read. Taking a transaction out as a value of its own is for
-errors and for tests.
+stay undecoded, and spilled ones are not read. Only errors and tests look at one transaction as a value
+of its own (`each`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from informix_capture_client.transactions.row_records import Piece, SpilledRows
 
 
 class Passed(NamedTuple):
-    """A COMMTX, RBTX or TIMEOUT without rows to deliver went by; `position` is valid here."""
+    """A COMMTX, RBTX or TIMEOUT without rows to deliver; `position` is the pair valid there."""
 
     position: Position
     is_timeout: bool
@@ -28,7 +28,7 @@ class Transactions:
     """Transactions of the stream, in commit order, with the rows that are to be delivered.
 
     Attributes:
-        transaction_ids, user_ids: slot numbers of the server, and who began them.
+        transaction_ids, user_ids: slot numbers of the server, and the users that began them.
         begin_sequence_numbers, begin_times: of the BEGINTX records; seconds since 1970, UTC.
         commit_sequence_numbers, commit_times: of the COMMTX records.
         restarts: where a new session must begin once a transaction is delivered.
@@ -58,7 +58,7 @@ class Transactions:
 
     @property
     def is_spilled(self) -> bool:
-        """Whether some of the records are in a store, whose room they take until they are gone."""
+        """Whether some of the records are in a store, where they take room until they are released."""
         return any(isinstance(piece, SpilledRows) for piece in self.rows)
 
     @property
@@ -88,7 +88,7 @@ class Transactions:
 
 
 def _shared_out(rows: Sequence[Piece], counts: Sequence[int]) -> Iterator[list[Piece]]:
-    """Yield so many records of `rows` at a time, in their order."""
+    """Cut `rows` into transactions: yield as many records at a time as each count says."""
     pieces = iter(rows)
     piece, at = next(pieces, None), 0
     for count in counts:

@@ -1,30 +1,9 @@
-"""What a stream of transactions must not show, in words for whoever operates it."""
+"""What a stream of transactions must not show, in words for the operator."""
 
 from __future__ import annotations
 
 from informix_capture_client.errors import DataLoss, ProtocolViolation
 from informix_capture_client.positions import show
-
-REPLAY_TIMEOUTS = 10
-
-
-def replay_failed(expected: int, what: str) -> DataLoss:
-    """Return the error for a planned batch that ends at another place of the log."""
-    return DataLoss(
-        f"a batch that Spark has planned ends at commit {show(expected)}, but {what}.",
-        "The log is not the one the checkpoint was written for: start a new stream.",
-        expected_commit=expected,
-    )
-
-
-def require_replay_goes_on(expected: int, timeout_at: int, timeouts: int) -> None:
-    """Refuse a replay that only meets TIMEOUT records; a few are a server that stands still a moment.
-
-    Raises:
-        DataLoss: their sequence number lies at or beyond the expected commit, or there were many.
-    """
-    if timeout_at >= expected or timeouts >= REPLAY_TIMEOUTS:
-        raise replay_failed(expected, f"the server has nothing beyond {show(timeout_at)}")
 
 
 def beginning_lost(transaction_id: int, commit: int, restart: int) -> DataLoss:

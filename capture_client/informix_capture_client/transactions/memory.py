@@ -1,8 +1,9 @@
-"""The rows of all open transactions together: how much memory they take, and what goes to a store.
+"""The memory that the rows of all open transactions take together, and which of them are spilled.
 
 Rule: the limit is on the sum, so that thousands of small transactions are bounded like one large one.
-Past it the largest go first, until half of the limit is free again: what is handed over is worth a
-write, and the rest has time to end by itself. Costs a few operations per stretch and open transaction.
+Past it the largest are spilled first, until half of the limit is free: each write is large, and small
+transactions may end by themselves (decision 0009). Costs a few operations per stretch and per open
+transaction that has rows in it.
 """
 
 from __future__ import annotations
@@ -21,34 +22,35 @@ from informix_capture_client.transactions.row_records import (
     share_a_block,
 )
 
-# Rows of open transactions share blocks for so long; then each gets one, so many in a stretch.
+# How many stretches a transaction's rows share a block with others, and how many transactions at most
+# get a block of their own in one stretch.
 _LOOSE_STRETCHES = 64
 _SETTLED_AT_ONCE = 256
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryLimit:
-    """How many bytes the rows of open transactions may take in memory, and where more of them go."""
+    """How many bytes the rows of open transactions may take in memory, and where the others go."""
 
     size_bytes: int
     store: RowStore
 
 
 class Spilled(NamedTuple):
-    """What was handed over: transactions of which nothing was before, and bytes in all."""
+    """What was spilled: transactions that had no spilled rows before, and bytes in all."""
 
     transactions: int
     size_bytes: int
 
 
 class HeldRows:
-    """Keeps account of open transactions.
+    """Sums up the bytes of open transactions and keeps them within a limit.
 
     Attributes:
-        limit: None keeps all of their rows in memory.
-        bytes_in_memory: what the rows of open transactions take.
-        bytes_spilled: what those in the store take there.
-        touched: open transactions that the stretch which is being taken says something of.
+        limit: None keeps all rows in memory.
+        bytes_in_memory: memory that the rows of open transactions take.
+        bytes_spilled: what their spilled rows take in the store.
+        touched: open transactions with records in the present stretch.
     """
 
     def __init__(self) -> None:
@@ -57,23 +59,23 @@ class HeldRows:
         self.bytes_spilled = 0
         self.touched: list[OpenTransaction] = []
         self._stretches = 0
-        self._loose: deque[tuple[int, OpenTransaction]] = deque()  # and when each is to settle
+        self._loose: deque[tuple[int, OpenTransaction]] = deque()  # stretch in which to settle each
 
-    def take_out(self, open_: OpenTransaction) -> None:
-        """Leave a transaction out of the account: it is about to be changed, or has ended."""
+    def subtract(self, open_: OpenTransaction) -> None:
+        """Take a transaction out of the sums: it has ended, or is about to change."""
         self.bytes_in_memory -= open_.held_bytes
         self.bytes_spilled -= open_.spilled_bytes
 
-    def put_back(self, open_: OpenTransaction) -> None:
-        """Take a transaction into the account again."""
+    def add(self, open_: OpenTransaction) -> None:
+        """Put a transaction into the sums again."""
         self.bytes_in_memory += open_.held_bytes
         self.bytes_spilled += open_.spilled_bytes
 
-    def let_go_of(self, block: RecordBlock) -> None:
-        """Keep no block alive for the few rows in it whose transactions stay open."""
+    def release(self, block: RecordBlock) -> None:
+        """End a stretch: keep its block alive only if rows that stay open are most of it."""
         kept = [open_ for open_ in self.touched if not open_.has_ended]
         self.touched.clear()
-        self._put_to_account(kept, block)
+        self._measure_new_rows(kept, block)
         self._stretches += 1
         for open_ in kept:
             if not open_.is_loose:
@@ -84,7 +86,7 @@ class HeldRows:
                 break
             self._settle(self._loose.popleft()[1])
 
-    def _put_to_account(self, kept: Sequence[OpenTransaction], block: RecordBlock) -> None:
+    def _measure_new_rows(self, kept: Sequence[OpenTransaction], block: RecordBlock) -> None:
         pieces: list[RowRecords] = []
         owners: list[OpenTransaction] = []
         for open_ in kept:
@@ -102,7 +104,7 @@ class HeldRows:
         self.bytes_in_memory += sum([rows.held_bytes for rows in pieces])
 
     def spill(self, open_transactions: Iterable[OpenTransaction]) -> Spilled:
-        """Hand rows of the largest to the store if all of them take more than the limit.
+        """Move the rows of the largest to the store if all together take more than the limit.
 
         Raises:
             AccessRefused: the store does not take them.
@@ -116,19 +118,19 @@ class HeldRows:
                 transactions += not open_.was_spilled
                 size_bytes += self._spill(open_, limit.store)
             else:
-                self._settle(open_)  # what it shares a block with may be gone
+                self._settle(open_)  # else its few rows may keep alive a block of spilled ones
         self._loose.clear()
         return Spilled(transactions, size_bytes)
 
     def _spill(self, open_: OpenTransaction, store: RowStore) -> int:
-        self.take_out(open_)
+        self.subtract(open_)
         try:
             return open_.spill(store)
         finally:
-            self.put_back(open_)
+            self.add(open_)
 
     def _settle(self, open_: OpenTransaction) -> None:
         if not open_.has_ended:
-            self.take_out(open_)
+            self.subtract(open_)
             open_.settle()
-            self.put_back(open_)
+            self.add(open_)

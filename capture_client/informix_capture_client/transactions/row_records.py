@@ -1,7 +1,7 @@
-"""Rows of one transaction: in memory, named by block and place, or handed to a store.
+"""Rows of one transaction: in memory, named by block and place, or spilled to a store.
 
-Rule: a store keeps bytes and knows nothing of records; how they become records again is said here.
-What comes back is cut and checked like what a server sends.
+Rule: a store keeps bytes and knows nothing of records; this module turns them into records again.
+Bytes that come back are cut and checked like those that a server sends (decision 0009).
 
     stored := the records, back to back
               header size u32, payload size u32 of each   kind u8 of each
@@ -18,11 +18,11 @@ import numpy as np
 
 from informix_capture_client.records import MARGIN_BYTES, Integers, RawRecords, RecordBlock, parse_block
 
-# What is handed to a store at once, and read back at once: no more than this and one record.
+# The most bytes, beside one record, that are written to a store or read back at once.
 PORTION_BYTES = 4 << 20
-# What a record takes beside its bytes: its entries in the columns of a block, and its place.
+# Memory of a record beside its bytes: its entries in the columns of a block, and its place.
 COLUMN_BYTES = 96
-# What a few rows take at least, in a block of their own or in one that they share.
+# Memory of a piece beside its records: arrays and objects, however few rows they name.
 PIECE_BYTES = 512
 
 _SIZE = np.dtype("<u4")
@@ -31,7 +31,7 @@ _STORED_COLUMN_BYTES = 2 * _SIZE.itemsize + _KIND.itemsize
 
 
 class Kept(Protocol):
-    """Bytes in a store, which may forget them when nothing refers to this value any more."""
+    """Bytes in a store, which may delete them when nothing refers to this value any more."""
 
     @property
     def size_bytes(self) -> int:
@@ -42,17 +42,17 @@ class Kept(Protocol):
 
 
 class RowStore(Protocol):
-    """Where rows go that have no room in memory."""
+    """A store for rows that have no room in memory."""
 
     def keep(self, parts: Sequence[memoryview]) -> Kept:
-        """Take bytes, one part after the other."""
+        """Write bytes, one part after the other."""
 
 
 @dataclass(slots=True, eq=False)  # not frozen: there are many, and frozen costs three times as much
 class RowRecords:
     """Records of one block, by their places, in the order of their transaction.
 
-    `held_bytes` is what has been put to account for them: `size_bytes`, or 0 as long as nothing has.
+    `held_bytes` is the `size_bytes` that `HeldRows` has counted for them, 0 until it has.
     """
 
     block: RecordBlock
@@ -141,11 +141,11 @@ Piece = RowRecords | SpilledRows
 
 
 def spilled(pieces: Sequence[RowRecords], store: RowStore) -> list[SpilledRows]:
-    """Hand rows of one transaction to a store, in portions that are worth a read each."""
-    return [_handed_over(portion, store) for portion in portions(pieces)]
+    """Write rows of one transaction to a store, in portions that are each worth a read."""
+    return [_stored(portion, store) for portion in portions(pieces)]
 
 
-def _handed_over(portion: Sequence[RowRecords], store: RowStore) -> SpilledRows:
+def _stored(portion: Sequence[RowRecords], store: RowStore) -> SpilledRows:
     picked = [(rows.block.raw, rows.places) for rows in portion]
     sequence_numbers = np.concatenate([rows.sequence_numbers for rows in portion])
     kept = store.keep(
@@ -171,7 +171,7 @@ def _rise(sequence_numbers: Integers) -> bool:
 def portions(pieces: Sequence[RowRecords]) -> Iterator[list[RowRecords]]:
     """Yield rows of one transaction, as many at a time as are worth a block, or a read.
 
-    They have been put to account, so that small ones need not be measured again.
+    Their `held_bytes` are known, so that small pieces need not be measured again.
     """
     portion: list[RowRecords] = []
     size_bytes = 0
@@ -201,7 +201,7 @@ def _cut(rows: RowRecords) -> Iterator[RowRecords]:
 def share_a_block(pieces: Sequence[RowRecords]) -> None:
     """Copy rows of one block out of it, all into one, if they are less than half of it.
 
-    What each of the pieces takes is put to account on the way, of all of them at once.
+    The `held_bytes` of each piece are set on the way, since the sizes are at hand.
     """
     block = pieces[0].block
     places = np.concatenate([rows.places for rows in pieces])

@@ -1,7 +1,7 @@
 """Sort the records of a block by transaction, all of them at once.
 
-Rule: columns in, columns out; no record is looked at alone. A *span* is what one owner of a
-transaction id does within a block, in the order of the stream:
+Rule: columns in, columns out; no record is looked at by itself. A *span* is what one owner of a
+transaction id does within a stretch of a block, in the order of the stream:
 
     stream   B1 r1 B2 r2 r1 C2 r1 C1      (B BEGINTX, r row, C COMMTX; of transactions 1 and 2)
     spans    [B1 r1 r1 r1 C1] [B2 r2 C2]
@@ -28,7 +28,7 @@ class Spans:
     Attributes:
         order: places of records in the block, span after span.
         firsts, ends: where each span lies in `order`, end exclusive.
-        transaction_ids: whose it is.
+        transaction_ids: the id of each.
         begins: whether it starts with BEGINTX.
         closes: whether it ends with COMMTX or RBTX.
         has_discard: whether a DISCARD is among its records.

@@ -151,7 +151,11 @@ class Liveness:
         return Stall(Response.WARN if self.stalled == "warn" else Response.FAIL, where, remedy)
 
     def lateness(self, restart: int, facts: LogFacts) -> str:
-        """Return a warning when the restart position is about to be overwritten, once for each log."""
+        """Return a warning when the restart position has little headroom, once for each log.
+
+        In log files, not in bytes as `LogSpace.headroom`: a server that hides the sizes of its files
+        names its oldest one all the same.
+        """
         kept = log_number(facts.current) - log_number(facts.oldest)
         ahead = log_number(restart) - log_number(facts.oldest)
         if kept < 2 or ahead >= kept * _LATE_SHARE or self._late_log == log_number(facts.oldest):

@@ -5,6 +5,7 @@ Rule: quick to start. A command imports what it needs when it runs; Spark is loa
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,13 @@ import click
 from click.core import ParameterSource
 
 from informix_cdc import __version__
-from informix_cdc.terminal import PASSWORD_HINT, connection_options, one_line_errors, parse_options
+from informix_cdc.terminal import (
+    PASSWORD_HINT,
+    OneLineError,
+    connection_options,
+    one_line_errors,
+    parse_options,
+)
 
 if TYPE_CHECKING:
     from informix_cdc.options import SourceOptions
@@ -54,10 +61,8 @@ def demo(seconds: float, transactions_per_second: float, seed: int) -> None:
 
     Needs Java 17 or later, and nothing else. Ctrl-C ends it early, with the summary.
     """
-    try:
-        import pyspark  # noqa: F401 - an extra: the other words do without
-    except ModuleNotFoundError:
-        raise OneLineError("the demo needs Spark: pip install 'informix-cdc[spark]'.") from None
+    if find_spec("pyspark") is None:  # an extra: the other words do without
+        raise OneLineError("the demo needs Spark: pip install 'informix-cdc[spark]'.")
     from informix_cdc.demo import DemoSettings, run
 
     with one_line_errors():

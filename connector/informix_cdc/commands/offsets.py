@@ -19,7 +19,7 @@ from informix_capture_client.catalog import PlaceInLog, place_in_log
 from informix_capture_client.positions import show
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import ServerLog, open_server_log, read_server_log
-from informix_cdc.terminal import left_text, place_as_json
+from informix_cdc.terminal import headroom_text, place_as_json
 from informix_checkpoints.offsets import (
     BatchAgain,
     Checkpoint,
@@ -47,7 +47,7 @@ class SourceReport:
 
 @dataclass(frozen=True, slots=True)
 class OffsetsReport:
-    """All that is told of a checkpoint; `spool_path` is empty if none was named."""
+    """The sources of a checkpoint; `spool_path` is empty if none was named."""
 
     checkpoint: Checkpoint
     sources: tuple[SourceReport, ...]
@@ -170,8 +170,8 @@ def report_as_text(report: OffsetsReport) -> Iterator[Text | Table]:
         if report.spool_path:
             yield Text(_spool_text(source, report.spool_path))
         if source.in_log:
-            yield Text("Until the server overwrites what is needed: ").append_text(
-                left_text(source.in_log)
+            yield Text("Headroom until the server overwrites what is needed: ").append_text(
+                headroom_text(source.in_log)
             )
     for line in report.checkpoint.foreign:
         yield Text(f"source {line.name} is not of informix-cdc, skipped: {line.text}", "dim")

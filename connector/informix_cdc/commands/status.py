@@ -24,7 +24,7 @@ from informix_capture_client.positions import log_page, show
 from informix_capture_client.session import OpenSession
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import ServerLog, open_server_log, read_server_log
-from informix_cdc.terminal import distance_text, left_text, place_as_json
+from informix_cdc.terminal import distance_text, headroom_text, place_as_json
 from informix_checkpoints.offsets import SourceProgress, read_checkpoint, restart_needs_of
 
 
@@ -40,7 +40,7 @@ class CheckpointStatus:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """All that is told of a server."""
+    """A server's log and sessions, and checkpoints in that log."""
 
     log: ServerLog
     checkpoints: tuple[CheckpointStatus, ...]
@@ -49,7 +49,7 @@ class Status:
 def print_status(
     options: SourceOptions, places: Sequence[str], *, as_json: bool, watch_seconds: float | None
 ) -> None:
-    """Print once, or again and again until interrupted.
+    """Print once, or every `watch_seconds` until interrupted.
 
     Raises:
         InformixCdcError: the server or a checkpoint cannot be read.
@@ -175,7 +175,7 @@ def _checkpoint_lines(checkpoint: CheckpointStatus) -> Iterator[Text]:
     yield Text(f"{checkpoint.place}, source {checkpoint.progress.name}", "bold")
     yield Text(f"  delivered up to {show(commit)}; a restart reads from {show(checkpoint.restart)}")
     yield Text(f"  behind the end of the log: {distance_text(checkpoint.in_log.behind)}")
-    yield Text("  until that is overwritten: ").append_text(left_text(checkpoint.in_log))
+    yield Text("  headroom until that is overwritten: ").append_text(headroom_text(checkpoint.in_log))
 
 
 def _time(seconds: int) -> str:

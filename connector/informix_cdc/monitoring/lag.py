@@ -6,7 +6,7 @@ server's log there is no lag in bytes and no headroom.
     server's log   oldest ........ restart ....... delivered ...... reached ...... current
                                                |<------------ lag ------------->|
                                                              |<- capture lag -->|
-                   headroom: what may be written until the log of `restart` is used again
+                   headroom: what may be written until the log of `restart` is used again; 0 if it was
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from informix_capture_client.catalog import LogSpace
-from informix_capture_client.positions import log_number
 
 FRESH_SECONDS = 60.0  # four times what lies between two questions
 _PAGES = 2  # the current page may be half full, and the record that was read last may begin before it
@@ -22,7 +21,7 @@ _PAGES = 2  # the current page may be half full, and the record that was read la
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """Where a stream stands; times in seconds since 1970 by the server's clock.
+    """How far a stream has come; times in seconds since 1970 by the server's clock.
 
     Attributes:
         now: the server's time.
@@ -32,7 +31,7 @@ class Progress:
         read_upto: what committed before this time has been read; None before the first record.
         waits: whether rows lie in the spool that Spark has not taken.
         waiting_since: when the oldest of these were committed, if known.
-        asked_at: when the server said how its log stands, if it did.
+        asked_at: when the server last answered where its log ends; None if it has not.
         oldest_open: when the oldest open transaction began, if one is open.
     """
 
@@ -70,17 +69,17 @@ def lag_of(progress: Progress, space: LogSpace | None) -> Lag:
         capture_lag_seconds=capture_lag,
         lag_bytes=_bytes_since(space, progress.delivered),
         capture_lag_bytes=capture_lag_bytes,
-        headroom_bytes=_headroom(space, progress.restart),
+        headroom_bytes=space.headroom(progress.restart) if space and progress.restart else None,
         log_bytes=space.total_bytes if space else None,
         oldest_open_seconds=_age(progress.now, progress.oldest_open) or 0.0,
     )
 
 
 def _read_upto(progress: Progress, space: LogSpace | None, lag_bytes: int | None) -> float | None:
-    """Return what was committed before when has been read.
+    """Return the time before which every commit has been read; None where it is not known.
 
-    Where what the server named as the end of its log has been read, that is at least all up to then:
-    the times in the log say nothing while one transaction is all that is in it.
+    If the log has been read to the end that the server named, that is at least the time of its answer:
+    the log itself shows no newer time while one long transaction is all that is written.
     """
     is_at_end = space is not None and lag_bytes is not None and lag_bytes <= _PAGES * space.page_bytes
     known = [time for time in (progress.read_upto, progress.asked_at) if time is not None]
@@ -93,10 +92,3 @@ def _age(now: float, then: float | None) -> float | None:
 
 def _bytes_since(space: LogSpace | None, position: int | None) -> int | None:
     return space.bytes_since(position) if space and position else None
-
-
-def _headroom(space: LogSpace | None, restart: int | None) -> int | None:
-    if space is None or not restart:
-        return None
-    is_gone = log_number(restart) < space.oldest.number
-    return 0 if is_gone else space.bytes_until_overwritten(restart)

@@ -117,7 +117,7 @@ def require_all_delivered(
         if found:
             raise DataLoss(
                 f"{stream}, stands at {show(stream.progress.delivered.position.commit)} and has not"
-                f" delivered {_told(found, stream.tables)}. {_NOTHING_DONE}",
+                f" delivered {_described(found, stream.tables)}. {_NOTHING_DONE}",
                 "Let its query run until it has them (open transactions must end first), stop it, and"
                 " try again.",
             )
@@ -184,7 +184,7 @@ def _require_end(reached: int, space: LogSpace, catalog: Catalog) -> None:
         )
 
 
-def _told(found: UndeliveredChanges, tables: Sequence[Table]) -> str:
+def _described(found: UndeliveredChanges, tables: Sequence[Table]) -> str:
     counts = {"committed": found.committed, "still open": found.open}
     return " and ".join(_count(kind, count, tables) for kind, count in counts.items() if count.rows)
 

@@ -20,7 +20,7 @@ from informix_cdc.terminal.options import (
 
 if TYPE_CHECKING:
     from informix_cdc.terminal.change_text import as_lines, kind_of, table_of, time_of, to_json
-    from informix_cdc.terminal.log_distance_text import distance_text, left_text, place_as_json
+    from informix_cdc.terminal.log_distance_text import distance_text, headroom_text, place_as_json
 
 __all__ = [
     "PASSWORD_HINT",
@@ -29,8 +29,8 @@ __all__ = [
     "connection_options",
     "distance_text",
     "flag_of",
+    "headroom_text",
     "kind_of",
-    "left_text",
     "one_line_errors",
     "options_without_tables",
     "parse_options",
@@ -45,8 +45,8 @@ __getattr__ = lazy_names(
     {
         "as_lines": "change_text",
         "distance_text": "log_distance_text",
+        "headroom_text": "log_distance_text",
         "kind_of": "change_text",
-        "left_text": "log_distance_text",
         "place_as_json": "log_distance_text",
         "table_of": "change_text",
         "time_of": "change_text",

@@ -19,8 +19,8 @@ def place_as_json(place: PlaceInLog) -> dict[str, object]:
     """Return where a position lies, for machines; `untilOverwritten` is null when that has happened."""
     return {
         "behind": _distance_json(place.behind),
-        "untilOverwritten": _distance_json(place.left) if place.left else None,
-        "secondsUntilOverwritten": place.left_seconds,
+        "untilOverwritten": _distance_json(place.headroom) if place.headroom else None,
+        "secondsUntilOverwritten": place.headroom_seconds,
         "isBeyondEnd": place.is_beyond_end,
     }
 
@@ -30,15 +30,15 @@ def _distance_json(distance: LogDistance) -> dict[str, object]:
     return {names[name]: value for name, value in asdict(distance).items()}
 
 
-def left_text(place: PlaceInLog) -> Text:
-    """Return how far a position is from being overwritten."""
-    if place.left is None:
+def headroom_text(place: PlaceInLog) -> Text:
+    """Return how much headroom a position has, or what is wrong with it."""
+    if place.headroom is None:
         return Text("OVERWRITTEN: a restart is data loss", "bold red")
     if place.is_beyond_end:
         return Text("BEYOND THE LOG'S END: of another server, or restored", "bold red")
-    seconds = place.left_seconds
+    seconds = place.headroom_seconds
     rate = "" if seconds is None else f", {shown_hours(seconds / _HOUR_SECONDS)} at the average rate"
-    return Text(distance_text(place.left) + rate)
+    return Text(distance_text(place.headroom) + rate)
 
 
 def distance_text(distance: LogDistance) -> str:

@@ -31,13 +31,20 @@ def test_oldest_current_and_total_are_told() -> None:
 
 @pytest.mark.parametrize(
     ("position", "pages"),
-    [(log_page(7, 0), 2500), (log_page(8, 3), 3500), (log_page(9, 500), 4500)],
-    ids=["in the oldest log", "in the one between", "in the current one"],
+    [(log_page(7, 0), 2500), (log_page(8, 3), 3500), (log_page(9, 500), 4500), (log_page(6, 999), 0)],
+    ids=["in the oldest log", "in the one between", "in the current one", "in one that is gone"],
 )
 def test_a_place_is_overwritten_when_what_lies_before_it_is_used_again(
     position: int, pages: int
 ) -> None:
-    assert SPACE.bytes_until_overwritten(position) == pages * PAGE
+    assert SPACE.headroom(position) == pages * PAGE
+    assert SPACE.is_overwritten(position) == (pages == 0)
+
+
+def test_a_place_with_no_headroom_left_is_not_yet_overwritten() -> None:
+    full = LogSpace((LogFile(7, PAGE, PAGE, is_current=True),), 0, PAGE)
+    assert full.headroom(log_page(7, 0)) == 0
+    assert not full.is_overwritten(log_page(7, 0))
 
 
 @pytest.mark.parametrize(

@@ -101,7 +101,7 @@ def test_checkpoints_are_told_with_their_distance_to_both_ends_of_the_log(
     assert f"{tmp_path}, source 0" in text
     assert f"up to {show(here + 24)}; a restart reads from {show(here)}" in text
     assert f"behind the end of the log: {found['behind']['logs']} logs, " in text
-    assert "until that is overwritten: 0 logs, " in text
+    assert "headroom until that is overwritten: 0 logs, " in text
 
 
 def test_a_checkpoint_whose_log_was_overwritten_is_told_in_capitals(
@@ -159,7 +159,7 @@ def test_offsets_with_a_server_tells_how_far_it_is_from_overwriting_them(
         "logs": 0, "bytes": 4 * LOG_BYTES, "percent": 100.0,
     }  # fmt: skip
     text = run_plain("offsets", str(tmp_path), *server_options(served[1])).output
-    assert "Until the server overwrites what is needed: 0 logs, 64 KiB, 100.0 % of the log" in text
+    assert "Headroom until the server overwrites what is needed: 0 logs, 64 KiB, 100.0 %" in text
 
 
 def test_offsets_with_half_a_server_says_which_half_is_missing(tmp_path: Path) -> None:
