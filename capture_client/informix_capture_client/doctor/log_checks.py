@@ -39,9 +39,15 @@ def check_log_space(space: LogSpace, now: float | None, owner: str) -> Finding:
         f"log {space.oldest.number} is the oldest, {space.current.number} the current one; what is"
         f" written now is overwritten after {shown_bytes(left)} more"
     )
-    rate = None if now is None else space.bytes_per_second(now)
+    if now is None:
+        return ok(
+            _CHECK_SPACE, f"{found}; after how long is unknown: the server did not report its time."
+        )
+    rate = space.bytes_per_second(now)
     if not rate:
-        return ok(_CHECK_SPACE, f"{found}; no fill time tells how long that takes.")
+        return ok(
+            _CHECK_SPACE, f"{found}; after how long is unknown: no log file has a usable fill time."
+        )
     hours = left / rate / _HOUR_SECONDS
     found += f", in {shown_hours(hours)} at the average of these logs{_at_worst(space, left)}."
     if hours >= LEAST_HOURS:
@@ -70,7 +76,7 @@ def check_long_transactions(parameters: Mapping[str, int], total_bytes: int | No
     """Judge what a transaction may grow to, and what the server does when the log fills up."""
     missing = [name for name in LONG_TRANSACTIONS if name not in parameters]
     if missing:
-        found = f"the server's configuration does not show {', '.join(missing)}."
+        found = f"the server did not report {', '.join(missing)}."
         return warning(_CHECK_TRANSACTIONS, found, f"onstat -c | grep -E '{'|'.join(missing)}'")
     values = [parameters[name] for name in LONG_TRANSACTIONS]
     shown = ", ".join(f"{name} is {parameters[name]}" for name in LONG_TRANSACTIONS)
