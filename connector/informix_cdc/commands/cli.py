@@ -239,7 +239,7 @@ def record(
     """Record what the server says, byte by byte, for `informix-cdc emulator --replay`.
 
     Begins now, ends with Ctrl-C or at a limit. Switches full row logging on for the tables, except with
-    --catalog-only. The file holds the rows themselves, and no password: docs/evidence.md.
+    --catalog-only. The file holds the rows themselves, and no password: docs/evidence/README.md.
     """
     from informix_cdc.commands.record import RecordLimits
     from informix_cdc.commands.record import record as record_to
