@@ -1,6 +1,6 @@
 """What is logged: every event with its name, level and keys, one line each.
 
-Rule: nothing is logged that is not declared here, so that whoever searches logs or raises alarms can
+Rule: nothing is logged that is not declared here, so that searches and alarms can
 rely on names and keys. Values are counts, positions (`log:0xpos`), names of tables and files, and the
 text of our own errors; never the value of a cell, never a secret. A line is logfmt:
 
@@ -49,9 +49,9 @@ class LogEvent:
         The record also carries them as its attributes `event` and `facts`, for handlers of their own.
         """
         if logger.isEnabledFor(self.level):
-            told = {key: facts[key] for key in self.keys}
-            line = logfmt({"event": self.name, **told})
-            logger.log(self.level, "%s", line, extra={"event": self.name, "facts": told}, stacklevel=2)
+            given = {key: facts[key] for key in self.keys}
+            line = logfmt({"event": self.name, **given})
+            logger.log(self.level, "%s", line, extra={"event": self.name, "facts": given}, stacklevel=2)
 
 
 _INFO, _WARNING, _ERROR = logging.INFO, logging.WARNING, logging.ERROR

@@ -32,7 +32,7 @@ _LARGEST_LOG = 1024**3  # LOGSIZE, with pages of 2 KiB
 
 
 def check_log_space(space: LogSpace, now: float | None, owner: str) -> Finding:
-    """Judge how long a capture may stand still at the end of the log."""
+    """Judge how long a capture may be stopped before it loses changes."""
     position = log_page(space.current.number, 0)
     left = space.bytes_until_overwritten(position)
     found = (
@@ -54,7 +54,7 @@ def check_log_space(space: LogSpace, now: float | None, owner: str) -> Finding:
         return ok(_CHECK_SPACE, found)
     return warning(
         _CHECK_SPACE,
-        f"{found} A capture that stands still for longer loses changes.",
+        f"{found} A capture that is stopped for longer loses changes.",
         f"As user {owner}, {_more_logs(LEAST_HOURS * _HOUR_SECONDS * rate - left, space)}",
     )
 
@@ -96,7 +96,7 @@ def check_long_transactions(parameters: Mapping[str, int], total_bytes: int | No
 _RISKS: tuple[tuple[Callable[[int, int, int], bool], str, str], ...] = (
     (
         lambda _adding, highest, exclusive: highest >= _NEVER and exclusive >= _NEVER,
-        "long transactions are never rolled back, and may fill the log until the server stands still.",
+        "long transactions are never rolled back, and may fill the log until the server blocks.",
         "onmode -wf LTXHWM=70; onmode -wf LTXEHWM=80",
     ),
     (

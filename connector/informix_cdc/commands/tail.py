@@ -26,7 +26,7 @@ def print_changes(options: SourceOptions, output_format: str, limit: int | None)
     """Follow the tables and print; returns when interrupted or when the limit is reached.
 
     Raises:
-        InformixCdcError: whatever goes wrong.
+        InformixCdcError: the capture cannot start or go on.
     """
     figures = TailFigures()
     tables = ", ".join(str(name) for name in options.table_names())

@@ -1,6 +1,6 @@
 """The options that say where to connect, as whom, and which tables to look at.
 
-Rule: declared here once, inherited by all options of the source (`options.py`).
+Rule: declared here once, inherited by all options of the source (`source.py`).
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def _pieces(connection_string: str) -> list[tuple[str, str]]:
 
 
 def with_connection_string(given: dict[str, str]) -> dict[str, str]:
-    """Let a connection string stand in for the options that it names."""
+    """Set the options that a connection string names."""
     merged = dict(given)
     for key, value in _pieces(given.get("connectionstring", "")):
         if key.lower() in _PASSWORD_KEYS:

@@ -1,6 +1,6 @@
 """Options of how rows get from the driver to executors, and in how many shares.
 
-Rule: declarations only; `options.py` joins them with all others.
+Rule: declarations only; `source.py` joins them with all others.
 """
 
 from __future__ import annotations
