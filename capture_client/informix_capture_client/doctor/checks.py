@@ -1,7 +1,7 @@
 """All checks of the doctor, in the order in which they are shown.
 
 Rule: pure: facts in, findings out. A check whose facts are not known does not run and says why; none is
-dropped. What the source refuses too is judged in `set_up_checks`.
+dropped. What the source refuses too is judged in `catalog/set_up.py`.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _NOT_ASKED = Unanswered("nothing was asked", was_asked=False)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetUp:
-    """What is to be judged: what the user wants, and what is known of the server.
+    """The input of all checks: what the user wants, and what is known of the server.
 
     `driver` is None where the transport needs none.
     """
@@ -141,7 +141,7 @@ def _rights(set_up: SetUp) -> Iterator[Finding]:
 
 
 def _right_to_capture(set_up: SetUp) -> Finding:
-    """Judge a user who can call `cdc_` functions: the guide lets only the owner do so (chapter 1)."""
+    """Judge a user who can call `cdc_` functions; by chapter 1 of the guide only the owner can."""
     owner, user = set_up.dialect.owner, set_up.user
     if user == owner:
         return ok("rights", f"user {user} may run the cdc_ functions, as the guide demands.")

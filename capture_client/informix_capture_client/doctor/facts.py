@@ -36,7 +36,7 @@ _HARMLESS_LOCALE = "en_us.819"  # the guide names it as one in which every text 
 
 @dataclass(frozen=True, slots=True)
 class DriverFacts:
-    """The driver's library, and what it says of itself once there is a connection."""
+    """The driver's library, and the name and version that it reports once connected."""
 
     path: str
     name: str = ""
@@ -46,7 +46,7 @@ class DriverFacts:
 
 @dataclass(frozen=True, slots=True)
 class ServerFacts:
-    """What the server as a whole says, asked in sysmaster."""
+    """Facts about the whole server, from sysmaster."""
 
     name: str | Unanswered
     version: str | Unanswered
@@ -61,7 +61,7 @@ class ServerFacts:
 
 @dataclass(frozen=True, slots=True)
 class TableFacts:
-    """What a database says of one table; what is no table has neither key nor row logging."""
+    """Facts about one table, from its database; a missing table has neither key nor row logging."""
 
     name: TableName
     found: FoundTable | Unanswered
@@ -71,10 +71,10 @@ class TableFacts:
 
 @dataclass(frozen=True, slots=True)
 class CdcFacts:
-    """What the CDC database says.
+    """Facts from the CDC database.
 
     `user_type` is the user's row of its `sysusers`: D, R or C, empty where there is none;
-    `runs_routines` tells that a `cdc_` function could be called.
+    `runs_routines`: a `cdc_` function could be called.
     """
 
     api_version: tuple[int, ...] | Unanswered

@@ -60,7 +60,7 @@ def check_log_space(space: LogSpace, now: float | None, owner: str) -> Finding:
 
 
 def _more_logs(missing_bytes: float, space: LogSpace) -> str:
-    """Return the command that adds so much, in not many files."""
+    """Return the command that adds the missing bytes, in at most a few files."""
     size = max(space.current.size_bytes, math.ceil(missing_bytes / _FEW_LOGS))
     kilobytes = min(size, _LARGEST_LOG) // 1024
     times = math.ceil(missing_bytes / (kilobytes * 1024))
@@ -125,7 +125,7 @@ _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 
 
 def shown_bytes(count: float) -> str:
-    """Print a size with three digits or so.
+    """Print a size with about three digits.
 
     >>> shown_bytes(5 * 1024**3 / 2)
     '2.5 GiB'
@@ -136,7 +136,7 @@ def shown_bytes(count: float) -> str:
 
 
 def shown_hours(hours: float) -> str:
-    """Print a time that is not meant exactly.
+    """Print an approximate time.
 
     >>> shown_hours(0.25), shown_hours(30.2), shown_hours(24 * 90)
     ('15 minutes', '30.2 hours', '90 days')

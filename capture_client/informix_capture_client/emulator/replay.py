@@ -67,7 +67,7 @@ class ReplayedConnection:
         return Answer(ResultSet(names, list(answer)))
 
     def close(self) -> None:
-        """Do nothing: a recording is not changed by who looks at it."""
+        """Do nothing: clients do not change a recording."""
 
     def _read(self, parameters: Sequence[Parameter]) -> Answer:
         if len(parameters) != 2 or parameters[1].room is None:

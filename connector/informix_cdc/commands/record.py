@@ -1,4 +1,4 @@
-"""`informix-cdc record`: keep what a server says, so that it can be looked at elsewhere.
+"""`informix-cdc record`: keep a server's answers, so that they can be examined elsewhere.
 
 Rule: the same questions and the same session as `tail`, but nothing is understood: bytes that would
 stop a stream are the ones that are wanted most. The file is ended properly, also after an error.
@@ -37,7 +37,7 @@ _WARNING = (
 
 @dataclass(frozen=True, slots=True)
 class RecordLimits:
-    """When a recording ends by itself; None: when it is interrupted."""
+    """When a recording ends by itself; None: only when it is interrupted."""
 
     seconds: float | None = None
     reads: int | None = None
@@ -128,7 +128,7 @@ def _header(options: SourceOptions) -> dict[str, object]:
 
 
 def _server_version(options: SourceOptions) -> str:
-    """Return what the server calls itself; before the file is made, so that a mistake leaves none."""
+    """Return the server's version; before the file is made, so that a mistake leaves none."""
     with open_catalog(options) as catalog:
         try:
             return catalog.server_version()

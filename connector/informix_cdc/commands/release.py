@@ -35,8 +35,8 @@ _BUFFERED = (
     " buffer, where no capture can see it. Once the writers have stopped, as user {owner}: onmode -c"
 )
 _READING = (
-    "Reading the log to its end. On a server where nothing is written this takes {seconds:g} seconds:"
-    " so long must it be quiet."
+    "Reading the log to its end. On a server where nothing is written this takes {seconds:g} seconds"
+    " without new records."
 )
 _NEXT = """\
 Full row logging is off for {tables}. What comes next:
@@ -118,7 +118,7 @@ def _logged_tables(options: SourceOptions, catalog: Catalog) -> list[Table]:
 
 
 def _table_sets(options: SourceOptions, stream_tables: Iterable[str]) -> list[tuple[TableName, ...]]:
-    """Return which tables the streams may capture: as said, else all released ones, or each alone."""
+    """Return which tables the streams may capture: as given, else all released ones, or each one."""
     if said := [_names(text, options) for text in stream_tables]:
         return said
     released = options.table_names()

@@ -75,7 +75,7 @@ def _table_lines(batches: Iterable[list[DeliveredChange]]) -> Iterator[Line]:
 
 
 def _line(change: DeliveredChange, values: Text, *, begins: bool) -> Text:
-    """Return one line; the time stands at the first row of a transaction only."""
+    """Return one line; only the first row of a transaction shows the time."""
     line = Text(f"{time_of(change):9}" if begins else " " * 9, "bold")
     kind = kind_of(change)
     kind.pad_right(9 - len(kind))
