@@ -202,7 +202,7 @@ def _options_of(tables: tuple[str, ...], given: dict[str, str | None]) -> Source
     "--watch",
     type=click.FloatRange(0.1),
     metavar="SECONDS",
-    help="Ask again every so many seconds, until Ctrl-C.",
+    help="Seconds between two requests; repeats until Ctrl-C.",
 )
 def status(
     checkpoints: tuple[str, ...], as_json: bool, watch: float | None, **given: str | None

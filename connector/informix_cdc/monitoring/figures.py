@@ -2,7 +2,7 @@
 
 Rule: the keys of Spark's progress, the names for Prometheus and the manual's table come from here. No
 value of a cell and no secret is a figure. Reading them costs the capture nothing: they are looked up
-when somebody asks.
+only when they are asked for.
 """
 
 from __future__ import annotations
