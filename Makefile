@@ -53,7 +53,7 @@ up: ## start Informix and a shop that changes it, in Docker: docker/README.md
 down: ## remove what runs in Docker, with its data
 	docker compose -f docker/compose.yaml --profile '*' down --volumes
 
-bench: $(VENV)/.installed ## measure; prints the table that stands in docs/performance.md
+bench: $(VENV)/.installed ## measure; prints the table that stands in docs/evidence/performance.md
 	$(BIN)/python -m pytest tests/benchmarks --run-benchmarks -q -s
 
 build: $(VENV)/.installed ## a wheel in dist/

@@ -1,6 +1,6 @@
 """What is logged: every event with its name, level and keys, one line each.
 
-Rule: nothing is logged that is not declared here, so that whoever searches logs or raises alarms can
+Rule: nothing is logged that is not declared here, so that searches and alarms can
 rely on names and keys. Values are counts, positions (`log:0xpos`), names of tables and files, and the
 text of our own errors; never the value of a cell, never a secret. A line is logfmt:
 
@@ -49,9 +49,9 @@ class LogEvent:
         The record also carries them as its attributes `event` and `facts`, for handlers of their own.
         """
         if logger.isEnabledFor(self.level):
-            told = {key: facts[key] for key in self.keys}
-            line = logfmt({"event": self.name, **told})
-            logger.log(self.level, "%s", line, extra={"event": self.name, "facts": told}, stacklevel=2)
+            given = {key: facts[key] for key in self.keys}
+            line = logfmt({"event": self.name, **given})
+            logger.log(self.level, "%s", line, extra={"event": self.name, "facts": given}, stacklevel=2)
 
 
 _INFO, _WARNING, _ERROR = logging.INFO, logging.WARNING, logging.ERROR
@@ -60,97 +60,108 @@ STREAM_BEGUN = LogEvent(
     "stream_begun",
     _INFO,
     ("stream", "restart", "commit", "spool"),
-    "a stream begins or goes on, here: the positions from which it captures, and the spool's folder",
+    "a stream begins or resumes; `restart` and `commit` are the positions that it captures"
+    " from, `spool` is the spool's folder",
 )
 SESSION_OPENED = LogEvent(
     "session_opened",
     _INFO,
     ("session", "position", "tables"),
-    "a capture session is active from a position on",
+    "a capture session is active; `position` is the sequence number from which it reads",
 )
 CONNECTION_LOST = LogEvent(
     "connection_lost",
     _WARNING,
     ("stream", "failures", "reason"),
-    "the connection is gone and is tried again; `failures` counts since the last progress",
+    "the connection to the server was lost and is retried; `failures` counts failed"
+    " attempts since the last progress",
 )
 CAPTURE_FAILED = LogEvent(
     "capture_failed",
     _ERROR,
     ("stream", "code", "reason"),
-    "the capture has ended with an error; the query ends once Spark has taken what came before",
+    "the capture ended with an error; the query ends once Spark has taken the rows captured before it",
 )
 DATA_LOSS = LogEvent(
     "data_loss",
     _ERROR,
     ("stream", "after", "upto", "transactions_open", "reason"),
-    "changes were lost and the stream goes on (failOnDataLoss=false): what committed after `after` may"
-    " be missing up to `upto`, and so may transactions open there",
+    "changes were lost and the stream goes on (failOnDataLoss=false): commits above `after`"
+    " and up to `upto` may be missing, and so may the transactions open at `upto`",
 )
 BATCH_LOST = LogEvent(
     "batch_lost",
     _ERROR,
     ("stream", "after", "upto", "reason"),
-    "a batch that Spark had planned can not be read again (failOnDataLoss=false): it is left empty",
+    "a batch that Spark had planned cannot be read again and is left empty"
+    " (failOnDataLoss=false); its commits lie above `after` and up to `upto`",
 )
 TRANSACTIONS_LEFT_OUT = LogEvent(
     "transactions_left_out",
     _WARNING,
     ("stream", "count", "reason"),
-    "transactions that cannot be whole were left out, so many so far",
+    "transactions were left out because they are incomplete; `count` is their number so"
+    " far for this reason",
 )
 STREAM_STALLED = LogEvent(
     "stream_stalled",
     _WARNING,
     ("stream", "reason"),
-    "TIMEOUT records only, while the server's log moves on; a new session did not mend it",
+    "the stream reads TIMEOUT records only while the server's log moves on, and a new session"
+    " did not help",
 )
 RESTART_POSITION_LATE = LogEvent(
     "restart_position_late",
     _WARNING,
     ("stream", "restart", "oldest", "held_by", "reason"),
-    "the restart position is about to be overwritten; `held_by` is the BEGINTX of the transaction that"
-    " holds it back",
+    "the server will soon overwrite the stream's restart position; `oldest` is where the"
+    " oldest log file begins, `held_by` the BEGINTX of the transaction that holds the position back",
 )
 READING_PAUSED = LogEvent(
     "reading_paused",
     _WARNING,
     ("stream", "ahead_bytes", "limit_bytes"),
-    "the spool is further ahead of Spark than maxSpoolBytes: the log is not read until Spark has taken"
-    " more",
+    "the log is not read until Spark has taken more rows: the spool holds `ahead_bytes` bytes"
+    " that it has not taken, above the limit maxSpoolBytes (`limit_bytes`)",
 )
 READING_RESUMED = LogEvent(
-    "reading_resumed", _WARNING, ("stream", "ahead_bytes", "limit_bytes"), "the log is read again"
+    "reading_resumed",
+    _WARNING,
+    ("stream", "ahead_bytes", "limit_bytes"),
+    "the log is read again after `reading_paused`; `ahead_bytes` bytes of the spool are not"
+    " yet taken by Spark",
 )
 LOG_NOT_WATCHED = LogEvent(
     "log_not_watched",
     _WARNING,
     ("reason",),
-    "the server does not answer how its log stands; lag in bytes, headroom and stalls are not known",
+    "the server did not answer a query for its log files; lag in bytes, headroom and stalls"
+    " are unknown until it does",
 )
 SESSION_ABANDONED = LogEvent(
     "session_abandoned",
     _WARNING,
     ("timeout_seconds",),
-    "the server did not answer in time when the session was closed; it is left to the server",
+    "the server did not answer the closing of a capture session within `timeout_seconds`"
+    " seconds; the session is left for the server to end",
 )
 SESSION_CLOSE_REFUSED = LogEvent(
     "session_close_refused",
     _INFO,
     ("statement", "reason"),
-    "a call on the way out failed; the session ends with its connection",
+    "a statement that closes a capture session failed; the session ends with its connection",
 )
 ERROR_TEXT_UNKNOWN = LogEvent(
     "error_text_unknown",
     _INFO,
     ("name", "reason"),
-    "cdc_errortext failed; the description in syscdcerrcodes serves",
+    "cdc_errortext failed for the error `name`; its description in syscdcerrcodes is used instead",
 )
 COPY_NOT_REMOVED = LogEvent(
     "copy_not_removed",
     _WARNING,
     ("file", "place", "reason"),
-    "a copy of a segment stays in segmentCopies; remove it by hand",
+    "a copy of a spool segment could not be removed from segmentCopies; remove it by hand",
 )
 BATCH_DONE = LogEvent(
     "batch_done",
@@ -159,14 +170,15 @@ BATCH_DONE = LogEvent(
         *("query", "batch", "rows", "seconds", "commit", "restart", "lag_seconds", "lag_bytes"),
         *("headroom_bytes", "open_transactions", "spool_bytes", "reconnects", "data_losses"),
     ),
-    "`ProgressListener`: Spark has finished a micro-batch up to here",
+    "`ProgressListener`: Spark has finished a micro-batch; times are in seconds, sizes in bytes",
 )
 QUERY_ENDED = LogEvent("query_ended", _INFO, ("query",), "`ProgressListener`: a query was stopped")
 QUERY_FAILED = LogEvent(
     "query_failed",
     _ERROR,
     ("query", "reason"),
-    "`ProgressListener`: a query ended with an error; `reason` is ours, where it is one of ours",
+    "`ProgressListener`: a query ended with an error; `reason` is the source's own error"
+    " where it caused the end",
 )
 
 EVENTS: dict[str, LogEvent] = {

@@ -29,7 +29,7 @@ def test_a_gibibyte_in_one_transaction_passes_in_half_of_that(report: Report, tm
     assert (told["transactions"], told["spilled_transactions"]) == (1, 1)
     assert told["peak"] < MOST_MEBIBYTES
     rate = f"{told['rows'] / told['seconds'] / 1000:.0f} k rows/s, peak {told['peak']:.0f} MiB"
-    put_aside = f"{told['spilled_bytes'] / (1 << 20):.0f} MiB put aside on the way"
+    put_aside = f"{told['spilled_bytes'] / (1 << 20):.0f} MiB spilled on the way"
     report.add("memory", f"one transaction of 1 GiB, {told['rows']:,} rows", rate, put_aside)
 
 

@@ -1,4 +1,4 @@
-"""Write the tables of docs/fault-matrix.md from the `fault` markers of the tests.
+"""Write the tables of docs/evidence/fault-matrix.md from the `fault` markers of the tests.
 
 Rule: read from the source, not by running it, so that the page is the same on every machine. A marker's
 arguments are literals, or names of literals of the same module.
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 TESTS = Path(__file__).resolve().parents[1]
-PAGE = TESTS.parent / "docs" / "fault-matrix.md"
+PAGE = TESTS.parent / "docs" / "evidence" / "fault-matrix.md"
 BEGIN = "<!-- made by tests/faults/fault_matrix.py: begin -->"
 END = "<!-- made by tests/faults/fault_matrix.py: end -->"
 _ARGUMENTS = ("fault", "outcome", "seeds")

@@ -173,7 +173,7 @@ def check_ha_role(role: HaRole, server_version: str, dialect: Dialect = INFORMIX
     if role.kind == 0:
         return ok(_HA, "the server is not part of a cluster.")
     if role.is_secondary:
-        return _secondary(role.primary or "a server", server_version, dialect)
+        return _secondary(role.primary, server_version, dialect)
     return warning(
         _HA,
         "the server is the primary of a cluster; what positions mean after a fail-over is nowhere"
@@ -184,8 +184,8 @@ def check_ha_role(role: HaRole, server_version: str, dialect: Dialect = INFORMIX
 
 def _secondary(primary: str, server_version: str, dialect: Dialect) -> Finding:
     """Judge a secondary: captures run there from 15.0.0.1 on (IBM community, G. Kumar, 2025-06-10)."""
-    found = f"the server is a secondary of {primary}"
-    move = f"Connect to the primary, {primary}: options host and server."
+    found = f"the server is a secondary{f' of {primary}' if primary else ''}"
+    move = f"Connect to the primary{f', {primary}' if primary else ''}: options host and server."
     if dialect is not INFORMIX:
         return warning(_HA, f"{found}; whether captures run there is nowhere documented.", move)
     major = major_version(server_version)

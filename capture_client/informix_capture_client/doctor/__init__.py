@@ -1,4 +1,4 @@
-"""What is wrong with a server, and what mends it.
+"""What is wrong with a server, and the remedies.
 
 Rule: facts in, findings out; a question that is not answered is a finding of its own.
 """

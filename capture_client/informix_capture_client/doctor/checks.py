@@ -1,7 +1,7 @@
 """All checks of the doctor, in the order in which they are shown.
 
 Rule: pure: facts in, findings out. A check whose facts are not known does not run and says why; none is
-dropped. What the source refuses too is judged in `set_up_checks`.
+dropped. What the source refuses too is judged in `catalog/set_up.py`.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from informix_capture_client.doctor.facts import (
     DriverFacts,
     ServerFacts,
     TableFacts,
+    why_no_table,
 )
 from informix_capture_client.doctor.log_checks import check_log_space, check_long_transactions
 from informix_capture_client.findings import (
@@ -51,7 +52,7 @@ _NOT_ASKED = Unanswered("nothing was asked", was_asked=False)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetUp:
-    """What is to be judged: what the user wants, and what is known of the server.
+    """The input of all checks: what the user wants, and what is known of the server.
 
     `driver` is None where the transport needs none.
     """
@@ -80,8 +81,9 @@ def _driver(set_up: SetUp) -> Iterator[Finding]:
     elif isinstance(driver, Unanswered):
         yield failure("driver", driver.reason, driver.remedy)
     else:
-        told = f" It is {driver.name}, version {driver.version}." if driver.name else ""
-        yield ok("driver", f"{driver.path} is loaded.{told}")
+        version = f", version {driver.version}" if driver.version else ""
+        reported = f" It is {driver.name}{version}." if driver.name else ""
+        yield ok("driver", f"{driver.path} is loaded.{reported}")
 
 
 def _connection(set_up: SetUp) -> Iterator[Finding]:
@@ -89,12 +91,23 @@ def _connection(set_up: SetUp) -> Iterator[Finding]:
     if isinstance(server, Unanswered):
         yield _unknown("connection", server, State.FAILURE)
         return
-    name, version = (_told(fact) for fact in (server.name, server.version))
-    yield ok("connection", f"{name} at {set_up.address} lets user {set_up.user} in; it is {version}.")
+    reported = _reported(_known(server.name), _known(server.version))
+    yield ok("connection", f"connected to {set_up.address} as {set_up.user}; {reported}.")
 
 
-def _told(fact: str | Unanswered) -> str:
-    return "a server that does not tell" if isinstance(fact, Unanswered) else fact.strip()
+def _known(fact: str | Unanswered) -> str:
+    return "" if isinstance(fact, Unanswered) else fact.strip()
+
+
+def _reported(name: str, version: str) -> str:
+    """Say what a server reported of itself, and what it did not."""
+    if name and version:
+        return f"the server is {name}, {version}"
+    if name:
+        return f"the server is {name}; it did not report its version"
+    if version:
+        return f"the server is {version}; it did not report its name"
+    return "the server did not report its name and version"
 
 
 def _database(set_up: SetUp) -> Iterator[Finding]:
@@ -128,17 +141,21 @@ def _rights(set_up: SetUp) -> Iterator[Finding]:
 
 
 def _right_to_capture(set_up: SetUp) -> Finding:
-    """Judge a user who can call `cdc_` functions: the guide lets only the owner do so (chapter 1)."""
+    """Judge a user who can call `cdc_` functions; by chapter 1 of the guide only the owner can."""
     owner, user = set_up.dialect.owner, set_up.user
     if user == owner:
         return ok("rights", f"user {user} may run the cdc_ functions, as the guide demands.")
-    is_dba = _of_cdc(set_up, lambda cdc: cdc.user_type) == "D"
-    part = "is a DBA of" if is_dba else "may connect to, but is no DBA of"
-    grant = "" if is_dba else f"; or, as {owner}: echo 'GRANT DBA TO {user}' | dbaccess syscdcv1 -"
+    user_type = _of_cdc(set_up, lambda cdc: cdc.user_type)
+    grant = f"; or, as {owner}: echo 'GRANT DBA TO {user}' | dbaccess syscdcv1 -"
+    if isinstance(user_type, Unanswered):
+        found = f"may run cdc_ functions; whether as a DBA of {CDC_DATABASE} could not be checked"
+    elif user_type == "D":
+        found, grant = f"is a DBA of {CDC_DATABASE} and may run cdc_ functions", ""
+    else:
+        found = f"may run cdc_ functions, but is no DBA of {CDC_DATABASE}"
     return warning(
         "rights",
-        f"user {user} {part} {CDC_DATABASE}; that this is enough is reported; the guide demands user"
-        f" {owner}.",
+        f"user {user} {found}. The guide demands user {owner}; others are reported to do.",
         f"--user={owner} (option user) where a cdc_ function is refused{grant}",
     )
 
@@ -177,15 +194,16 @@ def _columns(set_up: SetUp) -> Iterator[Finding]:
         reason = _in_the_way(set_up.tables, "the database cannot be opened").reason
         yield _not_checked("columns", reason)
         return
-    known, missing = [], []
+    known, unknown = [], []
     for table in set_up.tables:
-        it = None if isinstance(table.found, Unanswered) else table.found.table
-        known += [it] if it else []
-        missing += [] if it else [str(table.name)]
-    for name in missing:
-        yield _not_checked("columns", "there is no such table to look at", table=name)
-    if missing and set_up.choice.names:
-        yield _not_checked("columns", "option columns is not read while a table is missing")
+        if not isinstance(table.found, Unanswered) and table.found.table:
+            known.append(table.found.table)
+        else:
+            unknown.append(table)
+    for table in unknown:
+        yield _not_checked("columns", why_no_table(table.found).reason, table=str(table.name))
+    if unknown and set_up.choice.names:
+        yield _not_checked("columns", "option columns is checked only once all tables are found")
     elif known:
         yield from check_columns(known, set_up.choice)
 
@@ -211,8 +229,10 @@ def _row_logging_of(set_up: SetUp, table: str, is_on: bool) -> Finding:
         remedy = f"Connect to the primary: informix-cdc acquire {unqualified(table)}"
         return warning(check, found, remedy, table=table)
     if set_up.user == owner:
-        found = "does not log full rows yet; the first start of a capture switches it on."
-        return ok(check, found, table=table)
+        found = "does not log full rows yet; the first start of a capture switches it on"
+        if isinstance(role, Unanswered):
+            found += ", unless this server is a secondary, which could not be checked"
+        return ok(check, f"{found}.", table=table)
     return warning(
         check,
         f"does not log full rows; the guide lets only user {owner} switch that on.",
@@ -302,7 +322,7 @@ def _judged(
 def _unknown(check: str, fact: Unanswered, state: State, *, table: str = "") -> Finding:
     if not fact.was_asked:
         return _not_checked(check, fact.reason, table=table)
-    found = fact.reason if state is State.FAILURE else f"cannot be told: {fact.reason}"
+    found = fact.reason if state is State.FAILURE else f"could not be checked: {fact.reason}"
     return Finding(check, state, found, fact.remedy, table)
 
 

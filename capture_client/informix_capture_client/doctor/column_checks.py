@@ -1,6 +1,6 @@
 """Judge which columns of the tables can be captured, with the choice that the source makes.
 
-Rule: `column_choice` decides; here its answer becomes one finding per table.
+Rule: `catalog/column_choice.py` decides; here its answer becomes one finding per table.
 """
 
 from __future__ import annotations

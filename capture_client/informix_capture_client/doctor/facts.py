@@ -29,13 +29,14 @@ from informix_capture_client.transport import Transport
 Fact = TypeVar("Fact")
 
 LONG_TRANSACTIONS = ("DYNAMIC_LOGS", "LTXHWM", "LTXEHWM")  # parameters that say how they end
+_REPORT_IT = "Report it with the server's version: this client cannot read the answer."
 _HARMLESS_NAME = "CDC_E_OK"
 _HARMLESS_LOCALE = "en_us.819"  # the guide names it as one in which every text exists
 
 
 @dataclass(frozen=True, slots=True)
 class DriverFacts:
-    """The driver's library, and what it says of itself once there is a connection."""
+    """The driver's library, and the name and version that it reports once connected."""
 
     path: str
     name: str = ""
@@ -45,7 +46,7 @@ class DriverFacts:
 
 @dataclass(frozen=True, slots=True)
 class ServerFacts:
-    """What the server as a whole says, asked in sysmaster."""
+    """Facts about the whole server, from sysmaster."""
 
     name: str | Unanswered
     version: str | Unanswered
@@ -60,7 +61,7 @@ class ServerFacts:
 
 @dataclass(frozen=True, slots=True)
 class TableFacts:
-    """What a database says of one table; what is no table has neither key nor row logging."""
+    """Facts about one table, from its database; a missing table has neither key nor row logging."""
 
     name: TableName
     found: FoundTable | Unanswered
@@ -70,10 +71,10 @@ class TableFacts:
 
 @dataclass(frozen=True, slots=True)
 class CdcFacts:
-    """What the CDC database says.
+    """Facts from the CDC database.
 
     `user_type` is the user's row of its `sysusers`: D, R or C, empty where there is none;
-    `runs_routines` tells that a `cdc_` function could be called.
+    `runs_routines`: a `cdc_` function could be called.
     """
 
     api_version: tuple[int, ...] | Unanswered
@@ -100,7 +101,7 @@ class Questions:
         except InformixCdcError as reason:
             return Unanswered(reason.message, reason.remedy)
         except (ValueError, IndexError, TypeError) as reason:  # numbers that are none, rows too short
-            return Unanswered(f"the answer makes no sense ({reason})")
+            return Unanswered(f"the server's answer is not what was asked for ({reason}).", _REPORT_IT)
 
 
 def read_server_facts(transport: Transport, database: str) -> ServerFacts:
@@ -137,7 +138,7 @@ def _table_facts(catalog: Catalog, questions: Questions, name: TableName) -> Tab
     found = questions.ask(lambda: catalog.find_table(name))
     table = found.table if isinstance(found, FoundTable) else None
     if table is None:
-        none = Unanswered("there is no such table to look at", was_asked=False)
+        none = why_no_table(found)
         return TableFacts(name, found, none, none)
     return TableFacts(
         name,
@@ -145,6 +146,13 @@ def _table_facts(catalog: Catalog, questions: Questions, name: TableName) -> Tab
         has_primary_key=questions.ask(lambda: catalog.has_primary_key(table)),
         logs_full_rows=questions.ask(lambda: catalog.logs_full_rows(table)),
     )
+
+
+def why_no_table(found: FoundTable | Unanswered) -> Unanswered:
+    """Return why nothing more is asked of a table that was not found, or may be there."""
+    if isinstance(found, Unanswered):
+        return Unanswered("whether there is such a table could not be checked", was_asked=False)
+    return Unanswered("there is no such table to look at", was_asked=False)
 
 
 def read_cdc_facts(transport: Transport, user: str) -> CdcFacts:

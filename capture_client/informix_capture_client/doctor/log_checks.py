@@ -32,28 +32,34 @@ _LARGEST_LOG = 1024**3  # LOGSIZE, with pages of 2 KiB
 
 
 def check_log_space(space: LogSpace, now: float | None, owner: str) -> Finding:
-    """Judge how long a capture may stand still at the end of the log."""
+    """Judge how long a capture may be stopped before it loses changes."""
     headroom = space.headroom(log_page(space.current.number, 0))
     found = (
         f"log {space.oldest.number} is the oldest, {space.current.number} the current one; what is"
         f" written now is overwritten after {shown_bytes(headroom)} more"
     )
-    rate = None if now is None else space.bytes_per_second(now)
+    if now is None:
+        return ok(
+            _CHECK_SPACE, f"{found}; after how long is unknown: the server did not report its time."
+        )
+    rate = space.bytes_per_second(now)
     if not rate:
-        return ok(_CHECK_SPACE, f"{found}; no fill time tells how long that takes.")
+        return ok(
+            _CHECK_SPACE, f"{found}; after how long is unknown: no log file has a usable fill time."
+        )
     hours = headroom / rate / _HOUR_SECONDS
     found += f", in {shown_hours(hours)} at the average of these logs{_at_worst(space, headroom)}."
     if hours >= LEAST_HOURS:
         return ok(_CHECK_SPACE, found)
     return warning(
         _CHECK_SPACE,
-        f"{found} A capture that stands still for longer loses changes.",
+        f"{found} A capture that is stopped for longer loses changes.",
         f"As user {owner}, {_more_logs(LEAST_HOURS * _HOUR_SECONDS * rate - headroom, space)}",
     )
 
 
 def _more_logs(missing_bytes: float, space: LogSpace) -> str:
-    """Return the command that adds so much, in not many files."""
+    """Return the command that adds the missing bytes, in at most a few files."""
     size = max(space.current.size_bytes, math.ceil(missing_bytes / _FEW_LOGS))
     kilobytes = min(size, _LARGEST_LOG) // 1024
     times = math.ceil(missing_bytes / (kilobytes * 1024))
@@ -69,7 +75,7 @@ def check_long_transactions(parameters: Mapping[str, int], total_bytes: int | No
     """Judge what a transaction may grow to, and what the server does when the log fills up."""
     missing = [name for name in LONG_TRANSACTIONS if name not in parameters]
     if missing:
-        found = f"the server's configuration does not show {', '.join(missing)}."
+        found = f"the server did not report {', '.join(missing)}."
         return warning(_CHECK_TRANSACTIONS, found, f"onstat -c | grep -E '{'|'.join(missing)}'")
     values = [parameters[name] for name in LONG_TRANSACTIONS]
     shown = ", ".join(f"{name} is {parameters[name]}" for name in LONG_TRANSACTIONS)
@@ -89,7 +95,7 @@ def check_long_transactions(parameters: Mapping[str, int], total_bytes: int | No
 _RISKS: tuple[tuple[Callable[[int, int, int], bool], str, str], ...] = (
     (
         lambda _adding, highest, exclusive: highest >= _NEVER and exclusive >= _NEVER,
-        "long transactions are never rolled back, and may fill the log until the server stands still.",
+        "long transactions are never rolled back, and may fill the log until the server blocks.",
         "onmode -wf LTXHWM=70; onmode -wf LTXEHWM=80",
     ),
     (
@@ -118,7 +124,7 @@ _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 
 
 def shown_bytes(count: float) -> str:
-    """Print a size with three digits or so.
+    """Print a size with about three digits.
 
     >>> shown_bytes(5 * 1024**3 / 2)
     '2.5 GiB'
@@ -129,7 +135,7 @@ def shown_bytes(count: float) -> str:
 
 
 def shown_hours(hours: float) -> str:
-    """Print a time that is not meant exactly.
+    """Print an approximate time.
 
     >>> shown_hours(0.25), shown_hours(30.2), shown_hours(24 * 90)
     ('15 minutes', '30.2 hours', '90 days')

@@ -40,7 +40,7 @@ class Qualifier:
 
     @property
     def whole_digits(self) -> int:
-        """How many decimal digits stand before the fraction."""
+        """How many decimal digits are before the fraction."""
         return self.lead_digits + 2 * (self.last_whole - self.first) if self.first < 6 else 0
 
     @property
@@ -50,7 +50,7 @@ class Qualifier:
 
     @property
     def pairs_before_point(self) -> int:
-        """How many base-100 digits stand before the point, left-out fields included."""
+        """How many base-100 digits are before the point, left-out fields included."""
         return (self.lead_digits + 1) // 2 + _SECOND - self.first if self.first < 6 else 0
 
     @property

@@ -28,7 +28,7 @@ _LATE_WAKE_SECONDS = 0.0001
 
 
 class Admitted(Protocol):
-    """A client's connection to whatever server it is."""
+    """A client's connection to a server: emulated or replayed."""
 
     def execute(
         self, statement: str, parameters: Sequence[Parameter], check: Callable[[], None]
@@ -49,7 +49,7 @@ class Listener:
         connect: admits a client by the attributes of its connection string, or raises SqlError.
         host: the address to listen on.
         port: the port.
-        latency_seconds: tells the least time between the arrival of a request and its answer.
+        latency_seconds: returns the least time between the arrival of a request and its answer.
     """
 
     def __init__(
@@ -153,7 +153,7 @@ class ListeningServer(Listener):
     def go_down(self) -> None:
         """Let the server die: port and connections are closed, see `EmulatedServer.recover`.
 
-        Until `come_up` nobody can connect.
+        Until `come_up` clients cannot connect.
         """
         self._close()
         self.server.recover()
@@ -165,7 +165,7 @@ def serve(
     port: int = 0,
     on_ready: Callable[[ListeningServer], None] = lambda _listening: None,
 ) -> None:
-    """Listen until interrupted; `on_ready` is told host and port."""
+    """Listen until interrupted; `on_ready` is called with host and port."""
     with ListeningServer(server, host, port) as listening:
         on_ready(listening)
         listening.serve_forever()
@@ -245,10 +245,10 @@ class _Conversation:
 
 
 def _wait_until(moment: float) -> None:
-    """Return at a moment, or at once if it is past; what was done meanwhile does not add up.
+    """Sleep until a deadline; return at once if it is past.
 
-    A sleep ends 60 us late and later, which is much of a latency of 1 ms: the last of it is waited
-    out awake.
+    `time.sleep` overshoots by about 60 us, too much for a latency of 1 ms, so the last part is a busy
+    wait. The time that the answer took to prepare is part of the wait, not added to it.
     """
     if (left := moment - time.monotonic() - _LATE_WAKE_SECONDS) > 0:
         time.sleep(left)

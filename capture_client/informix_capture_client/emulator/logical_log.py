@@ -3,7 +3,7 @@
     sequence number = log number << 32 | page << 12 | byte in the page
 
 Rule: records are only added at the end. When a file is full the next one begins, and when there
-are too many the oldest goes. Whoever calls a method that changes or searches the log holds
+are too many the oldest goes. A caller of a method that changes or searches the log holds
 `changed`; readers wait on it. A page begins with a header, so no record lies at byte 0 of one.
 """
 

@@ -146,7 +146,7 @@ def _error_text(server: EmulatedServer, match: re.Match[str], given: Parameters)
 
 
 def error_text(name: str | None, locale: str | None) -> str:
-    """Return the text of a symbolic error name, in English whatever the locale."""
+    """Return the text of a symbolic error name, in English for every locale."""
     if locale:
         try:
             canonical_locale(locale)

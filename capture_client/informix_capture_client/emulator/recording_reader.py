@@ -1,4 +1,4 @@
-"""Read a recording of a server: what was asked of it, and what it said (docs/recording-format.md).
+"""Read a recording of a server: its questions and answers (docs/recording-format.md).
 
 Rule: a file is taken whole or not at all: one that is cut short, damaged or of another kind is refused
 in one sentence, with the line where it went wrong.
@@ -35,7 +35,7 @@ class BadRecording(ValueError):
 
 @dataclass(slots=True)
 class Recording:
-    """What a server said. Answers to the same question, and reads of a session, in their order."""
+    """A server's answers: to each question, and to the reads of a session, in their order."""
 
     header: dict[str, Any]
     databases: set[str] = field(default_factory=set)

@@ -1,8 +1,8 @@
-"""A server that says again what a recording holds, and nothing else.
+"""A server that replays a recording, and answers nothing else.
 
-Rule: no answer is made up. The same question gets the recorded answers in their order, the last one
-again and again; a question that was not asked then, and a read after the last one, are errors that say
-so. Each connection begins at the beginning, so that any number of clients see the same.
+Rule: no answer is made up. The same question gets the recorded answers in their order, then the last
+one each time; a question that was not recorded, and a read after the last one, are errors that say so.
+Each connection begins at the beginning, so that any number of clients see the same.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class ReplayedConnection:
         return Answer(ResultSet(names, list(answer)))
 
     def close(self) -> None:
-        """Do nothing: a recording is not changed by who looks at it."""
+        """Do nothing: clients do not change a recording."""
 
     def _read(self, parameters: Sequence[Parameter]) -> Answer:
         if len(parameters) != 2 or parameters[1].room is None:

@@ -28,7 +28,7 @@ _VERSIONS = {
     "informix": "Informix emulator Version 14.10.FC10",
     "gbase8s": "GBase 8s emulator Version 12.10.FC4",
 }
-# onconfig.std (Administrator's Reference); TEMPTAB_NOLOG is off where nobody sets it
+# onconfig.std (Administrator's Reference); TEMPTAB_NOLOG is off by default
 _CONFIGURATION = {"LTXHWM": "70", "LTXEHWM": "80", "DYNAMIC_LOGS": "2", "TEMPTAB_NOLOG": "0"}
 _FIRST_TRANSACTION_ID = 20
 _FIRST_PARTNUM = 0x00100200
@@ -59,7 +59,7 @@ class EmulatedServer:
         version: what DBINFO('version', 'full') says; it does not pretend to be the real thing.
         ha_role: ha_type and ha_primary of `sysha_type`.
         configuration: values of onconfig by name, at first those of onconfig.std.
-        hidden_tables: system tables that nobody has a right on.
+        hidden_tables: system tables on which no user has a right.
         cdc_user_type: the privilege of `cdc_users` on the CDC database: D, R or C.
     """
 
@@ -117,7 +117,7 @@ class EmulatedServer:
         buffered: bool = False,
         ansi: bool = False,
     ) -> None:
-        """Create a database; its log is unbuffered unless told otherwise."""
+        """Create a database; its log is unbuffered by default."""
         with self.log.changed:
             if name.lower() in self.databases:
                 raise ValueError(f"there is a database {name} already")
@@ -173,7 +173,7 @@ class EmulatedServer:
         return table
 
     def set_full_row_logging(self, table: str, on: bool) -> None:
-        """Switch full row logging, whatever sessions there are.
+        """Switch full row logging, even if sessions capture the table.
 
         The function that clients call refuses to switch it off while a session captures the table
         (-19816, HCL 14.10 guide); this is how it comes off all the same. What is written until it is
@@ -185,10 +185,10 @@ class EmulatedServer:
             self.table(table).full_row_logging = on
 
     def refuse_row_logging_off(self, times: int) -> None:
-        """Let the function that clients call fail to switch full row logging off, so many times.
+        """Let the function that clients call fail `times` times to switch full row logging off.
 
         An open client measured that on Informix 15 just after a session was closed, for some seconds;
-        which error it saw is not told: -19816 is our choice.
+        which error it saw is not known: -19816 is our choice.
         """
         self.row_logging_refusals = times
 
@@ -275,9 +275,9 @@ class EmulatedServer:
             session.announce_as(target, columns, self.databases[target.name.database].locale)
 
     def silence(self, on: bool) -> None:
-        """Let reads only time out, whatever there is to read, in every session and in new ones.
+        """Let reads only time out, also when there is data, in every session and in new ones.
 
-        The sequence number of these TIMEOUT records stands still while `syslogs` moves on with what
+        The sequence number of these TIMEOUT records does not change while `syslogs` moves on with what
         is written: the stalled stream that clients report of real servers.
         """
         with self.log.changed:

@@ -66,7 +66,7 @@ class FixedType:
 
 @dataclass(frozen=True, slots=True)
 class VariableType:
-    """A type whose size stands in the record's header; `decode` gets bytes, starts and sizes.
+    """A type whose size is in the record's header; `decode` gets bytes, starts and sizes.
 
     `null` is what NULL looks like, the prefix included.
     """

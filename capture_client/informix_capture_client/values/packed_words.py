@@ -11,7 +11,7 @@ column of such words; no step looks at a digit alone.
 
 Sources: captured rows (tests/golden), and J. Leffler's table of packed decimals. A first digit byte
 of 00 occurs in valid negative numbers, and so does a byte 0 of 00 (-1e124, the lowest exponent), but
-never both with nothing behind: NULL is told by all bytes.
+never both with nothing behind: NULL is recognised by all bytes.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Number:
     words: tuple[Words, ...]
 
     def exponents(self) -> Integers:
-        """Return how many base-100 digits stand before each point."""
+        """Return how many base-100 digits are before each point."""
         return _EXPONENTS.take(self.heads)
 
 
@@ -173,7 +173,7 @@ def _uncomplemented(words: tuple[Words, ...], negative: Bits) -> tuple[Words, ..
 
 
 def aligned(number: Number, whole_pairs: int, word_count: int) -> tuple[Words, ...]:
-    """Return the digits with every point after `whole_pairs` base-100 digits, in so many words.
+    """Return the digits with every point after `whole_pairs` base-100 digits, in `word_count` words.
 
     Raises:
         BadValue: a digit lies outside the words.

@@ -180,7 +180,7 @@ def _stretch(begin: int, columns: list[tuple[str, FixedType]]) -> _Stretch:
 
 
 def _are_all(values: NDArray[Any], pattern: bytes) -> bool:
-    """Tell whether every value has these bytes; mostly the first one tells."""
+    """Tell whether every value has these bytes; mostly the first value decides."""
     if values[:1].tobytes() != pattern:
         return False
     raw = values.view(f"V{len(pattern)}")
@@ -194,7 +194,7 @@ def decode_payloads(
     rows: Sequence[tuple[Sequence[int], bytes]],
     rules: DecodeRules = DecodeRules(),  # noqa: B008 - frozen
 ) -> pa.RecordBatch:
-    """Decode row payloads as they stand in CDC records.
+    """Decode row payloads as they are in CDC records.
 
     Args:
         tabschema: the column list text of a TABSCHEMA record.

@@ -18,7 +18,7 @@ from informix_cdc.server import open_capture_connection, open_catalog, require_l
 
 _NEXT = """\
 Every change that is made from now on has whole rows, and lies at {position} or behind it. What was
-changed shortly before may lie behind it too, without them: nobody should have written until now. Start
+changed shortly before may lie behind it too, without them: no writer should have run until now. Start
 a new stream there, with a new checkpoint:
   .option("startingPosition", "{position}")"""
 

@@ -47,15 +47,27 @@ def main() -> None:
 
 
 @main.command()
-@click.option("--seconds", type=click.FloatRange(1), default=30, show_default=True, help="How long.")
+@click.option(
+    "--seconds",
+    type=click.FloatRange(1),
+    default=30,
+    show_default=True,
+    help="Seconds that the demo streams.",
+)
 @click.option(
     "--transactions-per-second",
     type=click.FloatRange(0.1, 2000),
     default=40,
     show_default=True,
-    help="How busy the shop is.",
+    help="Transactions that the workload begins per second.",
 )
-@click.option("--seed", type=int, default=1, show_default=True, help="Same seed, same transactions.")
+@click.option(
+    "--seed",
+    type=int,
+    default=1,
+    show_default=True,
+    help="Seed of the workload: the same seed makes the same transactions.",
+)
 def demo(seconds: float, transactions_per_second: float, seed: int) -> None:
     """Stream a busy shop from an embedded Informix emulator through Spark, and check every row.
 
@@ -80,7 +92,7 @@ def demo(seconds: float, transactions_per_second: float, seed: int) -> None:
     help="table: for people. json: one object per line, nothing lost: decimals, and integers beyond"
     " 2^53, are strings.",
 )
-@click.option("--limit", type=click.IntRange(1), help="End after so many rows.")
+@click.option("--limit", type=click.IntRange(1), help="Number of rows after which to end.")
 def tail(output_format: str, limit: int | None, **given: str | None) -> None:
     """Print committed changes as they happen, without Spark.
 
@@ -98,9 +110,9 @@ tail.epilog = PASSWORD_HINT
 
 @main.command(epilog=PASSWORD_HINT)
 @connection_options(*_OF_VALUES, *_OF_READING)
-@click.option("--json", "as_json", is_flag=True, help="One JSON object, for machines.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
 def doctor(as_json: bool, **given: str | None) -> None:
-    """Check driver, server, database and tables, and say what mends what is wrong.
+    """Check driver, server, database and tables, and name the remedy for what is wrong.
 
     Changes nothing. Each check ends as ok, warning, failure, or not checked because an earlier one
     failed. Exit code 0: no failure; 1: at least one; 2: an option is wrong.
@@ -119,22 +131,24 @@ def doctor(as_json: bool, **given: str | None) -> None:
     "checkpoints",
     multiple=True,
     metavar="PLACE",
-    help="checkpointLocation of a query that captures a TABLE; once for each.",
+    help="checkpointLocation of a query that captures a TABLE; repeatable.",
 )
-@click.option("--no-checkpoint", is_flag=True, help="No query needs changes of these tables any more.")
+@click.option(
+    "--no-checkpoint", is_flag=True, help="State that no query needs changes of these tables any more."
+)
 @click.option(
     "--stream-tables",
     multiple=True,
     metavar="TEXT",
-    help="Option table of these queries, if it names other tables than TABLE...; once for each.",
+    help="Option table of these queries, if it names other tables than TABLE...; repeatable.",
 )
-@click.option("--yes", is_flag=True, help="Do not ask. No refusal is overridden by it.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation; refusals are not overridden.")
 @click.option(
     "--quiet-seconds",
     type=click.FloatRange(0, 3600),
     default=60,
     show_default=True,
-    help="How long nothing new may come before the log counts as read to its end.",
+    help="Seconds without new records after which the log counts as read to its end.",
 )
 def release(
     tables: tuple[str, ...],
@@ -170,7 +184,7 @@ def acquire(tables: tuple[str, ...], **given: str | None) -> None:
     """Switch full row logging of each TABLE on again; print the position from which that holds.
 
     The position is what a new stream, with a new checkpoint, takes as startingPosition. Row logging
-    that other hands have switched off and on again leaves no trace: what changed meanwhile is missing.
+    that someone else has switched off and on again leaves no trace: what changed meanwhile is missing.
     """
     from informix_cdc.commands import acquire as acquire_command
 
@@ -179,7 +193,7 @@ def acquire(tables: tuple[str, ...], **given: str | None) -> None:
 
 
 def _options_of(tables: tuple[str, ...], given: dict[str, str | None]) -> SourceOptions:
-    # A table may have columns that nobody can capture: its row logging is switched all the same.
+    # A table may have columns that cannot be captured: its row logging is switched all the same.
     return parse_options({**given, "table": ",".join(tables), "unsupportedColumns": "omit"})
 
 
@@ -190,16 +204,23 @@ def _options_of(tables: tuple[str, ...], given: dict[str, str | None]) -> Source
     "checkpoints",
     multiple=True,
     metavar="PLACE",
-    help="checkpointLocation of a query whose distance to the log's ends is shown; repeatable.",
+    help="checkpointLocation of a query whose lag and headroom are shown; repeatable.",
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON object, for machines.")
-@click.option("--watch", type=click.FloatRange(0.1), metavar="SECONDS", help="Again and again.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
+@click.option(
+    "--watch",
+    type=click.FloatRange(0.1),
+    metavar="SECONDS",
+    help="Seconds between two requests; repeats until Ctrl-C.",
+)
 def status(
     checkpoints: tuple[str, ...], as_json: bool, watch: float | None, **given: str | None
 ) -> None:
-    """Show the capture sessions of a server, its log, and how far behind and how safe checkpoints are.
+    """Show the capture sessions of a server, its log, and the lag and headroom of checkpoints.
 
-    Bytes are those of the whole log, whatever table they are of; percent is of all log files.
+    Lag is the log between a checkpoint and the log's end; headroom is what the server can still write
+    before it overwrites the restart position. Both count the whole log, in bytes of all tables; percent
+    is of all log files.
     """
     from informix_cdc.commands.status import print_status
     from informix_cdc.terminal import options_without_tables
@@ -212,14 +233,19 @@ def status(
 @main.command(epilog=PASSWORD_HINT)
 @click.argument("checkpoint")
 @connection_options(*_OF_TABLES, needed=False)
-@click.option("--spool-path", default="", metavar="FOLDER", help="The query's option spoolPath.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object, for machines.")
+@click.option(
+    "--spool-path",
+    default="",
+    metavar="FOLDER",
+    help="Option spoolPath of the query, to show what its spool holds.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
 def offsets(checkpoint: str, spool_path: str, as_json: bool, **given: str | None) -> None:
-    """Show where a query's CHECKPOINT stands, and what a restart needs.
+    """Show the offsets in a query's CHECKPOINT, and what a restart needs.
 
     CHECKPOINT is the query's checkpointLocation: a local path, or a URL such as s3://bucket/path.
     Positions are shown as the server writes them: number of the logical log, and place in it. No server
-    is asked, unless --host and --server name one: then also how far it is from overwriting them.
+    is asked, unless --host and --server name one: then the headroom is shown too.
     """
     from informix_cdc.commands.offsets import print_offsets
     from informix_cdc.terminal import options_without_tables
@@ -237,18 +263,18 @@ def offsets(checkpoint: str, spool_path: str, as_json: bool, **given: str | None
     "path",
     type=click.Path(dir_okay=False, path_type=Path),
     required=True,
-    help="The file to make; with the suffix .gz it is compressed.",
+    help="File to create; with the suffix .gz it is compressed.",
 )
-@click.option("--seconds", type=click.FloatRange(0, min_open=True), help="End after so many seconds.")
-@click.option("--reads", type=click.IntRange(1), help="End after so many reads.")
-@click.option("--catalog-only", is_flag=True, help="Record what the catalog says, and no changes.")
+@click.option("--seconds", type=click.FloatRange(0, min_open=True), help="Seconds after which to end.")
+@click.option("--reads", type=click.IntRange(1), help="Number of reads after which to end.")
+@click.option("--catalog-only", is_flag=True, help="Record the catalog's answers only, and no changes.")
 def record(
     path: Path, seconds: float | None, reads: int | None, catalog_only: bool, **given: str | None
 ) -> None:
-    """Record what the server says, byte by byte, for `informix-cdc emulator --replay`.
+    """Record a server's answers, byte by byte, for `informix-cdc emulator --replay`.
 
     Begins now, ends with Ctrl-C or at a limit. Switches full row logging on for the tables, except with
-    --catalog-only. The file holds the rows themselves, and no password: docs/evidence.md.
+    --catalog-only. The file holds the rows themselves, and no password: docs/evidence/README.md.
     """
     from informix_cdc.commands.record import RecordLimits
     from informix_cdc.commands.record import record as record_to
@@ -265,36 +291,43 @@ def record(
     type=click.IntRange(0, 65535),
     default=9088,
     show_default=True,
-    help="Port to listen on; 0: any free one.",
+    help="TCP port to listen on; 0 picks a free one.",
 )
-@click.option("--server-name", default="informix", show_default=True, help="DBSERVERNAME.")
+@click.option(
+    "--server-name",
+    default="informix",
+    show_default=True,
+    help="Name of the server (its DBSERVERNAME).",
+)
 @click.option(
     "--latency-ms",
     type=click.FloatRange(0, 60_000),
     default=0,
     show_default=True,
-    help="Round trip: an answer leaves this long after its request has come, or when it is ready.",
+    help="Emulated round trip in milliseconds: least time between a request and its answer.",
 )
 @click.option(
-    "--wait-to-fill", is_flag=True, help="Reads wait until there are as many records as asked."
+    "--wait-to-fill",
+    is_flag=True,
+    help="Let reads wait until there are as many records as they ask for.",
 )
 @click.option(
     "--dialect",
     type=click.Choice(["informix", "gbase8s"]),
     default="informix",
     show_default=True,
-    help="Which product to pose as.",
+    help="Product to emulate.",
 )
 @click.option(
     "--demo-workload",
     type=click.FloatRange(0.1, 2000),
     metavar="TRANSACTIONS_PER_SECOND",
-    help="Let a shop change customers, orders and items.",
+    help="Run a workload that changes customers, orders and items at this rate.",
 )
 @click.option(
     "--replay",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Say again what `informix-cdc record` has recorded, instead.",
+    help="Recording of `informix-cdc record` to replay instead.",
 )
 @click.pass_context
 def emulator(

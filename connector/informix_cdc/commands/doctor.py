@@ -1,7 +1,7 @@
 """`informix-cdc doctor`: what was found, as a table for people or as one JSON object for machines.
 
 Rule: findings come as they are; only the table for people puts equal ones together and cuts long ones
-off. What mends is printed below it on lines of its own, unbroken, to be copied.
+off. Remedies are printed below it on lines of their own, unbroken, to be copied.
 """
 
 from __future__ import annotations
@@ -122,8 +122,8 @@ def _print_remedies(console: Console, groups: Iterable[Sequence[Finding]]) -> No
 
 def _summary(findings: Sequence[Finding]) -> Text:
     counts = Counter(finding.state for finding in findings)
-    told = (State.FAILURE, State.WARNING, State.NOT_CHECKED, State.OK)
-    parts = [Text(_counted(counts[state], state), _STYLES[state]) for state in told if counts[state]]
+    shown = (State.FAILURE, State.WARNING, State.NOT_CHECKED, State.OK)
+    parts = [Text(_counted(counts[state], state), _STYLES[state]) for state in shown if counts[state]]
     return Text(", ").join(parts) + Text(".")
 
 

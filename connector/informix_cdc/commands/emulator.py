@@ -1,4 +1,4 @@
-"""`informix-cdc emulator`: the embedded server, with the demo database or a recording to say again."""
+"""`informix-cdc emulator`: the embedded server, with the demo database or a recording to replay."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def serve_demo(
     transactions_per_second: float | None,
     dialect: str = INFORMIX.name,
 ) -> None:
-    """Serve until interrupted; tell how to connect."""
+    """Serve until interrupted; print how to connect."""
 
     def announce(listening: ListeningServer) -> None:
         _announce(listening, transactions_per_second, dialect)
@@ -87,7 +87,7 @@ def _workload(server: EmulatedServer, transactions_per_second: float | None) -> 
 
 
 def serve_replay(path: Path, host: str, port: int) -> None:
-    """Serve until interrupted; tell how to connect.
+    """Serve until interrupted; print how to connect.
 
     Raises:
         BadOption: the file is no recording.
@@ -101,8 +101,8 @@ def serve_replay(path: Path, host: str, port: int) -> None:
         version = recording.header["server"].get("version", "version not told")
         click.echo(
             f"A recording of {recording.server_name} ({version}), not a server, is replayed on"
-            f" {listener.host}:{listener.port}. Ctrl-C ends it. Who reads to its end is refused there:"
-            " 'the recording ends here'. To watch it:",
+            f" {listener.host}:{listener.port}. Ctrl-C ends it. A capture that reads to its end"
+            " is refused there: 'the recording ends here'. To watch it:",
             err=True,
         )
         click.echo(command_to_watch_replay(recording, listener.host, listener.port))

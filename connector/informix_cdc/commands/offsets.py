@@ -1,4 +1,4 @@
-"""`informix-cdc offsets`: where a checkpoint stands, and what a restart of its query needs.
+"""`informix-cdc offsets`: where a checkpoint is in the log, and what a restart of its query needs.
 
 Rule: it changes nothing. The report is one value; people get it as text, machines as JSON.
 """
@@ -47,7 +47,7 @@ class SourceReport:
 
 @dataclass(frozen=True, slots=True)
 class OffsetsReport:
-    """The sources of a checkpoint; `spool_path` is empty if none was named."""
+    """The report about a checkpoint; `spool_path` is empty if none was named."""
 
     checkpoint: Checkpoint
     sources: tuple[SourceReport, ...]

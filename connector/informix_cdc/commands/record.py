@@ -1,7 +1,7 @@
-"""`informix-cdc record`: keep what a server says, so that it can be looked at elsewhere.
+"""`informix-cdc record`: keep a server's answers, so that they can be examined elsewhere.
 
 Rule: the same questions and the same session as `tail`, but nothing is understood: bytes that would
-stop a stream are the ones that are wanted most. Whatever ends it, the file is ended properly.
+stop a stream are the ones that are wanted most. The file is ended properly, also after an error.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from informix_cdc.options import SourceOptions
 from informix_cdc.server import SourceTables, Wrap, every_connection, look_up_tables, open_catalog
 
 _WARNING = (
-    "A recording holds the rows themselves: whoever has the file can read them. It holds no password,"
-    " no user and no address."
+    "A recording holds the rows themselves: anyone who has the file can read them. It holds no"
+    " password, no user and no address."
 )
 
 
 @dataclass(frozen=True, slots=True)
 class RecordLimits:
-    """When a recording ends by itself; None: when it is interrupted."""
+    """When a recording ends by itself; None: only when it is interrupted."""
 
     seconds: float | None = None
     reads: int | None = None
@@ -49,7 +49,7 @@ def record(
     """Record the catalog and, unless `catalog_only`, a capture session until a limit or Ctrl-C.
 
     Raises:
-        InformixCdcError: whatever goes wrong; what was recorded until then is kept.
+        InformixCdcError: the capture cannot start or go on; what was recorded until then is kept.
     """
     click.echo(_WARNING, err=True)
     file = RecordingFile(path, _header(options))
@@ -128,7 +128,7 @@ def _header(options: SourceOptions) -> dict[str, object]:
 
 
 def _server_version(options: SourceOptions) -> str:
-    """Return what the server calls itself; before the file is made, so that a mistake leaves none."""
+    """Return the server's version; before the file is made, so that a mistake leaves none."""
     with open_catalog(options) as catalog:
         try:
             return catalog.server_version()

@@ -28,19 +28,19 @@ from informix_cdc.server import open_capture_connection, open_catalog, require_l
 
 _WARNING = (
     "Full row logging of {tables} will be switched off on server {server}. From then on its changes"
-    " cannot be captured: nobody may change it until it is acquired again."
+    " cannot be captured: do not change its rows until it is acquired again."
 )
 _BUFFERED = (
     "Database {database} has buffered logging: what committed last may still be in the server's log"
-    " buffer, where nobody can see it. Once the writers have stopped, as user {owner}: onmode -c"
+    " buffer, where no capture can see it. Once the writers have stopped, as user {owner}: onmode -c"
 )
 _READING = (
-    "Reading the log to its end. On a server where nothing is written this takes {seconds:g} seconds:"
-    " so long must it be quiet."
+    "Reading the log to its end. On a server where nothing is written this takes {seconds:g} seconds"
+    " without new records."
 )
 _NEXT = """\
 Full row logging is off for {tables}. What comes next:
-  1. ALTER, while nobody changes the table.
+  1. ALTER, while no writer changes the table.
   2. informix-cdc acquire {names}: switches it on again and says from which position it holds.
   3. Start the query as a new stream, with a new checkpoint, and that position as startingPosition."""
 
@@ -118,7 +118,7 @@ def _logged_tables(options: SourceOptions, catalog: Catalog) -> list[Table]:
 
 
 def _table_sets(options: SourceOptions, stream_tables: Iterable[str]) -> list[tuple[TableName, ...]]:
-    """Return which tables the streams may capture: as said, else all released ones, or each alone."""
+    """Return which tables the streams may capture: as given, else all released ones, or each one."""
     if said := [_names(text, options) for text in stream_tables]:
         return said
     released = options.table_names()
@@ -155,7 +155,7 @@ def _ask(
     click.echo(_WARNING.format(tables=shown, server=options.server), err=True)
     if others := _other_tables(tables, streams):
         click.echo(
-            f"Its streams end with it, for {', '.join(others)} too: nobody may change these either,"
+            f"Its streams end with it, for {', '.join(others)} too: do not change their rows either,"
             " until the new stream's position is known.",
             err=True,
         )

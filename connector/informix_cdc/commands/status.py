@@ -1,4 +1,4 @@
-"""`informix-cdc status`: the server's capture sessions, its log, and where checkpoints stand in it.
+"""`informix-cdc status`: the server's capture sessions, its log, and where checkpoints are in it.
 
 Rule: it changes nothing. The report is one value; people get it as text, machines as JSON.
 """
@@ -40,7 +40,7 @@ class CheckpointStatus:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """A server's log and sessions, and checkpoints in that log."""
+    """The report about a server."""
 
     log: ServerLog
     checkpoints: tuple[CheckpointStatus, ...]
@@ -174,8 +174,8 @@ def _checkpoint_lines(checkpoint: CheckpointStatus) -> Iterator[Text]:
     commit = checkpoint.progress.delivered.position.commit
     yield Text(f"{checkpoint.place}, source {checkpoint.progress.name}", "bold")
     yield Text(f"  delivered up to {show(commit)}; a restart reads from {show(checkpoint.restart)}")
-    yield Text(f"  behind the end of the log: {distance_text(checkpoint.in_log.behind)}")
-    yield Text("  headroom until that is overwritten: ").append_text(headroom_text(checkpoint.in_log))
+    yield Text(f"  lag, behind the end of the log: {distance_text(checkpoint.in_log.behind)}")
+    yield Text("  headroom, until that is overwritten: ").append_text(headroom_text(checkpoint.in_log))
 
 
 def _time(seconds: int) -> str:

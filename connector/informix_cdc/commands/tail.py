@@ -26,7 +26,7 @@ def print_changes(options: SourceOptions, output_format: str, limit: int | None)
     """Follow the tables and print; returns when interrupted or when the limit is reached.
 
     Raises:
-        InformixCdcError: whatever goes wrong.
+        InformixCdcError: the capture cannot start or go on.
     """
     figures = TailFigures()
     tables = ", ".join(str(name) for name in options.table_names())
@@ -75,7 +75,7 @@ def _table_lines(batches: Iterable[list[DeliveredChange]]) -> Iterator[Line]:
 
 
 def _line(change: DeliveredChange, values: Text, *, begins: bool) -> Text:
-    """Return one line; the time stands at the first row of a transaction only."""
+    """Return one line; only the first row of a transaction shows the time."""
     line = Text(f"{time_of(change):9}" if begins else " " * 9, "bold")
     kind = kind_of(change)
     kind.pad_right(9 - len(kind))

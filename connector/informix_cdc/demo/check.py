@@ -1,7 +1,7 @@
 """Compare what arrives with what the workload says it has committed, as both come in.
 
 Rule: the two accounts share no code; the n-th transaction of one must be the n-th of the other, row
-for row. What has been compared is let go, so that a demo may run as long as it likes.
+for row. What has been compared is freed, so that memory does not grow with the length of a demo.
 """
 
 from __future__ import annotations

@@ -158,7 +158,7 @@ class _Demo:
         self._has_begun = threading.Event()
 
     def run(self) -> int:
-        """Stream for so many seconds, wait for the last rows, sum up."""
+        """Stream for the chosen time, wait for the last rows, print the summary."""
         from informix_cdc.demo.spark import start_query
 
         if self._patience.over.is_set():
@@ -181,7 +181,7 @@ class _Demo:
         return 0 if self._check.verdict()[0] else 1
 
     def _take(self, rows: DataFrame, _batch: int) -> None:
-        """Take a micro-batch. The first is empty: it says from where on nothing will be missed."""
+        """Take a micro-batch. The first is empty: its end is where the stream begins."""
         from informix_capture_client.shapes import changes_in
 
         delivered = rows.toArrow()
@@ -242,7 +242,7 @@ class _Demo:
                     return
 
     def _offset(self, query: StreamingQuery) -> str:
-        """Return where the stream stands, once Spark has reported the last micro-batch."""
+        """Return the stream's position, once Spark has reported the last micro-batch."""
         from informix_cdc.demo.spark import end_offset
         from informix_checkpoints.offsets import StreamOffset
 

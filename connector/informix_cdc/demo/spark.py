@@ -1,6 +1,6 @@
 """A quiet Spark for the demo: no log lines on the terminal, nothing inherited, nothing left behind.
 
-Rule: whatever Spark has to say goes into a file of the demo's own folder; the last of it is shown if
+Rule: what Spark prints goes into a file of the demo's own folder; the last of it is shown if
 Spark fails.
 """
 

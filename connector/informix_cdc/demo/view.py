@@ -66,7 +66,7 @@ class PlainView:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Nothing stands open."""
+        """Nothing is to be closed."""
 
     def refresh(self, elapsed: float) -> None:
         """Print a line when it is time for one."""
@@ -155,7 +155,7 @@ def _figures(check: DemoCheck, elapsed: float) -> Text:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """What the summary tells beside the check."""
+    """What the summary shows besides the check."""
 
     rolled_back: int
     savepoints_undone: int

@@ -83,13 +83,13 @@ class _Order:
 
 
 class Workload:
-    """Keeps a shop busy, and tells of every transaction that it commits.
+    """Runs a shop's transactions, and reports each one that it commits.
 
     Args:
         server: has the demo database.
         seed: the same seed and rate make the same transactions.
         transactions_per_second: how many begin.
-        on_commit: told of each committed transaction, in commit order.
+        on_commit: called with each committed transaction, in commit order.
         clock: seconds since 1970.
     """
 
@@ -115,7 +115,7 @@ class Workload:
         self._orders: dict[int, _Order] = {}
 
     def run(self, stop: Event) -> None:
-        """Work at the rate until told to stop, then end what is open."""
+        """Work at the rate until stopped, then end what is open."""
         began = time.monotonic() - self._ticks * TICK_SECONDS
         while not stop.wait(max(0.0, began + self._ticks * TICK_SECONDS - time.monotonic())):
             self._tick()

@@ -2,7 +2,7 @@
 
 Rule: the keys of Spark's progress, the names for Prometheus and the manual's table come from here. No
 value of a cell and no secret is a figure. Reading them costs the capture nothing: they are looked up
-when somebody asks.
+only when they are asked for.
 """
 
 from __future__ import annotations
@@ -74,7 +74,10 @@ FIGURES = (
         "rows", COUNTER, "counters.appended.rows", "rows of committed transactions written to the spool"
     ),
     Figure(
-        "transactions", COUNTER, "counters.appended.transactions", "committed transactions with rows"
+        "transactions",
+        COUNTER,
+        "counters.appended.transactions",
+        "committed transactions with rows, written to the spool",
     ),
     Figure("written_bytes", COUNTER, "counters.appended.size_bytes", "bytes written to the spool"),
     Figure(
@@ -87,27 +90,27 @@ FIGURES = (
         "received_records",
         COUNTER,
         "counters.received.received_records",
-        "CDC records read, those of transactions that are not delivered among them",
+        "CDC records read, including those of transactions that are not delivered",
     ),
     Figure(
         "timeouts",
         COUNTER,
         "counters.received.timeouts",
-        "TIMEOUT records: the server said that nothing more is there; they prove that it lives",
+        "TIMEOUT records read: the server is alive and had nothing more to send",
     ),
     Figure(
         "lag_seconds",
         GAUGE,
         "lag.lag_seconds",
-        "age of the oldest committed change that Spark has not taken; where it has taken all, how long"
-        " ago the end of the log was read",
+        "seconds since the commit of the oldest change that Spark has not taken; if Spark has"
+        " taken all, seconds since the end of the log was read",
     ),
     Figure(
         "capture_lag_seconds",
         GAUGE,
         "lag.capture_lag_seconds",
-        "how far reading is behind: since the end of the log was read, else since the last time in it;"
-        " while the stream stands still, since it moved last",
+        "seconds that reading is behind the server: since the end of the log was last read, else"
+        " since the newest time read from it; while the stream is stalled, since it last moved",
     ),
     Figure(
         "lag_bytes",
@@ -125,36 +128,42 @@ FIGURES = (
         "headroom_bytes",
         GAUGE,
         "lag.headroom_bytes",
-        "bytes of log that the server may write before a restart from the checkpoint loses data",
+        "bytes of log that the server can write before it overwrites the checkpoint's restart"
+        " position, so that a restart loses data",
     ),
-    Figure("log_bytes", GAUGE, "lag.log_bytes", "size of all the server's logical log files"),
+    Figure("log_bytes", GAUGE, "lag.log_bytes", "bytes of all the server's logical log files"),
     Figure(
-        "open_transactions", GAUGE, "gauges.open_transactions", "transactions open in what was read"
+        "open_transactions",
+        GAUGE,
+        "gauges.open_transactions",
+        "transactions that have begun and not ended in the log as read so far",
     ),
     Figure(
         "oldest_open_seconds",
         GAUGE,
         "lag.oldest_open_seconds",
-        "age of the oldest open transaction, 0 without one",
+        "seconds since the oldest open transaction began; 0 if none is open",
     ),
     Figure(
         "oldest_open_begin",
         POSITION,
         "gauges.oldest_open_begin",
-        "where it began (`log:0xpos`), which holds the restart position back",
+        "position (`log:0xpos`) of the oldest open transaction's BEGINTX, which holds the restart"
+        " position back",
     ),
     Figure(
         "open_memory_bytes",
         GAUGE,
         "gauges.open_bytes_in_memory",
-        "memory that the rows of open transactions take",
+        "bytes of memory that rows of open transactions take",
         key="openBytesInMemory",
     ),
     Figure(
         "open_spilled_bytes",
         GAUGE,
         "gauges.open_bytes_spilled",
-        "disk that the rows of open transactions take",
+        "bytes on disk that rows of open transactions take, spilled because of"
+        " maxTransactionMemoryBytes",
         key="openBytesSpilled",
     ),
     Figure("spool_rows", GAUGE, "state.spool_rows", "rows in the spool"),
@@ -163,41 +172,58 @@ FIGURES = (
         "spool_ahead_bytes",
         GAUGE,
         "state.bytes_ahead",
-        "bytes in the spool that Spark has not taken; maxSpoolBytes bounds them",
+        "bytes in the spool that Spark has not taken; limited by maxSpoolBytes",
     ),
-    Figure("paused", FLAG, "gauges.is_paused", "reading waits until Spark has taken more", "isPaused"),
-    Figure("pauses", COUNTER, "counters.pauses", "how often reading has waited for Spark"),
+    Figure(
+        "paused",
+        FLAG,
+        "gauges.is_paused",
+        "whether reading from the server waits for Spark, because maxSpoolBytes is exceeded",
+        "isPaused",
+    ),
+    Figure(
+        "pauses",
+        COUNTER,
+        "counters.pauses",
+        "number of times that reading from the server began to wait for Spark",
+    ),
     Figure(
         "caught_up",
         FLAG,
         "gauges.is_caught_up",
-        "whatever had been committed when the capture began has been read",
+        "whether everything that was committed when the capture began has been read",
         key="isCaughtUp",
     ),
     Figure(
         "reconnects",
         COUNTER,
         "counters.reconnects",
-        "outages: a connection was lost, however often it was tried until the stream moved again",
+        "outages: connections lost, each counted once whatever the number of attempts",
     ),
     Figure(
         "reconnect_attempts",
         COUNTER,
         "counters.reconnect_attempts",
-        "attempts to connect in all outages",
+        "attempts to connect again in all outages",
     ),
     Figure(
-        "stalls", COUNTER, "counters.stalls", "how often the stream stood still while the log moved on"
+        "stalls",
+        COUNTER,
+        "counters.stalls",
+        "number of times that the stream did not move for stalledSeconds while the server's log did",
     ),
     Figure(
         "stalled",
         FLAG,
         "gauges.is_stalled",
-        "the stream stands still while the log moves on",
+        "whether the stream does not move although the server's log does",
         "isStalled",
     ),
     Figure(
-        "data_losses", COUNTER, "counters.data_losses", "losses of data after which the stream went on"
+        "data_losses",
+        COUNTER,
+        "counters.data_losses",
+        "losses of data after which the stream went on (failOnDataLoss=false)",
     ),
     Figure(
         "empty_transactions",
@@ -221,28 +247,32 @@ FIGURES = (
         "unseen_transactions",
         COUNTER,
         "counters.assembly.unseen_transactions",
-        "transactions left out since they were open before the stream began",
+        "transactions left out because they began before the stream did",
     ),
     Figure(
         "abandoned_transactions",
         COUNTER,
         "counters.assembly.abandoned_transactions",
-        "transactions left out since another took their id before they ended",
+        "open transactions left out because a new transaction reused their id before their end"
+        " was read",
     ),
     Figure(
         "spilled_transactions",
         COUNTER,
         "counters.assembly.spilled_transactions",
-        "transactions put aside",
+        "open transactions whose rows were spilled to disk",
     ),
     Figure(
-        "spilled_bytes", COUNTER, "counters.assembly.spilled_bytes", "bytes of transactions put aside"
+        "spilled_bytes",
+        COUNTER,
+        "counters.assembly.spilled_bytes",
+        "bytes of rows of open transactions that were spilled to disk",
     ),
     Figure(
         "ignored_truncates",
         COUNTER,
         "counters.ignored_truncates",
-        "TRUNCATEs left out (truncate=ignore)",
+        "TRUNCATEs of captured tables left out (truncate=ignore)",
     ),
 )
 

@@ -170,7 +170,7 @@ def _read_log(
 
 
 def _require_end(reached: int, space: LogSpace, catalog: Catalog) -> None:
-    """Refuse a session that stands still before the end of the log.
+    """Refuse a session that stops moving before the end of the log.
 
     A log that grew without transactions looks the same, so that a false alarm has a simple way out.
     """

@@ -32,7 +32,7 @@ Fact = TypeVar("Fact")
 
 
 def diagnose(options: SourceOptions) -> list[Finding]:
-    """Run all checks and return what they found, in the order of `server_checks.CHECKS`.
+    """Run all checks and return what they found, in the order of `checks.CHECKS`.
 
     Raises:
         BadOption: option table is malformed; nothing that a server does is raised.

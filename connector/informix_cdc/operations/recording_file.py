@@ -1,4 +1,4 @@
-"""Write a recording: one line of JSON for each event, in a file that nobody else may read.
+"""Write a recording: one line of JSON for each event, in a file that only its owner may read.
 
 Rule: append-only, a line at a time, so that what came before a crash can be looked at; the last line
 has the digest of all others, and a file without it is cut short (docs/recording-format.md).

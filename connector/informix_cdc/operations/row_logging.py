@@ -1,6 +1,7 @@
 """Switch full row logging of tables on and off from the command line, as live servers let it be done.
 
-Rule: what was switched is read back. Whoever captures a table is named before the server is asked.
+Rule: what was switched is read back. Sessions that capture a table are named before the server is
+asked.
 """
 
 from __future__ import annotations

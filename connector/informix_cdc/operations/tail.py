@@ -49,7 +49,7 @@ def follow(
         on_ready: called once, when every later commit will be seen.
 
     Raises:
-        InformixCdcError: whatever goes wrong.
+        InformixCdcError: the capture cannot start or go on.
     """
     source = look_up_tables(options)
     start = CaptureStart(options, source, None)

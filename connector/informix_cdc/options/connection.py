@@ -1,6 +1,6 @@
 """The options that say where to connect, as whom, and which tables to look at.
 
-Rule: declared here once, inherited by all options of the source (`options.py`).
+Rule: declared here once, inherited by all options of the source (`source.py`).
 """
 
 from __future__ import annotations
@@ -38,37 +38,51 @@ _PASSWORD_KEYS = ("pwd", "password")
 class ConnectionOptions:
     """Where to connect, as whom, and which tables to look at."""
 
-    host: str = option("Host name or address of the server.")
-    port: int = option("Port of its SQLI listener.", whole_number(1, 65535), default=9088)
-    server: str = option("The server's name (DBSERVERNAME).")
-    database: str = option("The database to capture; it must be logged.")
-    tables: tuple[str, ...] = option("owner.table, or several with commas.", names, name="table")
+    host: str = option("Host name or IP address of the Informix server.")
+    port: int = option("TCP port of the server's SQLI listener.", whole_number(1, 65535), default=9088)
+    server: str = option("Name of the Informix server (its DBSERVERNAME).")
+    database: str = option("Database to capture; it must be logged.")
+    tables: tuple[str, ...] = option(
+        "Tables to capture: owner.table, or several separated by commas.", names, name="table"
+    )
     dialect_name: str = option(
-        "informix, or gbase8s for GBase 8s.", one_of(*DIALECTS), default=INFORMIX.name, name="dialect"
+        "Product that the server is: informix, or gbase8s for GBase 8s.",
+        one_of(*DIALECTS),
+        default=INFORMIX.name,
+        name="dialect",
     )
     user: str = option(
-        "Who connects; by default, as the guides demand, informix, or gbasedbt on GBase 8s.", default=""
+        "Database user to connect as; default: informix, or gbasedbt on GBase 8s, as the CDC guides"
+        " demand.",
+        default="",
     )
     password: str = option(
-        f"Its password; also from passwordFile or the environment variable {PASSWORD_VARIABLE}.",
+        "Password of the user; may also come from passwordFile or the environment variable"
+        f" {PASSWORD_VARIABLE}.",
         default="",
         secret=True,
     )
     password_file: str = option(
-        "A file that holds the password; with Spark, on the driver.", default=""
+        "File that holds the user's password; under Spark, a path on the driver.", default=""
     )
     transport: str = option(
-        "odbc, or emulator for the embedded one.", one_of("odbc", "emulator"), default="odbc"
+        "How to connect: odbc (Informix's ODBC driver) or emulator (the protocol of the embedded"
+        " emulator).",
+        one_of("odbc", "emulator"),
+        default="odbc",
     )
     driver: str = option(
-        "Path of the ODBC driver library; else libthcli.so or iclit09b.so under INFORMIXDIR"
+        "Path of the ODBC driver library; default: libthcli.so or iclit09b.so under INFORMIXDIR"
         " (iclit09b.so under GBASEDBTDIR).",
         default="",
     )
-    db_locale: str = option("Locale of the database; else asked of the server.", default="")
-    client_locale: str = option("Locale of the connection.", default="en_us.utf8")
+    db_locale: str = option(
+        "Locale of the database (DB_LOCALE); default: the one that the server reports.", default=""
+    )
+    client_locale: str = option("Locale of the connection (CLIENT_LOCALE).", default="en_us.utf8")
     connection_string: str = option(
-        "More keywords for the driver, KEY=value;KEY=value; never a password.", default=""
+        "Additional keywords for the ODBC driver, KEY=value;KEY=value; a password in it is refused.",
+        default="",
     )
 
     @property
@@ -106,7 +120,7 @@ def _pieces(connection_string: str) -> list[tuple[str, str]]:
 
 
 def with_connection_string(given: dict[str, str]) -> dict[str, str]:
-    """Let a connection string stand in for the options that it names."""
+    """Set the options that a connection string names."""
     merged = dict(given)
     for key, value in _pieces(given.get("connectionstring", "")):
         if key.lower() in _PASSWORD_KEYS:

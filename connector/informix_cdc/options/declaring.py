@@ -72,7 +72,7 @@ _BETWEEN_COMMAS = re.compile(r'(?:"(?:[^"]|"")*"|[^",])+')
 
 
 def names(text: str) -> tuple[str, ...]:
-    """Read names between commas; what stands in double quotes is not cut."""
+    """Read names between commas; a comma in double quotes belongs to the name."""
     found = tuple(part.strip() for part in _BETWEEN_COMMAS.findall(text) if part.strip())
     if text.count('"') % 2:
         raise ValueError("has a double quote without its other half")

@@ -1,6 +1,6 @@
 """Options of how rows get from the driver to executors, and in how many shares.
 
-Rule: declarations only; `options.py` joins them with all others.
+Rule: declarations only; `source.py` joins them with all others.
 """
 
 from __future__ import annotations
@@ -63,35 +63,40 @@ class DeliveryOptions(ConnectionOptions):
     """Where segments are kept, how executors get at them, and how a batch is shared out."""
 
     spool_path: str = option(
-        "Folder that keeps captured rows until Spark has committed them; else a private one.",
+        "Folder of the spool, which keeps captured rows until Spark has committed them; default: a"
+        " private temporary folder.",
         default="",
     )
     deliver_by: str = option(
-        "How executors get rows: files (they see spoolPath or segmentCopies), flight (from the driver),"
-        " or auto: the first that works.",
+        "How executors get rows: files (from spoolPath or segmentCopies), flight (from the driver by"
+        " Arrow Flight), or auto (the first of these that works).",
         one_of("auto", "files", "flight"),
         default="auto",
         name="delivery",
     )
     flight_host: str = option(
-        "Address of the driver that executors on other hosts reach; its Flight server listens there.",
+        "Address on which the driver's Arrow Flight server listens and which executors connect to.",
         address,
         default=LOOPBACK,
     )
     flight_port: int = option(
-        "Port of the Flight server; 0 for any that is free.", whole_number(0, 65535), default=0
+        "TCP port of the driver's Arrow Flight server; 0 picks a free one.",
+        whole_number(0, 65535),
+        default=0,
     )
     segment_copies: str = option(
-        "URL such as s3://bucket/path or file:///mnt/path for copies of the rows that executors can"
-        " read; never with a secret.",
+        "URL, such as s3://bucket/path or file:///mnt/path, to which spool segments are copied for"
+        " executors; a secret in it is refused.",
         url_of_copies,
         default="",
     )
     min_partitions: int = option(
-        "About how many tasks read a micro-batch at least.", whole_number(1, 10_000), default=1
+        "Approximate minimum number of tasks that read a micro-batch.",
+        whole_number(1, 10_000),
+        default=1,
     )
     max_partition_bytes: int = option(
-        "About how many bytes of the spool one task reads at most, such as 64m.",
+        "Approximate maximum number of spool bytes that one task reads, such as 64m.",
         size(1 << 16),
         default=64 << 20,
     )

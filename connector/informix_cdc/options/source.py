@@ -35,145 +35,169 @@ class SourceOptions(DeliveryOptions):
     """What a user may set; each field is an option of the same name in camel case."""
 
     starting_position: str = option(
-        "Where a new stream begins: latest, earliest (oldest log), or a sequence number (`log:0xpos`).",
+        "Where a new stream begins: latest (now), earliest (the oldest log file), or a sequence"
+        " number (`log:0xpos`).",
         starting_position,
         default="latest",
     )
     read_timeout_seconds: int = option(
-        "How long the server waits for data before it says that there is none; a stop waits as long.",
+        "Seconds that the server waits for data before it answers a read with TIMEOUT; stopping a"
+        " query may take as long.",
         whole_number(1, 60),
         default=1,
     )
     max_records_per_read: int = option(
-        "Upper limit of records in one read; servers take 1 to 256.", whole_number(1, 256), default=256
+        "Maximum number of CDC records in one read; servers accept 1 to 256.",
+        whole_number(1, 256),
+        default=256,
     )
-    read_buffer_bytes: int = option("Size of the read buffer.", size(128, 1 << 30), default=256 * 1024)
+    read_buffer_bytes: int = option(
+        "Size of the read buffer in bytes, such as 256k.", size(128, 1 << 30), default=256 * 1024
+    )
     truncate: str = option(
-        "What TRUNCATE does: fail the query, emit a row, or ignore (counted).",
+        "What a TRUNCATE of a captured table does: fail the query, emit a row, or ignore it (it is"
+        " counted).",
         one_of("fail", "emit", "ignore"),
         default="fail",
     )
     floating_decimal: str | int = option(
-        "What DECIMAL(p) without a scale becomes: string (exact), double, or decimal(38,n).",
+        "Spark type of a DECIMAL(p) column without a scale: string (exact), double, or decimal(38,n).",
         floating_decimal,
         default="string",
     )
     intervals: str = option(
-        "typed (months as INT, else INTERVAL DAY TO SECOND), or string as Informix prints them.",
+        "Spark type of INTERVAL columns: typed (YEAR-MONTH ones as INT months, others as INTERVAL DAY"
+        " TO SECOND), or string (as Informix prints them).",
         one_of("typed", "string"),
         default="typed",
     )
     trailing_blanks: str = option(
-        "cut or keep those of CHAR and NCHAR.", one_of("cut", "keep"), default="cut"
+        "Whether to cut or keep the trailing blanks of CHAR and NCHAR values.",
+        one_of("cut", "keep"),
+        default="cut",
     )
     bad_characters: str = option(
-        "What bytes do that are not valid in the database's code set: fail, or replace by U+FFFD.",
+        "What bytes that are invalid in the database's code set do: fail the query, or replace (they"
+        " become U+FFFD).",
         one_of("fail", "replace"),
         default="fail",
     )
 
     columns: tuple[NamePath, ...] = option(
-        "Include list: names of columns, with several tables as table.column, with commas; odd names in"
-        " double quotes.",
+        "Columns to capture, separated by commas, as table.column where several tables are captured;"
+        " unusual names in double quotes; default: all.",
         parse_names,
         default=(),
     )
     unsupported_columns: str = option(
-        "What TEXT, BYTE, collections, ROW and user-defined types do: fail, or omit the column.",
+        "What a column of type TEXT, BYTE, collection, ROW or user-defined does: fail the start, or"
+        " omit (it is left out).",
         one_of("fail", "omit"),
         default="fail",
     )
     lobs: str = option(
-        "BLOB and CLOB: handle (its 76 bytes as BINARY), or omit the column.",
+        "What BLOB and CLOB columns become: handle (the 76-byte handle as BINARY), or omit (they are"
+        " left out).",
         one_of("handle", "omit"),
         default="handle",
     )
     shape: str = option(
-        "Form of a row: rows, envelope (Debezium's before/after/op/source), or raw (one row per CDC"
-        " record).",
+        "Form of a delivered row: rows (one per change), envelope (Debezium's"
+        " before/after/op/source), or raw (one per CDC record).",
         one_of("rows", "envelope", "raw"),
         default="rows",
     )
     max_rows_per_trigger: int = option(
-        "The most rows of a micro-batch; a larger transaction goes alone. 0: no limit.",
+        "Maximum number of rows in a micro-batch; a larger transaction is a batch of its own; 0 means"
+        " no limit.",
         whole_number(0, 1 << 62),
         default=0,
     )
     max_bytes_per_trigger: int = option(
-        "The most bytes of a micro-batch, as they lie in the spool (64m, 2g). 0: no limit.",
+        "Maximum number of bytes in a micro-batch, as stored in the spool, such as 64m or 2g; 0 means"
+        " no limit.",
         size(0),
         default=0,
     )
     max_transactions_per_trigger: int = option(
-        "The most transactions of a micro-batch; of the three limits the first one reached ends it.",
+        "Maximum number of transactions in a micro-batch; the limit that is reached first ends the"
+        " batch; 0 means no limit.",
         whole_number(0, 1 << 62),
         default=0,
     )
     max_latency_ms: int = option(
-        "How long committed rows wait for company before they go into the spool.",
+        "Longest time, in milliseconds, that committed rows are buffered before they are written to"
+        " the spool.",
         whole_number(0, 60_000),
         default=20,
     )
     segment_bytes: int = option(
-        "How many bytes of committed records, in memory, are worth a segment of the spool at once.",
+        "Number of buffered bytes of committed records at which a spool segment is written before"
+        " maxLatencyMs is over.",
         size(1 << 10),
         default=16 << 20,
     )
     max_spool_bytes: int = option(
-        "How much may lie in the spool that Spark has not taken; beyond it reading pauses.",
+        "Maximum number of bytes in the spool that Spark has not taken; beyond it, reading from the"
+        " server pauses.",
         size(1),
         default=16 << 30,
     )
     max_transaction_memory_bytes: int = option(
-        "How much the rows of open transactions take in memory; beyond it they go to files in"
-        " spoolPath, or the system's temporary folder.",
+        "Maximum number of bytes that rows of open transactions take in memory; beyond it they are"
+        " spilled to files in spoolPath, or in the system's temporary folder.",
         size(1 << 20),
         default=128 << 20,
     )
     fail_on_data_loss: bool = option(
-        "Whether lost changes end the query; else it goes on at the oldest position left, and says so.",
+        "Whether a loss of changes fails the query; if false, the stream goes on at the oldest"
+        " position left and logs the loss.",
         flag,
         default=True,
     )
     max_reconnect_seconds: int = option(
-        "How long a lost connection is tried again before the query fails.",
+        "Seconds for which a lost connection is retried before the query fails.",
         whole_number(0, 604_800),
         default=60,
     )
     max_reconnect_attempts: int = option(
-        "How often it is tried again; 0: as often as the time allows.",
+        "Maximum number of reconnect attempts before the query fails; 0 means no limit but"
+        " maxReconnectSeconds.",
         whole_number(0, 1_000_000),
         default=0,
     )
     stalled: str = option(
-        "What a stream does that stands still while the server's log moves, after one new session: warn"
-        " or fail.",
+        "What a stalled stream does, after one new session did not help: warn, or fail the query.",
         one_of("warn", "fail"),
         default="warn",
     )
     stalled_seconds: int = option(
-        "How long it must stand still for that.", whole_number(1, 86_400), default=120
+        "Seconds without progress, while the server's log moves on, after which a stream counts as"
+        " stalled.",
+        whole_number(1, 86_400),
+        default=120,
     )
     heartbeat_table: str = option(
-        "owner.table that something updates now and then: its changes move the restart position and are"
-        " not delivered.",
+        "owner.table that is updated regularly: its changes move the restart position on and are not"
+        " delivered.",
         default="",
     )
     before_image: bool = option(
-        "Whether an update also gives its update_preimage row.", flag, default=True
+        "Whether an update also delivers the row before it, as update_preimage.", flag, default=True
     )
     metrics_port: int = option(
-        "Port on which the driver shows Prometheus the stream's figures; 0: none.",
+        "TCP port on which the driver serves Prometheus metrics; 0 means none are served.",
         whole_number(0, 65535),
         default=0,
     )
     metrics_host: str = option(
-        "Address of the driver on which it does so; 0.0.0.0 is all of them.",
+        "Address on which the driver serves Prometheus metrics; 0.0.0.0 listens on all interfaces.",
         listening_address,
         default=LOOPBACK,
     )
     log_level: str = option(
-        "What the source logs to the driver's standard error: error, warning or info, and above.",
+        "Least severe level that the source logs to the driver's standard error: error, warning or"
+        " info.",
         one_of("error", "warning", "info"),
         default="warning",
     )

@@ -1,6 +1,6 @@
 """A place in the log as `status` and `offsets` show it, to people and to machines.
 
-Rule: words and names only; where a position lies is reckoned in `log_distance.py`.
+Rule: words and names only; where a position lies is reckoned in `catalog/log_distance.py`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Options and errors of the command line, derived from what the Spark source declares.
 
-Rule: an option's name, meaning and default stand in `options.py` and nowhere else; a user's mistake
-ends in one line on stderr, never in a traceback.
+Rule: an option's name, meaning and default are declared in the room `options` and nowhere else; a
+user's mistake ends in one line on stderr, never in a traceback.
 """
 
 from __future__ import annotations

@@ -101,7 +101,7 @@ def test_checkpoints_are_told_with_their_distance_to_both_ends_of_the_log(
     assert f"{tmp_path}, source 0" in text
     assert f"up to {show(here + 24)}; a restart reads from {show(here)}" in text
     assert f"behind the end of the log: {found['behind']['logs']} logs, " in text
-    assert "headroom until that is overwritten: 0 logs, " in text
+    assert "headroom, until that is overwritten: 0 logs, " in text
 
 
 def test_a_checkpoint_whose_log_was_overwritten_is_told_in_capitals(
