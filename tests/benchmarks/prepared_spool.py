@@ -12,7 +12,7 @@ from pyspark.sql.types import StructType
 from benchmarks.pipeline import open_spool
 from benchmarks.workload import catalog_table
 from informix_capture_client.choices import DecodeRules
-from informix_capture_client.shapes.encoder import delivered_schema
+from informix_capture_client.shapes.encoder import row_schema
 from informix_cdc.capture import Gauges
 from informix_cdc.capture.state import CaptureState
 from informix_cdc.options.source import SourceOptions
@@ -37,7 +37,7 @@ class PreparedSpool(DataSource):
         return "prepared-spool"
 
     def schema(self) -> StructType:
-        return to_spark(delivered_schema([catalog_table()], DecodeRules()))
+        return to_spark(row_schema([catalog_table()], DecodeRules()))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         delivery = self.options.get("delivery", "auto")

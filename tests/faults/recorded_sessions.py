@@ -33,7 +33,7 @@ from informix_capture_client.stream.event_stream import Begun, ChangeStream
 from informix_capture_client.transactions.assembler import TransactionAssembler
 from informix_capture_client.transactions.events import Event, Passed, Transactions
 from informix_capture_client.transport.base import Argument, Row
-from informix_checkpoints.spool.stored_rows import delivered
+from informix_checkpoints.spool.stored_rows import in_row_form
 
 _TIMEOUT = (201).to_bytes(4)  # the record number of a read that found nothing
 _TIMEOUTS_TO_THE_END = 2
@@ -178,7 +178,7 @@ class Captured:
         elif isinstance(event, Transactions):
             for one in event.each():
                 batches = list(encoder.encode([one]))
-                self.rows += [_row(each) for b in batches for each in delivered(b).to_pylist()]
+                self.rows += [_row(each) for b in batches for each in in_row_form(b).to_pylist()]
                 self._move(one.position)
         elif isinstance(event, Passed):
             self._move(event.position)

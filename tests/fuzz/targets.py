@@ -46,7 +46,7 @@ from informix_checkpoints.offsets.offsets import StreamOffset
 from informix_checkpoints.spool import manifest as manifests
 from informix_checkpoints.spool.manifest import Manifest
 from informix_checkpoints.spool.segments import Segment
-from informix_checkpoints.spool.stored_rows import delivered
+from informix_checkpoints.spool.stored_rows import in_row_form
 
 COLUMNS = "id integer, day date, price decimal(10,2), at datetime year to fraction(5), note varchar(9)"
 _PAYLOAD = bytes(4 + 4 + 6 + 11) + b"\x05hello"
@@ -113,7 +113,7 @@ def _stream(shape: str) -> Callable[[bytes], None]:
                     encoder.announce(event)
                 elif isinstance(event, Transactions):
                     for batch in encoder.encode([event]):
-                        delivered(batch).validate(full=True)
+                        in_row_form(batch).validate(full=True)
 
     return take
 

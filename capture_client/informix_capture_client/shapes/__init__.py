@@ -5,7 +5,7 @@ Rule: same records, same rows; the schema says all that a reader needs.
 
 from __future__ import annotations
 
-from informix_capture_client.shapes.delivered import DeliveredChange, changes_in, structs_of
-from informix_capture_client.shapes.encoder import ChangeEncoder, delivered_schema
+from informix_capture_client.shapes.as_rows import ChangeRow, changes_in, structs_of
+from informix_capture_client.shapes.encoder import ChangeEncoder, row_schema
 
-__all__ = ["ChangeEncoder", "DeliveredChange", "changes_in", "delivered_schema", "structs_of"]
+__all__ = ["ChangeEncoder", "ChangeRow", "changes_in", "row_schema", "structs_of"]

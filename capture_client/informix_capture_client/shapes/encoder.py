@@ -46,7 +46,7 @@ def _shape(tables: CapturedTables, row_form: RowForm) -> Shape:
     return RawShape(tables) if row_form.shape == "raw" else RowShape(tables)
 
 
-def delivered_schema(
+def row_schema(
     tables: Sequence[Table],
     rules: DecodeRules,
     row_form: RowForm = RowForm(),  # noqa: B008 - frozen

@@ -18,7 +18,7 @@ from informix_capture_client.shapes.change_columns import Changes, TransactionCo
 from informix_capture_client.values import fixed_width, pick
 
 TRANSACTION = "informix_cdc.transaction"
-DELIVERED = b"informix_capture_client.shapes.delivered"
+DELIVERED = b"informix_cdc.delivered"  # a name in files, not a module
 TEXTS = pa.dictionary(pa.int32(), pa.string())
 
 _INSTANT = pa.timestamp("us", "UTC")

@@ -10,7 +10,7 @@ from informix_checkpoints.spool.manifest import Manifest, load_manifest
 from informix_checkpoints.spool.segments import Segment, SegmentRange, stored_range
 from informix_checkpoints.spool.spill_files import SpillFiles
 from informix_checkpoints.spool.spool import Spool
-from informix_checkpoints.spool.stored_rows import delivered
+from informix_checkpoints.spool.stored_rows import in_row_form
 from informix_checkpoints.spool.writer_lock import WriterLock
 
 __all__ = [
@@ -22,7 +22,7 @@ __all__ = [
     "Spool",
     "WriterLock",
     "copies_for",
-    "delivered",
+    "in_row_form",
     "load_manifest",
     "stored_range",
 ]

@@ -15,12 +15,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-_DELIVERED = b"informix_capture_client.shapes.delivered"
+_DELIVERED = b"informix_cdc.delivered"  # a name in files, not a module
 _COMMIT = "_commit_version"
 Integers = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 
-def delivered(batch: pa.RecordBatch) -> pa.RecordBatch:
+def in_row_form(batch: pa.RecordBatch) -> pa.RecordBatch:
     """Return the rows of a stored batch as readers get them."""
     names = json.loads(batch.schema.metadata[_DELIVERED])
     *rows, runs = batch.columns

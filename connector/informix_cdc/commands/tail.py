@@ -14,7 +14,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from informix_capture_client.shapes import DeliveredChange
+from informix_capture_client.shapes import ChangeRow
 from informix_cdc.operations import TailFigures, follow
 from informix_cdc.options import SourceOptions
 from informix_cdc.terminal import as_lines, kind_of, table_of, time_of, to_json
@@ -57,13 +57,13 @@ def _counted(lines: Iterable[Line], figures: TailFigures) -> Iterator[Line]:
         yield line
 
 
-def _json_lines(batches: Iterable[list[DeliveredChange]]) -> Iterator[Line]:
+def _json_lines(batches: Iterable[list[ChangeRow]]) -> Iterator[Line]:
     for changes in batches:
         for change in changes:
             yield lambda change=change: click.echo(to_json(change))  # type: ignore[misc]
 
 
-def _table_lines(batches: Iterable[list[DeliveredChange]]) -> Iterator[Line]:
+def _table_lines(batches: Iterable[list[ChangeRow]]) -> Iterator[Line]:
     console = Console(highlight=False, soft_wrap=True)
     latest_commit = -1
     for changes in batches:
@@ -74,7 +74,7 @@ def _table_lines(batches: Iterable[list[DeliveredChange]]) -> Iterator[Line]:
             yield lambda line=line: console.print(line)  # type: ignore[misc]
 
 
-def _line(change: DeliveredChange, values: Text, *, begins: bool) -> Text:
+def _line(change: ChangeRow, values: Text, *, begins: bool) -> Text:
     """Return one line; only the first row of a transaction shows the time."""
     line = Text(f"{time_of(change):9}" if begins else " " * 9, "bold")
     kind = kind_of(change)
@@ -82,7 +82,7 @@ def _line(change: DeliveredChange, values: Text, *, begins: bool) -> Text:
     return line.append(kind).append(f"{table_of(change):{_TABLE_WIDTH}} ", "blue").append(values)
 
 
-_PRINTERS: dict[str, Callable[[Iterable[list[DeliveredChange]]], Iterator[Line]]] = {
+_PRINTERS: dict[str, Callable[[Iterable[list[ChangeRow]]], Iterator[Line]]] = {
     "table": _table_lines,
     "json": _json_lines,
 }

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from threading import Lock
 
 from informix_capture_client.positions import show
-from informix_capture_client.shapes import DeliveredChange
+from informix_capture_client.shapes import ChangeRow
 from informix_cdc.demo.workload import CommittedTransaction
 
 _RECENT = 15
@@ -24,7 +24,7 @@ _RECENT = 15
 class _Arrived:
     commit: int
     arrived_at: float
-    changes: tuple[DeliveredChange, ...]
+    changes: tuple[ChangeRow, ...]
 
 
 @dataclass(slots=True)
@@ -36,7 +36,7 @@ class DemoCheck:
     rows: int = 0
     kinds: Counter[str] = field(default_factory=Counter)
     latencies: list[float] = field(default_factory=list)
-    latest: deque[DeliveredChange] = field(default_factory=lambda: deque(maxlen=2 * _RECENT))
+    latest: deque[ChangeRow] = field(default_factory=lambda: deque(maxlen=2 * _RECENT))
     last_commit: int = 0
     difference: str = ""
     warm_up: tuple[int, int] = (0, 0)  # transactions and rows before the clock started
@@ -51,7 +51,7 @@ class DemoCheck:
             self._expected.append(transaction)
             self._compare()
 
-    def arrive(self, changes: Sequence[DeliveredChange], now: float) -> None:
+    def arrive(self, changes: Sequence[ChangeRow], now: float) -> None:
         """Note rows that have arrived, in their order."""
         with self._lock:
             for commit, group in itertools.groupby(changes, key=lambda change: change.commit):
@@ -90,7 +90,7 @@ class DemoCheck:
             f"verified: {self.verified:,} of {self.committed:,} transactions, in order, every value"
         )
 
-    def recent(self) -> list[DeliveredChange]:
+    def recent(self) -> list[ChangeRow]:
         """Return the changes that arrived last, no update without its first image."""
         with self._lock:
             changes = list(self.latest)

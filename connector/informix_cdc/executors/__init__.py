@@ -5,8 +5,8 @@ Rule: what travels is small, picklable and without secrets, but for the Flight s
 
 from __future__ import annotations
 
-from informix_cdc.executors.delivery import SegmentDelivery
 from informix_cdc.executors.places import SegmentPlaces
+from informix_cdc.executors.publisher import SegmentPublisher
 from informix_cdc.executors.shares import share_out
 
-__all__ = ["SegmentDelivery", "SegmentPlaces", "share_out"]
+__all__ = ["SegmentPlaces", "SegmentPublisher", "share_out"]

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from informix_capture_client.errors import AccessRefused
 from informix_cdc.executors.flight_protocol import FlightAddress
-from informix_checkpoints.spool import SegmentCopies, SegmentRange, delivered, stored_range
+from informix_checkpoints.spool import SegmentCopies, SegmentRange, in_row_form, stored_range
 
 Batches = Iterator[pa.RecordBatch]
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
@@ -56,7 +56,7 @@ class SegmentPlaces:
         Raises:
             AccessRefused: the rows are in none of the places; the message names them all.
         """
-        return map(delivered, self._stored(wanted))
+        return map(in_row_form, self._stored(wanted))
 
     def _stored(self, wanted: SegmentRange) -> Batches:
         refusals = []

@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 
 from informix_capture_client.choices import RowForm
 from informix_capture_client.records import TableSchema
-from informix_capture_client.shapes import ChangeEncoder, DeliveredChange, changes_in, structs_of
+from informix_capture_client.shapes import ChangeEncoder, ChangeRow, changes_in, structs_of
 from informix_capture_client.stream import ChangeStream, Read
 from informix_capture_client.transactions import Event, Passed, Transactions
 from informix_cdc.capture import UNSEEN_WAIT_SECONDS, CaptureStart
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import SourceTables, look_up_tables
-from informix_checkpoints.spool import delivered
+from informix_checkpoints.spool import in_row_form
 
 _POLL_SECONDS = 0.1
 _STOP_MARGIN_SECONDS = 2.0
@@ -40,7 +40,7 @@ class TailFigures:
 
 def follow(
     options: SourceOptions, figures: TailFigures, on_ready: Callable[[], None]
-) -> Generator[list[DeliveredChange], None, None]:
+) -> Generator[list[ChangeRow], None, None]:
     """Yield what commits from now on, whole transactions at a time, until the caller stops.
 
     Args:
@@ -62,7 +62,7 @@ def follow(
 
 def _follow(
     stream: ChangeStream, source: SourceTables, figures: TailFigures, on_ready: Callable[[], None]
-) -> Generator[list[DeliveredChange], None, None]:
+) -> Generator[list[ChangeRow], None, None]:
     # A TRUNCATE ends a Spark query unless its user says otherwise; who only looks wants to see it.
     encoder = ChangeEncoder(source.tables, source.rules, RowForm(truncate="emit"))
     structs = structs_of(source.tables)
@@ -77,7 +77,9 @@ def _follow(
             stream.stop_waiting_for_unseen()
         if committed := _committed(events, encoder):
             batches = encoder.encode(committed)
-            changes = [change for batch in batches for change in changes_in(delivered(batch), structs)]
+            changes = [
+                change for batch in batches for change in changes_in(in_row_form(batch), structs)
+            ]
             figures.transactions += sum(map(len, committed))
             yield changes
 

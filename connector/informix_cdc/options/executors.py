@@ -59,7 +59,7 @@ def url_of_copies(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DeliveryOptions(ConnectionOptions):
+class ExecutorOptions(ConnectionOptions):
     """Where segments are kept, how executors get at them, and how a batch is shared out."""
 
     spool_path: str = option(

@@ -26,12 +26,12 @@ from informix_cdc.options.declaring import (
     starting_position,
     whole_number,
 )
-from informix_cdc.options.executors import LOOPBACK, DeliveryOptions, listening_address
+from informix_cdc.options.executors import LOOPBACK, ExecutorOptions, listening_address
 from informix_checkpoints.limits import BatchLimits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SourceOptions(DeliveryOptions):
+class SourceOptions(ExecutorOptions):
     """What a user may set; each field is an option of the same name in camel case."""
 
     starting_position: str = option(

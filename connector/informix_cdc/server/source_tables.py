@@ -25,7 +25,7 @@ from informix_capture_client.dialects import Dialect
 from informix_capture_client.errors import AccessRefused, ServerRefused
 from informix_capture_client.findings import require
 from informix_capture_client.locales import codec_of
-from informix_capture_client.shapes import ChangeEncoder, delivered_schema
+from informix_capture_client.shapes import ChangeEncoder, row_schema
 from informix_capture_client.statements import CDC_DATABASE
 from informix_cdc.options import SourceOptions
 from informix_cdc.server.connections import open_catalog
@@ -63,7 +63,7 @@ class SourceTables:
 
     def schema(self) -> pa.Schema:
         """Return the schema of delivered rows."""
-        return delivered_schema(self.tables, self.rules, self.row_form)
+        return row_schema(self.tables, self.rules, self.row_form)
 
 
 def _as_text(name: str, choice: DecodeRules | RowForm) -> str:

@@ -28,7 +28,7 @@ from informix_capture_client.failpoints import failpoint
 from informix_capture_client.log_events import BATCH_LOST
 from informix_capture_client.positions import show
 from informix_cdc.capture import CaptureState, CaptureThread, can_jump
-from informix_cdc.executors import SegmentDelivery, SegmentPlaces, share_out
+from informix_cdc.executors import SegmentPlaces, SegmentPublisher, share_out
 from informix_cdc.monitoring import progress_figures
 from informix_cdc.options import SourceOptions
 from informix_cdc.spark.next_offset import StreamProgress, require_same_stream
@@ -63,7 +63,7 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._options = options
         self._schema = schema
         self._capture: CaptureThread | None = None
-        self._delivery = SegmentDelivery(options)
+        self._publisher = SegmentPublisher(options)
         self._progress = StreamProgress()
         self._state: CaptureState | None = None  # of the capture, or of the last one
         self._metrics: MetricsServer | None = None
@@ -77,7 +77,7 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             "_schema": StructType(),
             "_capture": None,
             "_state": None,
-            "_delivery": None,
+            "_publisher": None,
             "_metrics": None,
             "_restore_process": None,
         }
@@ -127,7 +127,7 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         spool = self._spool_that_holds(begun, upto)
         if spool is None:
             return []
-        places, options = self._delivery.places(spool), self._options
+        places, options = self._publisher.places(spool), self._options
         shares = share_out(
             spool.between(after, upto), options.min_partitions, options.max_partition_bytes
         )
@@ -151,7 +151,7 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def stop(self) -> None:
         """Close the capture session; Spark calls this rarely, so SIGTERM ends up here as well."""
         failpoint("reader.stop")
-        self._delivery.close()
+        self._publisher.close()
         if self._metrics is not None:
             self._metrics.close()
         if self._capture is not None:

@@ -14,14 +14,14 @@ from typing import Any
 
 from rich.text import Text
 
-from informix_capture_client.shapes import DeliveredChange
+from informix_capture_client.shapes import ChangeRow
 
 _LARGEST_EXACT_DOUBLE = 2**53
 _LONGEST_VALUE = 40
 _STYLES = {"insert": "green", "update": "yellow", "delete": "red", "truncate": "magenta"}
 
 
-def to_json(change: DeliveredChange) -> str:
+def to_json(change: ChangeRow) -> str:
     """Return one change as one line of JSON: its metadata, and the row's columns under `row`."""
     row = None if change.change_type == "truncate" else _exact(change.row)
     return json.dumps({**_exact(change.metadata), "row": row}, ensure_ascii=False)
@@ -66,12 +66,12 @@ _JSON: dict[type, Callable[[Any], object]] = {
 }
 
 
-def as_lines(changes: Iterable[DeliveredChange]) -> Iterator[tuple[DeliveredChange, Text]]:
+def as_lines(changes: Iterable[ChangeRow]) -> Iterator[tuple[ChangeRow, Text]]:
     """Yield a line of text per change; both images of an update make one line.
 
     The first images of whole transactions must come with the second ones, as they are delivered.
     """
-    before: DeliveredChange | None = None
+    before: ChangeRow | None = None
     for change in changes:
         if change.change_type == "update_preimage":
             before = change
@@ -80,24 +80,24 @@ def as_lines(changes: Iterable[DeliveredChange]) -> Iterator[tuple[DeliveredChan
         before = None
 
 
-def kind_of(change: DeliveredChange) -> Text:
+def kind_of(change: ChangeRow) -> Text:
     """Return insert, update, delete or truncate in its colour."""
     kind = change.change_type.partition("_")[0]
     return Text(kind, _STYLES.get(kind, ""))
 
 
-def table_of(change: DeliveredChange) -> str:
+def table_of(change: ChangeRow) -> str:
     """Return the table's own name."""
     return change.table.rpartition(".")[2]
 
 
-def time_of(change: DeliveredChange) -> str:
+def time_of(change: ChangeRow) -> str:
     """Return the server's commit time in this host's time zone."""
     committed: datetime = change.metadata["_commit_timestamp"]
     return f"{committed.astimezone():%H:%M:%S}"
 
 
-def _values_of(change: DeliveredChange, before: DeliveredChange | None) -> Text:
+def _values_of(change: ChangeRow, before: ChangeRow | None) -> Text:
     if change.change_type == "truncate":
         return Text("all rows", "magenta")
     line = Text()
@@ -111,7 +111,7 @@ def _values_of(change: DeliveredChange, before: DeliveredChange | None) -> Text:
     return line
 
 
-def _worth_showing(row: Mapping[str, Any], before: DeliveredChange | None) -> Iterator[tuple[str, Any]]:
+def _worth_showing(row: Mapping[str, Any], before: ChangeRow | None) -> Iterator[tuple[str, Any]]:
     """Yield the leading column, often the key; then what an update changed, or what is not NULL."""
     for number, (name, value) in enumerate(row.items()):
         is_news = value is not None if before is None else before.row[name] != value

@@ -26,7 +26,7 @@ from informix_capture_client.errors import (
 from informix_capture_client.positions import Position
 from informix_capture_client.records.records import Kind, TableSchema
 from informix_capture_client.shapes.change_columns import BATCH_ROWS
-from informix_capture_client.shapes.encoder import ChangeEncoder, delivered_schema
+from informix_capture_client.shapes.encoder import ChangeEncoder, row_schema
 from informix_capture_client.shapes.row_shape import METADATA, struct_names
 from informix_capture_client.transactions.assembler import TransactionAssembler
 from informix_capture_client.transactions.events import Transactions
@@ -334,9 +334,9 @@ def test_a_value_that_cannot_be_is_named_by_its_position() -> None:
 def test_a_column_named_like_one_that_every_row_gets_is_refused(name: str) -> None:
     table = make_table("orders", f'"{name}" integer')
     with pytest.raises(BadOption, match=name):
-        delivered_schema([table], DecodeRules())
+        row_schema([table], DecodeRules())
     beside = make_table("sizes", "size smallint")
-    assert delivered_schema([table, beside], DecodeRules()).names[:2] == ["orders", "sizes"]
+    assert row_schema([table, beside], DecodeRules()).names[:2] == ["orders", "sizes"]
 
 
 def test_tables_of_one_name_get_their_owner_in_front() -> None:

@@ -23,7 +23,7 @@ from informix_capture_client.errors import BadOption, DataLoss, ProtocolViolatio
 from informix_capture_client.positions import Position
 from informix_capture_client.records.records import Kind, TableSchema
 from informix_capture_client.shapes.change_columns import BATCH_ROWS
-from informix_capture_client.shapes.encoder import ChangeEncoder, delivered_schema
+from informix_capture_client.shapes.encoder import ChangeEncoder, row_schema
 from informix_capture_client.transactions.assembler import TransactionAssembler
 from informix_capture_client.transactions.events import Transactions
 from informix_checkpoints.spool import stored_rows
@@ -253,14 +253,14 @@ def test_a_schema_depends_on_options_and_catalog_only(shape: Any, tables: int) -
     row_form = RowForm(shape=shape, truncate="emit")
     known = [make_table("orders", COLUMNS), make_table("sizes", "size smallint")][:tables]
     made = encoder(row_form, tables)
-    assert delivered_schema(known, DecodeRules(), row_form) == made.schema
+    assert row_schema(known, DecodeRules(), row_form) == made.schema
     for records in ([order(2, 1)], [order(2, 1, kind=Kind.DELETE)], [truncate(2, 1, 0)]):
         assert changed(row_form, *records, commit(9, 1, DONE), tables=tables)  # checks the schema
 
 
 def test_no_column_of_a_table_can_collide_with_those_of_an_envelope() -> None:
     table = make_table("orders", "before integer, _commit_version integer")
-    schema = delivered_schema([table], DecodeRules(), ENVELOPE)
+    schema = row_schema([table], DecodeRules(), ENVELOPE)
     assert schema.field("before").type == pa.struct(
         [("before", pa.int32()), ("_commit_version", pa.int32())]
     )
@@ -273,13 +273,13 @@ def test_struct_columns_that_would_still_have_one_name_are_refused() -> None:
         make_table("ann_t", "a date", "bob"),
     ]
     with pytest.raises(BadOption, match="ann_t"):
-        delivered_schema(tables, DecodeRules())
+        row_schema(tables, DecodeRules())
 
 
 def test_columns_that_differ_only_in_case_are_refused_because_spark_cannot_tell_them() -> None:
     for columns in ('"_TABLE" integer', '"Id" integer, id integer'):
         with pytest.raises(BadOption, match="upper case from lower"):
-            delivered_schema([make_table("t", columns)], DecodeRules())
+            row_schema([make_table("t", columns)], DecodeRules())
 
 
 def test_times_are_those_of_the_commit_in_utc() -> None:

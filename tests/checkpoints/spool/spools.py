@@ -10,13 +10,13 @@ import pyarrow as pa
 from informix_capture_client.positions import Position
 from informix_checkpoints.spool.segments import SegmentRange, stored_range
 from informix_checkpoints.spool.spool import Spool
-from informix_checkpoints.spool.stored_rows import delivered
+from informix_checkpoints.spool.stored_rows import in_row_form
 
 START = Position(100, 90)
 SHARED = pa.struct([("_commit_version", pa.int64())])
 SCHEMA = pa.schema(
     [("n", pa.int64()), ("runs", pa.run_end_encoded(pa.int32(), SHARED))],
-    metadata={"informix_capture_client.shapes.delivered": '["n", "_commit_version"]'},
+    metadata={"informix_cdc.delivered": '["n", "_commit_version"]'},
 )
 
 
@@ -45,7 +45,7 @@ def fill(spool: Spool) -> None:
 
 
 def read_range(wanted: SegmentRange) -> Iterator[pa.RecordBatch]:
-    return map(delivered, stored_range(wanted, is_written_here=True))
+    return map(in_row_form, stored_range(wanted, is_written_here=True))
 
 
 def numbers(ranges: list[SegmentRange]) -> list[int]:

@@ -21,7 +21,7 @@ from informix_checkpoints.spool import copies as segment_copies
 from informix_checkpoints.spool.copies import SegmentCopies
 from informix_checkpoints.spool.segments import SegmentRange
 from informix_checkpoints.spool.spool import Spool
-from informix_checkpoints.spool.stored_rows import delivered
+from informix_checkpoints.spool.stored_rows import in_row_form
 
 
 def copies_in(folder: Path) -> SegmentCopies:
@@ -37,7 +37,7 @@ def files(tmp_path: Path) -> list[Path]:
 
 
 def numbers(copies: SegmentCopies, ranges: list[SegmentRange]) -> list[int]:
-    batches = [delivered(stored) for wanted in ranges for stored in copies.stored_range(wanted)]
+    batches = [in_row_form(stored) for wanted in ranges for stored in copies.stored_range(wanted)]
     return [n for found in batches for n in found.column("n").to_pylist()]
 
 

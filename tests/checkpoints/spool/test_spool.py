@@ -178,7 +178,7 @@ def test_rows_are_delivered_as_the_stored_schema_says(tmp_path: Path) -> None:
     texts = pa.dictionary(pa.int32(), pa.string())
     schema = pa.schema(
         [("word", texts), ("n", pa.int64()), ("runs", SCHEMA.field("runs").type)],
-        metadata={"informix_capture_client.shapes.delivered": '["n", "word"]'},
+        metadata={"informix_cdc.delivered": '["n", "word"]'},
     )
     rows = batch((1, 110), (2, 120), (3, 120), (4, 130))
     words = pa.array(["a", None, "a", "b"]).dictionary_encode()

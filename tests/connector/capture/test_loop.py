@@ -27,7 +27,7 @@ from informix_cdc.capture.loop import capture
 from informix_cdc.capture.pending import Pending
 from informix_cdc.capture.state import CaptureState
 from informix_checkpoints.spool.segments import Segment
-from informix_checkpoints.spool.stored_rows import delivered
+from informix_checkpoints.spool.stored_rows import in_row_form
 
 COLUMNS = "a integer, b integer"
 ANNOUNCED = TableSchema(0, 8, 2, 0, COLUMNS)
@@ -55,7 +55,7 @@ class Spool:
     def append(
         self, _schema: pa.Schema, batches: Iterable[pa.RecordBatch], position: Position
     ) -> Segment:
-        rows = [change for batch in batches for change in delivered(batch).to_pylist()]
+        rows = [change for batch in batches for change in in_row_form(batch).to_pylist()]
         self.segments.append(rows)
         return Segment("", len(rows), 0, 0, 0, 0, position)
 

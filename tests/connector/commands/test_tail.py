@@ -15,7 +15,7 @@ import pytest
 
 from connector.commands.conftest import connection_arguments, start
 from informix_capture_client.emulator import ListeningServer
-from informix_capture_client.shapes.delivered import DeliveredChange
+from informix_capture_client.shapes.as_rows import ChangeRow
 from informix_cdc.terminal.change_text import as_lines, to_json
 
 PRICES = "stores:informix.prices"
@@ -165,12 +165,12 @@ def test_a_truncate_is_shown_and_ends_nothing(prices: ListeningServer) -> None:
     ],
 )
 def test_json_writes_values_that_every_reader_can_take_back(value: object, written: object) -> None:
-    change = DeliveredChange("insert", "d:o.t", {"v": value}, {})
+    change = ChangeRow("insert", "d:o.t", {"v": value}, {})
     assert json.loads(to_json(change))["row"] == {"v": written}
 
 
 def test_a_line_cuts_long_values_and_leaves_nulls_out() -> None:
-    change = DeliveredChange("insert", "d:o.t", {"id": 1, "text": "x" * 500, "nothing": None}, {})
+    change = ChangeRow("insert", "d:o.t", {"id": 1, "text": "x" * 500, "nothing": None}, {})
     ((_, line),) = as_lines([change])
     assert len(line.plain) < 80
     assert "nothing" not in line.plain

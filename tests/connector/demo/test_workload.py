@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from informix_capture_client.emulator import EmulatedServer, ListeningServer
-from informix_capture_client.shapes.delivered import DeliveredChange
+from informix_capture_client.shapes.as_rows import ChangeRow
 from informix_cdc.demo.check import DemoCheck
 from informix_cdc.demo.database import (
     CUSTOMERS,
@@ -102,9 +102,9 @@ def test_the_account_is_what_a_capture_of_the_server_delivers(shop: ListeningSer
     )
 
 
-def delivered(transaction: CommittedTransaction) -> list[DeliveredChange]:
+def delivered(transaction: CommittedTransaction) -> list[ChangeRow]:
     metadata = {"_commit_version": transaction.commit}
-    return [DeliveredChange(c.change_type, c.table, c.row, metadata) for c in transaction.changes]
+    return [ChangeRow(c.change_type, c.table, c.row, metadata) for c in transaction.changes]
 
 
 def checked(

@@ -31,7 +31,7 @@ from harness.driving import (
 from harness.stores import source_options
 from informix_capture_client.errors import AccessRefused
 from informix_capture_client.positions import Position
-from informix_cdc.executors import delivery as segment_delivery
+from informix_cdc.executors import publisher as publisher_module
 from informix_cdc.executors import flight_client
 from informix_cdc.executors.flight_client import fetched_range
 from informix_cdc.executors.flight_protocol import ticket_of
@@ -272,9 +272,9 @@ def test_the_server_ends_with_the_query(served: Served) -> None:
 def test_the_end_of_a_query_does_not_wait_for_an_executor_that_has_stopped_reading(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(segment_delivery, "_CLOSING_SECONDS", 0.01)
+    monkeypatch.setattr(publisher_module, "_CLOSING_SECONDS", 0.01)
     read_on = threading.Event()
-    delivery = segment_delivery.SegmentDelivery(SourceOptions.parse(source_options(1), {}))
+    delivery = publisher_module.SegmentPublisher(SourceOptions.parse(source_options(1), {}))
     monkeypatch.setattr(delivery, "_server", SimpleNamespace(shutdown=read_on.wait))
     delivery.close()
     read_on.set()

@@ -16,7 +16,7 @@ from informix_capture_client.shapes.row_shape import METADATA, struct_names
 
 
 @dataclass(frozen=True, slots=True)
-class DeliveredChange:
+class ChangeRow:
     """One delivered row; `row` is empty for a TRUNCATE."""
 
     change_type: str
@@ -38,12 +38,10 @@ def structs_of(tables: Sequence[Table]) -> dict[str, str]:
     return dict(zip(names, struct_names(tables), strict=True))
 
 
-def changes_in(
-    batch: pa.RecordBatch | pa.Table, structs: Mapping[str, str]
-) -> Iterator[DeliveredChange]:
+def changes_in(batch: pa.RecordBatch | pa.Table, structs: Mapping[str, str]) -> Iterator[ChangeRow]:
     """Yield the rows of a batch in their order."""
     for delivered in batch.to_pylist():
         metadata = {name: delivered.pop(name) for name in METADATA.names}
         kind, table = metadata["_change_type"], metadata["_table"]
         row = delivered[structs[table]] if structs else delivered
-        yield DeliveredChange(kind, table, {} if kind == "truncate" else row or {}, metadata)
+        yield ChangeRow(kind, table, {} if kind == "truncate" else row or {}, metadata)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _CLOSING_SECONDS = 0.5
 
 
-class SegmentDelivery:
+class SegmentPublisher:
     """Tells executors where a spool's segments are; serves them over Flight unless told not to."""
 
     def __init__(self, options: SourceOptions) -> None:
