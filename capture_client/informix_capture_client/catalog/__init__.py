@@ -11,6 +11,7 @@ from informix_capture_client.catalog.log_distance import LogDistance, PlaceInLog
 from informix_capture_client.catalog.log_space import (
     UNFLUSHED_LOG,
     LogSpace,
+    is_beyond_end,
     read_log_space,
     require_in_log,
 )
@@ -45,6 +46,7 @@ __all__ = [
     "check_locale",
     "check_table_kind",
     "choose_columns",
+    "is_beyond_end",
     "place_in_log",
     "read_log_space",
     "require_in_log",

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from informix_capture_client.catalog import UNFLUSHED_LOG
+from informix_capture_client.catalog import is_beyond_end
 from informix_capture_client.errors import DataLoss
 from informix_capture_client.positions import Position, show
 
@@ -41,7 +41,7 @@ class Jump:
 
         A commit beyond the end of the log is one of another life of the server: it says nothing.
         """
-        is_known = self.is_same_source and self.position.commit <= current + UNFLUSHED_LOG
+        is_known = self.is_same_source and not is_beyond_end(self.position.commit, current)
         delivered = self.position.commit if is_known else 0
         return Position(max(place, delivered), place, tuple(sorted(unseen)))
 

@@ -71,6 +71,8 @@ class CaptureStart:
     def _begin(self, session: CaptureSession) -> Begun:
         with open_catalog(self.options) as catalog:
             require_capturing_server(catalog, self.options.dialect)
+            # The guide's order: full row logging on, then cdc_startcapture for each table, then
+            # cdc_activatesess. What must be known of the log is asked before the first capture.
             if self.position is None:
                 assembler, place = self._first_start(session, catalog)
             else:
@@ -80,7 +82,9 @@ class CaptureStart:
         self.counters.begin_session()
         assembler.counters = self.counters
         assembler.limit_memory(self._memory_limit())
+        # Only raw rows show BEGINTX and COMMTX; keeping them for the others would cost their memory.
         assembler.with_bounds = self.source.row_form.shape == "raw"
+        # It is captured behind the tables of the user, so that their numbers are their places.
         heartbeat = len(self.source.tables) if self.source.heartbeat else None
         return Begun(session, assembler, heartbeat)
 
@@ -129,12 +133,16 @@ class CaptureStart:
         begins_in_the_past = self.jump is None and self.options.starting_position != "latest"
         if begins_in_the_past:
             self._require_row_logging(catalog)
+        # First of all, so that every row above S is whole in the log: without full row logging a
+        # server logs parts of rows, from which no row can be shown (CDC guide).
         for table in self.source.tables:
             session.log_full_rows(str(table.name))
         if self.jump is not None:
             return self._jump(self.jump, catalog)
         if begins_in_the_past:
             return self._start_in_the_past(catalog)
+        # S before the open transactions: one that begins in between has its BEGINTX above S, and being
+        # listed as unseen does it no harm. The other way round it would be in neither (decision 0004).
         place = catalog.current_position()
         assembler = TransactionAssembler(
             None,
@@ -158,6 +166,8 @@ class CaptureStart:
                 )
 
     def _start_in_the_past(self, catalog: Catalog) -> tuple[TransactionAssembler, int]:
+        # The log is read twice: whom to leave out must be known before the first batch. Later an older
+        # transaction could not be told from one whose beginning is lost (decision 0004).
         place = _chosen_position(self.options.starting_position, catalog)
         anchor = Position(place, place, tuple(sorted(self._older_than(place, catalog))))
         return TransactionAssembler(anchor), place
@@ -182,9 +192,12 @@ class CaptureStart:
     def _resume(
         self, position: Position, session: CaptureSession, catalog: Catalog
     ) -> tuple[TransactionAssembler, int]:
+        # Off now may mean off for a while: rows that changed meanwhile are not whole. Switching it on
+        # again here would hide that (decision 0005, docs/design.md section 5).
         for table in self.source.tables:
             if not catalog.logs_full_rows(table):
                 self._note_loss(row_logging_off(str(table.name), position), session, str(table.name))
+        # A server is silent about a position beyond its log's end, for ever (docs/assumptions.md).
         require_in_log(position, catalog.current_position())
         assembler = TransactionAssembler(position, expected_commit=self.expected_commit)
         return assembler, position.restart

@@ -31,8 +31,8 @@ from harness.driving import (
 from harness.stores import source_options
 from informix_capture_client.errors import AccessRefused
 from informix_capture_client.positions import Position
-from informix_cdc.executors import publisher as publisher_module
 from informix_cdc.executors import flight_client
+from informix_cdc.executors import publisher as publisher_module
 from informix_cdc.executors.flight_client import fetched_range
 from informix_cdc.executors.flight_protocol import ticket_of
 from informix_cdc.executors.flight_server import SegmentServer
