@@ -9,7 +9,6 @@ from informix_capture_client.catalog.catalog import Catalog, FoundTable, Table, 
 from informix_capture_client.catalog.column_choice import choose_columns
 from informix_capture_client.catalog.log_distance import LogDistance, PlaceInLog, place_in_log
 from informix_capture_client.catalog.log_space import (
-    UNFLUSHED_LOG,
     LogSpace,
     is_beyond_end,
     read_log_space,
@@ -30,7 +29,6 @@ from informix_capture_client.catalog.set_up import (
 
 __all__ = [
     "API_VERSION",
-    "UNFLUSHED_LOG",
     "Catalog",
     "DatabaseLogging",
     "FoundTable",
