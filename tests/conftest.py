@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING
 
 import pytest
+
+from harness.examples import PROFILE, load_profile
+from harness.patience import PATIENCE, patiently
 
 if TYPE_CHECKING:
     from session_contract.capture_server import CaptureServer
 
 
 LIVE_SECONDS = 3600  # the first of them waits for an image of some gigabytes
+
+
+load_profile()  # before any module of tests is read: @settings takes the rest from the profile
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -24,6 +31,24 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("informix"):
             item.add_marker(pytest.mark.timeout(LIVE_SECONDS))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Scale the limit of time that each test has."""
+    if not config.getvalue("timeout"):
+        config.option.timeout = patiently(float(config.getini("timeout")))
+
+
+def pytest_report_header() -> str:
+    return f"hypothesis profile {PROFILE}, patience {PATIENCE:g}"
+
+
+@pytest.fixture(autouse=True)
+def _sigterm_as_before() -> Iterator[None]:
+    """Take SIGTERM's handler back: a reader that runs in this process installs one of its own."""
+    before = signal.getsignal(signal.SIGTERM)
+    yield
+    signal.signal(signal.SIGTERM, before)
 
 
 @pytest.hookimpl(wrapper=True)
