@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from harness.examples import PROFILE, load_profile
-from harness.patience import PATIENCE, patiently
+from harness.patience import PATIENCE
 
 if TYPE_CHECKING:
     from session_contract.capture_server import CaptureServer
@@ -36,7 +36,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Scale the limit of time that each test has."""
     if not config.getvalue("timeout"):
-        config.option.timeout = patiently(float(config.getini("timeout")))
+        config.option.timeout = PATIENCE * float(config.getini("timeout"))
 
 
 def pytest_report_header() -> str:

@@ -18,6 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 from exactly_once_sink import write_batch
+from harness.patience import patiently
 from informix_cdc import ProgressListener
 
 _PAGES = ["StreamingQuery", "SQL", "environment", "jobs", "executors"]
@@ -88,17 +89,17 @@ def _save_pages(spark: SparkSession, query: StreamingQuery, folder: Path) -> Non
     addresses.append(f"{ui}/StreamingQuery/statistics/?id={query.runId}")
     addresses += [f"{ui}/api/v1/applications/{application}/{page}" for page in _REST]
     for number, address in enumerate(addresses):
-        with urllib.request.urlopen(address, timeout=30) as page:
+        with urllib.request.urlopen(address, timeout=patiently(30)) as page:
             (folder / f"{number}.html").write_bytes(page.read())
 
 
 def _save_metrics(port: str, path: Path) -> None:
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30) as page:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=patiently(30)) as page:
         path.write_bytes(page.read())
 
 
 def _wait(is_true: Any, seconds: float = 90) -> None:
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + patiently(seconds)
     while not is_true():
         assert time.monotonic() < deadline
         time.sleep(0.05)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -20,8 +19,9 @@ from pyspark.sql.streaming import StreamingQuery
 from crashes.delivered import assert_delivered_exactly_once, committed_batches
 from crashes.long_workload import LongWorkload
 from exactly_once_sink import write_batch
+from harness.patience import patiently, wait_until
 
-DEATH_SECONDS = 150.0
+DEATH_SECONDS = 60.0
 _RUNNER = "python_streaming_source_runner"
 
 
@@ -135,7 +135,7 @@ class MortalStreams:
             one.start(available_now=True)
         for one in self.streams:
             assert one.query is not None
-            assert one.query.awaitTermination(DEATH_SECONDS), "AvailableNow does not end"
+            assert one.query.awaitTermination(patiently(DEATH_SECONDS)), "AvailableNow does not end"
 
     def arm(self, failpoint: str) -> None:
         """Let the next process that passes a failpoint die there."""
@@ -186,14 +186,9 @@ def descendants(ancestor: int) -> list[int]:
     return children + [each for child in children for each in descendants(child)]
 
 
-def wait_for(
-    is_true: Callable[[], bool], complaint: Callable[[], str], seconds: float = DEATH_SECONDS
-) -> None:
+def wait_for(is_true: Callable[[], bool], complaint: Callable[[], str]) -> None:
     """Poll until something is true, or fail with the complaint."""
-    deadline = time.monotonic() + seconds
-    while not is_true():
-        assert time.monotonic() < deadline, complaint()
-        time.sleep(0.02)
+    wait_until(is_true, DEATH_SECONDS, complaint)
 
 
 def is_alive(pid: int) -> bool:

@@ -23,6 +23,7 @@ from harness.driving import (
     insert,
     reader,
 )
+from harness.patience import patiently
 from harness.scraping import free_port
 from harness.stores import PASSWORD, source_options
 from informix_capture_client.emulator import EmulatedServer, ListeningServer
@@ -32,7 +33,8 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 Served = tuple[EmulatedServer, ListeningServer]
 PROGRAM = Path(__file__).parent / "chatty_driver.py"
-EXAMPLES = Path(__file__).parents[2] / "examples"
+TESTS = Path(__file__).parents[1]
+EXAMPLES = TESTS.parent / "examples"
 
 # Python imports this at its start, also in Spark's runner and workers: our own log at its loudest.
 LOUD = """
@@ -106,12 +108,12 @@ def _run(plan: dict[str, object], folder: Path, aside: Path) -> None:
     environment = {
         **os.environ,
         VARIABLE: str(aside / "failpoint"),
-        "PYTHONPATH": f"{EXAMPLES}{os.pathsep}{aside / 'loud'}",
+        "PYTHONPATH": os.pathsep.join(map(str, [EXAMPLES, TESTS, aside / "loud"])),
     }
     with (folder / "out.log").open("wb") as out, (folder / "err.log").open("wb") as err:
         done = subprocess.run(
             [sys.executable, PROGRAM], input=json.dumps(plan).encode(), stdout=out, stderr=err,
-            env=environment, timeout=250, check=False,
+            env=environment, timeout=patiently(250), check=False,
         )  # fmt: skip
     assert done.returncode == 0, (folder / "err.log").read_text()[-3000:]
 

@@ -14,6 +14,7 @@ import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
+from harness.patience import patiently
 from odbc_driver.build import Drivers, build_drivers
 
 # Spark starts its Python workers with this one, not with the first python3 on the PATH.
@@ -68,7 +69,7 @@ class Collected:
         return self
 
     def wait_until(self, is_true: Callable[[], bool], seconds: float = 60) -> None:
-        deadline = time.monotonic() + seconds
+        deadline = time.monotonic() + patiently(seconds)
         assert self.query is not None
         while not is_true():
             if (reason := self.query.exception()) is not None:

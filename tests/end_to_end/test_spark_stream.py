@@ -15,6 +15,7 @@ import pytest
 from pyspark.sql import Row, SparkSession
 
 from end_to_end.conftest import Collected
+from harness.patience import patiently
 from harness.stores import (
     CUSTOMERS,
     ORDERS,
@@ -126,7 +127,7 @@ def test_a_driver_process_killed_in_mid_stream_goes_on_where_it_was(
     over_the_start.commit()
     work.run(30)
     process = subprocess.Popen([*arguments, "once"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    _, errors = process.communicate(timeout=120)
+    _, errors = process.communicate(timeout=patiently(120))
     assert process.returncode == 0, errors[-3000:]
     arrived = _rows_on_disk(tmp_path)
     assert [row[1] for row in arrived if row[1] < 0] == [-2, -3] * 3
@@ -142,7 +143,7 @@ def _rows_on_disk(folder: Path) -> list[list[Any]]:
 
 
 def _wait_for(is_true: Callable[[], bool], seconds: float = 90) -> None:
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + patiently(seconds)
     while not is_true():
         assert time.monotonic() < deadline
         time.sleep(0.05)

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 import informix_cdc
 from end_to_end.conftest import Collected
-from harness.driving import wait_until
+from harness.patience import wait_until
 from harness.scraping import free_port, is_open, scraped_values
 from harness.stores import Workload, listening_stores, source_options
 from harness.told import told

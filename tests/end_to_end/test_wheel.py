@@ -15,6 +15,7 @@ from pathlib import Path
 import pyspark
 import pytest
 
+from harness.patience import patiently
 from harness.stores import (
     ORDERS,
     Workload,
@@ -128,7 +129,7 @@ def test_the_format_is_found_without_a_register_call(fresh_python: Path, tmp_pat
         work = Workload(server, seed=1)
         work.run(10)
         assert server.table(ORDERS)
-        out, errors = process.communicate("go\n", timeout=120)
+        out, errors = process.communicate("go\n", timeout=patiently(120))
     assert first == "anchored\n", errors[-3000:]
     assert out.split()[-1] == str(len(work.changes())), errors[-3000:]
 
@@ -157,7 +158,7 @@ def test_a_zipped_wheel_serves_by_py_files_and_the_drivers_path(wheel: Path, tmp
             cwd=tmp_path,
             capture_output=True,
             text=True,
-            timeout=240,
+            timeout=patiently(240),
             check=False,
         )
     assert done.stdout.split() == ["informix_cdc.zip", "7"], done.stderr[-3000:]

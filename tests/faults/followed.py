@@ -24,6 +24,7 @@ from harness.driving import (
     reader,
     rows_of,
 )
+from harness.patience import patiently
 from harness.stores import Change, Workload, listening_stores
 from informix_capture_client.emulator import EmulatedServer, ListeningServer
 from informix_capture_client.errors import InformixCdcError
@@ -91,7 +92,7 @@ class Followed:
         """Take batches until the stream fails, doing something between two looks; return why."""
 
         def go_on() -> None:
-            deadline = time.monotonic() + 30
+            deadline = time.monotonic() + patiently(30)
             while time.monotonic() < deadline:
                 meanwhile()
                 self.look()

@@ -2,8 +2,9 @@
 
     INFORMIX_CDC_TEST_PATIENCE=3 make test        on a machine that is three times as slow
 
-Rule: a deadline only ends a test that would hang. Nothing is concluded from its length, so it may be
-generous; what has to be shown to be quick is measured against the same factor.
+Rule: a deadline only ends a test that would hang. Nothing is concluded from its length, so it is
+generous. What has to be quick is measured in seconds of the processor. A sleep, or a patience of the
+product's that a test shortens, is a number times PATIENCE.
 """
 
 from __future__ import annotations
@@ -14,11 +15,12 @@ from collections.abc import Callable
 
 VARIABLE = "INFORMIX_CDC_TEST_PATIENCE"
 PATIENCE = float(os.environ.get(VARIABLE, "1"))
+_GENEROUS = 4  # a machine on which others are busy too is no reason to fail
 
 
 def patiently(seconds: float) -> float:
-    """Return how long to wait on this machine for what an idle one does in so many seconds."""
-    return seconds * PATIENCE
+    """Return how long to wait at most for what an idle machine does in so many seconds."""
+    return seconds * _GENEROUS * PATIENCE
 
 
 def wait_until(

@@ -8,7 +8,6 @@ from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from harness.examples import examples
-from harness.patience import patiently
 from harness.places import at
 from harness.streams import (
     begin,
@@ -248,10 +247,10 @@ def test_the_whole_way_delivers_the_rows_of_the_stream() -> None:
 
 
 def read_or_refused(chunks: list[bytes]) -> None:
-    started = time.monotonic()
+    started = time.thread_time()
     with contextlib.suppress(InformixCdcError):
         read_whole_way(chunks)
-    assert time.monotonic() - started < patiently(5)
+    assert time.thread_time() - started < 5
 
 
 @given(noise=st.binary(max_size=400), places=st.lists(st.integers(0, 400), max_size=3))
@@ -284,9 +283,9 @@ def test_flipped_bytes_are_read_or_refused(flips: list[tuple[int, int]], size: i
 
 def test_a_large_record_in_small_chunks_takes_linear_time() -> None:
     big = row(5, 1, bytes(8_000_000))
-    started = time.monotonic()
+    started = time.thread_time()
     assert len(read_all(in_chunks(big, 1024))) == 1
-    assert time.monotonic() - started < patiently(4)
+    assert time.thread_time() - started < 2
 
 
 def test_negative_numbers_of_a_row_stay_negative() -> None:

@@ -6,6 +6,7 @@ from typing import cast
 
 import pytest
 
+from harness.patience import patiently
 from harness.scripted_transport import ScriptedTransport
 from harness.streams import (
     begin,
@@ -48,22 +49,22 @@ def stream_of(*reads: bytes) -> ChangeStream:
 @pytest.mark.parametrize("record", [b[1] for b in BROKEN], ids=[b[0] for b in BROKEN])
 def test_what_is_whole_comes_before_the_error(record: str) -> None:
     stream = stream_of(WHOLE + bytes.fromhex(record) + WHOLE, timeout(9))
-    (event,) = stream.next_events(5) or []
+    (event,) = stream.next_events(patiently(5)) or []
     assert isinstance(event, Transactions)
     assert [found[1] for found in rows_of(event)] == [2]
     for _ in range(2):
         with pytest.raises(ProtocolViolation, match=f"stream byte {len(WHOLE)} "):
-            stream.next_events(5)
-    assert stream.stop(5)
+            stream.next_events(patiently(5))
+    assert stream.stop(patiently(5))
 
 
 def test_the_first_of_several_broken_records_is_the_one_that_is_named() -> None:
     late_kind, early_time = bytes.fromhex(BROKEN[3][1]), bytes.fromhex(BROKEN[6][1])
     stream = stream_of(WHOLE + early_time + WHOLE + late_kind)
-    assert len(stream.next_events(5) or []) == 1
+    assert len(stream.next_events(patiently(5)) or []) == 1
     with pytest.raises(ProtocolViolation, match=f"record 1 at stream byte {len(WHOLE)} "):
-        stream.next_events(5)
-    assert stream.stop(5)
+        stream.next_events(patiently(5))
+    assert stream.stop(patiently(5))
 
 
 def test_a_number_that_the_server_does_not_list_is_named_with_its_place_in_the_block() -> None:

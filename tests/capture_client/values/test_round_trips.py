@@ -19,7 +19,6 @@ from harness.decoding import (
     values_of,
 )
 from harness.examples import examples
-from harness.patience import patiently
 from harness.places import at
 from informix_capture_client.choices import DecodeRules
 from informix_capture_client.errors import InformixCdcError
@@ -381,9 +380,9 @@ def test_noise_in_rows_of_any_columns_is_values_or_refused_in_bounded_time(data:
     )
     size = decoder.fixed_bytes + sum(sizes)
     noise = data.draw(st.binary(min_size=size, max_size=size))
-    started = time.monotonic()
+    started = time.thread_time()
     read_or_refused(columns, (sizes, noise))
-    assert time.monotonic() - started < patiently(5)
+    assert time.thread_time() - started < 1
 
 
 @given(data=st.data(), noise=st.binary(max_size=120))

@@ -14,8 +14,8 @@ from harness.driving import (
     insert,
     next_offset,
     reader,
-    wait_until,
 )
+from harness.patience import wait_until
 from harness.stores import ORDERS, listening_stores
 from harness.told import told
 from informix_capture_client.errors import ConnectionLost

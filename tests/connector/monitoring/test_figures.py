@@ -22,8 +22,8 @@ from harness.driving import (
     insert,
     next_offset,
     reader,
-    wait_until,
 )
+from harness.patience import wait_until
 from harness.scraping import (
     free_port,
     is_open,

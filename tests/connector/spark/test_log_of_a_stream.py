@@ -18,8 +18,8 @@ from harness.driving import (
     insert,
     next_offset,
     reader,
-    wait_until,
 )
+from harness.patience import wait_until
 from harness.scraping import free_port, scraped
 from harness.stores import (
     ORDERS,
