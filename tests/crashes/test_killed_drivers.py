@@ -21,6 +21,7 @@ from crashes.driver_to_kill import EXIT_CODE
 from crashes.long_workload import LongWorkload
 from crashes.mortal_stream import MortalStreams, descendants, end_and_compare, is_alive, wait_for
 from harness.patience import patiently
+from harness.spark import python_path
 from informix_capture_client.emulator import EmulatedServer, ListeningServer
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -28,8 +29,6 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 Served = tuple[EmulatedServer, ListeningServer]
 PROGRAM = Path(__file__).parent / "driver_to_kill.py"
 SEEDS = "1; others by INFORMIX_CDC_CRASH_SEEDS"
-TESTS = Path(__file__).parents[1]
-EXAMPLES = TESTS.parent / "examples"
 
 
 @contextmanager
@@ -45,7 +44,7 @@ def driver(
             for one in streams.streams
         ],
     }
-    environment = {**os.environ, "PYTHONPATH": f"{EXAMPLES}{os.pathsep}{TESTS}"}
+    environment = {**os.environ, "PYTHONPATH": python_path()}
     with (
         log.open("wb") as output,
         subprocess.Popen(

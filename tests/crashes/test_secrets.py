@@ -25,6 +25,7 @@ from harness.driving import (
 )
 from harness.patience import patiently
 from harness.scraping import free_port
+from harness.spark import python_path
 from harness.stores import PASSWORD, source_options
 from informix_capture_client.emulator import EmulatedServer, ListeningServer
 from informix_capture_client.failpoints import VARIABLE
@@ -33,8 +34,6 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 Served = tuple[EmulatedServer, ListeningServer]
 PROGRAM = Path(__file__).parent / "chatty_driver.py"
-TESTS = Path(__file__).parents[1]
-EXAMPLES = TESTS.parent / "examples"
 
 # Python imports this at its start, also in Spark's runner and workers: our own log at its loudest.
 LOUD = """
@@ -108,7 +107,7 @@ def _run(plan: dict[str, object], folder: Path, aside: Path) -> None:
     environment = {
         **os.environ,
         VARIABLE: str(aside / "failpoint"),
-        "PYTHONPATH": os.pathsep.join(map(str, [EXAMPLES, TESTS, aside / "loud"])),
+        "PYTHONPATH": python_path(aside / "loud"),
     }
     with (folder / "out.log").open("wb") as out, (folder / "err.log").open("wb") as err:
         done = subprocess.run(

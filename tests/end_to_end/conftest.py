@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -16,9 +14,6 @@ from pyspark.sql.streaming import StreamingQuery
 
 from harness.patience import patiently
 from odbc_driver.build import Drivers, build_drivers
-
-# Spark starts its Python workers with this one, not with the first python3 on the PATH.
-os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
 
 _FAST = {
     "spark.ui.enabled": "false",
