@@ -6,7 +6,8 @@ BIN    := $(VENV)/bin
 # Tests wait more than they compute: with more workers than cores others go on meanwhile.
 WORKERS ?= 6
 SPARK_WORKERS ?= 3
-PYTEST := $(BIN)/pytest --dist loadgroup --no-loadscope-reorder
+# Who shares a worker: tests/harness/workers.py
+PYTEST := $(BIN)/pytest --dist loadscope
 PIP    := $(BIN)/python -m pip install --disable-pip-version-check --progress-bar off
 
 export PYSPARK_PYTHON := $(abspath $(BIN)/python)
@@ -63,7 +64,7 @@ test: $(VENV)/.installed ## the whole test suite: under nine minutes on two idle
 
 thorough: $(VENV)/.installed ## all failpoints, more seeds, ten times the examples, a long fuzz: hours
 	@echo "All tests with ten times the examples, other ones each time ..."
-	HYPOTHESIS_PROFILE=thorough INFORMIX_CDC_TEST_PATIENCE=10 INFORMIX_CDC_SIMULATION_SEEDS=20000 $(PYTEST) --numprocesses $(SPARK_WORKERS)
+	HYPOTHESIS_PROFILE=thorough INFORMIX_CDC_TEST_PATIENCE=10 $(PYTEST) --numprocesses $(SPARK_WORKERS)
 	$(MAKE) fuzz SECONDS=600
 
 fuzz: $(VENV)/.installed ## feed noise to every door for SECONDS each, guided by coverage

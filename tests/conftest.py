@@ -12,12 +12,14 @@ import pytest
 from harness.examples import PROFILE, load_profile
 from harness.patience import PATIENCE
 from harness.spark import settle_environment
+from harness.workers import Scheduling, require_in_scope, turn_of
 
 if TYPE_CHECKING:
+    from xdist.remote import Producer
+
     from session_contract.capture_server import CaptureServer
 
 
-_SPARK = "spark"
 LIVE_SECONDS = 3600  # the first of them waits for an image of some gigabytes
 
 
@@ -30,28 +32,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let tests that need a live server wait for it; say which tests share a worker of xdist.
-
-    Tests with the session's Spark are one group, and begin first: they take longest. Those that start
-    Sparks of their own go one by one to whoever is free. The others go by files.
-    """
+    """Let tests that need a live server wait for it; those that take longest come first."""
     for item in items:
+        require_in_scope(item)
         if item.get_closest_marker("informix"):
             item.add_marker(pytest.mark.timeout(LIVE_SECONDS))
-        if group := _group_of(item):
-            item.add_marker(pytest.mark.xdist_group(group))
-    items.sort(key=_turn_of)
+    items.sort(key=lambda item: turn_of(item.nodeid))
 
 
-def _group_of(item: pytest.Item) -> str:
-    if _SPARK in getattr(item, "fixturenames", ()):
-        return _SPARK
-    return "" if item.get_closest_marker("slow") else item.nodeid.partition("::")[0]
-
-
-def _turn_of(item: pytest.Item) -> int:
-    group = _group_of(item)
-    return 0 if group == _SPARK else 1 if not group else 2
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Scheduling:
+    """Hand tests to workers as `harness.workers` says, whatever --dist says."""
+    return Scheduling(config, log)
 
 
 def pytest_configure(config: pytest.Config) -> None:

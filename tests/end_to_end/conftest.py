@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 from harness.patience import patiently
+from harness.spark import is_late_worker
 from odbc_driver.build import Drivers, build_drivers
 
 _FAST = {
@@ -55,6 +56,8 @@ class Collected:
         return [row for number in sorted(self._batches) for row in self._batches[number]]
 
     def start(self, **trigger: Any) -> Collected:
+        self._trigger = trigger
+
         def keep(batch: DataFrame, number: int) -> None:
             self._batches[number] = batch.collect()
 
@@ -68,7 +71,9 @@ class Collected:
         assert self.query is not None
         while not is_true():
             if (reason := self.query.exception()) is not None:
-                raise reason
+                if not is_late_worker(reason):
+                    raise reason
+                self.start(**self._trigger)
             assert time.monotonic() < deadline, f"only {len(self.rows)} rows after {seconds} s"
             time.sleep(0.02)
 

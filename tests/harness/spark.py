@@ -30,6 +30,11 @@ def settle_environment() -> None:
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
 
 
+def is_late_worker(reason: object) -> bool:
+    """Tell whether Spark gave up waiting for a Python process: 10 s, which no setting makes longer."""
+    return "Python worker failed to connect back" in str(reason)
+
+
 def python_path(*more: Path) -> str:
     """Return the PYTHONPATH of a program of the tests."""
     return os.pathsep.join(map(str, [EXAMPLES, TESTS, *more]))
