@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harness.examples import PROFILE, load_profile
-from harness.patience import PATIENCE
-from harness.spark import settle_environment
-from harness.workers import Scheduling, require_in_scope, turn_of
+from harness.runs.examples import PROFILE, load_profile
+from harness.runs.patience import PATIENCE
+from harness.runs.workers import Scheduling, require_in_scope, turn_of
+from harness.spark.starting import settle_environment
 
 if TYPE_CHECKING:
     from xdist.remote import Producer
 
-    from session_contract.capture_server import CaptureServer
+    from harness.servers.capture_server import CaptureServer
 
 
 LIVE_SECONDS = 3600  # the first of them waits for an image of some gigabytes
@@ -42,7 +42,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Scheduling:
-    """Hand tests to workers as `harness.workers` says, whatever --dist says."""
+    """Hand tests to workers as `harness.runs.workers` says, whatever --dist says."""
     return Scheduling(config, log)
 
 
@@ -84,3 +84,10 @@ def live_informix() -> Iterator[CaptureServer]:
         pytest.skip("live tests share one server: run them by themselves, pytest -m informix")
     with live_server() as server:
         yield server
+
+
+@pytest.fixture
+def clean_live_informix(live_informix: CaptureServer) -> Iterator[CaptureServer]:
+    """The live server; the tables that a test makes are dropped after it."""
+    yield live_informix
+    live_informix.drop_tables()

@@ -16,10 +16,10 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from crashes.mortal_stream import MortalStream, MortalStreams
 from end_to_end.conftest import spark as spark  # the suite's one session
-from harness.examples import PROFILE
-from harness.stores import listening_stores, source_options
+from harness.runs.examples import PROFILE
+from harness.servers.stores import listening_stores, source_options
+from harness.spark.mortal_stream import MortalStream, MortalStreams
 from informix_capture_client.emulator import EmulatedServer, ListeningServer
 from informix_capture_client.failpoints import VARIABLE
 

@@ -19,7 +19,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from exactly_once_sink import write_batch
-from harness.patience import patiently
+from harness.runs.patience import patiently
 
 EXIT_CODE = 86
 TASK_ATTEMPTS = 3

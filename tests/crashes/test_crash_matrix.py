@@ -15,9 +15,9 @@ import signal
 import pytest
 
 from crashes.conftest import chosen_of, seeds
-from crashes.delivered import planned_batches
-from crashes.long_workload import LongWorkload
-from crashes.mortal_stream import MortalStreams, end_and_compare, wait_for
+from harness.oracles.delivered import planned_batches
+from harness.oracles.long_workload import LongWorkload
+from harness.spark.mortal_stream import MortalStreams, end_and_compare, wait_for
 from informix_capture_client.emulator import EmulatedServer, ListeningServer
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]

@@ -16,12 +16,12 @@ from pathlib import Path
 import pytest
 
 from crashes.conftest import ARMED, seeds
-from crashes.delivered import committed_batches, last_commit_of, planned_batches
 from crashes.driver_to_kill import EXIT_CODE
-from crashes.long_workload import LongWorkload
-from crashes.mortal_stream import MortalStreams, descendants, end_and_compare, is_alive, wait_for
-from harness.patience import patiently
-from harness.spark import python_path
+from harness.oracles.delivered import committed_batches, last_commit_of, planned_batches
+from harness.oracles.long_workload import LongWorkload
+from harness.runs.patience import patiently
+from harness.spark.mortal_stream import MortalStreams, descendants, end_and_compare, is_alive, wait_for
+from harness.spark.starting import python_path
 from informix_capture_client.emulator import EmulatedServer, ListeningServer
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]

@@ -16,17 +16,17 @@ from pathlib import Path
 
 import pytest
 
-from crashes.long_workload import LongWorkload
-from harness.driving import (
+from harness.capture.driving import (
     anchor_of,
     drained,
     insert,
     reader,
 )
-from harness.patience import patiently
-from harness.scraping import free_port
-from harness.spark import python_path
-from harness.stores import PASSWORD, source_options
+from harness.capture.scraping import free_port
+from harness.oracles.long_workload import LongWorkload
+from harness.runs.patience import patiently
+from harness.servers.stores import PASSWORD, source_options
+from harness.spark.starting import python_path
 from informix_capture_client.emulator import EmulatedServer, ListeningServer
 from informix_capture_client.failpoints import VARIABLE
 

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from docker_files.compose_file import DOCKER, ROOT, interpolated, services
-from harness.patience import patiently
+from harness.runs.patience import patiently
 from informix_capture_client.emulator import ListeningServer
 from informix_cdc.commands.cli import main as command_line
 from informix_cdc.demo.database import PASSWORD, demo_server

@@ -12,8 +12,8 @@ import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
-from harness.patience import patiently
-from harness.spark import is_late_worker
+from harness.runs.patience import patiently
+from harness.spark.starting import is_late_worker
 from odbc_driver.build import Drivers, build_drivers
 
 _FAST = {

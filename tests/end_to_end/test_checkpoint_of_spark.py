@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from end_to_end.conftest import Collected
-from harness.stores import (
+from harness.servers.stores import (
     ORDERS,
     listening_stores,
     order_row,

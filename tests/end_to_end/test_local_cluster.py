@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from harness.patience import patiently
-from harness.stores import (
+from harness.runs.patience import patiently
+from harness.servers.stores import (
     ORDERS,
     Change,
     Workload,

@@ -17,8 +17,8 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from harness.patience import patiently
-from harness.stores import (
+from harness.runs.patience import patiently
+from harness.servers.stores import (
     DATABASE,
     ORDERS,
     PASSWORD,

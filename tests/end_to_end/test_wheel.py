@@ -15,8 +15,8 @@ from pathlib import Path
 import pyspark
 import pytest
 
-from harness.patience import patiently
-from harness.stores import (
+from harness.runs.patience import patiently
+from harness.servers.stores import (
     ORDERS,
     Workload,
     listening_stores,

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from fuzz.targets import TARGETS, Target
-from harness.examples import examples
+from harness.runs.examples import examples
 
 Damage = Callable[[bytes, int, bytes], bytes]
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.patience import patiently
+from harness.runs.patience import patiently
 from manual.made_parts import ROOT
 
 EXAMPLES = ROOT / "examples"

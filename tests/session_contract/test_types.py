@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from _pytest.mark import ParameterSet
 
-from session_contract.capture_server import CaptureServer
-from session_contract.reading import Reader
-from session_contract.sql_text import ContractTable
+from harness.capture.reading import Reader
+from harness.servers.capture_server import CaptureServer
+from harness.servers.sql_text import ContractTable
 from session_contract.type_cases import DECLARED, TYPE_CASES, TypeCase
 
 

@@ -18,8 +18,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from harness.examples import in_this_run
-from simulation.schedules import play, play_many
+from harness.runs.examples import in_this_run
+from harness.simulation.schedules import play, play_many
 
 FIXED_SEEDS = 1200
 RANDOM_SEEDS = 200

@@ -18,8 +18,8 @@ from capture_client.emulator.raw_client import (
     read_message,
     split,
 )
-from harness.patience import patiently
-from harness.places import at
+from harness.runs.patience import patiently
+from harness.runs.places import at
 from informix_capture_client.emulator import EmulatedServer
 
 

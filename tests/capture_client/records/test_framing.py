@@ -7,9 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
-from harness.examples import examples
-from harness.places import at
-from harness.streams import (
+from harness.capture.streams import (
     begin,
     blocks,
     commit,
@@ -25,7 +23,9 @@ from harness.streams import (
     timeout,
     truncate,
 )
-from harness.tables import make_table
+from harness.capture.tables import make_table
+from harness.runs.examples import examples
+from harness.runs.places import at
 from informix_capture_client.choices import DecodeRules, RowForm
 from informix_capture_client.errors import InformixCdcError, ProtocolViolation
 from informix_capture_client.positions import Position

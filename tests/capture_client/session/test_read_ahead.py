@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from harness.patience import patiently, wait_until
-from harness.scripted_transport import ScriptedTransport
-from harness.streams import (
+from harness.capture.streams import (
     begin,
     commit,
     error,
     row,
     timeout,
 )
+from harness.runs.patience import patiently, wait_until
+from harness.servers.scripted_transport import ScriptedTransport
 from informix_capture_client.errors import ConnectionLost, InformixCdcError, ServerRefused
 from informix_capture_client.positions import Position
 from informix_capture_client.session import read_ahead

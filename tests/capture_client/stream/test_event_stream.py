@@ -6,15 +6,15 @@ from typing import cast
 
 import pytest
 
-from harness.patience import patiently
-from harness.scripted_transport import ScriptedTransport
-from harness.streams import (
+from harness.capture.streams import (
     begin,
     commit,
     row,
     rows_of,
     timeout,
 )
+from harness.runs.patience import patiently
+from harness.servers.scripted_transport import ScriptedTransport
 from informix_capture_client.errors import ProtocolViolation
 from informix_capture_client.positions import Position
 from informix_capture_client.records.framing import RecordCutter

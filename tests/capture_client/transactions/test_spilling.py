@@ -20,8 +20,7 @@ from capture_client.transactions.test_transaction_histories import (
     positions_in,
     transactions_after,
 )
-from harness.examples import examples
-from harness.streams import (
+from harness.capture.streams import (
     begin,
     blocks,
     commit,
@@ -33,6 +32,7 @@ from harness.streams import (
     row,
     rows_of,
 )
+from harness.runs.examples import examples
 from informix_capture_client.errors import ProtocolViolation
 from informix_capture_client.positions import Position
 from informix_capture_client.records.records import Kind

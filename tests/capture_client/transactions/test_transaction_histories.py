@@ -13,8 +13,8 @@ from capture_client.transactions.histories import (
     history,
     observed_events,
 )
-from harness.examples import examples
-from harness.streams import cut_at, feed_chunks
+from harness.capture.streams import cut_at, feed_chunks
+from harness.runs.examples import examples
 from informix_capture_client.positions import Position
 from informix_capture_client.transactions import carried_records
 from informix_capture_client.transactions.assembler import TransactionAssembler

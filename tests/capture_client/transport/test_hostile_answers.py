@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from capture_client.transport.conftest import Connect
 from capture_client.transport.scripted_server import ScriptedServer
-from harness.examples import examples
+from harness.runs.examples import examples
 from informix_capture_client.errors import InformixCdcError, ProtocolViolation, ServerRefused
 from informix_capture_client.transport.base import ConnectionSettings
 from informix_capture_client.transport.emulator import EmulatorTransport

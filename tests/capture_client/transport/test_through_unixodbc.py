@@ -26,7 +26,7 @@ from capture_client.transport.scripted_server import (
     STREAM,
     ScriptedServer,
 )
-from harness.patience import patiently
+from harness.runs.patience import patiently
 from informix_capture_client.transport.base import ConnectionSettings
 from odbc_driver.build import Drivers
 

@@ -22,7 +22,7 @@ from capture_client.transport.scripted_server import (
     TIMEOUT_RECORD,
     ScriptedServer,
 )
-from harness.patience import patiently
+from harness.runs.patience import patiently
 from informix_capture_client.errors import (
     AccessRefused,
     BadOption,

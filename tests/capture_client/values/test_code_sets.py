@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.decoding import EncodedRow, assert_bitmaps_only_where_needed, decode_rows
-from harness.examples import examples
+from harness.capture.decoding import EncodedRow, assert_bitmaps_only_where_needed, decode_rows
+from harness.runs.examples import examples
 from informix_capture_client.choices import DecodeRules
 from informix_capture_client.errors import ProtocolViolation
 from informix_capture_client.values.table_decoder import Payloads, TableDecoder

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.decoding import encode_rows
+from harness.capture.decoding import encode_rows
 from informix_capture_client.catalog.type_spelling import type_text
 from informix_capture_client.choices import DecodeRules
 from informix_capture_client.emulator import tables as emulated

@@ -19,9 +19,9 @@ from capture_client.values.packed_reference import (
     number,
     plain,
 )
-from harness.decoding import assert_bitmaps_only_where_needed, decode_hex, decode_rows
-from harness.examples import examples
-from harness.places import at
+from harness.capture.decoding import assert_bitmaps_only_where_needed, decode_hex, decode_rows
+from harness.runs.examples import examples
+from harness.runs.places import at
 from informix_capture_client.choices import DecodeRules
 from informix_capture_client.errors import ProtocolViolation
 from informix_capture_client.values.table_decoder import TableDecoder

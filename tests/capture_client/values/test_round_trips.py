@@ -11,15 +11,15 @@ import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
-from harness.decoding import (
+from harness.capture.decoding import (
     assert_bitmaps_only_where_needed,
     decode_rows,
     encode_rows,
     round_trip,
     values_of,
 )
-from harness.examples import examples
-from harness.places import at
+from harness.runs.examples import examples
+from harness.runs.places import at
 from informix_capture_client.choices import DecodeRules
 from informix_capture_client.errors import InformixCdcError
 from informix_capture_client.locales import codec_of

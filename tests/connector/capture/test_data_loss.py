@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from harness.driving import (
+from harness.capture.driving import (
     LIMIT,
     Offset,
     Served,
@@ -23,15 +23,15 @@ from harness.driving import (
     reader,
     rows_of,
 )
-from harness.patience import patiently, wait_until
-from harness.scraping import free_port, scraped_values
-from harness.stores import (
+from harness.capture.scraping import free_port, scraped_values
+from harness.capture.told import told
+from harness.runs.patience import patiently, wait_until
+from harness.servers.stores import (
     ORDER_COLUMNS,
     ORDERS,
     listening_stores,
     order_row,
 )
-from harness.told import told
 from informix_capture_client.errors import DataLoss
 from informix_capture_client.positions import show
 from informix_cdc.capture import server_watch

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from harness.driving import (
+from harness.capture.driving import (
     LIMIT,
     Offset,
     Served,
@@ -24,9 +24,9 @@ from harness.driving import (
     reader,
     rows_of,
 )
-from harness.patience import PATIENCE, patiently, wait_until
-from harness.stores import CUSTOMERS, ORDERS, SHORT_SECOND, listening_stores
-from harness.told import told
+from harness.capture.told import told
+from harness.runs.patience import PATIENCE, patiently, wait_until
+from harness.servers.stores import CUSTOMERS, ORDERS, SHORT_SECOND, listening_stores
 from informix_capture_client.emulator import EmulatedServer
 from informix_capture_client.errors import (
     AccessRefused,

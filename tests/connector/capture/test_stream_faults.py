@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pyspark.sql.types import StructType
 
-from harness.driving import (
+from harness.capture.driving import (
     LIMIT,
     NOT_STARTED,
     Served,
@@ -23,8 +23,8 @@ from harness.driving import (
     reader,
     rows_of,
 )
-from harness.patience import patiently
-from harness.stores import ORDERS, listening_stores, source_options
+from harness.runs.patience import patiently
+from harness.servers.stores import ORDERS, listening_stores, source_options
 from informix_capture_client.errors import BadOption, DataLoss
 from informix_capture_client.records.records import Kind
 from informix_capture_client.transport.emulator import EmulatorTransport

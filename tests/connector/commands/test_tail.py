@@ -14,7 +14,7 @@ from decimal import Decimal
 import pytest
 
 from connector.commands.conftest import connection_arguments, start
-from harness.patience import patiently
+from harness.runs.patience import patiently
 from informix_capture_client.emulator import ListeningServer
 from informix_capture_client.shapes.delivered import DeliveredChange
 from informix_cdc.terminal.change_text import as_lines, to_json

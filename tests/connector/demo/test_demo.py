@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from connector.commands.conftest import start
-from harness.patience import patiently
+from harness.runs.patience import patiently
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

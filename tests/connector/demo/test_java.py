@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from connector.commands.conftest import start
-from harness.patience import patiently
+from harness.runs.patience import patiently
 from informix_cdc.demo.java import JavaUnfit, find_java
 
 

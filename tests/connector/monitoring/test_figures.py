@@ -13,7 +13,7 @@ from typing import Any, cast
 import pytest
 from prometheus_client import start_http_server
 
-from harness.driving import (
+from harness.capture.driving import (
     LIMIT,
     Served,
     anchor_of,
@@ -23,14 +23,14 @@ from harness.driving import (
     next_offset,
     reader,
 )
-from harness.patience import wait_until
-from harness.scraping import (
+from harness.capture.scraping import (
     free_port,
     is_open,
     scraped,
     scraped_values,
 )
-from harness.stores import (
+from harness.runs.patience import wait_until
+from harness.servers.stores import (
     ORDERS,
     PASSWORD,
     Workload,

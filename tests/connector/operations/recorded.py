@@ -10,7 +10,7 @@ from decimal import Decimal
 from pathlib import Path
 
 from connector.commands.conftest import connection_arguments, start
-from harness.patience import patiently
+from harness.runs.patience import patiently
 from informix_capture_client.emulator import ListeningServer
 from informix_cdc.demo.database import demo_server
 

@@ -14,7 +14,7 @@ import pytest
 from connector.commands.conftest import start
 from connector.operations import recorded
 from connector.operations.recorded import Recorded
-from harness.patience import patiently
+from harness.runs.patience import patiently
 from informix_capture_client.emulator import (
     BadRecording,
     Listener,

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows
 
-from harness.driving import (
+from harness.capture.driving import (
     Offset,
     Served,
     anchor_of,
@@ -22,9 +22,9 @@ from harness.driving import (
     reader,
     rows_of,
 )
-from harness.patience import patiently
-from harness.stores import ORDERS, listening_stores, order_row
-from harness.told import told
+from harness.capture.told import told
+from harness.runs.patience import patiently
+from harness.servers.stores import ORDERS, listening_stores, order_row
 from informix_cdc.spark.reader import InformixStreamReader
 
 

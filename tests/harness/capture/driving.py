@@ -12,8 +12,8 @@ import pytest
 from pyspark.sql.streaming.datasource import ReadMaxRows
 from pyspark.sql.types import StructType
 
-from harness.patience import patiently
-from harness.stores import ORDERS, order_row, source_options
+from harness.runs.patience import patiently
+from harness.servers.stores import ORDERS, order_row, source_options
 from informix_capture_client.emulator import EmulatedServer, ListeningServer
 from informix_capture_client.errors import AccessRefused, InformixCdcError
 from informix_cdc.options.source import SourceOptions

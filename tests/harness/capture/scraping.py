@@ -8,7 +8,7 @@ import urllib.request
 from prometheus_client.metrics_core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
-from harness.patience import patiently
+from harness.runs.patience import patiently
 
 
 def free_port() -> int:

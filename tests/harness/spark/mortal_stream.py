@@ -16,11 +16,11 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
-from crashes.delivered import assert_delivered_exactly_once, committed_batches
-from crashes.long_workload import LongWorkload
 from exactly_once_sink import write_batch
-from harness.patience import wait_until
-from harness.spark import is_late_worker
+from harness.oracles.delivered import assert_delivered_exactly_once, committed_batches
+from harness.oracles.long_workload import LongWorkload
+from harness.runs.patience import wait_until
+from harness.spark.starting import is_late_worker
 
 DEATH_SECONDS = 60.0
 _RUNNER = "python_streaming_source_runner"

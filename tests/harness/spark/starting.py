@@ -6,9 +6,9 @@ import os
 import sys
 from pathlib import Path
 
-from harness.patience import patiently
+from harness.runs.patience import patiently
 
-TESTS = Path(__file__).resolve().parents[1]
+TESTS = Path(__file__).resolve().parents[2]
 EXAMPLES = TESTS.parent / "examples"
 # A short life is not worth the second compiler, nor a collector with threads of its own.
 _JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
