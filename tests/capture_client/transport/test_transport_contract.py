@@ -36,9 +36,6 @@ READ_SIZES = (128, 4_096, 65_536, 1_048_576)
 AWKWARD_TEXTS = ("", "x", "it's; {braced} ?", "Zoë 漢字 😀", "a\0b", "  blank  ", "e" * 9_000)
 
 
-# ---- call ----
-
-
 @pytest.mark.parametrize("pair", [(1, 2), (-5, -6), (2**62, 2**61), (-(2**63), 0), (True, 1)])
 def test_call_passes_integers_of_64_bits_and_returns_one(
     transport: Transport, pair: tuple[int, int]

@@ -12,12 +12,12 @@ import pytest
 
 from harness.capture.driving import (
     LIMIT,
-    Offset,
     Served,
     anchor_of,
     drained,
     failure_of,
     insert,
+    jumped,
     next_offset,
     numbers,
     reader,
@@ -26,12 +26,7 @@ from harness.capture.driving import (
 from harness.capture.scraping import free_port, scraped_values
 from harness.capture.told import told
 from harness.runs.patience import patiently, wait_until
-from harness.servers.stores import (
-    ORDER_COLUMNS,
-    ORDERS,
-    listening_stores,
-    order_row,
-)
+from harness.servers.stores import ORDER_COLUMNS, ORDERS, listening_stores, order_row
 from informix_capture_client.errors import DataLoss
 from informix_capture_client.positions import show
 from informix_cdc.capture import server_watch
@@ -40,15 +35,6 @@ from informix_cdc.capture.start import CaptureStart
 from informix_cdc.spark.reader import InformixStreamReader
 
 GOES_ON = {"failOnDataLoss": "false"}
-
-
-def jumped(made: InformixStreamReader, start: Offset) -> Offset:
-    """Ask until another stream goes on, and check that nothing comes on the way there."""
-    end = start
-    while end["stream"] == start["stream"]:
-        begun, end = end, next_offset(made, end)
-        assert rows_of(made, begun, end) == []
-    return end
 
 
 def losses(made: InformixStreamReader) -> dict[str, Any]:

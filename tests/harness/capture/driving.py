@@ -71,6 +71,15 @@ def drained(
     return rows, start
 
 
+def jumped(made: InformixStreamReader, start: Offset) -> Offset:
+    """Ask until another stream goes on, and check that nothing comes on the way there."""
+    end = start
+    while end["stream"] == start["stream"]:
+        begun, end = end, next_offset(made, end)
+        assert rows_of(made, begun, end) == []
+    return end
+
+
 def numbers(rows: list[dict[str, Any]]) -> list[int]:
     return [row["order_num"] for row in rows]
 

@@ -17,14 +17,13 @@ _OF_SPARK = ("tests/end_to_end/", "tests/crashes/")
 # Files whose tests have processes of their own, and no need of the session's Spark.
 _ONE_BY_ONE = (
     "tests/crashes/test_secrets.py",
-    "tests/end_to_end/test_guide_sample.py",
     "tests/end_to_end/test_local_cluster.py",
     "tests/connector/demo/test_demo.py",
     "tests/connector/capture/test_large_transactions.py",
     "tests/manual/test_examples.py::test_an_example_prints",
     "tests/end_to_end/test_mistakes.py::test_the_password_is_in_no_log",
 )
-_BY_FILE = ("tests/end_to_end/test_wheel.py",)
+_BY_FILE = ("tests/end_to_end/test_wheel.py", "tests/end_to_end/test_guide_sample.py")
 
 
 def scope_of(nodeid: str) -> str:
