@@ -3,11 +3,17 @@ PYTHON ?= python3
 SECONDS ?= 60
 VENV   ?= .venv
 BIN    := $(VENV)/bin
+# Tests wait more than they compute: with more workers than cores others go on meanwhile.
+WORKERS ?= 4
+SPARK_WORKERS ?= 3
+# Who shares a worker: tests/harness/runs/workers.py
+PYTEST := $(BIN)/pytest --dist loadscope
+PIP    := $(BIN)/python -m pip install --disable-pip-version-check --progress-bar off
 
 export PYSPARK_PYTHON := $(abspath $(BIN)/python)
 export PYSPARK_DRIVER_PYTHON := $(abspath $(BIN)/python)
 
-.PHONY: help install demo check fmt docs test fuzz up down bench build clean
+.PHONY: help install demo check fmt docs quick test thorough fuzz up down bench build clean
 .DEFAULT_GOAL := help
 
 help: ## list these words
@@ -15,15 +21,23 @@ help: ## list these words
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or later is needed, this is " + sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
+	@echo "Making $(VENV) ..."
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.installed: $(BIN)/python pyproject.toml
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
+	@echo "Installing the product and what its tests need into $(VENV): one to three minutes ..."
+	$(PIP) --editable '.[test]'
+	@touch $@ $(VENV)/.demo-installed
+
+# The demo needs no tools for tests; where they are installed already, so is what it needs.
+$(VENV)/.demo-installed: $(BIN)/python pyproject.toml
+	@echo "Installing the product and Spark into $(VENV): about a minute ..."
+	$(PIP) --editable '.[spark]'
 	@touch $@
 
 install: $(VENV)/.installed ## make .venv and install everything into it
 
-demo: $(VENV)/.installed ## stream an order-entry workload from the embedded emulator through Spark
+demo: $(VENV)/.demo-installed ## stream an order-entry workload from the embedded emulator through Spark
 	@$(BIN)/informix-cdc demo
 
 check: $(VENV)/.installed ## format, lint, types, architecture
@@ -40,11 +54,22 @@ fmt: $(VENV)/.installed ## put the code into its format
 docs: $(VENV)/.installed ## make the tables of README and docs/ anew from the code
 	cd tests && $(abspath $(BIN))/python -m manual.made_parts && $(abspath $(BIN))/python -m faults.fault_matrix
 
-test: $(VENV)/.installed ## the whole test suite
-	$(BIN)/pytest --numprocesses 2 --dist loadfile
+quick: $(VENV)/.installed ## tests that neither start Spark nor are slow, with few examples: under two minutes
+	@echo "Tests without Spark, with a fifth of the examples, on $(WORKERS) workers ..."
+	HYPOTHESIS_PROFILE=quick $(PYTEST) -q --numprocesses $(WORKERS) -m "not slow and not spark"
+
+test: $(VENV)/.installed ## the whole test suite: under nine minutes on two idle cores
+	@echo "All tests, on $(SPARK_WORKERS) workers: those with Spark come first ..."
+	$(PYTEST) --numprocesses $(SPARK_WORKERS)
+
+thorough: $(VENV)/.installed ## all failpoints, more seeds, ten times the examples, a long fuzz: hours
+	@echo "All tests with ten times the examples, other ones each time ..."
+	HYPOTHESIS_PROFILE=thorough INFORMIX_CDC_TEST_PATIENCE=10 $(PYTEST) --numprocesses $(SPARK_WORKERS)
+	$(MAKE) fuzz SECONDS=600
 
 fuzz: $(VENV)/.installed ## feed noise to every door for SECONDS each, guided by coverage
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[fuzz]'
+	@echo "Installing atheris ..."
+	$(PIP) --editable '.[fuzz]'
 	cd tests && for door in $$($(abspath $(BIN))/python -m fuzz); do $(abspath $(BIN))/python -m fuzz $$door $(SECONDS) || exit 1; done
 
 up: ## start Informix and a shop that changes it, in Docker: docker/README.md

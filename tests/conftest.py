@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING
 
 import pytest
 
+from harness.runs.examples import PROFILE, load_profile
+from harness.runs.patience import PATIENCE
+from harness.runs.workers import Scheduling, require_in_scope, turn_of
+from harness.spark.starting import settle_environment
+
 if TYPE_CHECKING:
-    from session_contract.capture_server import CaptureServer
+    from xdist.remote import Producer
+
+    from harness.servers.capture_server import CaptureServer
 
 
 LIVE_SECONDS = 3600  # the first of them waits for an image of some gigabytes
+
+
+settle_environment()  # before any Spark starts
+load_profile()  # before any module of tests is read: @settings takes the rest from the profile
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -20,10 +32,36 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let tests that need a live server wait for it."""
+    """Let tests that need a live server wait for it; those that take longest come first."""
     for item in items:
+        require_in_scope(item)
         if item.get_closest_marker("informix"):
             item.add_marker(pytest.mark.timeout(LIVE_SECONDS))
+    items.sort(key=lambda item: turn_of(item.nodeid))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Scheduling:
+    """Hand tests to workers as `harness.runs.workers` says, whatever --dist says."""
+    return Scheduling(config, log)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Scale the limit of time that each test has."""
+    if not config.getvalue("timeout"):
+        config.option.timeout = PATIENCE * float(config.getini("timeout"))
+
+
+def pytest_report_header() -> str:
+    return f"hypothesis profile {PROFILE}, patience {PATIENCE:g}"
+
+
+@pytest.fixture(autouse=True)
+def _sigterm_as_before() -> Iterator[None]:
+    """Take SIGTERM's handler back: a reader that runs in this process installs one of its own."""
+    before = signal.getsignal(signal.SIGTERM)
+    yield
+    signal.signal(signal.SIGTERM, before)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -46,3 +84,10 @@ def live_informix() -> Iterator[CaptureServer]:
         pytest.skip("live tests share one server: run them by themselves, pytest -m informix")
     with live_server() as server:
         yield server
+
+
+@pytest.fixture
+def clean_live_informix(live_informix: CaptureServer) -> Iterator[CaptureServer]:
+    """The live server; the tables that a test makes are dropped after it."""
+    yield live_informix
+    live_informix.drop_tables()

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.told import parsed
+from harness.capture.told import parsed
 from informix_capture_client import log_events
 from informix_capture_client.log_events import (
     CONNECTION_LOST,

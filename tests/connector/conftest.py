@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from harness.driving import Served
-from harness.stores import listening_stores
+from harness.capture.driving import Served
+from harness.servers.stores import listening_stores
 from informix_capture_client.emulator import ListeningServer
 from informix_cdc.demo import demo_server
 

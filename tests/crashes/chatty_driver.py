@@ -8,16 +8,15 @@ from __future__ import annotations
 import json
 import os
 import sys
-import time
 import urllib.request
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 from exactly_once_sink import write_batch
+from harness.runs.patience import patiently, wait_until
 from informix_cdc import ProgressListener
 
 _PAGES = ["StreamingQuery", "SQL", "environment", "jobs", "executors"]
@@ -34,7 +33,7 @@ def main() -> None:
         frame = spark.readStream.format("informix-cdc").options(**stream["options"]).load()
         (folder / name / "error.txt").write_text(_die(frame, folder / name, stream["failpoint"]))
         query = _start(frame, folder / name)
-        _wait(lambda query=query: any(done["numInputRows"] for done in query.recentProgress))  # type: ignore[misc]
+        wait_until(lambda query=query: any(done["numInputRows"] for done in query.recentProgress))  # type: ignore[misc]
         query.explain(extended=True)
         frame.explain(extended=True)
         (folder / name / "plan.txt").write_text(str(frame._jdf.queryExecution().toString()))
@@ -47,9 +46,9 @@ def main() -> None:
 
 def _die(frame: DataFrame, folder: Path, failpoint: str) -> str:
     query, armed = _start(frame, folder), Path(os.environ["INFORMIX_CDC_FAILPOINT"])
-    _wait(lambda: (folder / "checkpoint" / "commits" / "0").exists())
+    wait_until(lambda: (folder / "checkpoint" / "commits" / "0").exists())
     armed.write_text(failpoint)
-    _wait(lambda: not query.isActive)
+    wait_until(lambda: not query.isActive)
     assert not armed.exists(), failpoint
     return str(query.exception())
 
@@ -88,20 +87,13 @@ def _save_pages(spark: SparkSession, query: StreamingQuery, folder: Path) -> Non
     addresses.append(f"{ui}/StreamingQuery/statistics/?id={query.runId}")
     addresses += [f"{ui}/api/v1/applications/{application}/{page}" for page in _REST]
     for number, address in enumerate(addresses):
-        with urllib.request.urlopen(address, timeout=30) as page:
+        with urllib.request.urlopen(address, timeout=patiently(30)) as page:
             (folder / f"{number}.html").write_bytes(page.read())
 
 
 def _save_metrics(port: str, path: Path) -> None:
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30) as page:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=patiently(30)) as page:
         path.write_bytes(page.read())
-
-
-def _wait(is_true: Any, seconds: float = 90) -> None:
-    deadline = time.monotonic() + seconds
-    while not is_true():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 if __name__ == "__main__":

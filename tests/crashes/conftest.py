@@ -6,6 +6,7 @@ names a file; a test writes the failpoint's name into it, and who dies there rem
 
 from __future__ import annotations
 
+import datetime
 import os
 import random
 import tempfile
@@ -15,13 +16,15 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from crashes.mortal_stream import MortalStream, MortalStreams
 from end_to_end.conftest import spark as spark  # the suite's one session
-from harness.stores import listening_stores, source_options
+from harness.runs.examples import PROFILE
+from harness.servers.stores import listening_stores, source_options
+from harness.spark.mortal_stream import MortalStream, MortalStreams
 from informix_capture_client.emulator import EmulatedServer, ListeningServer
 from informix_capture_client.failpoints import VARIABLE
 
 SEEDS_VARIABLE = "INFORMIX_CDC_CRASH_SEEDS"
+TURN_VARIABLE = "INFORMIX_CDC_CRASH_TURN"
 ARMED = Path(tempfile.mkdtemp(prefix="informix-cdc-crashes-")) / "failpoint"
 os.environ[VARIABLE] = str(ARMED)  # here, since the session may be started by another test
 
@@ -30,10 +33,24 @@ _LOCAL_CHECKPOINTS = "org.apache.spark.sql.execution.streaming.checkpointing"
 
 def seeds() -> list[int]:
     """Return the seeds to try: INFORMIX_CDC_CRASH_SEEDS=7,8 or random:20; else two fixed ones."""
-    chosen = os.environ.get(SEEDS_VARIABLE, "1,2")
+    chosen = os.environ.get(SEEDS_VARIABLE, "random:6" if PROFILE == "thorough" else "1,2")
     if chosen.startswith("random:"):
         return [random.SystemRandom().randrange(10**6) for _ in range(int(chosen[7:]))]
     return [int(seed) for seed in chosen.split(",")]
+
+
+def turn() -> str:
+    """Return what chooses failpoints in this build: the date, or INFORMIX_CDC_CRASH_TURN."""
+    return os.environ.setdefault(TURN_VARIABLE, datetime.date.today().isoformat())
+
+
+def chosen_of(failpoints: list[str]) -> list[str]:
+    """Return the failpoint of this build, by its turn; all of them in the thorough profile."""
+    return failpoints if PROFILE == "thorough" else [random.Random(turn()).choice(failpoints)]
+
+
+def pytest_report_header() -> str:
+    return f"crash matrix: {TURN_VARIABLE}={turn()}, {SEEDS_VARIABLE}={','.join(map(str, seeds()))}"
 
 
 @pytest.fixture(scope="session")

@@ -19,6 +19,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from exactly_once_sink import write_batch
+from harness.runs.patience import patiently
 
 EXIT_CODE = 86
 TASK_ATTEMPTS = 3
@@ -71,7 +72,7 @@ class Step:
     def _die_if(self, name: str, number: int) -> None:
         if name != self._name or number < self._batch:
             return
-        if self._meeting.wait(_MEETING_SECONDS) == 0:
+        if self._meeting.wait(patiently(_MEETING_SECONDS)) == 0:
             os.kill(self._jvm, signal.SIGKILL)
             os._exit(EXIT_CODE)
         threading.Event().wait()  # whoever is not the last to come dies with the process

@@ -1,7 +1,8 @@
-"""Every failpoint, with and without a spool that is kept: die there, start again, compare.
+"""Failpoints, with and without a spool that is kept: die there, start again, compare.
 
 Each test runs two streams over the same changes, one with `spoolPath`, one without; both die.
 
+    INFORMIX_CDC_CRASH_TURN=2026-11-21 pytest tests/crashes    the failpoints of that day
     INFORMIX_CDC_CRASH_SEEDS=17 pytest tests/crashes           a run again
     INFORMIX_CDC_CRASH_SEEDS=random:50 pytest tests/crashes    a long one
 """
@@ -13,32 +14,36 @@ import signal
 
 import pytest
 
-from crashes.conftest import seeds
-from crashes.delivered import planned_batches
-from crashes.long_workload import LongWorkload
-from crashes.mortal_stream import MortalStreams, end_and_compare, wait_for
+from crashes.conftest import chosen_of, seeds
+from harness.oracles.delivered import planned_batches
+from harness.oracles.long_workload import LongWorkload
+from harness.spark.mortal_stream import MortalStreams, end_and_compare, wait_for
 from informix_capture_client.emulator import EmulatedServer, ListeningServer
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 Served = tuple[EmulatedServer, ListeningServer]
 
-FAILPOINTS = [
+IN_EACH_BUILD = [
+    "spool.before_manifest",
+    "replace_file.after_rename",
+    "reader.partitions",
+    "reader.commit",
+]
+# These die without Spark in each build: tests/checkpoints/spool and tests/simulation.
+BY_TURNS = [
     "capture.after_lo_read",
     "capture.in_assembly",
     "capture.before_flush",
     "segment.before_sync",
-    "spool.before_manifest",
     "replace_file.before_rename",
-    "replace_file.after_rename",
     "reader.latest_offset",
-    "reader.partitions",
     "reader.read",
-    "reader.commit",
     "spool.before_unlink",
 ]
+FAILPOINTS = IN_EACH_BUILD + BY_TURNS
+CHOSEN = IN_EACH_BUILD + chosen_of(BY_TURNS)
 DEATHS_IN_A_SEQUENCE = 6
-SEEDS = "1; others by INFORMIX_CDC_CRASH_SEEDS"
 SEQUENCES = "1, 2; others by INFORMIX_CDC_CRASH_SEEDS"
 
 
@@ -46,10 +51,10 @@ SEQUENCES = "1, 2; others by INFORMIX_CDC_CRASH_SEEDS"
     fault="the process at a failpoint dies under load, with and without spoolPath: each step"
     " of capture, segment, manifest, latestOffset, partitions, read, commit and trim",
     outcome="after a restart every change is there once, in order; transactions are whole",
-    seeds=SEEDS,
+    seeds="4 of 12 failpoints in each build and another by the date; all of them in `make thorough`",
 )
 @pytest.mark.parametrize("seed", seeds()[:1])
-@pytest.mark.parametrize("failpoint", FAILPOINTS)
+@pytest.mark.parametrize("failpoint", CHOSEN)
 def test_death_at_a_failpoint_loses_and_repeats_nothing(
     failpoint: str, seed: int, streams: MortalStreams, served: Served
 ) -> None:

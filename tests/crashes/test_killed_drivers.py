@@ -16,10 +16,12 @@ from pathlib import Path
 import pytest
 
 from crashes.conftest import ARMED, seeds
-from crashes.delivered import committed_batches, last_commit_of, planned_batches
 from crashes.driver_to_kill import EXIT_CODE
-from crashes.long_workload import LongWorkload
-from crashes.mortal_stream import MortalStreams, descendants, end_and_compare, is_alive, wait_for
+from harness.oracles.delivered import committed_batches, last_commit_of, planned_batches
+from harness.oracles.long_workload import LongWorkload
+from harness.runs.patience import patiently
+from harness.spark.mortal_stream import MortalStreams, descendants, end_and_compare, is_alive, wait_for
+from harness.spark.starting import python_path
 from informix_capture_client.emulator import EmulatedServer, ListeningServer
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -27,7 +29,6 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 Served = tuple[EmulatedServer, ListeningServer]
 PROGRAM = Path(__file__).parent / "driver_to_kill.py"
 SEEDS = "1; others by INFORMIX_CDC_CRASH_SEEDS"
-EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 @contextmanager
@@ -43,7 +44,7 @@ def driver(
             for one in streams.streams
         ],
     }
-    environment = {**os.environ, "PYTHONPATH": str(EXAMPLES)}
+    environment = {**os.environ, "PYTHONPATH": python_path()}
     with (
         log.open("wb") as output,
         subprocess.Popen(
@@ -106,7 +107,7 @@ def test_a_jvm_killed_after_sparks_commit_log_goes_on_after_it(
             streams.wait_for_batches()
         wait_for(lambda: _is_at_rest(streams, work), lambda: "the rows do not come")
         os.kill(jvm_of(process), signal.SIGKILL)
-        assert process.wait(60) != 0
+        assert process.wait(patiently(60)) != 0
     for one in streams.streams:
         assert planned_batches(one.checkpoint) == committed_batches(one.checkpoint)
     end_and_compare(streams, work)
@@ -132,7 +133,7 @@ def test_a_dead_worker_costs_a_task_attempt_and_a_terminated_driver_loses_nothin
             assert process.poll() is None, "the query ended"
             below = descendants(process.pid)
             process.send_signal(signal.SIGTERM)
-            assert process.wait(60) != 0
+            assert process.wait(patiently(60)) != 0
         wait_for(lambda: not any(map(is_alive, below)), lambda: "processes are left over")
     end_and_compare(streams, work)
 

@@ -16,15 +16,17 @@ from pathlib import Path
 
 import pytest
 
-from crashes.long_workload import LongWorkload
-from harness.driving import (
+from harness.capture.driving import (
     anchor_of,
     drained,
     insert,
     reader,
 )
-from harness.scraping import free_port
-from harness.stores import PASSWORD, source_options
+from harness.capture.scraping import free_port
+from harness.oracles.long_workload import LongWorkload
+from harness.runs.patience import patiently
+from harness.servers.stores import PASSWORD, source_options
+from harness.spark.starting import python_path
 from informix_capture_client.emulator import EmulatedServer, ListeningServer
 from informix_capture_client.failpoints import VARIABLE
 
@@ -32,7 +34,6 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 Served = tuple[EmulatedServer, ListeningServer]
 PROGRAM = Path(__file__).parent / "chatty_driver.py"
-EXAMPLES = Path(__file__).parents[2] / "examples"
 
 # Python imports this at its start, also in Spark's runner and workers: our own log at its loudest.
 LOUD = """
@@ -106,12 +107,12 @@ def _run(plan: dict[str, object], folder: Path, aside: Path) -> None:
     environment = {
         **os.environ,
         VARIABLE: str(aside / "failpoint"),
-        "PYTHONPATH": f"{EXAMPLES}{os.pathsep}{aside / 'loud'}",
+        "PYTHONPATH": python_path(aside / "loud"),
     }
     with (folder / "out.log").open("wb") as out, (folder / "err.log").open("wb") as err:
         done = subprocess.run(
             [sys.executable, PROGRAM], input=json.dumps(plan).encode(), stdout=out, stderr=err,
-            env=environment, timeout=250, check=False,
+            env=environment, timeout=patiently(250), check=False,
         )  # fmt: skip
     assert done.returncode == 0, (folder / "err.log").read_text()[-3000:]
 

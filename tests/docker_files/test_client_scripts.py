@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 from docker_files.compose_file import DOCKER, ROOT, interpolated, services
+from harness.runs.patience import patiently
 from informix_capture_client.emulator import ListeningServer
 from informix_cdc.commands.cli import main as command_line
 from informix_cdc.demo.database import PASSWORD, demo_server
@@ -240,7 +241,7 @@ def test_the_doctor_service_finds_a_server_that_can_be_captured(
     client: Path, password_file: Path
 ) -> None:
     with busy_shop() as shop, running(client, *command_of("doctor", password_file, shop)) as doctor:
-        output, _ = doctor.communicate(timeout=60)
+        output, _ = doctor.communicate(timeout=patiently(60))
     assert doctor.returncode == 0, output
 
 
@@ -263,8 +264,10 @@ def test_the_client_service_shows_changes_and_ends_when_it_is_told_to(
         program = [CLIENT / "stream.py", str(tmp_path / "checkpoint"), *words, *here]
         with running(client, *program) as stream:
             assert shows(stream, "insert", "informix.orders")
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+            with urllib.request.urlopen(
+                f"http://127.0.0.1:{port}/metrics", timeout=patiently(10)
+            ) as answer:
                 assert b"informix_cdc_" in answer.read()
             stream.send_signal(signal.SIGTERM)
-            output, _ = stream.communicate(timeout=60)
+            output, _ = stream.communicate(timeout=patiently(60))
     assert stream.returncode == 0, output

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -14,10 +12,9 @@ import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
+from harness.runs.patience import patiently
+from harness.spark.starting import is_late_worker
 from odbc_driver.build import Drivers, build_drivers
-
-# Spark starts its Python workers with this one, not with the first python3 on the PATH.
-os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
 
 _FAST = {
     "spark.ui.enabled": "false",
@@ -59,6 +56,8 @@ class Collected:
         return [row for number in sorted(self._batches) for row in self._batches[number]]
 
     def start(self, **trigger: Any) -> Collected:
+        self._trigger = trigger
+
         def keep(batch: DataFrame, number: int) -> None:
             self._batches[number] = batch.collect()
 
@@ -68,11 +67,13 @@ class Collected:
         return self
 
     def wait_until(self, is_true: Callable[[], bool], seconds: float = 60) -> None:
-        deadline = time.monotonic() + seconds
+        deadline = time.monotonic() + patiently(seconds)
         assert self.query is not None
         while not is_true():
             if (reason := self.query.exception()) is not None:
-                raise reason
+                if not is_late_worker(reason):
+                    raise reason
+                self.start(**self._trigger)
             assert time.monotonic() < deadline, f"only {len(self.rows)} rows after {seconds} s"
             time.sleep(0.02)
 

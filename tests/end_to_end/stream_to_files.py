@@ -6,17 +6,21 @@ The sink is idempotent: a batch that Spark runs again replaces the file of the s
 from __future__ import annotations
 
 import json
-import os
 import sys
 from pathlib import Path
-
-os.environ["PYSPARK_PYTHON"] = sys.executable
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming import StreamingQuery
 
 
 def main() -> None:
-    options, folder, once = json.loads(sys.argv[1]), Path(sys.argv[2]), len(sys.argv) > 3
+    spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+    start(spark, json.loads(sys.argv[1]), Path(sys.argv[2])).awaitTermination()
+
+
+def start(spark: SparkSession, options: dict[str, str], folder: Path, **trigger: Any) -> StreamingQuery:
+    """Start the query; its checkpoint and its batches are in the folder."""
     (folder / "batches").mkdir(exist_ok=True)
 
     def write(batch: DataFrame, number: int) -> None:
@@ -28,13 +32,11 @@ def main() -> None:
         draft.write_text(json.dumps(rows, default=str))
         draft.replace(folder / "batches" / f"{number}.json")
 
-    spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
     frame = spark.readStream.format("informix-cdc").options(**options).load()
     writer = frame.writeStream.foreachBatch(write).option(
         "checkpointLocation", str(folder / "checkpoint")
     )
-    query = (writer.trigger(availableNow=True) if once else writer).start()
-    query.awaitTermination()
+    return (writer.trigger(**trigger) if trigger else writer).start()
 
 
 if __name__ == "__main__":

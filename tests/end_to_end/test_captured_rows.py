@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from end_to_end.conftest import Collected
-from harness.stores import PASSWORD
+from harness.servers.stores import PASSWORD
 from informix_capture_client.emulator import EmulatedServer, ListeningServer
 from odbc_driver.build import Drivers
 

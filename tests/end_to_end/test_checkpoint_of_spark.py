@@ -6,10 +6,11 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
 from end_to_end.conftest import Collected
-from harness.stores import (
+from harness.servers.stores import (
     ORDERS,
     listening_stores,
     order_row,
@@ -17,6 +18,8 @@ from harness.stores import (
 )
 from informix_capture_client.positions import show
 from informix_cdc.commands.cli import main
+
+pytestmark = pytest.mark.spark
 
 
 def test_the_offsets_command_reads_a_checkpoint_as_spark_writes_it(

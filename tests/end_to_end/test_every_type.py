@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from end_to_end.conftest import Collected
-from harness.stores import listening_stores, source_options
+from harness.servers.stores import listening_stores, source_options
 from manual.type_table import TYPE_FAMILIES
 
 pytestmark = pytest.mark.spark

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from harness.stores import PASSWORD
+from harness.servers.stores import PASSWORD
 from informix_capture_client import decode_payloads
 from informix_capture_client.emulator import EmulatedServer, ListeningServer
 from informix_capture_client.errors import BadOption

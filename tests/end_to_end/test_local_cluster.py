@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from harness.stores import (
+from harness.runs.patience import patiently
+from harness.servers.stores import (
     ORDERS,
     Change,
     Workload,
@@ -27,7 +28,9 @@ PROGRAM = Path(__file__).parent / "stream_on_a_cluster.py"
 def run_on_a_cluster(folder: Path, queries: dict[str, dict[str, str]]) -> dict[str, Any]:
     """Run queries one after the other in one cluster; the driver runs in `folder`."""
     command = [sys.executable, str(PROGRAM), json.dumps(queries), str(folder)]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=240, check=False)
+    done = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, timeout=patiently(240), check=False
+    )
     assert done.returncode == 0, done.stderr[-4000:]
     found: dict[str, Any] = json.loads((folder / "found.json").read_text())
     return found

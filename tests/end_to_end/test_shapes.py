@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import Row
 
 from end_to_end.conftest import Collected
-from harness.stores import (
+from harness.servers.stores import (
     CUSTOMERS,
     ORDERS,
     listening_stores,

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import Row
 
 from end_to_end.conftest import Collected
-from harness.stores import (
+from harness.servers.stores import (
     ORDERS,
     listening_stores,
     order_row,

@@ -12,10 +12,10 @@ from pyspark.sql import SparkSession
 
 import informix_cdc
 from end_to_end.conftest import Collected
-from harness.driving import wait_until
-from harness.scraping import free_port, is_open, scraped_values
-from harness.stores import Workload, listening_stores, source_options
-from harness.told import told
+from harness.capture.scraping import free_port, is_open, scraped_values
+from harness.capture.told import told
+from harness.runs.patience import wait_until
+from harness.servers.stores import Workload, listening_stores, source_options
 from informix_capture_client.emulator import EmulatedServer, ListeningServer
 from informix_cdc.monitoring.progress_listener import BatchProgress, ProgressListener
 

@@ -10,7 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
 
-from harness.stores import (
+from harness.capture.tables import make_table
+from harness.servers.stores import (
     ORDER_COLUMNS,
     ORDERS,
     PASSWORD,
@@ -18,7 +19,6 @@ from harness.stores import (
     order_row,
     stores_server,
 )
-from harness.tables import make_table
 from informix_capture_client import statements
 from informix_capture_client.choices import DecodeRules, RowForm
 from informix_capture_client.emulator import EmulatedServer

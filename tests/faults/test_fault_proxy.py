@@ -9,7 +9,7 @@ from contextlib import closing, suppress
 
 import pytest
 
-from faults.fault_proxy import Fault, FaultProxy, on_captures, on_connections
+from harness.servers.fault_proxy import Fault, FaultProxy, on_captures, on_connections
 
 CAPTURE = b"DATABASE=syscdcv1"
 

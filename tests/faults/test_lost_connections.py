@@ -6,10 +6,10 @@ import threading
 
 import pytest
 
-from faults.fault_proxy import Fault, on_captures
-from faults.followed import account, followed, in_background, stores_behind_proxy
-from harness.driving import failure_of, reader
-from harness.stores import Workload
+from harness.capture.driving import failure_of, reader
+from harness.capture.followed import account, followed, in_background, stores_behind_proxy
+from harness.servers.fault_proxy import Fault, on_captures
+from harness.servers.stores import Workload
 from informix_capture_client.errors import AccessRefused
 
 TRANSACTIONS = 60

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from faults.fault_proxy import Fault
-from faults.followed import account, followed, stores_behind_proxy
-from harness.stores import Workload
+from harness.capture.followed import account, followed, stores_behind_proxy
+from harness.servers.fault_proxy import Fault
+from harness.servers.stores import Workload
 from informix_capture_client.errors import ServerRefused
 from odbc_driver.build import build_drivers
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from faults.followed import account, followed, stores_behind_proxy
-from harness.stores import (
+from harness.capture.followed import account, followed, stores_behind_proxy
+from harness.servers.stores import (
     CUSTOMERS,
     ORDER_COLUMNS,
     ORDERS,

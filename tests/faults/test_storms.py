@@ -9,9 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from faults.fault_proxy import SOUND, Fault, on_captures, on_connections
-from faults.followed import Followed, Stores, account, followed, in_background, stores_behind_proxy
-from harness.stores import Workload
+from harness.capture.followed import (
+    Followed,
+    Stores,
+    account,
+    followed,
+    in_background,
+    stores_behind_proxy,
+)
+from harness.servers.fault_proxy import SOUND, Fault, on_captures, on_connections
+from harness.servers.stores import Workload
 
 SEEDS = 6
 FIRST_STARTS = (9, 1_000, 2_000, 2_500)

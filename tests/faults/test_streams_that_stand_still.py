@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from faults.followed import account, followed, stores_behind_proxy
-from harness.driving import insert
-from harness.stores import ORDERS, Workload
+from harness.capture.driving import insert
+from harness.capture.followed import account, followed, stores_behind_proxy
+from harness.servers.stores import ORDERS, Workload
 from informix_capture_client.errors import DataLoss, ServerRefused
 from informix_cdc.capture import run as capture_run
 from informix_cdc.capture.liveness import Liveness

@@ -7,10 +7,10 @@ import time
 
 import pytest
 
-from faults.fault_proxy import Fault
-from faults.followed import account, followed, in_background, stores_behind_proxy
-from harness.driving import insert
-from harness.stores import (
+from harness.capture.driving import insert
+from harness.capture.followed import account, followed, in_background, stores_behind_proxy
+from harness.servers.fault_proxy import Fault
+from harness.servers.stores import (
     CUSTOMERS,
     ORDERS,
     Workload,

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from harness.streams import (
+from harness.capture.streams import (
     begin,
     commit,
     discard,
@@ -26,7 +26,7 @@ from harness.streams import (
     timeout,
     truncate,
 )
-from harness.tables import make_table
+from harness.capture.tables import make_table
 from informix_capture_client.choices import DecodeRules, RowForm
 from informix_capture_client.emulator import BadRecording, read_recording
 from informix_capture_client.errors import BadOption, InformixCdcError

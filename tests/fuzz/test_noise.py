@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from fuzz.targets import TARGETS, Target
+from harness.runs.examples import examples
 
 Damage = Callable[[bytes, int, bytes], bytes]
 
@@ -51,14 +52,13 @@ def damaged(draw: st.DrawFn, target: Target) -> bytes:
 @pytest.mark.fault(
     fault="noise or damage at every door: stream, values, column list, manifest, offset, options",
     outcome="only our own errors, in bounded time and memory",
-    seeds="300 inputs a door; more with `make fuzz`",
+    seeds="300 inputs a door; more with `make thorough` and `make fuzz`",
 )
-@pytest.mark.timeout(120)
 @pytest.mark.parametrize("name", TARGETS)
 def test_noise_brings_out_nothing_but_our_own_errors(name: str) -> None:
     target = TARGETS[name]
 
-    @settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+    @examples(300, *HealthCheck)
     @given(damaged(target) | st.binary(max_size=300))
     def feed(data: bytes) -> None:
         target.run(data)

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from harness.servers.capture_server import CaptureServer
+from harness.servers.emulated import CANNOT, emulated_world
 from live.server_dsn import NamedServer
 from live.servers import capture_server
 from odbc_driver.build import build_drivers
-from session_contract.capture_server import CaptureServer
-from session_contract.emulated import CANNOT, emulated_world
 
 REHEARSALS = {"rehearsal": "informix", "rehearsal-gbase8s": "gbase8s"}
 KINDS = [*REHEARSALS, pytest.param("live", marks=pytest.mark.informix)]
@@ -23,9 +23,7 @@ KINDS = [*REHEARSALS, pytest.param("live", marks=pytest.mark.informix)]
 @pytest.fixture(params=KINDS)
 def server(request: pytest.FixtureRequest) -> Iterator[CaptureServer]:
     if request.param == "live":
-        live: CaptureServer = request.getfixturevalue("live_informix")
-        yield live
-        live.drop_tables()
+        yield request.getfixturevalue("clean_live_informix")
         return
     dialect = REHEARSALS[request.param]
     with emulated_world(str(build_drivers().narrow), dialect) as world:

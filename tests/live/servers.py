@@ -17,6 +17,7 @@ from dataclasses import replace
 
 import pytest
 
+from harness.servers.capture_server import CaptureServer
 from informix_capture_client import statements
 from informix_capture_client.catalog.catalog import Catalog
 from informix_capture_client.catalog.set_up import check_database_logging
@@ -29,7 +30,6 @@ from informix_capture_client.transport.odbc import OdbcTransport
 from informix_capture_client.transport.odbc_library import find_driver
 from live.container import IMAGE, PASSWORD, informix_container
 from live.server_dsn import DRIVER_VARIABLE, DSN_VARIABLE, BadDsn, NamedServer, named_server
-from session_contract.capture_server import CaptureServer
 
 IMAGE_VARIABLE = "INFORMIX_CDC_TEST_IMAGE"
 OVERWRITE_VARIABLE = "INFORMIX_CDC_TEST_OVERWRITE_LOGS"

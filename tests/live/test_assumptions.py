@@ -10,6 +10,9 @@ import time
 
 import pytest
 
+from harness.capture.reading import Reader
+from harness.servers.capture_server import CaptureServer
+from harness.servers.sql_text import ContractTable
 from informix_capture_client import statements
 from informix_capture_client.catalog.log_space import UNFLUSHED_LOG
 from informix_capture_client.dialects import DIALECTS
@@ -33,9 +36,6 @@ from informix_capture_client.sql_names import TableName
 from informix_capture_client.transport.base import Transport
 from informix_capture_client.values.column_list import parse_columns
 from informix_cdc.operations.row_logging import switch_off
-from session_contract.capture_server import CaptureServer
-from session_contract.reading import Reader
-from session_contract.sql_text import ContractTable
 
 COLUMNS = {"id": "integer", "b": "varchar(20,0)"}
 ODD_NAMES = ("Ship, Date", 'say "hi"', "plain")

@@ -9,6 +9,8 @@ from time import monotonic
 
 import pytest
 
+from harness.servers.capture_server import CaptureServer
+from harness.servers.sql_text import ContractTable
 from informix_capture_client.catalog.log_space import read_log_space
 from informix_capture_client.catalog.set_up import major_version
 from informix_capture_client.dialects import DIALECTS
@@ -26,8 +28,6 @@ from informix_capture_client.sql_names import TableName
 from informix_capture_client.statements import SYSTEM_DATABASE
 from informix_capture_client.stream.undelivered_changes import find_undelivered_changes
 from informix_cdc.operations.row_logging import switch_off
-from session_contract.capture_server import CaptureServer
-from session_contract.sql_text import ContractTable
 
 CLOCKS_APART_SECONDS = 5
 

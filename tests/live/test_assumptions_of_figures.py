@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from session_contract.capture_server import CaptureServer
+from harness.servers.capture_server import CaptureServer
 
 ROWS = 300
 TEXT = "x" * 200

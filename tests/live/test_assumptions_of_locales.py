@@ -6,11 +6,11 @@ from contextlib import closing
 
 import pytest
 
+from harness.capture.reading import Reader
+from harness.servers.capture_server import CaptureServer
+from harness.servers.sql_text import select
 from informix_capture_client.catalog.catalog import Catalog
 from informix_capture_client.locales import codec_of
-from session_contract.capture_server import CaptureServer
-from session_contract.reading import Reader
-from session_contract.sql_text import select
 
 
 @pytest.mark.assumption(29)

@@ -10,19 +10,17 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
 
+from harness.runs.patience import patiently
 from manual.made_parts import ROOT
 
 EXAMPLES = ROOT / "examples"
 # A short life is not worth the second compiler: without it these processes take half the time.
 _ENVIRONMENT = {"SPARK_LOCAL_IP": "127.0.0.1", "JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1"}
-AT_ONCE = 2
-pytestmark = pytest.mark.slow
 
 Check = Callable[[str], None]
 QUICKSTART = (
@@ -38,7 +36,13 @@ def run(name: str, folder: Path, environment: Mapping[str, str]) -> str:
     command = [sys.executable, str(EXAMPLES / f"{name}.py")]
     environment = {**environment, **_ENVIRONMENT, "TMPDIR": str(folder)}
     done = subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300, check=False
+        command,
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=patiently(120),
+        check=False,
     )
     assert done.returncode == 0, done.stderr[-4000:]
     return _TIME.sub("|", done.stdout)
@@ -105,24 +109,12 @@ CHECKS: dict[str, Check] = {
 }
 
 
-@pytest.fixture(scope="module")
-def outputs(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[dict[str, Future[str]]]:
-    """Run all chosen examples, a few at once: most of their time they wait."""
-    chosen = [item for item in request.session.items if "outputs" in getattr(item, "fixturenames", ())]
-    names = [str(item.callspec.params["name"]) for item in chosen]  # type: ignore[attr-defined]
-    environment = dict(os.environ)  # copied here: pytest writes its own into it while threads run
-    environment.pop("PYSPARK_PYTHON", None)
-    folders = {name: tmp_path_factory.mktemp(name) for name in names}
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        yield {name: pool.submit(run, name, folders[name], environment) for name in names}
-        pool.shutdown(cancel_futures=True)
-
-
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CHECKS)
-def test_an_example_prints_what_it_is_about(name: str, outputs: dict[str, Future[str]]) -> None:
-    CHECKS[name](outputs[name].result())
+def test_an_example_prints_what_it_is_about(name: str, tmp_path: Path) -> None:
+    environment = dict(os.environ)
+    environment.pop("PYSPARK_PYTHON", None)
+    CHECKS[name](run(name, tmp_path, environment))
 
 
 def test_every_example_is_run_and_listed() -> None:

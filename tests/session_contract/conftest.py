@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from harness.servers.capture_server import CaptureServer
+from harness.servers.emulated import emulated
 from odbc_driver.build import build_drivers
-from session_contract.capture_server import CaptureServer
-from session_contract.emulated import emulated
 
 EMULATED = {"emulator": "informix", "emulator-odbc": "informix", "emulator-gbase8s": "gbase8s"}
 KINDS = [*EMULATED, pytest.param("live", marks=pytest.mark.informix)]
@@ -17,9 +17,7 @@ KINDS = [*EMULATED, pytest.param("live", marks=pytest.mark.informix)]
 @pytest.fixture(params=KINDS)
 def server(request: pytest.FixtureRequest) -> Iterator[CaptureServer]:
     if request.param == "live":
-        live: CaptureServer = request.getfixturevalue("live_informix")
-        yield live
-        live.drop_tables()
+        yield request.getfixturevalue("clean_live_informix")
         return
     driver = str(build_drivers().narrow) if request.param == "emulator-odbc" else ""
     with emulated(driver, EMULATED[request.param]) as server:

@@ -6,6 +6,9 @@ from collections.abc import Sequence
 
 import pytest
 
+from harness.capture.reading import Item, Reader, RowRecord
+from harness.servers.capture_server import CaptureServer
+from harness.servers.sql_text import ContractTable
 from informix_capture_client.errors import BadOption
 from informix_capture_client.records.records import (
     Begin,
@@ -13,9 +16,6 @@ from informix_capture_client.records.records import (
     TableSchema,
     Timeout,
 )
-from session_contract.capture_server import CaptureServer
-from session_contract.reading import Item, Reader, RowRecord
-from session_contract.sql_text import ContractTable
 
 BUFFER_BYTES = (128, 4_096, 65_536, 1_048_576)
 ROWS = 60

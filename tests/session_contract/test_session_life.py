@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from harness.capture.reading import Reader, RowRecord
+from harness.servers.capture_server import CaptureServer
+from harness.servers.sql_text import ContractTable
 from informix_capture_client import statements
 from informix_capture_client.errors import ServerRefused
 from informix_capture_client.records.records import (
@@ -16,9 +19,6 @@ from informix_capture_client.records.records import (
 from informix_capture_client.session.session import CapturedTable, CaptureSession
 from informix_capture_client.sql_names import TableName
 from informix_capture_client.transport.odbc_library import is_driver_manager
-from session_contract.capture_server import CaptureServer
-from session_contract.reading import Reader, RowRecord
-from session_contract.sql_text import ContractTable
 
 COLUMNS = {"id": "integer", "note": "varchar(255,0)"}
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from harness.capture.reading import Reader, RowRecord
+from harness.servers.capture_server import CaptureServer
+from harness.servers.sql_text import ContractTable
 from informix_capture_client.records.records import (
     Begin,
     Commit,
@@ -11,9 +14,6 @@ from informix_capture_client.records.records import (
     Kind,
     Rollback,
 )
-from session_contract.capture_server import CaptureServer
-from session_contract.reading import Reader, RowRecord
-from session_contract.sql_text import ContractTable
 
 
 @pytest.fixture

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from _pytest.mark import ParameterSet
 
-from session_contract.capture_server import CaptureServer
-from session_contract.reading import Reader
+from harness.capture.reading import Reader
+from harness.servers.capture_server import CaptureServer
+from harness.servers.sql_text import ContractTable
 from session_contract.type_cases import DECLARED, TYPE_CASES, TypeCase
 
 
@@ -14,23 +15,51 @@ def test_every_declared_type_has_a_case() -> None:
     assert {case.type_text for case in TYPE_CASES} >= DECLARED
 
 
-def _param(case: TypeCase) -> ParameterSet:
-    marks = [pytest.mark.assumption(case.assumption)] if case.assumption else []
-    return pytest.param(case, id=case.type_text, marks=marks)
+def _groups() -> list[ParameterSet]:
+    """Return the types in groups that share a session: those that rest on the same assumption."""
+    groups: dict[int | None, list[TypeCase]] = {}
+    for case in TYPE_CASES:
+        groups.setdefault(case.assumption, []).append(case)
+    return [
+        pytest.param(
+            cases,
+            id=f"assumption {number}" if number else "documented",
+            marks=[pytest.mark.assumption(number)] if number else [],
+        )
+        for number, cases in groups.items()
+    ]
 
 
-@pytest.mark.parametrize("case", [_param(case) for case in TYPE_CASES])
+@pytest.mark.parametrize("cases", _groups())
 def test_what_is_captured_of_each_type_is_what_select_prints(
-    server: CaptureServer, case: TypeCase
+    server: CaptureServer, cases: list[TypeCase]
 ) -> None:
-    table = server.create_table({"id": "integer", "v": case.type_text})
-    rows = [{"id": str(key), "v": value} for key, value in enumerate(case.values, 1)]
-    with server.session(table) as session, server.writer() as writer:
-        writer.insert_all(table, rows)
+    tables = [server.create_table({"id": "integer", "v": case.type_text}) for case in cases]
+    with server.session(*tables) as session, server.writer() as writer:
+        for table, case in zip(tables, cases, strict=True):
+            rows = [{"id": str(key), "v": value} for key, value in enumerate(case.values, 1)]
+            writer.insert_all(table, rows)
         reader = Reader(session)
-        reader.until_ended()
-        assert reader.decoded(table) == server.printed(table)
-        assert len(reader.rows) == len(case.values)
+        reader.until_ended(transactions=len(cases))
+    assert [
+        f"{case.type_text}: {problem}"
+        for number, (table, case) in enumerate(zip(tables, cases, strict=True))
+        if (problem := _problem(reader, server, table, number, case))
+    ] == []
+
+
+def _problem(
+    reader: Reader, server: CaptureServer, table: ContractTable, number: int, case: TypeCase
+) -> str:
+    """Say what is wrong with the rows of a type, so that one type does not hide the others."""
+    try:
+        captured = reader.decoded(table, number)
+    except Exception as reason:  # noqa: BLE001 - judged type by type
+        return f"cannot be decoded: {reason!r}"
+    printed = server.printed(table)
+    if captured != printed or len(captured) != len(case.values):
+        return f"captured {captured}, SELECT prints {printed}, written {case.values}"
+    return ""
 
 
 def test_a_row_of_all_kinds_of_columns_is_put_together_in_the_order_of_its_table(

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import pytest
 
+from harness.simulation.scripts import DIE, ScriptedWorld, failure, play
+from harness.simulation.steps import Steps, begun, quiet_pair, rows
 from informix_capture_client.errors import DataLoss
 from informix_capture_client.positions import show
-from simulation.scripts import DIE, ScriptedWorld, failure, play
-from simulation.steps import Steps, begun, quiet_pair, rows
 
 
 def test_no_pair_cuts_a_transaction_that_commits_above_it() -> None:

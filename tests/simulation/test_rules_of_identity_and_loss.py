@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from harness.simulation.account import COLUMNS, TABLE
+from harness.simulation.faults import lose_connections, overwrite, switch_log
+from harness.simulation.scripts import DIE, ScriptedWorld, failure, play
+from harness.simulation.steps import Steps, begun, quiet_pair, rows
 from informix_capture_client.errors import DataLoss
 from informix_capture_client.positions import show
-from simulation.account import COLUMNS, TABLE
-from simulation.faults import lose_connections, overwrite, switch_log
-from simulation.scripts import DIE, ScriptedWorld, failure, play
-from simulation.steps import Steps, begun, quiet_pair, rows
 
 
 @pytest.mark.fault(

@@ -18,7 +18,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from simulation.schedules import play, play_many
+from harness.runs.examples import in_this_run
+from harness.simulation.schedules import play, play_many
 
 FIXED_SEEDS = 1200
 RANDOM_SEEDS = 200
@@ -52,10 +53,11 @@ def test_every_schedule_ends_with_the_rows_of_the_workloads_own_account(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     base = secrets.randbelow(1 << 40)
-    count = int(os.environ.get("INFORMIX_CDC_SIMULATION_SEEDS", RANDOM_SEEDS))
+    count = int(os.environ.get("INFORMIX_CDC_SIMULATION_SEEDS", in_this_run(RANDOM_SEEDS)))
+    fixed = in_this_run(FIXED_SEEDS)
     with capsys.disabled():
-        say(f"\nsimulation: seeds 0 to {FIXED_SEEDS - 1}, and {count} from {base} on")
-    reached = play_many(range(FIXED_SEEDS)) + play_many(range(base, base + count))
+        say(f"\nsimulation: seeds 0 to {fixed - 1}, and {count} from {base} on")
+    reached = play_many(range(fixed)) + play_many(range(base, base + count))
     with capsys.disabled():
         say(f"simulation: {reached}")
     missing = [name for name, times in vars(reached).items() if times == 0]

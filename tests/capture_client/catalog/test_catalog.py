@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.scripted_transport import ScriptedTransport
+from harness.servers.scripted_transport import ScriptedTransport
 from informix_capture_client import statements
 from informix_capture_client.catalog.catalog import Catalog, Table
 from informix_capture_client.errors import ServerRefused

@@ -4,7 +4,7 @@ import pickle
 
 import pytest
 
-from harness.tables import make_table
+from harness.capture.tables import make_table
 from informix_capture_client.catalog.catalog import Table
 from informix_capture_client.catalog.column_choice import choose_columns
 from informix_capture_client.choices import ColumnChoice, parse_names

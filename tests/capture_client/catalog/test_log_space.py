@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.scripted_transport import ScriptedTransport
+from harness.servers.scripted_transport import ScriptedTransport
 from informix_capture_client import statements
 from informix_capture_client.catalog.log_space import LogFile, LogSpace, read_log_space
 from informix_capture_client.errors import ServerRefused

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from capture_client.doctor.set_ups import ORDERS
-from harness.scripted_transport import ScriptedTransport
+from harness.servers.scripted_transport import ScriptedTransport
 from informix_capture_client import statements
 from informix_capture_client.catalog.set_up import HaRole
 from informix_capture_client.doctor.facts import (

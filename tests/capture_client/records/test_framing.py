@@ -4,10 +4,10 @@ import contextlib
 import time
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
-from harness.streams import (
+from harness.capture.streams import (
     begin,
     blocks,
     commit,
@@ -23,7 +23,9 @@ from harness.streams import (
     timeout,
     truncate,
 )
-from harness.tables import make_table
+from harness.capture.tables import make_table
+from harness.runs.examples import examples
+from harness.runs.places import at
 from informix_capture_client.choices import DecodeRules, RowForm
 from informix_capture_client.errors import InformixCdcError, ProtocolViolation
 from informix_capture_client.positions import Position
@@ -70,9 +72,10 @@ def test_a_stream_in_one_piece_gives_all_its_records() -> None:
     assert len(EXPECTED) == 18
 
 
-@pytest.mark.parametrize("place", range(len(STREAM) + 1), ids="cut at {}".format)
-def test_a_cut_at_any_byte_changes_no_record(place: int) -> None:
-    assert read_all([STREAM[:place], STREAM[place:]]) == EXPECTED
+def test_a_cut_at_any_byte_changes_no_record() -> None:
+    for place in range(len(STREAM) + 1):
+        with at(f"cut at {place}"):
+            assert read_all([STREAM[:place], STREAM[place:]]) == EXPECTED
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 16, 128, 4096, 1 << 20], ids="chunks of {}".format)
@@ -107,7 +110,7 @@ LOOKALIKES = st.one_of(
 )
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(100, HealthCheck.function_scoped_fixture)
 @given(
     payloads=st.lists(LOOKALIKES, min_size=1, max_size=12),
     places=st.lists(st.integers(0, 2000), max_size=3),
@@ -244,10 +247,10 @@ def test_the_whole_way_delivers_the_rows_of_the_stream() -> None:
 
 
 def read_or_refused(chunks: list[bytes]) -> None:
-    started = time.monotonic()
+    started = time.thread_time()
     with contextlib.suppress(InformixCdcError):
         read_whole_way(chunks)
-    assert time.monotonic() - started < 5
+    assert time.thread_time() - started < 5
 
 
 @given(noise=st.binary(max_size=400), places=st.lists(st.integers(0, 400), max_size=3))
@@ -280,9 +283,9 @@ def test_flipped_bytes_are_read_or_refused(flips: list[tuple[int, int]], size: i
 
 def test_a_large_record_in_small_chunks_takes_linear_time() -> None:
     big = row(5, 1, bytes(8_000_000))
-    started = time.monotonic()
+    started = time.thread_time()
     assert len(read_all(in_chunks(big, 1024))) == 1
-    assert time.monotonic() - started < 2
+    assert time.thread_time() - started < 2
 
 
 def test_negative_numbers_of_a_row_stay_negative() -> None:

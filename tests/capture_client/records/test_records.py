@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from harness.streams import Read, blocks, read_all
+from harness.capture.streams import Read, blocks, read_all
 from informix_capture_client.positions import (
     log_number,
     log_page,

@@ -10,7 +10,7 @@ from capture_client.transactions.assembling import (
     delivered,
     resumed,
 )
-from harness.streams import (
+from harness.capture.streams import (
     blocks,
     feed,
     one_by_one,

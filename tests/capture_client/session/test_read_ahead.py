@@ -7,14 +7,15 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from harness.scripted_transport import ScriptedTransport
-from harness.streams import (
+from harness.capture.streams import (
     begin,
     commit,
     error,
     row,
     timeout,
 )
+from harness.runs.patience import patiently, wait_until
+from harness.servers.scripted_transport import ScriptedTransport
 from informix_capture_client.errors import ConnectionLost, InformixCdcError, ServerRefused
 from informix_capture_client.positions import Position
 from informix_capture_client.session import read_ahead
@@ -42,18 +43,11 @@ def start() -> Iterator[Start]:
 
     yield begin_reading
     for reader in readers:
-        assert reader.stop(5)
+        assert reader.stop(patiently(5))
 
 
 def joined(reader: ReadAhead, timeout_seconds: float) -> bytes:
     return b"".join(reader.take(timeout_seconds) or [])
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 5
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.005)
 
 
 def reads_of(transport: ScriptedTransport) -> int:
@@ -71,9 +65,9 @@ def test_bytes_come_in_their_order_and_are_copies(start: Start) -> None:
     transport.on_read = use_the_buffer_again
     reader = start(transport)
     wait_until(transport.closed.is_set)
-    assert joined(reader, 5) == b"abcdef"
+    assert joined(reader, patiently(5)) == b"abcdef"
     with pytest.raises(ConnectionLost):
-        reader.take(5)
+        reader.take(patiently(5))
 
 
 def test_nothing_in_time_is_none(start: Start) -> None:
@@ -83,16 +77,16 @@ def test_nothing_in_time_is_none(start: Start) -> None:
     assert reader.take(0.01) is None
     assert reader.take(-1) is None
     gate.set()
-    assert joined(reader, 5) == b"late"
+    assert joined(reader, patiently(5)) == b"late"
 
 
 def test_what_waits_is_handed_on_joined(start: Start) -> None:
     transport = ScriptedTransport(reads=[b"abc", b"", b"def", b"g", ConnectionLost("gone")])
     reader = start(transport)
     wait_until(transport.closed.is_set)
-    assert joined(reader, 5) == b"abcdefg"
+    assert joined(reader, patiently(5)) == b"abcdefg"
     with pytest.raises(ConnectionLost):
-        reader.take(5)
+        reader.take(patiently(5))
 
 
 _HALF = JOINED_BYTES // 2
@@ -110,7 +104,7 @@ def test_no_more_is_joined_than_a_block_may_hold(
     transport = ScriptedTransport(reads=[*map(bytes, reads), ConnectionLost("gone")])
     reader = start(transport)
     wait_until(transport.closed.is_set)
-    assert [len(joined(reader, 5)) for _ in taken] == taken
+    assert [len(joined(reader, patiently(5))) for _ in taken] == taken
 
 
 COMPANY = [
@@ -128,16 +122,16 @@ def test_only_a_busy_stream_waits_for_more(
     transport = ScriptedTransport(reads=[first, b"d", b"e", ConnectionLost("gone")])
     transport.on_read = lambda: _wait(gates[n - 1]) if (n := reads_of(transport)) else None
     reader = start(transport)
-    assert joined(reader, 5) == first  # nothing came before it
+    assert joined(reader, patiently(5)) == first  # nothing came before it
     gates[0].set()
     taken: list[bytes | None] = []
-    taker = threading.Thread(target=lambda: taken.append(joined(reader, 5)))
+    taker = threading.Thread(target=lambda: taken.append(joined(reader, patiently(5))))
     taker.start()
     if second == b"d":
-        taker.join(5)
+        taker.join(patiently(5))
     gates[1].set()
     gates[2].set()
-    taker.join(5)  # the error behind the last bytes ends the waiting
+    taker.join(patiently(5))  # the error behind the last bytes ends the waiting
     assert taken == [second]
 
 
@@ -155,22 +149,22 @@ def test_the_reading_thread_gets_the_interpreter_back_soon(start: Start) -> None
 
 
 def _wait(gate: threading.Event) -> None:
-    assert gate.wait(5)
+    assert gate.wait(patiently(5))
 
 
 def test_an_error_of_the_thread_is_raised_where_bytes_are_taken_and_again(start: Start) -> None:
     reader = start(ScriptedTransport(reads=[b"abc", ConnectionLost("the line broke")]))
-    assert joined(reader, 5) == b"abc"
+    assert joined(reader, patiently(5)) == b"abc"
     for _ in range(3):
         with pytest.raises(ConnectionLost, match="the line broke"):
-            reader.take(5)
+            reader.take(patiently(5))
 
 
 def test_an_error_of_opening_is_raised_and_the_connection_closed(start: Start) -> None:
     transport = ScriptedTransport(answers={"cdc_opensess": -83715})
     reader = start(transport)
     with pytest.raises(ServerRefused, match="CDC_E_DUPLSESS"):
-        reader.take(5)
+        reader.take(patiently(5))
     assert transport.closed.is_set()
 
 
@@ -181,8 +175,8 @@ def test_an_error_while_closing_does_not_hide_why_it_ended() -> None:
     transport = ScriptedTransport(reads=[ConnectionLost("the line broke")])
     reader = ReadAhead(lambda: session_on(transport), refuse)
     with pytest.raises(ConnectionLost, match="the line broke"):
-        reader.take(5)
-    assert reader.stop(5)
+        reader.take(patiently(5))
+    assert reader.stop(patiently(5))
 
 
 def test_a_mistake_of_ours_ends_the_stream_instead_of_hanging_it(
@@ -193,8 +187,8 @@ def test_a_mistake_of_ours_ends_the_stream_instead_of_hanging_it(
     transport = ScriptedTransport(reads=[ZeroDivisionError("a bug")])
     reader = ReadAhead(lambda: session_on(transport), transport.close)
     with pytest.raises(ZeroDivisionError):
-        reader.take(5)
-    assert reader.stop(5)
+        reader.take(patiently(5))
+    assert reader.stop(patiently(5))
     assert transport.closed.is_set()
     assert len(seen) == 1
 
@@ -206,7 +200,7 @@ def test_a_slow_consumer_holds_reading_back(start: Start, chunk: bytes, most: in
     wait_until(lambda: reads_of(transport) >= most)
     time.sleep(0.25)
     assert reads_of(transport) == most
-    taken = len(joined(reader, 5)) // len(chunk)
+    taken = len(joined(reader, patiently(5))) // len(chunk)
     assert taken == min(most, JOINED_BYTES // len(chunk))
     wait_until(lambda: reads_of(transport) == most + taken)
 
@@ -215,19 +209,20 @@ def test_stopping_while_much_waits_closes_the_session_and_the_connection(start: 
     transport = ScriptedTransport(reads=[b"x"])
     reader = start(transport)
     wait_until(lambda: reads_of(transport) >= 64)
-    assert reader.stop(5)
+    assert reader.stop(patiently(5))
     assert transport.calls[-1] == ("cdc_closesess", 77)
     assert transport.closed.is_set()
     assert reader.stop(0)
 
 
 def test_stopping_while_the_server_is_silent_tells_that_it_was_not_in_time() -> None:
-    gate = threading.Event()
-    transport = ScriptedTransport(reads=[b"x"], on_read=lambda: _wait(gate))
+    is_in_read, gate = threading.Event(), threading.Event()
+    transport = ScriptedTransport(reads=[b"x"], on_read=lambda: (is_in_read.set(), _wait(gate))[1])
     reader = ReadAhead(lambda: session_on(transport), transport.close)
+    assert is_in_read.wait(patiently(5))  # before that it would just end
     assert not reader.stop(0.02)
     gate.set()
-    assert reader.stop(5)
+    assert reader.stop(patiently(5))
 
 
 def test_only_one_thread_ever_uses_the_connection(start: Start) -> None:
@@ -235,8 +230,8 @@ def test_only_one_thread_ever_uses_the_connection(start: Start) -> None:
     transport = ScriptedTransport(reads=[b"x"], on_read=lambda: threads.add(threading.get_ident()))
     reader = start(transport)
     for _ in range(20):
-        reader.take(5)
-    assert reader.stop(5)
+        reader.take(patiently(5))
+    assert reader.stop(patiently(5))
     assert len(threads) == 1
     assert threading.get_ident() not in threads
 
@@ -254,24 +249,24 @@ def test_a_stream_turns_chunks_into_events() -> None:
     transport = ScriptedTransport(reads=[whole[:50], whole[50:], ConnectionLost("end")])
     transport.on_read = lambda: _wait(gate) if reads_of(transport) else None
     stream = stream_on(transport)
-    first = stream.next(5)
+    first = stream.next(patiently(5))
     assert isinstance(first, Read)
     assert first.events == []
     gate.set()
-    second = stream.next(5)
+    second = stream.next(patiently(5))
     assert isinstance(second, Read)
     assert [type(event) for event in second.events] == [Transactions, Passed]
     assert second.assembler.counters.transactions == 1
     with pytest.raises(ConnectionLost):
-        stream.next(5)
-    assert stream.stop(5)
+        stream.next(patiently(5))
+    assert stream.stop(patiently(5))
 
 
 def test_an_error_record_ends_the_stream_with_its_symbolic_name() -> None:
     stream = stream_on(ScriptedTransport(reads=[error(1, -83713)]))
     with pytest.raises(InformixCdcError, match=r"capture failed: CDC_E_LSN \(-83713\): The log"):
-        stream.next(5)
-    assert stream.stop(5)
+        stream.next(patiently(5))
+    assert stream.stop(patiently(5))
 
 
 def test_a_stream_without_bytes_in_time_says_so() -> None:
@@ -281,4 +276,4 @@ def test_a_stream_without_bytes_in_time_says_so() -> None:
         pass
     assert isinstance(answer, Silence)
     gate.set()
-    assert stream.stop(5)
+    assert stream.stop(patiently(5))

@@ -4,8 +4,8 @@ import logging
 
 import pytest
 
-from harness.scripted_transport import RECORD_TYPES, Answer, ScriptedTransport
-from harness.streams import raw_blocks, read_all, timeout
+from harness.capture.streams import raw_blocks, read_all, timeout
+from harness.servers.scripted_transport import RECORD_TYPES, Answer, ScriptedTransport
 from informix_capture_client import statements
 from informix_capture_client.emulator import codes
 from informix_capture_client.errors import (

@@ -6,7 +6,7 @@ from typing import Any, Literal
 import pyarrow as pa
 import pytest
 
-from harness.streams import (
+from harness.capture.streams import (
     begin,
     commit,
     discard,
@@ -15,7 +15,7 @@ from harness.streams import (
     row,
     truncate,
 )
-from harness.tables import make_table
+from harness.capture.tables import make_table
 from informix_capture_client.choices import DecodeRules, RowForm
 from informix_capture_client.errors import (
     BadOption,

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from harness.streams import (
+from harness.capture.streams import (
     begin,
     blocks,
     commit,
@@ -17,7 +17,7 @@ from harness.streams import (
     row,
     truncate,
 )
-from harness.tables import make_table
+from harness.capture.tables import make_table
 from informix_capture_client.choices import DecodeRules, RowForm
 from informix_capture_client.errors import BadOption, DataLoss, ProtocolViolation
 from informix_capture_client.positions import Position

@@ -7,14 +7,15 @@ from typing import cast
 
 import pytest
 
-from harness.scripted_transport import ScriptedTransport
-from harness.streams import (
+from harness.capture.streams import (
     begin,
     commit,
     row,
     rows_of,
     timeout,
 )
+from harness.runs.patience import patiently
+from harness.servers.scripted_transport import ScriptedTransport
 from informix_capture_client.errors import ProtocolViolation
 from informix_capture_client.positions import Position
 from informix_capture_client.records.framing import RecordCutter
@@ -56,22 +57,22 @@ def events_of(answer: Answer) -> Sequence[Event]:
 @pytest.mark.parametrize("record", [b[1] for b in BROKEN], ids=[b[0] for b in BROKEN])
 def test_what_is_whole_comes_before_the_error(record: str) -> None:
     stream = stream_of(WHOLE + bytes.fromhex(record) + WHOLE, timeout(9))
-    (event,) = events_of(stream.next(5))
+    (event,) = events_of(stream.next(patiently(5)))
     assert isinstance(event, Transactions)
     assert [found[1] for found in rows_of(event)] == [2]
     for _ in range(2):
         with pytest.raises(ProtocolViolation, match=f"stream byte {len(WHOLE)} "):
-            stream.next(5)
-    assert stream.stop(5)
+            stream.next(patiently(5))
+    assert stream.stop(patiently(5))
 
 
 def test_the_first_of_several_broken_records_is_the_one_that_is_named() -> None:
     late_kind, early_time = bytes.fromhex(BROKEN[3][1]), bytes.fromhex(BROKEN[6][1])
     stream = stream_of(WHOLE + early_time + WHOLE + late_kind)
-    assert len(events_of(stream.next(5))) == 1
+    assert len(events_of(stream.next(patiently(5)))) == 1
     with pytest.raises(ProtocolViolation, match=f"record 1 at stream byte {len(WHOLE)} "):
-        stream.next(5)
-    assert stream.stop(5)
+        stream.next(patiently(5))
+    assert stream.stop(patiently(5))
 
 
 def test_a_number_that_the_server_does_not_list_is_named_with_its_place_in_the_block() -> None:

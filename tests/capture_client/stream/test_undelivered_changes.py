@@ -8,8 +8,7 @@ from itertools import count
 
 import pytest
 
-from harness.scripted_transport import ScriptedTransport
-from harness.streams import (
+from harness.capture.streams import (
     begin,
     commit,
     discard,
@@ -20,6 +19,7 @@ from harness.streams import (
     timeout,
     truncate,
 )
+from harness.servers.scripted_transport import ScriptedTransport
 from informix_capture_client.errors import ProtocolViolation, ServerRefused
 from informix_capture_client.positions import Position
 from informix_capture_client.records.records import Kind

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.streams import begin, commit, rows_of
+from harness.capture.streams import begin, commit, rows_of
 from informix_capture_client.positions import Position
 from informix_capture_client.transactions.assembler import TransactionAssembler
 from informix_capture_client.transactions.events import Event, Passed, Transactions

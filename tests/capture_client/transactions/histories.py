@@ -12,7 +12,7 @@ from typing import Literal
 
 from hypothesis import strategies as st
 
-from harness.streams import (
+from harness.capture.streams import (
     ReadRow,
     begin,
     commit,

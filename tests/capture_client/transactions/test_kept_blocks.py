@@ -12,7 +12,7 @@ from capture_client.transactions.assembling import (
     positions,
     resumed,
 )
-from harness.streams import (
+from harness.capture.streams import (
     blocks,
     discard,
     feed,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.streams import (
+from harness.capture.streams import (
     begin,
     commit,
     feed,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from capture_client.transactions.histories import HISTORIES, History, Model
@@ -20,7 +20,7 @@ from capture_client.transactions.test_transaction_histories import (
     positions_in,
     transactions_after,
 )
-from harness.streams import (
+from harness.capture.streams import (
     begin,
     blocks,
     commit,
@@ -32,6 +32,7 @@ from harness.streams import (
     row,
     rows_of,
 )
+from harness.runs.examples import examples
 from informix_capture_client.errors import ProtocolViolation
 from informix_capture_client.positions import Position
 from informix_capture_client.records.records import Kind
@@ -44,7 +45,6 @@ from informix_capture_client.transactions.events import Transactions
 from informix_capture_client.transactions.memory import MemoryLimit
 from informix_capture_client.transactions.row_records import SpilledRows
 
-THOROUGH = settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
 START = Position(0, 0)
 LIMITS = st.sampled_from([0, 600, 2000])  # bytes: all of it spills, or some
 PORTIONS = st.sampled_from([1, 100, 4 << 20])  # a row each, a few, all of them
@@ -62,7 +62,7 @@ def nothing_is_carried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(carried_records, "MOST_CARRIES", 1)
 
 
-@THOROUGH
+@examples(300, *HealthCheck)
 @given(HISTORIES, st.lists(st.integers(0, 10_000), max_size=20), LIMITS, PORTIONS)
 def test_what_is_put_aside_comes_back_as_the_model_says_however_the_bytes_come(
     entries: History, cuts: list[int], limit_bytes: int, portion_bytes: int
@@ -75,7 +75,7 @@ def test_what_is_put_aside_comes_back_as_the_model_says_however_the_bytes_come(
         assert left_out == model.counters
 
 
-@THOROUGH
+@examples(300, *HealthCheck)
 @given(HISTORIES, st.lists(st.integers(0, 10_000), max_size=20), LIMITS)
 def test_after_every_chunk_memory_and_store_hold_what_the_account_says(
     entries: History, cuts: list[int], limit_bytes: int
@@ -92,7 +92,7 @@ def test_after_every_chunk_memory_and_store_hold_what_the_account_says(
         assert assembler.open_bytes_spilled == store.size_bytes
 
 
-@THOROUGH
+@examples(300, *HealthCheck)
 @given(HISTORIES, CUTS)
 def test_a_resume_that_spills_gets_exactly_the_rest(entries: History, cuts: list[int]) -> None:
     whole = observe(TransactionAssembler(START), entries, [])

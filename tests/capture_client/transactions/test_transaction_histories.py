@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from capture_client.transactions.histories import (
@@ -13,13 +13,13 @@ from capture_client.transactions.histories import (
     history,
     observed_events,
 )
-from harness.streams import cut_at, feed_chunks
+from harness.capture.streams import cut_at, feed_chunks
+from harness.runs.examples import examples
 from informix_capture_client.positions import Position
 from informix_capture_client.transactions import carried_records
 from informix_capture_client.transactions.assembler import TransactionAssembler
 
 CUTS = st.lists(st.integers(0, 10_000), max_size=6)
-THOROUGH = settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def observe(assembler: TransactionAssembler, entries: History, cuts: list[int]) -> list[object]:
@@ -55,7 +55,7 @@ def is_quiet(event: object) -> bool:
     return event[0] == "passed" and not event[2]  # type: ignore[index, no-any-return]
 
 
-@THOROUGH
+@examples(300, *HealthCheck)
 @given(HISTORIES)
 def test_record_for_record_everything_observable_is_what_the_model_says(entries: History) -> None:
     assembler, model = TransactionAssembler(Position(0, 0)), Model(entries)
@@ -64,7 +64,7 @@ def test_record_for_record_everything_observable_is_what_the_model_says(entries:
     assert assembler.counters == model.counters
 
 
-@THOROUGH
+@examples(300, *HealthCheck)
 @given(HISTORIES, CUTS)
 def test_however_the_bytes_come_the_model_agrees(entries: History, cuts: list[int]) -> None:
     assembler, model = TransactionAssembler(Position(0, 0)), Model(entries)
@@ -79,7 +79,7 @@ def test_however_the_bytes_come_the_model_agrees(entries: History, cuts: list[in
 LIMITS = st.tuples(st.sampled_from([1, 2, 3, 64]), st.sampled_from([0, 1, 3, 64]))
 
 
-@THOROUGH
+@examples(300, *HealthCheck)
 @given(HISTORIES, st.lists(st.integers(0, 10_000), max_size=20), LIMITS)
 def test_whether_open_transactions_are_carried_or_kept_alone_makes_no_difference(
     entries: History, cuts: list[int], limits: tuple[int, int]
@@ -93,7 +93,7 @@ def test_whether_open_transactions_are_carried_or_kept_alone_makes_no_difference
         assert assembler.open_count == len(assembler.open_transactions)
 
 
-@THOROUGH
+@examples(300, *HealthCheck)
 @given(HISTORIES, CUTS)
 def test_whoever_resumes_from_a_delivered_position_gets_exactly_the_rest(
     entries: History, cuts: list[int]
@@ -106,7 +106,7 @@ def test_whoever_resumes_from_a_delivered_position_gets_exactly_the_rest(
         assert all(later.restart >= position.restart for later in positions_in(rest))
 
 
-@THOROUGH
+@examples(300, *HealthCheck)
 @given(HISTORIES)
 def test_a_restart_position_never_moves_back_and_never_hides_a_transaction(entries: History) -> None:
     model = Model(entries)
@@ -119,7 +119,7 @@ def test_a_restart_position_never_moves_back_and_never_hides_a_transaction(entri
             assert not [p for p in positions if p.commit < entry.sequence and p.restart > begun]
 
 
-@THOROUGH
+@examples(300, *HealthCheck)
 @given(HISTORIES, CUTS)
 def test_a_resume_from_a_resume_gets_exactly_the_rest(entries: History, cuts: list[int]) -> None:
     whole = observe(TransactionAssembler(Position(0, 0)), entries, [])
@@ -131,7 +131,7 @@ def test_a_resume_from_a_resume_gets_exactly_the_rest(entries: History, cuts: li
             assert transactions_after(rest, Position(0, 0)) == transactions_after(whole, second)
 
 
-@THOROUGH
+@examples(300, *HealthCheck)
 @given(HISTORIES, CUTS)
 def test_a_replay_up_to_any_later_commit_gives_the_rows_up_to_it(
     entries: History, cuts: list[int]
@@ -147,7 +147,7 @@ def test_a_replay_up_to_any_later_commit_gives_the_rows_up_to_it(
                 assert transactions_after(found, Position(0, 0)) == transactions_after(whole, start)
 
 
-@THOROUGH
+@examples(300, *HealthCheck)
 @given(
     before=STEPS,
     after=STEPS,
@@ -177,7 +177,7 @@ def test_a_first_start_among_open_transactions_finds_its_anchor_and_can_be_resum
         assert transactions_after(rest, Position(0, 0)) == transactions_after(whole, position)
 
 
-@THOROUGH
+@examples(300, *HealthCheck)
 @given(before=STEPS, after=STEPS, cuts=CUTS)
 def test_positions_that_carry_unseen_transactions_can_be_resumed_from(
     before: list[tuple[Word, int, int]], after: list[tuple[Word, int, int]], cuts: list[int]

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 
 from capture_client.transactions.assembling import b, c, delivered, positions, resumed
-from harness.streams import discard, feed, rollback, row, timeout
+from harness.capture.streams import discard, feed, rollback, row, timeout
 from informix_capture_client import transactions
 
 BUILD: dict[str, Callable[[int, int], bytes]] = {

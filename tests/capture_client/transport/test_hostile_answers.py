@@ -11,11 +11,11 @@ from dataclasses import replace
 
 import pytest
 from hypothesis import HealthCheck, given
-from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from capture_client.transport.conftest import Connect
 from capture_client.transport.scripted_server import ScriptedServer
+from harness.runs.examples import examples
 from informix_capture_client.errors import InformixCdcError, ProtocolViolation, ServerRefused
 from informix_capture_client.transport.base import ConnectionSettings
 from informix_capture_client.transport.emulator import EmulatorTransport
@@ -82,9 +82,7 @@ answers = st.one_of(
 )
 
 
-@hypothesis_settings(
-    max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@examples(120, HealthCheck.function_scoped_fixture)
 @given(answer=answers, reads=st.booleans())
 def test_any_noise_is_understood_or_refused(
     settings: ConnectionSettings, one_answer: OneAnswer, answer: bytes, reads: bool

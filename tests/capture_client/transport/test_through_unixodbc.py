@@ -26,6 +26,7 @@ from capture_client.transport.scripted_server import (
     STREAM,
     ScriptedServer,
 )
+from harness.runs.patience import patiently
 from informix_capture_client.transport.base import ConnectionSettings
 from odbc_driver.build import Drivers
 
@@ -107,7 +108,7 @@ def _in_a_child(
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=patiently(60),
     )
     assert done.returncode == 0, f"exit code {done.returncode}\n{done.stderr}"
     return json.loads(done.stdout)

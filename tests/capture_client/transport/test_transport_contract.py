@@ -22,6 +22,7 @@ from capture_client.transport.scripted_server import (
     TIMEOUT_RECORD,
     ScriptedServer,
 )
+from harness.runs.patience import patiently
 from informix_capture_client.errors import (
     AccessRefused,
     BadOption,
@@ -33,9 +34,6 @@ from informix_capture_client.transport.base import ConnectionSettings, Transport
 
 READ_SIZES = (128, 4_096, 65_536, 1_048_576)
 AWKWARD_TEXTS = ("", "x", "it's; {braced} ?", "Zoë 漢字 😀", "a\0b", "  blank  ", "e" * 9_000)
-
-
-# ---- call ----
 
 
 @pytest.mark.parametrize("pair", [(1, 2), (-5, -6), (2**62, 2**61), (-(2**63), 0), (True, 1)])
@@ -230,7 +228,7 @@ def test_a_server_that_accepts_and_stays_silent_is_given_up(connect: Connect) ->
     begin = time.monotonic()
     with socket.create_server(("127.0.0.1", 0)) as mute, pytest.raises(AccessRefused) as caught:
         connect(port=mute.getsockname()[1], connect_timeout_seconds=1)
-    assert time.monotonic() - begin < 5
+    assert time.monotonic() - begin < patiently(5)
     assert caught.value.is_temporary
 
 
@@ -290,7 +288,7 @@ def test_a_server_silent_for_too_long_is_a_lost_connection(connect: Connect) -> 
     begin = time.monotonic()
     with pytest.raises(ConnectionLost, match="in time"):
         transport.lo_read(SILENT_SESSION, 128)
-    assert time.monotonic() - begin < 5
+    assert time.monotonic() - begin < patiently(5)
 
 
 USES: list[Callable[[Transport], object]] = [

@@ -47,7 +47,7 @@ def exact_decimal(packed: bytes, precision: int, scale: int) -> Decimal | None:
     if value is None:
         return None
     scaled = value.scaleb(scale, EXACT)
-    if scaled != scaled.to_integral_value() or abs(scaled) >= 10**precision:
+    if scaled != scaled.to_integral_value() or scaled.copy_abs() >= 10**precision:
         raise Refused
     return value.quantize(Decimal(1).scaleb(-scale), context=EXACT)
 
@@ -87,7 +87,7 @@ class Fields:
         value = number(packed)
         if value is None:
             return None
-        whole, _, fraction = f"{abs(value):f}".partition(".")
+        whole, _, fraction = f"{value.copy_abs():f}".partition(".")
         if fraction[self.fraction :].strip("0") or (value < 0 and self.kind == "datetime"):
             raise Refused
         width = 0 if self.first == "fraction" else self.lead + 2 * (5 - FIELDS.index(self.first))

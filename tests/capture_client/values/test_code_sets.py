@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.decoding import EncodedRow, assert_bitmaps_only_where_needed, decode_rows
+from harness.capture.decoding import EncodedRow, assert_bitmaps_only_where_needed, decode_rows
+from harness.runs.examples import examples
 from informix_capture_client.choices import DecodeRules
 from informix_capture_client.errors import ProtocolViolation
 from informix_capture_client.values.table_decoder import Payloads, TableDecoder
@@ -47,6 +48,7 @@ def usual_bytes() -> st.SearchStrategy[bytes]:
 @pytest.mark.parametrize("codec", CODECS)
 @pytest.mark.parametrize("type_text", TYPES)
 @given(values=st.lists(st.one_of(st.none(), usual_bytes()), min_size=1, max_size=6))
+@examples(25)
 def test_any_bytes_are_what_python_reads_or_the_first_bad_row_is_named(
     codec: str, type_text: str, values: list[bytes | None]
 ) -> None:

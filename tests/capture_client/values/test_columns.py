@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.decoding import encode_rows
+from harness.capture.decoding import encode_rows
 from informix_capture_client.catalog.type_spelling import type_text
 from informix_capture_client.choices import DecodeRules
 from informix_capture_client.emulator import tables as emulated
@@ -139,10 +139,10 @@ def test_any_text_is_a_column_list_or_refused(text: str) -> None:
     ids=["blanks", "constraints", "quotes", "parentheses", "letters", "words", "apostrophes"],
 )
 def test_a_monstrous_text_is_refused_in_time_and_in_few_words(text: str) -> None:
-    started = time.monotonic()
+    started = time.thread_time()
     with pytest.raises((ProtocolViolation, UnsupportedColumn)) as refused:
         TableDecoder(text)
-    assert time.monotonic() - started < 2
+    assert time.thread_time() - started < 2
     assert len(str(refused.value)) < 1500
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.decoding import EncodedRow, decode_hex, decode_rows
+from harness.capture.decoding import EncodedRow, decode_hex, decode_rows
 from informix_capture_client import decode_payloads
 from informix_capture_client.choices import DecodeRules
 from informix_capture_client.errors import ProtocolViolation

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from capture_client.values.packed_reference import (
@@ -19,7 +19,9 @@ from capture_client.values.packed_reference import (
     number,
     plain,
 )
-from harness.decoding import assert_bitmaps_only_where_needed, decode_hex, decode_rows
+from harness.capture.decoding import assert_bitmaps_only_where_needed, decode_hex, decode_rows
+from harness.runs.examples import examples, some_of
+from harness.runs.places import at
 from informix_capture_client.choices import DecodeRules
 from informix_capture_client.errors import ProtocolViolation
 from informix_capture_client.values.table_decoder import TableDecoder
@@ -49,7 +51,7 @@ def assert_same(
     rules: DecodeRules = STRING,
     values: Callable[[pa.Array], list[Any]] = pa.Array.to_pylist,
 ) -> None:
-    """Check values, or that the first row is named that cannot be."""
+    """Check values, or that a row is named that cannot be, and that each such row is refused alone."""
     wanted: list[Any] = []
     bad: list[int] = []
     for place, packed in enumerate(rows):
@@ -62,10 +64,30 @@ def assert_same(
         with pytest.raises(ProtocolViolation) as refused:
             decode_rows(f"a {declaration}", encoded, rules)
         assert any(f" row {place} " in str(refused.value) for place in bad)
+        for place in bad:
+            with pytest.raises(ProtocolViolation), at(rows[place].hex()):
+                decode_rows(f"a {declaration}", [encoded[place]], rules)
         encoded = [row for place, row in enumerate(encoded) if place not in bad]
     batch = decode_rows(f"a {declaration}", encoded, rules)
     assert_bitmaps_only_where_needed(batch)
     assert values(batch.column(0)) == wanted
+
+
+def edges(size: int, whole: int) -> list[bytes]:
+    """Return NULL, zero, and the least and greatest numbers with so many pairs before the point."""
+    zeros, nines = bytes(size - 1), b"\x63" * (size - 1)
+    one, last = b"\1" + zeros[1:], zeros[1:] + b"\1"
+    heads = [0xC0 + whole, 0xC0 + whole + 1]
+    return [
+        bytes(size),
+        b"\x80" + zeros,
+        *(bytes([head]) + digits for head in heads for digits in (one, last, nines)),
+        *(
+            bytes([head ^ 0xFF]) + complemented(digits, True)
+            for head in heads
+            for digits in (one, nines)
+        ),
+    ]
 
 
 def near(middle: int) -> st.SearchStrategy[int]:
@@ -73,15 +95,29 @@ def near(middle: int) -> st.SearchStrategy[int]:
     return st.one_of(usual, usual, usual, st.integers(-64, 63))
 
 
-@pytest.mark.parametrize("precision", range(1, 33))
-@given(data=st.data())
-@settings(max_examples=60)
+def assert_exact(precision: int, scale: int, rows_of: Callable[[int, int], Sequence[bytes]]) -> None:
+    """Check numbers of DECIMAL(p,s), made for its size in bytes and its pairs before the point."""
+    declaration = f"decimal({precision},{scale})"
+    rows = rows_of(TableDecoder(f"a {declaration}").fixed_bytes, -(-(precision - scale) // 2))
+    with at(declaration):
+        assert_same(declaration, rows, lambda packed: exact_decimal(packed, precision, scale))
+
+
+@given(data=st.data(), precision=st.integers(1, 32))
+@examples(400)
 def test_any_bytes_are_the_exact_decimal_or_refused(precision: int, data: st.DataObject) -> None:
     scale = data.draw(st.integers(0, precision))
-    declaration = f"decimal({precision},{scale})"
-    size = TableDecoder(f"a {declaration}").fixed_bytes
-    rows = data.draw(st.lists(packed_bytes(size, near(-(-(precision - scale) // 2))), max_size=6))
-    assert_same(declaration, rows, lambda packed: exact_decimal(packed, precision, scale))
+    assert_exact(
+        precision,
+        scale,
+        lambda size, whole: data.draw(st.lists(packed_bytes(size, near(whole)), max_size=6)),
+    )
+
+
+def test_every_exact_decimal_is_itself_at_its_edges_or_refused() -> None:
+    for precision in range(1, 33):
+        for scale in range(precision + 1):
+            assert_exact(precision, scale, edges)
 
 
 def as_text(packed: bytes) -> str | None:
@@ -94,17 +130,28 @@ def as_double(packed: bytes) -> float | None:
     return None if value is None else float(value)
 
 
-@pytest.mark.parametrize("precision", [1, 2, 7, 8, 13, 14, 15, 16, 17, 29, 30, 31, 32])
-@given(data=st.data())
-@settings(max_examples=60)
-def test_any_bytes_are_the_floating_decimal_or_refused(precision: int, data: st.DataObject) -> None:
-    declaration, size = f"decimal({precision})", (precision + 4) // 2
-    rows = data.draw(st.lists(packed_bytes(size, near(2)), max_size=6))
-    scale = data.draw(st.integers(0, 38))
-    assert_same(declaration, rows, as_text)
-    assert_same(declaration, rows, as_double, DOUBLE)
-    typed = DecodeRules(floating_decimal=scale)
-    assert_same(declaration, rows, lambda packed: exact_decimal(packed, 38, scale), typed)
+def assert_floating(precision: int, scale: int, rows: Sequence[bytes]) -> None:
+    """Check numbers of DECIMAL(p) as text, as double and with a fixed scale."""
+    declaration, typed = f"decimal({precision})", DecodeRules(floating_decimal=scale)
+    with at(f"{declaration}, scale {scale}"):
+        assert_same(declaration, rows, as_text)
+        assert_same(declaration, rows, as_double, DOUBLE)
+        assert_same(declaration, rows, lambda packed: exact_decimal(packed, 38, scale), typed)
+
+
+@given(data=st.data(), precision=st.integers(1, 32), scale=st.integers(0, 38))
+@examples(200)
+def test_any_bytes_are_the_floating_decimal_or_refused(
+    precision: int, scale: int, data: st.DataObject
+) -> None:
+    size = (precision + 4) // 2
+    assert_floating(precision, scale, data.draw(st.lists(packed_bytes(size, near(2)), max_size=6)))
+
+
+def test_every_floating_decimal_is_itself_at_its_edges_or_refused() -> None:
+    for precision in range(1, 33):
+        for whole in (-64, -1, 2, 62):
+            assert_floating(precision, precision, edges((precision + 4) // 2, whole))
 
 
 def test_a_batch_of_usual_numbers_and_far_ones_is_printed_alike() -> None:
@@ -189,28 +236,53 @@ def complemented(digits: bytes, negative: bool) -> bytes:
     return bytes(int(text[at : at + 2]) for at in range(0, len(text), 2))
 
 
-@pytest.mark.parametrize("fields", DATETIMES, ids=lambda fields: fields.declaration)
-@given(data=st.data())
-@settings(max_examples=25)
-def test_datetime_of_every_qualifier_is_exact_or_refused(fields: Fields, data: st.DataObject) -> None:
+def field_edges(fields: Fields) -> list[bytes]:
+    """Return the edges of a qualifier: those of the number, and every pair at 1, 11, 23 and 59."""
+    size, whole = TableDecoder(f"a {fields.declaration}").fixed_bytes, whole_pairs(fields)
+    alike = [bytes([0xC0 + whole]) + bytes([digit]) * (size - 1) for digit in (1, 11, 23, 59)]
+    below = bytes([(0xC0 + whole) ^ 0xFF]) + complemented(alike[1][1:], True)
+    return [*edges(size, whole), *alike, below]
+
+
+@given(data=st.data(), fields=st.sampled_from(DATETIMES))
+@examples(200)
+def test_a_datetime_of_any_qualifier_is_exact_or_refused(fields: Fields, data: st.DataObject) -> None:
     rows = data.draw(st.lists(field_bytes(fields, is_signed=False), min_size=1, max_size=4))
-    assert_same(fields.declaration, rows, moment(fields))
+    with at(fields.declaration):
+        assert_same(fields.declaration, rows, moment(fields))
+
+
+def test_datetime_of_every_qualifier_is_exact_at_its_edges_or_refused() -> None:
+    for fields in DATETIMES:
+        with at(fields.declaration):
+            assert_same(fields.declaration, field_edges(fields), moment(fields))
 
 
 def microseconds(array: pa.Array) -> list[Any]:
     return array.cast(pa.int64()).to_pylist()
 
 
-@pytest.mark.parametrize("fields", INTERVALS, ids=lambda fields: fields.declaration)
-@given(data=st.data())
-@settings(max_examples=12)
-def test_interval_of_every_qualifier_is_exact_or_refused(fields: Fields, data: st.DataObject) -> None:
-    rows = data.draw(st.lists(field_bytes(fields, is_signed=True), min_size=1, max_size=4))
-    assert_same(fields.declaration, rows, fields.text, TEXT)
-    if fields.first in ("year", "month"):
-        assert_same(fields.declaration, rows, fields.months)
-    else:
-        assert_same(fields.declaration, rows, fields.microseconds, values=microseconds)
+def assert_interval(fields: Fields, rows: Sequence[bytes]) -> None:
+    """Check intervals as text, and as months or microseconds."""
+    with at(fields.declaration):
+        assert_same(fields.declaration, rows, fields.text, TEXT)
+        if fields.first in ("year", "month"):
+            assert_same(fields.declaration, rows, fields.months)
+        else:
+            assert_same(fields.declaration, rows, fields.microseconds, values=microseconds)
+
+
+@given(data=st.data(), fields=st.sampled_from(INTERVALS))
+@examples(600)
+def test_an_interval_of_any_qualifier_is_exact_or_refused(fields: Fields, data: st.DataObject) -> None:
+    assert_interval(
+        fields, data.draw(st.lists(field_bytes(fields, is_signed=True), min_size=1, max_size=4))
+    )
+
+
+def test_interval_of_every_qualifier_is_exact_at_its_edges_or_refused() -> None:
+    for fields in some_of(INTERVALS):
+        assert_interval(fields, field_edges(fields))
 
 
 def test_every_qualifier_is_there() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from harness.decoding import (
+from harness.capture.decoding import (
     EncodedRow,
     assert_bitmaps_only_where_needed,
     decode_hex,

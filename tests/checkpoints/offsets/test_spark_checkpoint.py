@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.driving import NOT_STARTED, failure_of
-from harness.spark_checkpoints import (
+from harness.capture.driving import NOT_STARTED, failure_of
+from harness.spark.checkpoints import (
     commit,
     offset,
     plan,

@@ -3,51 +3,38 @@
 from __future__ import annotations
 
 import logging
-import time
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from harness.driving import (
+from harness.capture.driving import (
     LIMIT,
-    Offset,
     Served,
     anchor_of,
     drained,
     failure_of,
     insert,
+    jumped,
     next_offset,
     numbers,
     reader,
     rows_of,
-    wait_until,
 )
-from harness.scraping import free_port, scraped_values
-from harness.stores import (
-    ORDER_COLUMNS,
-    ORDERS,
-    listening_stores,
-    order_row,
-)
-from harness.told import told
+from harness.capture.scraping import free_port, scraped_values
+from harness.capture.told import told
+from harness.runs.patience import patiently, wait_until
+from harness.servers.stores import ORDER_COLUMNS, ORDERS, listening_stores, order_row
 from informix_capture_client.errors import DataLoss
 from informix_capture_client.positions import show
 from informix_cdc.capture import server_watch
+from informix_cdc.capture.run import CaptureRun
 from informix_cdc.capture.start import CaptureStart
 from informix_cdc.spark.reader import InformixStreamReader
 
 GOES_ON = {"failOnDataLoss": "false"}
-
-
-def jumped(made: InformixStreamReader, start: Offset) -> Offset:
-    """Ask until another stream goes on, and check that nothing comes on the way there."""
-    end = start
-    while end["stream"] == start["stream"]:
-        begun, end = end, next_offset(made, end)
-        assert rows_of(made, begun, end) == []
-    return end
 
 
 def losses(made: InformixStreamReader) -> dict[str, Any]:
@@ -284,8 +271,7 @@ def test_available_now_goes_over_a_loss_and_ends(small_log: Served) -> None:
     with reader(listening.port, **GOES_ON) as made:
         made.prepareForTriggerAvailableNow()
         rows, start = [], anchor
-        deadline = time.monotonic() + 20
-        while (end := made.latestOffset(start, LIMIT)) != start and time.monotonic() < deadline:
+        while (end := made.latestOffset(start, LIMIT)) != start:
             rows += rows_of(made, start, end)
             start = end
     assert numbers(rows) == [1]
@@ -356,6 +342,14 @@ def test_a_second_loss_does_not_touch_the_batch_that_is_being_read(
 ) -> None:
     """What Spark had taken of the first stream, with higher positions, says nothing of the second."""
     monkeypatch.setattr(server_watch, "INTERVAL_SECONDS", 0.1)
+    seen, leave = threading.Event(), CaptureRun._leave_stream
+
+    def leave_stream(run: CaptureRun, loss: DataLoss) -> None:
+        if "row logging" in str(loss):
+            seen.set()
+        leave(run, loss)
+
+    monkeypatch.setattr(CaptureRun, "_leave_stream", leave_stream)
     server, listening = served
     server.set_full_row_logging(ORDERS, True)
     with reader(listening.port) as first:
@@ -371,7 +365,7 @@ def test_a_second_loss_does_not_touch_the_batch_that_is_being_read(
         wait_until(lambda: losses(made)["isPaused"])  # the bound counts for the new stream
         parts = made.partitions(start, end)
         server.set_full_row_logging(ORDERS, False)
-        time.sleep(1)
+        assert seen.wait(patiently(20))
         rows = [row for part in parts for batch in made.read(part) for row in batch.to_pylist()]
         while end["stream"] == start["stream"]:
             following = next_offset(made, end)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from harness.driving import (
+from harness.capture.driving import (
     LIMIT,
     Served,
     anchor_of,
@@ -14,10 +14,10 @@ from harness.driving import (
     insert,
     next_offset,
     reader,
-    wait_until,
 )
-from harness.stores import ORDERS, listening_stores
-from harness.told import told
+from harness.capture.told import told
+from harness.runs.patience import wait_until
+from harness.servers.stores import ORDERS, listening_stores
 from informix_capture_client.errors import ConnectionLost
 from informix_capture_client.positions import Position, log_page, show
 from informix_capture_client.stream import Read

@@ -9,13 +9,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from harness.streams import (
+from harness.capture.streams import (
     begin,
     blocks,
     commit,
     row,
 )
-from harness.tables import make_table
+from harness.capture.tables import make_table
 from informix_capture_client.choices import DecodeRules, RowForm
 from informix_capture_client.errors import InformixCdcError, ProtocolViolation
 from informix_capture_client.positions import Position

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from harness.driving import (
+from harness.capture.driving import (
     LIMIT,
     Offset,
     Served,
@@ -23,10 +23,10 @@ from harness.driving import (
     numbers,
     reader,
     rows_of,
-    wait_until,
 )
-from harness.stores import CUSTOMERS, ORDERS, listening_stores
-from harness.told import told
+from harness.capture.told import told
+from harness.runs.patience import PATIENCE, patiently, wait_until
+from harness.servers.stores import CUSTOMERS, ORDERS, SHORT_SECOND, listening_stores
 from informix_capture_client.emulator import EmulatedServer
 from informix_capture_client.errors import (
     AccessRefused,
@@ -123,7 +123,7 @@ def test_a_quiet_server_is_not_stalled(served: Served) -> None:
     _, listening = served
     with reader(listening.port, stalledSeconds="1", stalled="fail") as made:
         anchor = anchor_of(made)
-        deadline = time.monotonic() + 3
+        deadline = time.monotonic() + 1.5
         while time.monotonic() < deadline:
             anchor = made.latestOffset(anchor, LIMIT)
         assert figure(made, "stalls") == 0
@@ -137,8 +137,8 @@ def test_a_read_that_never_returns_is_left_to_itself_and_the_stream_goes_on(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A driver that ignores its own timeout must not hang the query."""
-    monkeypatch.setattr("informix_cdc.server.connections._SILENT_SECONDS", 0.5)
-    monkeypatch.setattr("informix_cdc.server.connections._SILENT_TIMEOUTS", 1)
+    monkeypatch.setattr("informix_cdc.server.connections._SILENT_SECONDS", 0.5 * PATIENCE)
+    monkeypatch.setattr("informix_cdc.server.connections._SILENT_TIMEOUTS", 0)
     server, listening = served
     stuck, release = threading.Event(), threading.Event()
     read_on = EmulatorTransport.lo_read
@@ -146,7 +146,7 @@ def test_a_read_that_never_returns_is_left_to_itself_and_the_stream_goes_on(
     def lo_read(transport: EmulatorTransport, session_id: int, max_bytes: int) -> memoryview:
         if stuck.is_set():
             stuck.clear()
-            release.wait(60)
+            release.wait(patiently(60))
         return read_on(transport, session_id, max_bytes)
 
     monkeypatch.setattr(EmulatorTransport, "lo_read", lo_read)
@@ -166,12 +166,12 @@ def test_a_start_that_takes_long_is_not_taken_for_a_dead_connection(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A start in the past reads the log before its session says anything."""
-    monkeypatch.setattr("informix_cdc.server.connections._SILENT_SECONDS", 0.1)
-    monkeypatch.setattr("informix_cdc.server.connections._SILENT_TIMEOUTS", 1)
+    monkeypatch.setattr("informix_cdc.server.connections._SILENT_SECONDS", 0.5 * PATIENCE)
+    monkeypatch.setattr("informix_cdc.server.connections._SILENT_TIMEOUTS", 0)
     look_back = CaptureStart._older_than
 
     def slowly(start: CaptureStart, place: int, catalog: Any) -> frozenset[int]:
-        time.sleep(4)
+        time.sleep(1.5 * PATIENCE)  # the guard's patience is twice the transport's
         return look_back(start, place, catalog)
 
     monkeypatch.setattr(CaptureStart, "_older_than", slowly)
@@ -239,7 +239,7 @@ def test_a_replay_bears_a_server_that_stands_still_for_a_moment(served: Served) 
         rows, end = drained(first, anchor, insert(server, 1))
     with reader(listening.port) as second:
         server.silence(True)
-        threading.Timer(3, server.silence, [False]).start()
+        threading.Timer(3 * SHORT_SECOND, server.silence, [False]).start()
         assert rows_of(second, anchor, end) == rows
 
 
@@ -252,7 +252,7 @@ def pass_by(server: EmulatedServer, made: InformixStreamReader, start: Offset, l
         server.switch_log()
         server.begin().commit()
         end = made.latestOffset(start, LIMIT)
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + patiently(10)
         while end == start and time.monotonic() < deadline:
             end = made.latestOffset(start, LIMIT)
         assert rows_of(made, start, end) == []
@@ -294,7 +294,7 @@ def test_few_empty_batches_are_published_for_a_quiet_table(
     server, listening = served
     with reader(listening.port) as made:
         start, published = anchor_of(made), 0
-        deadline = time.monotonic() + 3
+        deadline = time.monotonic() + 1
         with foreign_traffic(server):
             while time.monotonic() < deadline:
                 end = made.latestOffset(start, LIMIT)

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from harness.driving import anchor_of, reader
-from harness.stores import listening_stores, source_options
+from harness.capture.driving import anchor_of, reader
+from harness.servers.stores import listening_stores, source_options
 from informix_capture_client.emulator import EmulatedServer
 from informix_capture_client.errors import (
     AccessRefused,

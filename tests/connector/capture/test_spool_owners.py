@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.driving import (
+from harness.capture.driving import (
     LIMIT,
     Served,
     anchor_of,

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 import pytest
 
 from connector.commands.stopped_queries import SOON
-from harness.driving import Served
-from harness.stores import listening_stores
+from harness.capture.driving import Served
+from harness.servers.stores import listening_stores
 from informix_capture_client.emulator import ListeningServer
 from informix_cdc.demo.database import PASSWORD
 from informix_cdc.operations import row_logging as full_row_logging

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from harness.driving import (
+from harness.capture.driving import (
     Offset,
     Served,
     anchor_of,
@@ -12,8 +12,8 @@ from harness.driving import (
     insert,
     reader,
 )
-from harness.spark_checkpoints import run_batches
-from harness.stores import ORDERS
+from harness.servers.stores import ORDERS
+from harness.spark.checkpoints import run_batches
 from informix_capture_client.emulator import EmulatedServer
 
 SOON = {"timeout_seconds": 0.02}  # how long the emulator's second lasts

@@ -9,7 +9,7 @@ import pytest
 
 from connector.commands.commands import refusal, run
 from connector.commands.stopped_queries import checkpoint_option, is_logged, stopped_query
-from harness.driving import (
+from harness.capture.driving import (
     Served,
     anchor_of,
     insert,
@@ -18,7 +18,7 @@ from harness.driving import (
     reader,
     rows_of,
 )
-from harness.stores import (
+from harness.servers.stores import (
     CUSTOMERS,
     ORDER_COLUMNS,
     ORDERS,

@@ -8,7 +8,7 @@ from typing import Any
 
 from click.testing import CliRunner, Result
 
-from harness.spark_checkpoints import offset, plan, run_batches
+from harness.spark.checkpoints import offset, plan, run_batches
 from informix_capture_client.positions import Position, log_page
 from informix_cdc.commands.cli import main
 from informix_checkpoints.spool import manifest as manifests

@@ -8,8 +8,8 @@ import pytest
 
 from connector.commands.commands import refusal, run
 from connector.commands.stopped_queries import checkpoint_option, is_logged, stopped_query
-from harness.driving import Served, anchor_of, reader
-from harness.stores import CUSTOMERS, ORDERS
+from harness.capture.driving import Served, anchor_of, reader
+from harness.servers.stores import CUSTOMERS, ORDERS
 from informix_cdc.commands import release as release_command
 
 # what has to be said

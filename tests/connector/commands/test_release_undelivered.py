@@ -14,7 +14,7 @@ from connector.commands.stopped_queries import (
     is_logged,
     stopped_query,
 )
-from harness.driving import (
+from harness.capture.driving import (
     Served,
     anchor_of,
     drained,
@@ -22,13 +22,13 @@ from harness.driving import (
     next_offset,
     reader,
 )
-from harness.spark_checkpoints import offset, plan, run_batches
-from harness.stores import (
+from harness.servers.stores import (
     CUSTOMERS,
     ORDERS,
     listening_stores,
     order_row,
 )
+from harness.spark.checkpoints import offset, plan, run_batches
 from informix_capture_client.positions import log_page, show
 from informix_cdc.commands import release as release_command
 

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from connector.commands.commands import refusal, run_plain, server_options
-from harness.driving import (
+from harness.capture.driving import (
     Served,
     anchor_of,
     insert,
     reader,
 )
-from harness.spark_checkpoints import offset, run_batches
-from harness.stores import listening_stores
+from harness.servers.stores import listening_stores
+from harness.spark.checkpoints import offset, run_batches
 from informix_capture_client.positions import log_page, show
 from informix_cdc.commands import status as status_command
 

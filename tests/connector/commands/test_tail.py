@@ -14,6 +14,7 @@ from decimal import Decimal
 import pytest
 
 from connector.commands.conftest import connection_arguments, start
+from harness.runs.patience import patiently
 from informix_capture_client.emulator import ListeningServer
 from informix_capture_client.shapes.as_rows import ChangeRow
 from informix_cdc.terminal.change_text import as_lines, to_json
@@ -62,7 +63,7 @@ def prices(shop: ListeningServer) -> ListeningServer:
 def test_json_has_one_object_per_row_and_loses_nothing(prices: ListeningServer) -> None:
     with tailing(prices, "--table=informix.prices", "--format=json", "--limit=4") as tail:
         commit = change_prices(prices)
-        output, errors = tail.communicate(timeout=20)
+        output, errors = tail.communicate(timeout=patiently(20))
     lines = [json.loads(line) for line in output.splitlines()]
     assert [(line["_change_type"], line["_commit_version"], line["row"]) for line in lines] == [
         ("insert", commit, BEFORE_JSON),
@@ -82,7 +83,7 @@ def test_several_tables_come_in_commit_order_with_rows_of_the_same_shape(
         change_prices(prices)
         with prices.server.transaction() as transaction:
             transaction.insert("stores:informix.items", {"order_num": 7, "unit_price": "2.50"})
-        output, _ = tail.communicate(timeout=20)
+        output, _ = tail.communicate(timeout=patiently(20))
     rows = [json.loads(line) for line in output.splitlines()]
     assert [row["_table"] for row in rows] == [PRICES] * 4 + ["stores:informix.items"]
     assert rows[0]["row"] == BEFORE_JSON
@@ -94,7 +95,7 @@ def test_a_table_for_people_shows_an_update_as_one_line_of_what_changed(
 ) -> None:
     with tailing(prices, "--table=informix.prices", "--limit=3") as tail:
         change_prices(prices)
-        output, _ = tail.communicate(timeout=20)
+        output, _ = tail.communicate(timeout=patiently(20))
     inserted, updated, deleted = output.splitlines()
     assert "insert" in inserted
     assert "naïve" in inserted
@@ -109,14 +110,14 @@ def test_rolled_back_rows_are_not_shown(prices: ListeningServer) -> None:
         given_up.insert(PRICES, {**BEFORE, "note": "never"})
         given_up.rollback()
         change_prices(prices)
-        output, _ = tail.communicate(timeout=20)
+        output, _ = tail.communicate(timeout=patiently(20))
     assert json.loads(output)["row"] == BEFORE_JSON
 
 
 def test_ctrl_c_ends_it_with_a_summary_and_closes_the_session(prices: ListeningServer) -> None:
     with tailing(prices, "--table=informix.prices") as tail:
         os.killpg(tail.pid, signal.SIGINT)
-        _, errors = tail.communicate(timeout=10)
+        _, errors = tail.communicate(timeout=patiently(10))
     assert tail.returncode == 0
     assert errors.startswith("0 rows of 0 transactions")
     assert "Traceback" not in errors
@@ -126,7 +127,7 @@ def test_ctrl_c_ends_it_with_a_summary_and_closes_the_session(prices: ListeningS
 def test_a_lost_connection_is_one_line_and_exit_code_1(prices: ListeningServer) -> None:
     with tailing(prices, "--table=informix.prices") as tail:
         prices.stop()
-        _, errors = tail.communicate(timeout=10)
+        _, errors = tail.communicate(timeout=patiently(10))
     assert tail.returncode == 1
     assert "IFXCDC-0001" in errors
     assert "Traceback" not in errors
@@ -137,7 +138,7 @@ def test_a_reader_that_has_seen_enough_ends_it_without_a_traceback(prices: Liste
         assert tail.stdout is not None
         tail.stdout.close()
         change_prices(prices)
-        tail.wait(timeout=10)
+        tail.wait(timeout=patiently(10))
         assert tail.stderr is not None
         assert "Traceback" not in tail.stderr.read()
 
@@ -146,7 +147,7 @@ def test_a_truncate_is_shown_and_ends_nothing(prices: ListeningServer) -> None:
     with tailing(prices, "--table=informix.prices", "--format=json", "--limit=1") as tail:
         with prices.server.transaction() as transaction:
             transaction.truncate(PRICES)
-        output, _ = tail.communicate(timeout=20)
+        output, _ = tail.communicate(timeout=patiently(20))
     change = json.loads(output)
     assert (change["_change_type"], change["row"]) == ("truncate", None)
 

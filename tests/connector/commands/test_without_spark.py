@@ -7,7 +7,8 @@ import sys
 
 import pytest
 
-from harness.stores import PASSWORD, listening_stores
+from harness.runs.patience import patiently
+from harness.servers.stores import PASSWORD, listening_stores
 from informix_capture_client.emulator import ListeningServer
 from informix_cdc.options import PASSWORD_VARIABLE
 
@@ -24,7 +25,7 @@ WORDS = ["acquire", "doctor", "emulator", "offsets", "record", "release", "statu
 
 def typed(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-c", PROGRAM, *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=patiently(120), check=False)
 
 
 @pytest.mark.parametrize("word", WORDS)
@@ -32,7 +33,7 @@ def test_every_word_but_the_demo_loads_without_spark(word: str) -> None:
     program = f"import informix_cdc.commands.{word}"
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM.replace("main(sys.argv[1:])", program)],
-        capture_output=True, text=True, timeout=120, check=False,
+        capture_output=True, text=True, timeout=patiently(120), check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from connector.commands.conftest import start
+from harness.runs.patience import patiently
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -29,7 +30,7 @@ def demos() -> Iterator[Demos]:
 
 def test_the_demo_verifies_every_transaction_and_keeps_spark_quiet(demos: Demos) -> None:
     demo = demos[0]
-    output, errors = demo.communicate(timeout=120)
+    output, errors = demo.communicate(timeout=patiently(120))
     assert demo.returncode == 0, output + errors
     found = re.search(r"verified: (\d+) of (\d+) transactions, in order", output)
     assert found
@@ -48,7 +49,7 @@ def test_ctrl_c_ends_the_demo_with_the_summary(demos: Demos) -> None:
         if line.startswith("    2 s"):
             break
     os.killpg(demo.pid, signal.SIGINT)  # as a terminal does: to the whole process group
-    output, errors = demo.communicate(timeout=60)
+    output, errors = demo.communicate(timeout=patiently(60))
     assert demo.returncode == 0, output + errors
     assert "verified: " in output
     assert "Traceback" not in output + errors

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from connector.commands.conftest import start
+from harness.runs.patience import patiently
 from informix_cdc.demo.java import JavaUnfit, find_java
 
 
@@ -63,7 +64,7 @@ def test_a_java_home_without_java_is_named(tmp_path: Path) -> None:
 def test_the_demo_with_java_11_ends_in_one_sentence_and_does_not_start_spark(tmp_path: Path) -> None:
     java_that_says(tmp_path, 'openjdk version "11.0.2" 2019-01-15')
     demo = start("demo", environment={"JAVA_HOME": str(tmp_path)})
-    output, errors = demo.communicate(timeout=20)
+    output, errors = demo.communicate(timeout=patiently(20))
     assert demo.returncode == 1
     assert output == ""
     assert errors.count("\n") == 1
@@ -73,7 +74,7 @@ def test_the_demo_with_java_11_ends_in_one_sentence_and_does_not_start_spark(tmp
 
 def test_the_demo_without_java_ends_in_one_sentence(tmp_path: Path) -> None:
     demo = start("demo", environment={"JAVA_HOME": "", "PATH": str(tmp_path)})
-    _, errors = demo.communicate(timeout=20)
+    _, errors = demo.communicate(timeout=patiently(20))
     assert demo.returncode == 1
     assert errors.count("\n") == 1
     assert "no java on PATH" in errors

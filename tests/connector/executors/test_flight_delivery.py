@@ -18,7 +18,7 @@ import pytest
 from pyarrow import flight
 
 from checkpoints.spool.spools import SCHEMA, batch, open_spool
-from harness.driving import (
+from harness.capture.driving import (
     LIMIT,
     Served,
     anchor_of,
@@ -28,7 +28,7 @@ from harness.driving import (
     reader,
     rows_of,
 )
-from harness.stores import source_options
+from harness.servers.stores import source_options
 from informix_capture_client.errors import AccessRefused
 from informix_capture_client.positions import Position
 from informix_cdc.executors import flight_client

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from prometheus_client import start_http_server
 
-from harness.driving import (
+from harness.capture.driving import (
     LIMIT,
     Served,
     anchor_of,
@@ -23,15 +23,15 @@ from harness.driving import (
     insert,
     next_offset,
     reader,
-    wait_until,
 )
-from harness.scraping import (
+from harness.capture.scraping import (
     free_port,
     is_open,
     scraped,
     scraped_values,
 )
-from harness.stores import (
+from harness.runs.patience import wait_until
+from harness.servers.stores import (
     ORDERS,
     PASSWORD,
     Workload,

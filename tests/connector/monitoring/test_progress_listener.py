@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from harness.told import told
+from harness.capture.told import told
 from informix_capture_client.positions import parse
 from informix_cdc.monitoring.progress_listener import BatchProgress, ProgressListener, batches_of
 from informix_checkpoints.offsets.offsets import NOT_STARTED

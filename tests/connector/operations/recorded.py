@@ -10,6 +10,7 @@ from decimal import Decimal
 from pathlib import Path
 
 from connector.commands.conftest import connection_arguments, start
+from harness.runs.patience import patiently
 from informix_capture_client.emulator import ListeningServer
 from informix_cdc.demo.database import demo_server
 
@@ -35,10 +36,10 @@ def make(folder: Path) -> Recorded:
         record = _ready("record", *arguments, f"--to={path}")
         tail = _ready("tail", *arguments, "--format=json", f"--limit={ROWS + 3}")
         written = list(_change(shop))
-        lines, errors = tail.communicate(timeout=30)
+        lines, errors = tail.communicate(timeout=patiently(30))
         assert tail.returncode == 0, errors
         record.send_signal(signal.SIGINT)
-        _, errors = record.communicate(timeout=30)
+        _, errors = record.communicate(timeout=patiently(30))
         assert record.returncode == 0, errors
     return Recorded(path, lines.splitlines(), written)
 

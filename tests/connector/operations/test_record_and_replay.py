@@ -14,6 +14,7 @@ import pytest
 from connector.commands.conftest import start
 from connector.operations import recorded
 from connector.operations.recorded import Recorded
+from harness.runs.patience import patiently
 from informix_capture_client.emulator import (
     BadRecording,
     Listener,
@@ -98,13 +99,13 @@ def test_the_command_that_a_replay_prints_shows_the_session(session: Recorded) -
         words = shlex.split(server.stdout.readline())
         assert words[:2] == ["INFORMIX_CDC_PASSWORD=any", "informix-cdc"]
         tail = start(*words[2:], "--format=json")
-        lines, errors = tail.communicate(timeout=30)
+        lines, errors = tail.communicate(timeout=patiently(30))
         assert tail.returncode == 1
         assert errors.splitlines()[-1].startswith("Error: IFXCDC-0005")
         assert lines.splitlines() == session.tail_lines
     finally:
         server.send_signal(signal.SIGINT)
-        server.communicate(timeout=30)
+        server.communicate(timeout=patiently(30))
     assert server.returncode == 0
 
 

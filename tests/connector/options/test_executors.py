@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.stores import source_options
+from harness.servers.stores import source_options
 from informix_capture_client.errors import BadOption
 from informix_cdc.options.source import SourceOptions
 

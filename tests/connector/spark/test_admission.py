@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows
 
-from harness.driving import (
+from harness.capture.driving import (
     Offset,
     Served,
     anchor_of,
@@ -22,8 +22,9 @@ from harness.driving import (
     reader,
     rows_of,
 )
-from harness.stores import ORDERS, listening_stores, order_row
-from harness.told import told
+from harness.capture.told import told
+from harness.runs.patience import patiently
+from harness.servers.stores import ORDERS, listening_stores, order_row
 from informix_cdc.spark.reader import InformixStreamReader
 
 
@@ -34,7 +35,7 @@ def limit_of(made: InformixStreamReader) -> ReadLimit:
 def batches(made: InformixStreamReader, start: Offset, upto: int) -> list[list[int]]:
     """The order numbers of each batch that Spark would run."""
     limit, found = limit_of(made), []
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + patiently(20)
     while start["commit"] < upto and time.monotonic() < deadline:
         end = made.latestOffset(start, limit)
         if end["commit"] != start["commit"]:
@@ -196,7 +197,7 @@ def test_available_now_ends_beside_one_big_transaction_that_goes_on_and_on(serve
     with busy(lambda: [big.insert(ORDERS, row) for _ in range(20)]), reader(listening.port) as made:
         begun = time.monotonic()
         found, _ = available_now(made, anchor)
-        assert time.monotonic() - begun < 10
+        assert time.monotonic() - begun < patiently(10)
     assert [number for batch in found for number in batch] == [1]
 
 
@@ -232,7 +233,7 @@ def test_reading_pauses_when_the_spool_is_full_and_says_so(
         next_offset(made, anchor)
         for number in (2, 3, 4):
             insert(server, number)
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + patiently(20)
         while not (figures := made.reportLatestOffset() or {})["isPaused"]:
             assert time.monotonic() < deadline
             time.sleep(0.05)

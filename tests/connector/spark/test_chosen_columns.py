@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from harness.driving import (
+from harness.capture.driving import (
     Served,
     anchor_of,
     drained,
     reader,
 )
-from harness.stores import source_options
+from harness.servers.stores import source_options
 from informix_capture_client.errors import UnsupportedColumn
 from informix_capture_client.values.column_list import parse_columns
 from informix_cdc.options.source import SourceOptions

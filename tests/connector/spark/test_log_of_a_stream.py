@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.driving import (
+from harness.capture.driving import (
     LIMIT,
     Served,
     anchor_of,
@@ -18,16 +18,16 @@ from harness.driving import (
     insert,
     next_offset,
     reader,
-    wait_until,
 )
-from harness.scraping import free_port, scraped
-from harness.stores import (
+from harness.capture.scraping import free_port, scraped
+from harness.capture.told import parsed, told
+from harness.runs.patience import wait_until
+from harness.servers.stores import (
     ORDERS,
     PASSWORD,
     listening_stores,
     order_row,
 )
-from harness.told import parsed, told
 from informix_capture_client.emulator import EmulatedServer
 from informix_capture_client.log_events import EVENTS
 from informix_capture_client.positions import show

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from harness.driving import (
+from harness.capture.driving import (
     LIMIT,
     NOT_STARTED,
     Served,
@@ -21,7 +21,7 @@ from harness.driving import (
     reader,
     rows_of,
 )
-from harness.stores import (
+from harness.servers.stores import (
     ORDERS,
     PASSWORD,
     Workload,

@@ -10,7 +10,8 @@ from importlib.machinery import ModuleSpec
 
 import pytest
 
-from harness.driving import Served, anchor_of, reader
+from harness.capture.driving import Served, anchor_of, reader
+from harness.runs.patience import patiently
 from informix_cdc.spark import runner_process
 
 RUNNER = "pyspark.sql.streaming.python_streaming_source_runner"
@@ -54,13 +55,20 @@ def test_the_runner_gets_its_signals_back_when_the_stream_stops(served: Served) 
 
 def test_two_sigterms_end_the_runner_in_order_after_closing() -> None:
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, RUNNER], capture_output=True, text=True, check=False, timeout=60
+        [sys.executable, "-c", PROGRAM, RUNNER],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=patiently(60),
     )
     assert (done.returncode, done.stdout) == (0, "closed\n"), done.stderr
 
 
 def test_a_sigterm_elsewhere_is_what_it_always_was() -> None:
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, "another.program"], capture_output=True, check=False, timeout=60
+        [sys.executable, "-c", PROGRAM, "another.program"],
+        capture_output=True,
+        check=False,
+        timeout=patiently(60),
     )
     assert (done.returncode, done.stdout) == (-signal.SIGTERM, b"")

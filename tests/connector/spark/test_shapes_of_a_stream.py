@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from harness.driving import (
+from harness.capture.driving import (
     Offset,
     Served,
     anchor_of,
@@ -19,7 +19,7 @@ from harness.driving import (
     reader,
     rows_of,
 )
-from harness.stores import (
+from harness.servers.stores import (
     ORDERS,
     Workload,
     listening_stores,

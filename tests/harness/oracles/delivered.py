@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow.parquet as parquet
 
-from harness.stores import Change, CommittedTransaction
+from harness.servers.stores import Change, CommittedTransaction
 
 Row = dict[str, Any]
 

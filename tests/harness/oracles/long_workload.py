@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from harness.stores import CommittedTransaction, Workload, _OpenTransaction
+from harness.servers.stores import CommittedTransaction, Workload, _OpenTransaction
 from informix_capture_client.emulator import EmulatedServer
 
 STEPS_AT_ONCE = 8

@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from harness.simulation.decisions import Decisions
+from harness.simulation.setup import Setup
+from harness.simulation.spark import Offset
+from harness.simulation.world import Violation, World
 from informix_capture_client.errors import InformixCdcError
-from simulation.decisions import Decisions
-from simulation.setup import Setup
-from simulation.spark import Offset
-from simulation.world import Violation, World
 
 DIE = "die"
 Script = Callable[["ScriptedWorld"], Iterator[str | None]]

@@ -15,6 +15,8 @@ from typing import Protocol
 
 import pytest
 
+from harness.servers import sql_text
+from harness.servers.sql_text import ContractTable, Values
 from informix_capture_client import statements
 from informix_capture_client.catalog.catalog import Catalog
 from informix_capture_client.errors import InformixCdcError
@@ -26,8 +28,6 @@ from informix_capture_client.session.session import (
 )
 from informix_capture_client.statements import CDC_DATABASE
 from informix_capture_client.transport.base import Transport
-from session_contract import sql_text
-from session_contract.sql_text import ContractTable, Values
 
 # full row logging can be refused to go off for some seconds after a session (seen by an open client)
 _RELEASE_ATTEMPTS, _RELEASE_PAUSE_SECONDS = 4, 2.0

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
 
+from harness.servers.sql_text import KEY
 from informix_capture_client.emulator import EmulatedServer, Savepoint, Transaction
 from informix_capture_client.transport.base import (
     Argument,
@@ -18,7 +19,6 @@ from informix_capture_client.transport.base import (
     Row,
     Transport,
 )
-from session_contract.sql_text import KEY
 
 _LITERAL = re.compile(
     r"(?P<null>NULL)|'(?P<quoted>(?:[^']|'')*)'|MDY\((?P<month>\d+), (?P<day>\d+), (?P<year>\d+)\)"

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from simulation.decisions import Decisions
-from simulation.setup import Setup
-from simulation.world import Violation, World
+from harness.simulation.decisions import Decisions
+from harness.simulation.setup import Setup
+from harness.simulation.world import Violation, World
 
 _MEMORY = Path("/dev/shm")
 _SHRINKING_PLAYS = 300

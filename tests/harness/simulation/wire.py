@@ -20,7 +20,7 @@ from informix_capture_client.transport.base import Argument, ConnectionSettings,
 from informix_capture_client.transport.odbc_errors import Diagnostic, Translator
 
 if TYPE_CHECKING:
-    from simulation.world import World
+    from harness.simulation.world import World
 
 _TIMEOUT_RECORD_BYTES = 16 + 8
 # Answers that no schedule changes; asking for them is a good part of a connection's cost.

@@ -8,6 +8,8 @@ import urllib.request
 from prometheus_client.metrics_core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
+from harness.runs.patience import patiently
+
 
 def free_port() -> int:
     """Return a port that nobody listens on now."""
@@ -24,7 +26,7 @@ def is_open(port: int) -> bool:
 
 def scraped(port: int) -> dict[str, Metric]:
     """Return the families of metrics by their names."""
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=patiently(10)) as answer:
         text = answer.read().decode()
     return {family.name: family for family in text_string_to_metric_families(text)}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from simulation.scripts import ScriptedWorld
+from harness.simulation.scripts import ScriptedWorld
 
 Steps = Iterator[str | None]
 

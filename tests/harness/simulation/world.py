@@ -17,20 +17,20 @@ from typing import Any
 
 from pyspark.sql.types import StructType
 
+from harness.simulation.account import Account, simulated_server
+from harness.simulation.capturing import Death, SimulatedCapture
+from harness.simulation.decisions import Decisions
+from harness.simulation.faults import FAULTS, switch_log
+from harness.simulation.oracle import Oracle
+from harness.simulation.setup import LOG_FILES, Setup
+from harness.simulation.spark import Checkpoint, Query
+from harness.simulation.wire import InProcessTransport
 from informix_capture_client import failpoints
 from informix_capture_client.errors import DataLoss, InformixCdcError
 from informix_cdc.server import connections
 from informix_cdc.spark import reader as stream_reader
 from informix_cdc.spark.next_offset import StreamProgress
 from informix_cdc.spark.reader import InformixStreamReader
-from simulation.account import Account, simulated_server
-from simulation.capturing import Death, SimulatedCapture
-from simulation.decisions import Decisions
-from simulation.faults import FAULTS, switch_log
-from simulation.oracle import Oracle
-from simulation.setup import LOG_FILES, Setup
-from simulation.spark import Checkpoint, Query
-from simulation.wire import InProcessTransport
 
 _BEGINNING = 1_700_000_000.0
 _MOST_TURNS = 3000

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pyarrow as pa
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
+from harness.simulation.capturing import Blocked
 from informix_cdc.spark.reader import InformixStreamReader
-from simulation.capturing import Blocked
 
 if TYPE_CHECKING:
-    from simulation.world import World
+    from harness.simulation.world import World
 
 Offset = dict[str, Any]
 Answer = TypeVar("Answer")

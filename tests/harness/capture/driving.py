@@ -12,7 +12,8 @@ import pytest
 from pyspark.sql.streaming.datasource import ReadMaxRows
 from pyspark.sql.types import StructType
 
-from harness.stores import ORDERS, order_row, source_options
+from harness.runs.patience import patiently
+from harness.servers.stores import ORDERS, order_row, source_options
 from informix_capture_client.emulator import EmulatedServer, ListeningServer
 from informix_capture_client.errors import AccessRefused, InformixCdcError
 from informix_cdc.options.source import SourceOptions
@@ -47,7 +48,7 @@ def anchor_of(made: InformixStreamReader) -> Offset:
 
 def next_offset(made: InformixStreamReader, start: Offset, seconds: float = 10) -> Offset:
     """Ask as Spark does until there is something new."""
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + patiently(seconds)
     while time.monotonic() < deadline:
         if (end := made.latestOffset(start, LIMIT)) != start:
             return end
@@ -68,6 +69,15 @@ def drained(
         rows += rows_of(made, start, end)
         start = end
     return rows, start
+
+
+def jumped(made: InformixStreamReader, start: Offset) -> Offset:
+    """Ask until another stream goes on, and check that nothing comes on the way there."""
+    end = start
+    while end["stream"] == start["stream"]:
+        begun, end = end, next_offset(made, end)
+        assert rows_of(made, begun, end) == []
+    return end
 
 
 def numbers(rows: list[dict[str, Any]]) -> list[int]:
@@ -91,10 +101,3 @@ def quiet_pair(made: InformixStreamReader, server: EmulatedServer, start: Offset
     """Let a transaction without captured rows go by, and return the pair that it moves."""
     server.begin().commit()
     return next_offset(made, start)
-
-
-def wait_until(is_true: Any, seconds: float = 20) -> None:
-    deadline = time.monotonic() + seconds
-    while not is_true():
-        assert time.monotonic() < deadline, "it did not come true"
-        time.sleep(0.05)

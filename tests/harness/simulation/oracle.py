@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from simulation.account import Noted
+from harness.simulation.account import Noted
 
 if TYPE_CHECKING:
-    from simulation.spark import Checkpoint, Offset
-    from simulation.world import World
+    from harness.simulation.spark import Checkpoint, Offset
+    from harness.simulation.world import World
 
 Row = tuple[int, int, str, int, int]  # commit, ordinal, change, id, value
 _COLUMNS = ["_commit_version", "_change_ordinal", "_change_type", "id", "value"]

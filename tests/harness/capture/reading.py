@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from struct import unpack_from
 from typing import NamedTuple, TypeVar
 
+from harness.servers import sql_text
+from harness.servers.sql_text import ContractTable
 from informix_capture_client.choices import DecodeRules
 from informix_capture_client.records.framing import RecordCutter
 from informix_capture_client.records.records import (
@@ -22,8 +24,6 @@ from informix_capture_client.records.records import (
 from informix_capture_client.session.session import CaptureSession
 from informix_capture_client.stream.event_stream import in_our_numbers
 from informix_capture_client.values.table_decoder import decode_payloads
-from session_contract import sql_text
-from session_contract.sql_text import ContractTable
 
 # An open client saw the newest changes come tens of seconds late on Informix 15; a timeout is a second.
 PATIENCE_TIMEOUTS = 60

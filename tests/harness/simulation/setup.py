@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from harness.simulation.account import DATABASE, PASSWORD
+from harness.simulation.decisions import Decisions
 from informix_cdc.options.source import SourceOptions
-from simulation.account import DATABASE, PASSWORD
-from simulation.decisions import Decisions
 
 LOG_FILES = 128  # more than a schedule fills, so that only a fault overwrites one
 _OPTIONS = SourceOptions.parse(

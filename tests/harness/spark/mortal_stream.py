@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -17,11 +16,13 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
-from crashes.delivered import assert_delivered_exactly_once, committed_batches
-from crashes.long_workload import LongWorkload
 from exactly_once_sink import write_batch
+from harness.oracles.delivered import assert_delivered_exactly_once, committed_batches
+from harness.oracles.long_workload import LongWorkload
+from harness.runs.patience import wait_until
+from harness.spark.starting import is_late_worker
 
-DEATH_SECONDS = 150.0
+DEATH_SECONDS = 60.0
 _RUNNER = "python_streaming_source_runner"
 
 
@@ -55,6 +56,15 @@ class MortalStream:
         writer = self._frame.writeStream.foreachBatch(partial(write_batch, self.sink))
         writer = writer.option("checkpointLocation", str(self.checkpoint))
         self.query = (writer.trigger(availableNow=True) if available_now else writer).start()
+
+    def has_caught_up(self) -> bool:
+        """Tell whether a run of AvailableNow is over; one that Spark could not begin begins again."""
+        if is_late_worker(self.said()):
+            self.start(available_now=True)
+        assert self.query is not None
+        if not self.query.isActive:
+            self.query.awaitTermination()  # raises what ended it
+        return not self.query.isActive
 
     def said(self) -> str:
         """Return what Spark says of the end of the query; empty when it was no failure."""
@@ -91,7 +101,7 @@ class MortalStreams:
     def wait_for_batches(self, count: int = 3) -> None:
         """Wait until Spark counts this many batches as done, so that a death has a past."""
         wait_for(
-            lambda: all(len(committed_batches(one.checkpoint)) >= count for one in self.streams),
+            lambda: self._have_committed(count),
             lambda: "no more batches: " + " ".join(one.said() for one in self.streams),
         )
 
@@ -134,8 +144,7 @@ class MortalStreams:
         for one in self.streams:
             one.start(available_now=True)
         for one in self.streams:
-            assert one.query is not None
-            assert one.query.awaitTermination(DEATH_SECONDS), "AvailableNow does not end"
+            wait_for(lambda one=one: one.has_caught_up(), lambda one=one: f"does not end {one.said()}")  # type: ignore[misc]
 
     def arm(self, failpoint: str) -> None:
         """Let the next process that passes a failpoint die there."""
@@ -148,6 +157,12 @@ class MortalStreams:
         self._armed.unlink(missing_ok=True)
         for one in self.streams:
             one.stop()
+
+    def _have_committed(self, count: int) -> bool:
+        for one in self.streams:
+            if not one.is_running and is_late_worker(one.said()):
+                one.start()
+        return all(len(committed_batches(one.checkpoint)) >= count for one in self.streams)
 
     def _running(self) -> list[MortalStream]:
         running = [one for one in self.streams if one.is_running]
@@ -186,14 +201,9 @@ def descendants(ancestor: int) -> list[int]:
     return children + [each for child in children for each in descendants(child)]
 
 
-def wait_for(
-    is_true: Callable[[], bool], complaint: Callable[[], str], seconds: float = DEATH_SECONDS
-) -> None:
+def wait_for(is_true: Callable[[], bool], complaint: Callable[[], str]) -> None:
     """Poll until something is true, or fail with the complaint."""
-    deadline = time.monotonic() + seconds
-    while not is_true():
-        assert time.monotonic() < deadline, complaint()
-        time.sleep(0.02)
+    wait_until(is_true, DEATH_SECONDS, complaint)
 
 
 def is_alive(pid: int) -> bool:

@@ -9,11 +9,11 @@ import contextlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from harness.simulation.setup import LOG_FILES
 from informix_capture_client.emulator import LongTransactionError
-from simulation.setup import LOG_FILES
 
 if TYPE_CHECKING:
-    from simulation.world import World
+    from harness.simulation.world import World
 
 
 def switch_log(world: World) -> None:

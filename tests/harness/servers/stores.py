@@ -16,6 +16,7 @@ from informix_capture_client.emulator import EmulatedServer, ListeningServer, Tr
 
 PASSWORD = "s3cret-of-the-dba"
 DATABASE = "stores"
+SHORT_SECOND = 0.05  # how long a second of a session's timeout lasts: tests have no time to lose
 ORDERS = "stores:informix.orders"
 CUSTOMERS = "stores:informix.customers"
 ORDER_COLUMNS = "order_num serial, customer_num integer, note varchar(60,0), amount decimal(10,2)"
@@ -37,8 +38,8 @@ def stores_server(poses_as: str = "informix", **arguments: object) -> EmulatedSe
 
 @contextmanager
 def listening_stores(**arguments: object) -> Iterator[tuple[EmulatedServer, ListeningServer]]:
-    """Serve a stores server for the length of a block."""
-    server = stores_server(**arguments)
+    """Serve a stores server for the length of a block; its seconds are short."""
+    server = stores_server(**{"timeout_seconds": SHORT_SECOND, **arguments})  # type: ignore[arg-type]
     with ListeningServer(server) as listening:
         yield server, listening
 

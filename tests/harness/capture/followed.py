@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from faults.fault_proxy import FaultProxy, Plan
-from harness.driving import (
+from harness.capture.driving import (
     LIMIT,
     Offset,
     anchor_of,
@@ -24,7 +23,9 @@ from harness.driving import (
     reader,
     rows_of,
 )
-from harness.stores import Change, Workload, listening_stores
+from harness.runs.patience import patiently
+from harness.servers.fault_proxy import FaultProxy, Plan
+from harness.servers.stores import Change, Workload, listening_stores
 from informix_capture_client.emulator import EmulatedServer, ListeningServer
 from informix_capture_client.errors import InformixCdcError
 from informix_cdc.spark.reader import InformixStreamReader
@@ -91,7 +92,7 @@ class Followed:
         """Take batches until the stream fails, doing something between two looks; return why."""
 
         def go_on() -> None:
-            deadline = time.monotonic() + 30
+            deadline = time.monotonic() + patiently(30)
             while time.monotonic() < deadline:
                 meanwhile()
                 self.look()

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from harness.servers.capture_server import CaptureServer
+from harness.servers.emulated_sql import Account, EmulatedSql
 from informix_capture_client.dialects import DIALECTS
 from informix_capture_client.emulator import EmulatedServer, ListeningServer
 from informix_capture_client.locales import codec_of
 from informix_capture_client.transport.base import ConnectionSettings, Transport
 from informix_capture_client.transport.emulator import EmulatorTransport
 from informix_capture_client.transport.odbc import OdbcTransport
-from session_contract.capture_server import CaptureServer
-from session_contract.emulated_sql import Account, EmulatedSql
 
 DATABASE = "stores"
 PASSWORD = "in4mix"

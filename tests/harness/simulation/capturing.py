@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from harness.simulation.wire import InlineReader
 from informix_cdc.capture.liveness import LogFacts
 from informix_cdc.capture.run import CaptureRun
 from informix_cdc.capture.server_watch import log_facts
@@ -22,10 +23,9 @@ from informix_cdc.options.source import SourceOptions
 from informix_cdc.server.connections import open_catalog
 from informix_cdc.server.source_tables import SourceTables
 from informix_checkpoints.offsets.offsets import StreamOffset
-from simulation.wire import InlineReader
 
 if TYPE_CHECKING:
-    from simulation.world import World
+    from harness.simulation.world import World
 
 
 class Death(BaseException):

@@ -1,0 +1,1 @@
+"""Drive a capture by hand and see what came of it."""

@@ -1,0 +1,1 @@
+"""What must come out, kept by whoever did the changes."""

@@ -1,0 +1,1 @@
+"""How a run of the suite goes: waiting, examples, workers."""

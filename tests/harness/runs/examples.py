@@ -1,0 +1,59 @@
+"""How many examples hypothesis tries: one choice for all tests, made by the environment.
+
+HYPOTHESIS_PROFILE=quick      a fifth of them: make quick
+HYPOTHESIS_PROFILE=ci         what each test asks for: make test
+HYPOTHESIS_PROFILE=thorough   ten times as many, other ones each time: make thorough
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TypeVar
+
+from hypothesis import HealthCheck, settings
+
+T = TypeVar("T")
+VARIABLE = "HYPOTHESIS_PROFILE"
+SHARES = {"quick": 0.2, "ci": 1.0, "thorough": 10.0}
+PROFILE = os.environ.get(VARIABLE, "ci")
+_USUAL_EXAMPLES = 100  # of a test that asks for no number: hypothesis' own default
+
+
+def in_this_run(count: int) -> int:
+    """Return how many of so many things, examples or seeds, this run tries; at least one."""
+    return max(1, round(count * SHARES[PROFILE]))
+
+
+def some_of(places: Sequence[T]) -> Sequence[T]:
+    """Return all of a long loop's places, or in the profile `quick` every fifth."""
+    return places[:: max(1, round(1 / SHARES[PROFILE]))]
+
+
+def examples(count: int, *accepted: HealthCheck) -> settings:
+    """Let a test try so many examples in the profile `ci`, and others by their share.
+
+    Args:
+        accepted: what hypothesis would complain of, and is meant.
+    """
+    suppressed = [HealthCheck.too_slow, *accepted]
+    return settings(max_examples=in_this_run(count), suppress_health_check=suppressed)
+
+
+def load_profile() -> None:
+    """Make the profile of this run the default of every test.
+
+    No deadlines: a busy machine must not fail a property, and pytest's timeout ends a hang.
+    """
+    if PROFILE not in SHARES:
+        raise SystemExit(f"{VARIABLE}={PROFILE}: choose one of {', '.join(SHARES)}")
+    for name in SHARES:
+        settings.register_profile(
+            name,
+            deadline=None,
+            max_examples=round(_USUAL_EXAMPLES * SHARES[name]),
+            derandomize=name != "thorough",
+            suppress_health_check=[HealthCheck.too_slow],
+            print_blob=True,
+        )
+    settings.load_profile(PROFILE)

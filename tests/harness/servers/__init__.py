@@ -1,0 +1,1 @@
+"""Servers that tests put the product to."""

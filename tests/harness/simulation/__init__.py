@@ -1,0 +1,1 @@
+"""A world without Spark in which everything is decided by a seed."""

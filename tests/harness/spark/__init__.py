@@ -1,0 +1,1 @@
+"""Sparks of the tests: how they start, stream, die and are read."""
