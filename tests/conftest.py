@@ -11,6 +11,7 @@ import pytest
 
 from harness.runs.examples import PROFILE, load_profile
 from harness.runs.patience import PATIENCE
+from harness.runs.sources import show_sources_to_children
 from harness.runs.workers import Scheduling, require_in_scope, turn_of
 from harness.spark.starting import settle_environment
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 LIVE_SECONDS = 3600  # the first of them waits for an image of some gigabytes
 
 
+show_sources_to_children()
 settle_environment()  # before any Spark starts
 load_profile()  # before any module of tests is read: @settings takes the rest from the profile
 
