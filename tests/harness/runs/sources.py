@@ -1,7 +1,7 @@
 """Tests in a clone where the product is not installed.
 
-Rule: pytest finds the sources by `pythonpath` of pyproject.toml; processes that tests start find them by
-PYTHONPATH, and only where there is no install that they should find instead.
+Rule: pytest finds the sources by `pythonpath` of pyproject.toml; processes that tests start find them
+by PYTHONPATH, and only where there is no install that they should find instead.
 """
 
 from __future__ import annotations
