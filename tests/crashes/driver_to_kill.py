@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -20,6 +21,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from exactly_once_sink import write_batch
 from harness.runs.patience import patiently
+from harness.spark.starting import is_late_worker
 
 EXIT_CODE = 86
 TASK_ATTEMPTS = 3
@@ -32,8 +34,13 @@ def main() -> None:
     jvm = int(spark._jvm.ProcessHandle.current().pid())  # type: ignore[union-attr]
     step = Step(plan["step"], plan["batch"], jvm, parties=len(plan["streams"]))
     queries = [_start(spark, step, **stream) for stream in plan["streams"]]
-    for query in queries:
-        query.awaitTermination()
+    while True:
+        for place, query in enumerate(queries):
+            if not query.isActive:
+                if not is_late_worker(query.exception()):
+                    return query.awaitTermination()  # raises what ended it
+                queries[place] = _start(spark, step, **plan["streams"][place])
+        time.sleep(0.1)
 
 
 def _start(spark: SparkSession, step: Step, options: dict[str, str], sink: str, checkpoint: str) -> Any:

@@ -81,6 +81,7 @@ def edges(size: int, whole: int) -> list[bytes]:
     return [
         bytes(size),
         b"\x80" + zeros,
+        bytes([heads[0]]) + zeros[1:] + b"\x64",  # one more than a digit may be
         *(bytes([head]) + digits for head in heads for digits in (one, last, nines)),
         *(
             bytes([head ^ 0xFF]) + complemented(digits, True)
