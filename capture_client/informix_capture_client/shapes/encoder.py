@@ -7,7 +7,7 @@ and the policy for TRUNCATE. How a row looks is the shape's affair.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -61,18 +61,24 @@ def row_schema(
 
 
 @dataclass(slots=True)
+class _LeftOut:
+    truncates: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class EncodedRows:
-    """The rows of some transactions, made while they are iterated over, once.
+    """The rows of some transactions, made while they are iterated over, once."""
 
-    Attributes:
-        ignored_truncates: how many TRUNCATEs the policy has left out so far; all once it is exhausted.
-    """
-
-    batches: Iterator[pa.RecordBatch] = field(default_factory=lambda: iter(()))
-    ignored_truncates: int = 0
+    _batches: Iterator[pa.RecordBatch]
+    _left_out: _LeftOut
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
-        return self.batches
+        return self._batches
+
+    @property
+    def ignored_truncates(self) -> int:
+        """How many TRUNCATEs the policy has left out so far; all of them after the last batch."""
+        return self._left_out.truncates
 
 
 class ChangeEncoder:
@@ -108,14 +114,14 @@ class ChangeEncoder:
             DataLoss: half an update is missing, or a table was truncated and the policy is `fail`.
             ProtocolViolation: a row cannot be decoded.
         """
-        encoded = EncodedRows()
-        if transactions:
-            encoded.batches = self._batches(transactions, encoded)
-        return encoded
+        left_out = _LeftOut()
+        return EncodedRows(self._batches(transactions, left_out), left_out)
 
     def _batches(
-        self, transactions: Sequence[Transactions], encoded: EncodedRows
+        self, transactions: Sequence[Transactions], left_out: _LeftOut
     ) -> Iterator[pa.RecordBatch]:
+        if not transactions:
+            return
         self._shape.begin()
         numbering = Numbering()
         for changes in lined_up(transactions):
@@ -123,7 +129,7 @@ class ChangeEncoder:
             judged = changes
             if not self._shape.with_bounds:
                 delivered = self._without_truncates(changes)
-                encoded.ignored_truncates += len(changes) - len(delivered)
+                left_out.truncates += len(changes) - len(delivered)
                 judged = self._judged(delivered, numbering)
             if len(judged):
                 yield self._shape.encode(judged)

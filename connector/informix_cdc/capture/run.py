@@ -1,7 +1,8 @@
 """Capture one stream until its connection ends: describe, open the spool, begin, loop.
 
-Rule: no thread and no retry here; one call is one connection's life. What the next connection needs
-is in the spool, or in the offset that Spark handed over.
+Rule: no thread and no retry here; one call is one connection's life, or several where a loss of data is
+jumped over. The caller ends the session: when, depends on who waits. What the next connection needs is
+in the spool, or in the offset that Spark handed over.
 """
 
 from __future__ import annotations
@@ -85,14 +86,12 @@ class CaptureRun:
     def run(self) -> None:
         """Capture until told to stop, or until the connection is lost.
 
-        What is raised leaves the session open: `end_session` closes it, which waits for the read in
-        flight, and whoever waits for rows need not wait for that.
+        The session is left open, whatever is raised: `end_session` closes it.
 
         Raises:
             InformixCdcError: the stream cannot go on over this connection.
         """
         while True:
-            self.end_session()  # of the connection before
             try:
                 self._run_connection()
                 return

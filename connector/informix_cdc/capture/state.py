@@ -141,11 +141,14 @@ class CaptureState:
 
     def leave(self, former: Spool) -> None:
         """Forget a stream that is lost; another one begins."""
-        self.former_streams.add(former.stream)
+        # The spool goes first, and all at once for whoever waits: a reader that still saw it among the
+        # former streams would take its start for a new one, and an AvailableNow run would end there.
+        with self._changed:
+            self.spool = None
+            self.target_position, self.gauges.is_caught_up = 0, False
+            self.former_streams.add(former.stream)
         self.counters.count_loss()
         self.counters.assembly.begin_stream()
-        self.spool = None
-        self.target_position, self.gauges.is_caught_up = 0, False
         self.notify()
 
     def fail(self, reason: BaseException) -> None:

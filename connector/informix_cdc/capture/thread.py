@@ -73,7 +73,7 @@ class CaptureThread:
 
     def _run(self) -> None:
         try:
-            self._retrying()(self._capture.run)
+            self._retrying()(self._capture_once)
         except BaseException as reason:
             if not self._capture.loses_batch(reason):
                 self._log_failure(reason)
@@ -84,6 +84,19 @@ class CaptureThread:
             self._capture.end_session()
             if self._stop.is_set():  # else the rows in the spool may still be asked for
                 self._capture.release_spool()
+
+    def _capture_once(self) -> None:
+        """Capture over one connection; what is tried again begins with the session closed.
+
+        Any other error is told first: closing waits for the read in flight, and whoever waits for rows
+        need not.
+        """
+        try:
+            self._capture.run()
+        except BaseException as reason:
+            if self._is_worth_retrying(reason):
+                self._capture.end_session()
+            raise
 
     def _log_failure(self, reason: BaseException) -> None:
         """Log our own errors with their text; that of others may quote anything."""

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 from informix_capture_client.lazy_names import lazy_names
 from informix_cdc.monitoring.figures import progress_figures
-from informix_cdc.monitoring.prometheus import MetricsServer
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # executors' workers load this room too, and need neither of these
     from informix_cdc.monitoring.progress_listener import ProgressListener
+    from informix_cdc.monitoring.prometheus import MetricsServer
 
 __all__ = ["MetricsServer", "ProgressListener", "progress_figures"]
 
 __getattr__ = lazy_names(
     __name__,
-    {"ProgressListener": "progress_listener"},
+    {"MetricsServer": "prometheus", "ProgressListener": "progress_listener"},
 )

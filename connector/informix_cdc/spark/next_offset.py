@@ -118,7 +118,10 @@ def _is_new_to(spool: Spool, state: CaptureState, start: StreamOffset) -> bool:
     Raises:
         DataLoss: the offset is of another stream.
     """
-    if not start.is_started or start.stream in state.former_streams:
+    if not start.is_started:
+        return True
+    # A spool of its own stream may still be in hand while the capture leaves it.
+    if start.stream != spool.stream and start.stream in state.former_streams:
         return True
     require_same_stream(start, spool.stream, spool.source)
     return False

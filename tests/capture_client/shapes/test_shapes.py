@@ -68,7 +68,7 @@ def changed(
     made = encoder(row_form, tables)
     stored = list(made.encode([e for e in events if isinstance(e, Transactions)]))
     assert all(batch.schema.equals(made.stored_schema, check_metadata=True) for batch in stored)
-    batches = [stored_rows.delivered(batch) for batch in stored]
+    batches = [stored_rows.in_row_form(batch) for batch in stored]
     for batch in batches:
         batch.validate(full=True)
         assert [name for name in batch.schema.names if has_idle_bitmap(batch.column(name))] == []

@@ -134,7 +134,7 @@ def test_a_quiet_server_is_not_stalled(served: Served) -> None:
     outcome="left to itself; reconnects; rows as committed, once, in order",
 )
 def test_a_read_that_never_returns_is_left_to_itself_and_the_stream_goes_on(
-    served: Served, monkeypatch: pytest.MonkeyPatch
+    served: Served, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A driver that ignores its own timeout must not hang the query."""
     monkeypatch.setattr("informix_cdc.server.connections._SILENT_SECONDS", 0.5 * PATIENCE)
@@ -157,6 +157,11 @@ def test_a_read_that_never_returns_is_left_to_itself_and_the_stream_goes_on(
         wait_until(lambda: not stuck.is_set())
         rows, end = drained(made, anchor, max(last, insert(server, 2)))
         assert figure(made, "reconnects") == 1
+        # Closing takes as long as a read may: it must not count as time of trying again.
+        told_in_order = [record.getMessage().partition(" ")[0] for record in caplog.records]
+        assert told_in_order.index("event=session_abandoned") < told_in_order.index(
+            "event=connection_lost"
+        )
         release.set()
         assert numbers(drained(made, end, insert(server, 3))[0]) == [3]
     assert numbers(rows) == [1, 2]
