@@ -24,7 +24,7 @@ from informix_capture_client.log_events import ERROR_TEXT_UNKNOWN
 from informix_capture_client.positions import show
 from informix_capture_client.transport import Transport
 
-logger = logging.getLogger("informix_cdc.capture_client.cdc_errors")
+logger = logging.getLogger("informix_cdc.capture_client.cdc_errors")  # a name in logs, not a module
 
 _TEXT_LOCALE = "en_us.819"  # the guide names it as one in which every text exists
 _CUT = 16

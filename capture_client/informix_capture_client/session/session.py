@@ -24,7 +24,7 @@ from informix_capture_client.session.error_codes import ErrorCodes
 from informix_capture_client.sql_names import quoted
 from informix_capture_client.transport import Transport
 
-logger = logging.getLogger("informix_cdc.capture_client.session")
+logger = logging.getLogger("informix_cdc.capture_client.session")  # a name in logs, not a module
 
 _API_VERSION = (1, 1)
 _NAME_LENGTH = 16  # recname and errname are VARCHAR(16) (CDC guide, chapter 4)

@@ -31,7 +31,7 @@ from informix_checkpoints.spool.segments import (
 if TYPE_CHECKING:
     from pyarrow import fs
 
-logger = logging.getLogger("informix_cdc.checkpoints.segment_copies")
+logger = logging.getLogger("informix_cdc.checkpoints.segment_copies")  # a name in logs, not a module
 
 _PIECE_BYTES = 1 << 20
 _DELETIONS_AT_ONCE = 8  # an object store takes tens of milliseconds for each

@@ -20,7 +20,7 @@ from informix_cdc.capture.liveness import Liveness, LogFacts, Response, Stall
 from informix_cdc.capture.server_watch import Watch
 from informix_cdc.capture.state import CaptureState
 
-logger = logging.getLogger("informix_cdc.connector.capture_guard")
+logger = logging.getLogger("informix_cdc.connector.capture_guard")  # a name in logs, not a module
 
 
 class Guard(Protocol):
@@ -111,12 +111,12 @@ class CaptureGuard:
         stall = self.liveness.verdict(now, facts)
         self.state.gauges.stalled_since = self.liveness.stalled_since
         if stall is not None:
-            self._answer(stall)
+            self._respond(stall)
         restart = self.state.spark.restart
         if mark and restart and (warning := self.liveness.lateness(restart, facts)):
             self._tell_late(restart, mark, facts.oldest, warning)
 
-    def _answer(self, stall: Stall) -> None:
+    def _respond(self, stall: Stall) -> None:
         self.state.counters.stalls += stall.response is Response.REOPEN  # once for each stall
         if stall.response is not Response.WARN:
             raise stall.error()

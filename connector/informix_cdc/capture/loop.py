@@ -43,14 +43,17 @@ def capture(
         InformixCdcError: the stream cannot go on; whatever is whole is in the spool.
     """
     while not stop.is_set():
-        if pending.must_wait(state):
+        if pending.is_far_ahead(state):
+            pending.wait_for_room(state)
             guard.excuse()
             continue
         with pending.kept_on_error(encoder):  # what is whole does not wait for what is broken
             answer = stream.next(pending.patience_seconds())  # bytes -> records -> transactions
             guard.hear(answer)
-            pending.take(answer, encoder, state)  # transactions -> Arrow -> spool
-        state.note(answer)
+            catches_up = state.catches_up(answer)
+            if pending.take(answer, encoder, at_once=catches_up):  # transactions -> Arrow -> spool
+                state.notify()
+        state.note(answer, catches_up)
         if pending.is_anchor_overdue():
             stream.stop_waiting_for_unseen()
         guard.judge(pending.mark)

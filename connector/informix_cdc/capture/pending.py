@@ -23,7 +23,7 @@ from informix_cdc.capture.counts import Counters
 from informix_cdc.capture.state import CaptureState
 from informix_checkpoints.spool import Spool
 
-logger = logging.getLogger("informix_cdc.connector.capture_loop")
+logger = logging.getLogger("informix_cdc.connector.capture_loop")  # a name in logs, not a module
 
 # Each segment makes the manifest longer; this many double the time between two of them.
 SEGMENTS_PER_INTERVAL = 32
@@ -75,8 +75,8 @@ class Pending:
         """The newest pair in the spool; None before the stream has begun."""
         return self._spool.mark if self._spool else None
 
-    def take(self, answer: Answer, encoder: ChangeEncoder, state: CaptureState) -> None:
-        """Add what came, and write what is here if that is due.
+    def take(self, answer: Answer, encoder: ChangeEncoder, *, at_once: bool = False) -> bool:
+        """Add what came, and write what is here if that is due, or `at_once`; tell whether it was.
 
         Raises:
             DataLoss, ProtocolViolation: rows or their announcement cannot be encoded.
@@ -84,9 +84,10 @@ class Pending:
         """
         if isinstance(answer, Read):
             self._take_events(answer, encoder)
-        if state.catches_up(answer) or self.is_due(is_idle=not isinstance(answer, Read)):
+        is_due = at_once or self.is_due(is_idle=not isinstance(answer, Read))
+        if is_due:
             self.flush(encoder)
-            state.notify()
+        return is_due
 
     def _take_events(self, read: Read, encoder: ChangeEncoder) -> None:
         if self._spool is None and read.events and read.assembler.anchor is not None:
@@ -117,18 +118,12 @@ class Pending:
         elif isinstance(event, Passed):
             self._position = event.position
 
-    def must_wait(self, state: CaptureState) -> bool:
-        """Tell whether reading must wait for Spark, and if so wait for a moment.
+    def is_far_ahead(self, state: CaptureState) -> bool:
+        """Tell whether reading must wait for Spark, and log it when that changes.
 
         A single transaction may exceed the bound, and what Spark has taken does not count: there is
         always something new for Spark, or something is read on.
         """
-        if not self._is_far_ahead(state):
-            return False
-        state.wait_for_spark(lambda: not self._is_far_ahead(state), _STOP_POLL_SECONDS)
-        return True
-
-    def _is_far_ahead(self, state: CaptureState) -> bool:
         ahead = state.bytes_ahead
         is_far = ahead > self._most_bytes_ahead
         if is_far != state.gauges.is_paused:
@@ -139,6 +134,10 @@ class Pending:
             self._counters.pauses += is_far
             state.notify()
         return is_far
+
+    def wait_for_room(self, state: CaptureState) -> None:
+        """Wait until Spark has taken enough, or for a moment."""
+        state.wait_for_spark(lambda: state.bytes_ahead <= self._most_bytes_ahead, _STOP_POLL_SECONDS)
 
     def is_anchor_overdue(self) -> bool:
         """Tell whether a first start has waited long enough for older transactions to end."""

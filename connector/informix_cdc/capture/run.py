@@ -40,7 +40,7 @@ from informix_cdc.server import SourceTables, describe_tables, open_catalog, sil
 from informix_checkpoints.offsets import NOT_STARTED, StreamOffset
 from informix_checkpoints.spool import Spool, copies_for
 
-logger = logging.getLogger("informix_cdc.connector.capture_run")
+logger = logging.getLogger("informix_cdc.connector.capture_run")  # a name in logs, not a module
 
 STOP_MARGIN_SECONDS = 2.0
 _MOST_JUMPS = 5  # a log that is overwritten faster than it is read has no beginning

@@ -20,7 +20,7 @@ from informix_cdc.capture.liveness import LogFacts
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import SourceTables, open_catalog
 
-logger = logging.getLogger("informix_cdc.connector.server_watch")
+logger = logging.getLogger("informix_cdc.connector.server_watch")  # a name in logs, not a module
 
 INTERVAL_SECONDS = 15.0
 SOON_SECONDS = 1.0  # the second time: what a new session has to know

@@ -21,7 +21,7 @@ from informix_cdc.capture.server_watch import Watch
 from informix_cdc.capture.spark_side import SparkSide
 from informix_checkpoints.spool import Spool
 
-logger = logging.getLogger("informix_cdc.connector.capture_state")
+logger = logging.getLogger("informix_cdc.connector.capture_state")  # a name in logs, not a module
 
 
 @dataclass(slots=True)
@@ -126,11 +126,15 @@ class CaptureState:
             return event.is_timeout or newest >= self.target_position
         return isinstance(event, Transactions) and event.position.commit >= self.target_position
 
-    def note(self, answer: Answer) -> None:
-        """Note what the latest bytes said, once what they complete is in the spool."""
+    def note(self, answer: Answer, catches_up: bool = False) -> None:
+        """Note what the latest bytes said, once what they complete is in the spool.
+
+        Args:
+            answer: of the stream.
+            catches_up: what `catches_up` said of it.
+        """
         if not isinstance(answer, Read):
             return
-        catches_up = self.catches_up(answer)
         self.gauges.note(answer, self.counters.received.timeouts)
         self.gauges.is_caught_up |= catches_up
         self.counters.note_read()

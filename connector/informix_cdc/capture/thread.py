@@ -21,7 +21,7 @@ from informix_cdc.capture.state import CaptureState
 from informix_cdc.options import SourceOptions
 from informix_checkpoints.offsets import StreamOffset
 
-logger = logging.getLogger("informix_cdc.connector.capture_thread")
+logger = logging.getLogger("informix_cdc.connector.capture_thread")  # a name in logs, not a module
 
 _MOST_PAUSE_SECONDS = 5.0
 _STEADY_SECONDS = 60.0  # a connection that lasted this long resets the count of failures

@@ -29,7 +29,7 @@ from informix_cdc.monitoring.figures import FIGURES, Figure, Value
 from informix_cdc.monitoring.prometheus import FigureCollector, Labels
 from informix_checkpoints.offsets import NOT_STARTED
 
-logger = logging.getLogger("informix_cdc.connector.progress_listener")
+logger = logging.getLogger("informix_cdc.connector.progress_listener")  # a name in logs, not a module
 
 _OUR_ERROR = re.compile(r"IFXCDC-\d{4}: [^\n]*")
 _MILLISECONDS = 1000

@@ -25,7 +25,7 @@ RESTART_PUBLICATION_SECONDS = 120.0
 
 
 @dataclass(slots=True)
-class StreamProgress:
+class NextOffset:
     """Chooses offsets for one query.
 
     With `is_available_now` the run ends once everything that committed before it has been handed out;
@@ -57,7 +57,7 @@ class StreamProgress:
         timeout_seconds = None if is_last else patience
         state.wait_for(lambda: self._has_news(state, start, limits, is_last), timeout_seconds)
 
-    def next_offset(
+    def choose(
         self, state: CaptureState, start: StreamOffset, limits: BatchLimits
     ) -> StreamOffset | None:
         """Return the end of the next batch, None when nothing is new.

@@ -31,7 +31,7 @@ from informix_cdc.capture import CaptureState, CaptureThread, can_jump
 from informix_cdc.executors import SegmentPlaces, SegmentPublisher, share_out
 from informix_cdc.monitoring import progress_figures
 from informix_cdc.options import SourceOptions
-from informix_cdc.spark.next_offset import StreamProgress, require_same_stream
+from informix_cdc.spark.next_offset import NextOffset, require_same_stream
 from informix_cdc.spark.runner_log import log_to_standard_error
 from informix_cdc.spark.runner_process import settle_in_runner
 from informix_cdc.spark.schema import require_same
@@ -42,7 +42,7 @@ from informix_checkpoints.spool import SegmentRange, Spool
 if TYPE_CHECKING:
     from informix_cdc.monitoring import MetricsServer
 
-logger = logging.getLogger("informix_cdc.connector.stream_reader")
+logger = logging.getLogger("informix_cdc.connector.stream_reader")  # a name in logs, not a module
 
 # Spark asks for everything, ReadAllAvailable, with Trigger.Once only: other triggers hand this back.
 _NO_LIMIT = (1 << 63) - 1
@@ -64,7 +64,7 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._schema = schema
         self._capture: CaptureThread | None = None
         self._publisher = SegmentPublisher(options)
-        self._progress = StreamProgress()
+        self._next = NextOffset()
         self._state: CaptureState | None = None  # of the capture, or of the last one
         self._metrics: MetricsServer | None = None
         self._restore_process: Callable[[], None] | None = None
@@ -92,7 +92,7 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def prepareForTriggerAvailableNow(self) -> None:
         """End once everything committed before the query's start has been delivered."""
-        self._progress.is_available_now = True
+        self._next.is_available_now = True
 
     def latestOffset(self, start: Mapping[str, object], limit: ReadLimit) -> dict[str, object]:
         """Return how far the next batch goes, or `start` itself when nothing is new."""
@@ -104,8 +104,8 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         limits = BatchLimits() if takes_all else self._options.batch_limits()
         if takes_all:
             state.plan(begun.stream, _NO_LIMIT)  # there will be no other batch: the spool has room
-        self._progress.wait(state, begun, limits, takes_all=takes_all)
-        end = self._progress.next_offset(state, begun, limits)
+        self._next.wait(state, begun, limits, takes_all=takes_all)
+        end = self._next.choose(state, begun, limits)
         return dict(start) if end is None else end.to_json()
 
     def reportLatestOffset(self) -> dict[str, object] | None:

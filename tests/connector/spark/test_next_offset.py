@@ -7,7 +7,7 @@ from typing import Any
 
 from informix_capture_client.positions import Position
 from informix_cdc.capture import CaptureState
-from informix_cdc.spark.next_offset import StreamProgress
+from informix_cdc.spark.next_offset import NextOffset
 from informix_checkpoints.limits import BatchLimits
 from informix_checkpoints.offsets import StreamOffset
 
@@ -25,11 +25,11 @@ def test_a_stream_that_is_being_left_does_not_begin_anew() -> None:
     """The capture may leave it between two looks: an AvailableNow run would end at the old start."""
     state = CaptureState(spool=spool_of("lost", Position(1, 1)), former_streams={"lost"})
     begun = StreamOffset("lost", "s", AT)
-    assert StreamProgress().next_offset(state, begun, BatchLimits()) is None
+    assert NextOffset().choose(state, begun, BatchLimits()) is None
 
 
 def test_the_stream_after_a_loss_begins_at_its_anchor() -> None:
     state = CaptureState(spool=spool_of("next", Position(5, 5)), former_streams={"lost"})
     begun = StreamOffset("lost", "s", AT)
-    found = StreamProgress().next_offset(state, begun, BatchLimits())
+    found = NextOffset().choose(state, begun, BatchLimits())
     assert found == StreamOffset("next", "s", Position(5, 5))

@@ -29,7 +29,7 @@ from informix_capture_client import failpoints
 from informix_capture_client.errors import DataLoss, InformixCdcError
 from informix_cdc.server import connections
 from informix_cdc.spark import reader as stream_reader
-from informix_cdc.spark.next_offset import StreamProgress
+from informix_cdc.spark.next_offset import NextOffset
 from informix_cdc.spark.reader import InformixStreamReader
 
 _BEGINNING = 1_700_000_000.0
@@ -142,7 +142,7 @@ class World:
         self.lives += 1
         options = self.setup.options(self.folder, self.decide)
         reader = InformixStreamReader(options, StructType())
-        reader._progress = StreamProgress(clock=self.clock)
+        reader._next = NextOffset(clock=self.clock)
         is_available_now = not self.is_draining and self.setup.varies_options and self.decide.one_in(6)
         query = Query(self, reader, self.checkpoint, is_available_now)
         self.process = Process(query, [], len(self.account.committed), self.is_silent)
