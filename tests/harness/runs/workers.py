@@ -1,8 +1,8 @@
 """Which tests share a worker of xdist, and which come first.
 
 Rule: tests with the session's Spark share one worker, so that there is one such Spark, and begin first:
-they take longest. Slow tests that start processes of their own go one by one to whoever is free; all
-others go by files. xdist's own groups (`xdist_group`) are lost since pytest 9.2: it no longer takes the
+they take longest. Tests that start Sparks of their own share a second one: more than two Sparks at a
+time slow each other down more than they gain, on two cores. All others go by files to whoever is free. xdist's own groups (`xdist_group`) are lost since pytest 9.2: it no longer takes the
 name of a group from a test's id. Here the id alone decides, which the workers check against fixtures.
 """
 
@@ -12,32 +12,33 @@ import pytest
 from xdist.remote import Producer
 from xdist.scheduler.loadscope import LoadScopeScheduling
 
-SPARK = "spark"
+SPARK, PROCESSES = "spark", "processes"
 _OF_SPARK = ("tests/end_to_end/", "tests/crashes/")
-# Files whose tests have processes of their own, and no need of the session's Spark.
-_ONE_BY_ONE = (
+# Tests that have Sparks of their own, and no need of the session's.
+_OF_PROCESSES = (
     "tests/crashes/test_secrets.py",
     "tests/end_to_end/test_local_cluster.py",
     "tests/connector/demo/test_demo.py",
     "tests/connector/capture/test_large_transactions.py",
     "tests/manual/test_examples.py::test_an_example_prints",
     "tests/end_to_end/test_mistakes.py::test_the_password_is_in_no_log",
+    "tests/end_to_end/test_wheel.py",
 )
-_BY_FILE = ("tests/end_to_end/test_wheel.py", "tests/end_to_end/test_guide_sample.py")
+_BY_FILE = "tests/end_to_end/test_guide_sample.py"
 
 
 def scope_of(nodeid: str) -> str:
     """Return the name of what a test belongs to; the same name, the same worker."""
-    if nodeid.startswith(_ONE_BY_ONE):
-        return nodeid
+    if nodeid.startswith(_OF_PROCESSES):
+        return PROCESSES
     if nodeid.startswith(_OF_SPARK) and not nodeid.startswith(_BY_FILE):
         return SPARK
     return nodeid.partition("::")[0]
 
 
 def turn_of(nodeid: str) -> int:
-    """Return how early a test begins: Spark's, then those with processes of their own."""
-    return 0 if scope_of(nodeid) == SPARK else 1 if nodeid.startswith((*_ONE_BY_ONE, *_BY_FILE)) else 2
+    """Return how early a test begins: Spark's, then those with Sparks of their own."""
+    return {SPARK: 0, PROCESSES: 1}.get(scope_of(nodeid), 2)
 
 
 def require_in_scope(item: pytest.Item) -> None:
