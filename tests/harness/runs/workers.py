@@ -3,7 +3,7 @@
 Rule: tests with the session's Spark share one worker, so that there is one such Spark, and begin first:
 they take longest. Tests that start Sparks of their own share a second one: more than two Sparks at a
 time slow each other down more than they gain, on two cores. All others go by files to whoever is
-free. xdist's own groups (`xdist_group`) are lost since pytest 9.2: it no longer takes the name of a group
+free. xdist's own groups (`xdist_group`) are lost since pytest 9.2: it takes no group's name
 from a test's id. Here the id alone decides, which the workers check against fixtures.
 """
 
