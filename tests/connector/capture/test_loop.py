@@ -17,7 +17,7 @@ from harness.capture.streams import (
 )
 from harness.capture.tables import make_table
 from informix_capture_client.choices import DecodeRules, RowForm
-from informix_capture_client.errors import InformixCdcError, ProtocolViolation
+from informix_capture_client.errors import ConnectionLost, InformixCdcError, ProtocolViolation
 from informix_capture_client.positions import Position
 from informix_capture_client.records.records import TableSchema
 from informix_capture_client.shapes.encoder import ChangeEncoder
@@ -107,6 +107,24 @@ def test_what_came_before_a_refused_announcement_is_kept() -> None:
     spool, failure = captured([ANNOUNCED, *transaction(1, 1, 2), altered, *transaction(10, 3, 4)])
     assert isinstance(failure, ProtocolViolation)
     assert spool.rows == [(1, 2)]
+
+
+def test_what_waits_for_its_segment_is_written_before_an_error_goes_on() -> None:
+    class Breaking(Stream):
+        def next(self, timeout_seconds: float) -> Answer:
+            answer = super().next(timeout_seconds)
+            if isinstance(answer, Silence):
+                raise ConnectionLost("gone")
+            return answer
+
+    stop, kept = Event(), Spool()
+    spool: Any = kept
+    stream: Any = Breaking(stop, [ANNOUNCED, *transaction(1, 1, 2)], transaction(10, 3, 4))
+    pending = Pending(spool, lambda _: spool, latency_seconds=3600)
+    encoder = ChangeEncoder([make_table("t", COLUMNS)], DecodeRules())
+    with pytest.raises(ConnectionLost):
+        capture(stream, encoder, pending, CaptureState(), stop)
+    assert kept.rows == [(1, 2), (3, 4)]
 
 
 @pytest.mark.parametrize("shape", ["rows", "envelope", "raw"])
