@@ -189,12 +189,12 @@ def test_a_transaction_of_nothing_but_a_truncate_is_emitted() -> None:
 
 def test_an_ignored_truncate_is_counted_and_takes_no_ordinal() -> None:
     encoder = orders("ignore")
-    records = (order(2, 1), truncate(3, 1, 0), order(4, 2), end())
+    records = (order(2, 1), truncate(3, 1, 0), truncate(4, 1, 0), order(5, 2), end())
     found = delivered(encoder, *records)
     assert [(c["id"], c["_change_ordinal"]) for c in found] == [(1, 0), (2, 1)]
     rows = encoder.encode(transactions(*records))
     assert sum(batch.num_rows for batch in rows) == 2
-    assert rows.ignored_truncates == 1
+    assert rows.ignored_truncates == 2
 
 
 def test_a_transaction_of_nothing_but_an_ignored_truncate_is_empty() -> None:
