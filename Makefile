@@ -54,11 +54,11 @@ fmt: $(VENV)/.installed ## put the code into its format
 docs: $(VENV)/.installed ## make the tables of README and docs/ anew from the code
 	cd tests && $(abspath $(BIN))/python -m manual.made_parts && $(abspath $(BIN))/python -m faults.fault_matrix
 
-quick: $(VENV)/.installed ## tests that neither start Spark nor are slow, with few examples: under two minutes
+quick: $(VENV)/.installed ## tests that neither start Spark nor are slow, with few examples: about two minutes
 	@echo "Tests without Spark, with a fifth of the examples, on $(WORKERS) workers ..."
 	HYPOTHESIS_PROFILE=quick $(PYTEST) -q --numprocesses $(WORKERS) -m "not slow and not spark"
 
-test: $(VENV)/.installed ## the whole test suite: under nine minutes on two idle cores
+test: $(VENV)/.installed ## the whole test suite
 	@echo "All tests, on $(SPARK_WORKERS) workers: those with Spark come first ..."
 	$(PYTEST) --numprocesses $(SPARK_WORKERS)
 
