@@ -4,7 +4,7 @@ SECONDS ?= 60
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 # Tests wait more than they compute: with more workers than cores others go on meanwhile.
-WORKERS ?= 4
+WORKERS ?= 6
 SPARK_WORKERS ?= 3
 # Who shares a worker: tests/harness/runs/workers.py
 PYTEST := $(BIN)/pytest --dist loadscope
