@@ -129,6 +129,7 @@ def test_the_check_believes_only_the_same_transactions_in_the_same_order() -> No
         [*account, account[-1]],
         [*account[:10], other, one, *account[12:]],
         [*account[:10], changed, *account[11:]],
+        [*account[:10], replace(one, commit=one.commit + 1), *account[11:]],
     ):
         is_right, words = checked(account, wrong)
         assert not is_right
