@@ -136,6 +136,11 @@ class Gauges:
     open_bytes_spilled: int = 0
     _timeouts: int = 0
 
+    @classmethod
+    def after(cls, counters: Counters) -> Gauges:
+        """Return those of a capture that follows others: their TIMEOUTs say nothing of it."""
+        return cls(_timeouts=counters.received.timeouts)
+
     @property
     def is_stalled(self) -> bool:
         """Whether the stream stands still while the server's log has moved on."""

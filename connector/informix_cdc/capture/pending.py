@@ -109,7 +109,7 @@ class Pending:
             raise
 
     def add(self, event: Event) -> None:
-        """Take the next event in stream order."""
+        """Add the next event in stream order."""
         if isinstance(event, Transactions):
             self._transactions.append(event)
             self._bytes += sum(rows.size_bytes for rows in event.rows if isinstance(rows, RowRecords))

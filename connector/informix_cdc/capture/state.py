@@ -79,8 +79,7 @@ class CaptureState:
 
     def successor(self) -> CaptureState:
         """Return the state of another capture of the same query: it counts on from here."""
-        gauges = Gauges(_timeouts=self.counters.received.timeouts)
-        return CaptureState(self.counters, gauges, SparkSide(self.spark.restart))
+        return CaptureState(self.counters, Gauges.after(self.counters), SparkSide(self.spark.restart))
 
     @property
     def stream(self) -> str | None:
