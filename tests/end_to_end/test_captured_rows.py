@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 
-from end_to_end.conftest import Collected
 from harness.servers.stores import PASSWORD
+from harness.spark.collected import Collected
 from informix_capture_client.emulator import EmulatedServer, ListeningServer
 from odbc_driver.build import Drivers
 

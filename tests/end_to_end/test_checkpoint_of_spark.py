@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from end_to_end.conftest import Collected
 from harness.servers.stores import (
     ORDERS,
     listening_stores,
     order_row,
     source_options,
 )
+from harness.spark.collected import Collected
 from informix_capture_client.positions import show
 from informix_cdc.commands.cli import main
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from end_to_end.conftest import Collected
 from harness.servers.stores import listening_stores, source_options
+from harness.spark.collected import Collected
 from manual.type_table import TYPE_FAMILIES
 
 pytestmark = pytest.mark.spark

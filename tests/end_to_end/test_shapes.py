@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 import pytest
 from pyspark.sql import Row
 
-from end_to_end.conftest import Collected
 from harness.servers.stores import (
     CUSTOMERS,
     ORDERS,
@@ -15,6 +14,7 @@ from harness.servers.stores import (
     order_row,
     source_options,
 )
+from harness.spark.collected import Collected
 from informix_capture_client.emulator import EmulatedServer, ListeningServer
 
 pytestmark = pytest.mark.spark

@@ -14,7 +14,6 @@ import pytest
 from pyspark.sql import Row, SparkSession
 
 from end_to_end import stream_to_files
-from end_to_end.conftest import Collected
 from harness.runs.patience import patiently, wait_until
 from harness.servers.stores import (
     CUSTOMERS,
@@ -25,6 +24,7 @@ from harness.servers.stores import (
     order_row,
     source_options,
 )
+from harness.spark.collected import Collected
 from informix_capture_client.emulator import EmulatedServer, ListeningServer
 from odbc_driver.build import Drivers
 

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from pyspark.sql import Row
 
-from end_to_end.conftest import Collected
 from harness.servers.stores import (
     ORDERS,
     listening_stores,
     order_row,
     source_options,
 )
+from harness.spark.collected import Collected
 from informix_capture_client.emulator import EmulatedServer, ListeningServer
 
 pytestmark = pytest.mark.spark

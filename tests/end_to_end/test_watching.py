@@ -11,11 +11,11 @@ from prometheus_client import CollectorRegistry
 from pyspark.sql import SparkSession
 
 import informix_cdc
-from end_to_end.conftest import Collected
 from harness.capture.scraping import free_port, is_open, scraped_values
 from harness.capture.told import told
 from harness.runs.patience import wait_until
 from harness.servers.stores import Workload, listening_stores, source_options
+from harness.spark.collected import Collected
 from informix_capture_client.emulator import EmulatedServer, ListeningServer
 from informix_cdc.monitoring.progress_listener import BatchProgress, ProgressListener
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from capture_client.transport.scripted_server import PASSWORD, ScriptedServer, scripted_server
+from harness.servers.scripted_server import PASSWORD, ScriptedServer, scripted_server
 from informix_capture_client.transport.base import ConnectionSettings, Transport
 from informix_capture_client.transport.emulator import EmulatorTransport
 from informix_capture_client.transport.odbc import OdbcTransport

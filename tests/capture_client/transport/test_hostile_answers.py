@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from capture_client.transport.conftest import Connect
-from capture_client.transport.scripted_server import ScriptedServer
 from harness.runs.examples import examples
+from harness.servers.scripted_server import ScriptedServer
 from informix_capture_client.errors import InformixCdcError, ProtocolViolation, ServerRefused
 from informix_capture_client.transport.base import ConnectionSettings
 from informix_capture_client.transport.emulator import EmulatorTransport

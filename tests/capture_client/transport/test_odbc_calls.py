@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from capture_client.transport.conftest import Connect
-from capture_client.transport.scripted_server import STREAM
+from harness.servers.scripted_server import STREAM
 from informix_capture_client.errors import BadOption, ServerRefused
 from informix_capture_client.transport.base import Transport
 from informix_capture_client.transport.odbc_api import OdbcApi

@@ -20,13 +20,13 @@ from typing import Any
 
 import pytest
 
-from capture_client.transport.scripted_server import (
+from harness.runs.patience import patiently
+from harness.servers.scripted_server import (
     LONG_TEXT,
     PASSWORD,
     STREAM,
     ScriptedServer,
 )
-from harness.runs.patience import patiently
 from informix_capture_client.transport.base import ConnectionSettings
 from odbc_driver.build import Drivers
 

@@ -13,7 +13,8 @@ from dataclasses import replace
 import pytest
 
 from capture_client.transport.conftest import Connect
-from capture_client.transport.scripted_server import (
+from harness.runs.patience import patiently
+from harness.servers.scripted_server import (
     LONG_TEXT,
     PASSWORD,
     SILENT_SESSION,
@@ -22,7 +23,6 @@ from capture_client.transport.scripted_server import (
     TIMEOUT_RECORD,
     ScriptedServer,
 )
-from harness.runs.patience import patiently
 from informix_capture_client.errors import (
     AccessRefused,
     BadOption,

@@ -14,8 +14,10 @@ from harness.capture.driving import (
     LIMIT,
     Served,
     anchor_of,
+    begun_and_stopped,
     drained,
     failure_of,
+    figure,
     insert,
     jumped,
     next_offset,
@@ -32,15 +34,8 @@ from informix_capture_client.positions import show
 from informix_cdc.capture import server_watch
 from informix_cdc.capture.run import CaptureRun
 from informix_cdc.capture.start import CaptureStart
-from informix_cdc.spark.reader import InformixStreamReader
 
 GOES_ON = {"failOnDataLoss": "false"}
-
-
-def losses(made: InformixStreamReader) -> dict[str, Any]:
-    figures = made.reportLatestOffset()
-    assert figures is not None
-    return figures
 
 
 @pytest.fixture
@@ -62,8 +57,7 @@ def test_a_log_that_is_gone_is_left_and_the_stream_goes_on(
     small_log: Served, caplog: pytest.LogCaptureFixture
 ) -> None:
     server, listening = small_log
-    with reader(listening.port) as first:
-        anchor = anchor_of(first)
+    anchor = begun_and_stopped(listening.port)
     insert(server, 1)  # lost
     overwrite_the_log(small_log)
     second = insert(server, 2)
@@ -71,7 +65,7 @@ def test_a_log_that_is_gone_is_left_and_the_stream_goes_on(
         start = jumped(made, anchor)
         rows, end = drained(made, start, second)
         more, _ = drained(made, end, insert(server, 3))
-        assert losses(made)["dataLosses"] == 1
+        assert figure(made, "dataLosses") == 1
     assert (numbers(rows), numbers(more)) == ([2], [3])
     (loss,) = told(caplog, "data_loss")
     assert (loss["stream"], loss["after"]) == (anchor["stream"], show(anchor["commit"]))
@@ -86,8 +80,7 @@ def test_a_log_that_is_gone_is_left_and_the_stream_goes_on(
 )
 def test_transactions_that_began_in_the_lost_log_are_counted_not_errors(small_log: Served) -> None:
     server, listening = small_log
-    with reader(listening.port) as first:
-        anchor = anchor_of(first)
+    anchor = begun_and_stopped(listening.port)
     half_lost = server.begin()
     half_lost.insert(ORDERS, order_row((1, None, None, None)))
     server.log.may_drop = lambda _file: True  # a server without a long transaction high-water mark
@@ -100,7 +93,7 @@ def test_transactions_that_began_in_the_lost_log_are_counted_not_errors(small_lo
         rows, end = drained(made, start, whole)
         half_lost.commit()
         more, _ = drained(made, end, insert(server, 4))
-        assert losses(made)["unseenTransactions"] == 1
+        assert figure(made, "unseenTransactions") == 1
     assert (numbers(rows), numbers(more)) == ([3], [4])
 
 
@@ -249,8 +242,7 @@ def test_a_planned_batch_that_is_gone_ends_the_query_or_is_left_out_loudly(
 
 def test_a_batch_that_leads_over_a_loss_is_empty_again_in_another_process(small_log: Served) -> None:
     server, listening = small_log
-    with reader(listening.port) as first:
-        anchor = anchor_of(first)
+    anchor = begun_and_stopped(listening.port)
     overwrite_the_log(small_log)
     with reader(listening.port, **GOES_ON) as second:
         start = jumped(second, anchor)
@@ -264,8 +256,7 @@ def test_a_batch_that_leads_over_a_loss_is_empty_again_in_another_process(small_
 
 def test_available_now_goes_over_a_loss_and_ends(small_log: Served) -> None:
     server, listening = small_log
-    with reader(listening.port) as first:
-        anchor = anchor_of(first)
+    anchor = begun_and_stopped(listening.port)
     overwrite_the_log(small_log)
     insert(server, 1)
     with reader(listening.port, **GOES_ON) as made:
@@ -285,8 +276,7 @@ def test_a_server_that_was_set_up_anew_is_read_from_its_oldest_log(served: Serve
     """Its positions are lower than those of the checkpoint: they must not hide what is new."""
     server, listening = served
     server.set_full_row_logging(ORDERS, True)
-    with reader(listening.port) as first:
-        anchor = anchor_of(first)
+    anchor = begun_and_stopped(listening.port)
     far = {**anchor, "commit": anchor["commit"] + (9 << 32), "restart": anchor["restart"] + (9 << 32)}
     last = insert(server, 1)
     with reader(listening.port, **GOES_ON) as made:
@@ -300,8 +290,7 @@ def test_available_now_that_had_caught_up_goes_over_a_later_loss_to_the_new_stre
     """The end that was found in the old stream says nothing about the new one."""
     monkeypatch.setattr(server_watch, "INTERVAL_SECONDS", 0.1)
     server, listening = served
-    with reader(listening.port) as first:
-        anchor = anchor_of(first)
+    anchor = begun_and_stopped(listening.port)
     last = insert(server, 1)
     with reader(listening.port, **GOES_ON) as made:
         made.prepareForTriggerAvailableNow()
@@ -310,7 +299,7 @@ def test_available_now_that_had_caught_up_goes_over_a_later_loss_to_the_new_stre
         server.set_full_row_logging(ORDERS, False)
         insert(server, 2)
         start = jumped(made, end)
-        assert losses(made)["dataLosses"] == 1
+        assert figure(made, "dataLosses") == 1
         rows = []
         while (end := made.latestOffset(start, LIMIT)) != start:
             assert end["stream"] == start["stream"]
@@ -352,8 +341,7 @@ def test_a_second_loss_does_not_touch_the_batch_that_is_being_read(
     monkeypatch.setattr(CaptureRun, "_leave_stream", leave_stream)
     server, listening = served
     server.set_full_row_logging(ORDERS, True)
-    with reader(listening.port) as first:
-        anchor = anchor_of(first)
+    anchor = begun_and_stopped(listening.port)
     far = {**anchor, "commit": anchor["commit"] + (9 << 32), "restart": anchor["restart"] + (9 << 32)}
     options = {"maxSpoolBytes": "1", "maxLatencyMs": "0", **GOES_ON}
     with reader(listening.port, **options) as made:
@@ -362,7 +350,7 @@ def test_a_second_loss_does_not_touch_the_batch_that_is_being_read(
         for number in range(5):
             insert(server, number)
         end = next_offset(made, start)
-        wait_until(lambda: losses(made)["isPaused"])  # the bound counts for the new stream
+        wait_until(lambda: figure(made, "isPaused"))  # the bound counts for the new stream
         parts = made.partitions(start, end)
         server.set_full_row_logging(ORDERS, False)
         assert seen.wait(patiently(20))
@@ -379,8 +367,7 @@ def test_a_log_that_wraps_while_a_new_beginning_is_looked_for_is_looked_through_
     small_log: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server, listening = small_log
-    with reader(listening.port) as first:
-        anchor = anchor_of(first)
+    anchor = begun_and_stopped(listening.port)
     overwrite_the_log(small_log)
     look_back, wraps = CaptureStart._older_than, iter([True])
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +14,11 @@ from harness.capture.driving import (
     Offset,
     Served,
     anchor_of,
+    begun_and_stopped,
     drained,
     failure_of,
+    figure,
+    foreign_traffic,
     insert,
     next_offset,
     numbers,
@@ -48,31 +49,6 @@ from informix_checkpoints.spool.copies import SegmentCopies
 def watched_closely(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server_watch, "INTERVAL_SECONDS", 0.1)
     monkeypatch.setattr(stream_progress, "RESTART_PUBLICATION_SECONDS", 0.1)
-
-
-@contextmanager
-def foreign_traffic(server: EmulatedServer) -> Iterator[None]:
-    """Let the log move on by pages."""
-    stop = threading.Event()
-
-    def run() -> None:
-        while not stop.wait(0.01):
-            for _ in range(40):
-                server.begin().commit()
-
-    worker = threading.Thread(target=run)
-    worker.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        worker.join()
-
-
-def figure(made: InformixStreamReader, name: str) -> Any:
-    figures = made.reportLatestOffset()
-    assert figures is not None
-    return figures[name]
 
 
 @pytest.mark.fault(
@@ -384,8 +360,7 @@ def test_a_transaction_with_heartbeats_among_its_rows_is_delivered_without_them(
 
 def test_a_stream_with_a_heartbeat_is_the_same_source_as_without(served: Served) -> None:
     server, listening = served
-    with reader(listening.port) as first:
-        anchor = anchor_of(first)
+    anchor = begun_and_stopped(listening.port)
     with reader(listening.port, heartbeatTable="informix.customers") as second:
         assert numbers(drained(second, anchor, insert(server, 1))[0]) == [1]
 

@@ -14,6 +14,7 @@ from harness.capture.driving import (
     NOT_STARTED,
     Served,
     anchor_of,
+    begun_and_stopped,
     drained,
     failure_of,
     insert,
@@ -37,8 +38,7 @@ def test_row_logging_switched_off_between_two_runs_is_data_loss_not_a_silent_swi
     served: Served,
 ) -> None:
     server, listening = served
-    with reader(listening.port) as first:
-        anchor = anchor_of(first)
+    anchor = begun_and_stopped(listening.port)
     server.set_full_row_logging(ORDERS, False)
     with reader(listening.port) as second:
         error = failure_of(lambda: next_offset(second, anchor))
@@ -50,8 +50,7 @@ def test_row_logging_switched_off_between_two_runs_is_data_loss_not_a_silent_swi
 
 def test_a_position_whose_log_has_been_overwritten_is_data_loss() -> None:
     with listening_stores(log_pages=4, log_count=3) as (server, listening):
-        with reader(listening.port) as first:
-            anchor = anchor_of(first)
+        anchor = begun_and_stopped(listening.port)
         for _ in range(12):
             server.switch_log()
         with reader(listening.port) as second:
@@ -64,8 +63,7 @@ def test_a_table_dropped_and_created_again_is_another_source(
     served: Served,
 ) -> None:
     server, listening = served
-    with reader(listening.port) as first:
-        anchor = anchor_of(first)
+    anchor = begun_and_stopped(listening.port)
     server.set_full_row_logging(ORDERS, False)
     server.drop_table(ORDERS)
     server.create_table(ORDERS, "order_num serial, customer_num integer, note char(9), amount money")
@@ -166,8 +164,7 @@ def test_available_now_takes_all_that_was_committed_before_it_under_load(
     served: Served,
 ) -> None:
     server, listening = served
-    with reader(listening.port) as first:
-        anchor = anchor_of(first)
+    anchor = begun_and_stopped(listening.port)
     before = [insert(server, number) for number in range(300)][-1]
     stop = threading.Event()
     writer = threading.Thread(
@@ -188,8 +185,7 @@ def test_available_now_ends_beside_an_open_transaction_and_foreign_load(
     served: Served,
 ) -> None:
     server, listening = served
-    with reader(listening.port) as first:
-        anchor = anchor_of(first)
+    anchor = begun_and_stopped(listening.port)
     server.begin()
     stop = threading.Event()
     writer = threading.Thread(
@@ -211,8 +207,7 @@ def test_a_restart_position_beyond_the_log_is_loss_not_silence(
     served: Served,
 ) -> None:
     _, listening = served
-    with reader(listening.port) as first:
-        anchor = anchor_of(first)
+    anchor = begun_and_stopped(listening.port)
     beyond = {
         **anchor,
         "commit": anchor["commit"] + (5 << 32),

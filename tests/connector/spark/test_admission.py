@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import logging
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows
@@ -15,8 +12,10 @@ from harness.capture.driving import (
     Offset,
     Served,
     anchor_of,
+    begun_and_stopped,
     drained,
     insert,
+    meanwhile,
     next_offset,
     numbers,
     reader,
@@ -78,8 +77,7 @@ def test_batches_end_between_transactions_at_the_first_limit_reached(
 ) -> None:
     """A transaction larger than a limit goes alone. All four lie in one segment."""
     server, listening = served
-    with reader(listening.port) as first:
-        anchor = anchor_of(first)
+    anchor = begun_and_stopped(listening.port)
     for orders in ((1, 2), (3,), (4, 5, 6)):
         insert(server, *orders)
     last = insert(server, 7)
@@ -92,8 +90,7 @@ def test_trigger_once_waits_for_everything_that_was_committed_before_whatever_th
     served: Served,
 ) -> None:
     server, listening = served
-    with reader(listening.port) as first:
-        anchor = anchor_of(first)
+    anchor = begun_and_stopped(listening.port)
     for number in range(300):
         insert(server, number)
     with reader(listening.port, maxRowsPerTrigger="1", maxRecordsPerRead="7") as made:
@@ -107,8 +104,7 @@ def test_a_batch_that_ended_within_a_segment_is_gone_on_from_by_another_process(
 ) -> None:
     server, listening = served
     kept = {"spoolPath": str(tmp_path)} if keeps_spool else {}
-    with reader(listening.port) as first:
-        anchor = anchor_of(first)
+    anchor = begun_and_stopped(listening.port)
     open_over_all = server.begin()
     open_over_all.insert(ORDERS, order_row((9, None, None, None)))
     for number in (1, 2, 3):
@@ -126,24 +122,6 @@ def test_a_batch_that_ended_within_a_segment_is_gone_on_from_by_another_process(
 # AvailableNow
 
 
-@contextmanager
-def busy(step: object) -> Iterator[None]:
-    """Do something again and again beside the test."""
-    stop = threading.Event()
-
-    def run() -> None:
-        while not stop.wait(0.002):
-            step()  # type: ignore[operator]
-
-    worker = threading.Thread(target=run)
-    worker.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        worker.join()
-
-
 def available_now(made: InformixStreamReader, start: Offset) -> tuple[list[list[int]], Offset]:
     """Run to the end as Spark does: until an offset is answered with itself."""
     made.prepareForTriggerAvailableNow()
@@ -156,8 +134,7 @@ def available_now(made: InformixStreamReader, start: Offset) -> tuple[list[list[
 
 def test_available_now_keeps_to_the_limits_and_ends(served: Served) -> None:
     server, listening = served
-    with reader(listening.port) as first:
-        anchor = anchor_of(first)
+    anchor = begun_and_stopped(listening.port)
     for number in range(10):
         insert(server, number)
     with reader(listening.port, maxRowsPerTrigger="3") as made:
@@ -172,11 +149,10 @@ def test_available_now_keeps_to_the_limits_and_ends(served: Served) -> None:
 )
 def test_available_now_ends_under_constant_load_with_limits(served: Served) -> None:
     server, listening = served
-    with reader(listening.port) as first:
-        anchor = anchor_of(first)
+    anchor = begun_and_stopped(listening.port)
     for number in range(50):
         insert(server, number)
-    with busy(lambda: insert(server, 999)), reader(listening.port, maxRowsPerTrigger="20") as made:
+    with meanwhile(lambda: insert(server, 999)), reader(listening.port, maxRowsPerTrigger="20") as made:
         found, _ = available_now(made, anchor)
     delivered = [number for batch in found for number in batch]
     assert delivered[:50] == list(range(50))
@@ -189,12 +165,14 @@ def test_available_now_ends_under_constant_load_with_limits(served: Served) -> N
 def test_available_now_ends_beside_one_big_transaction_that_goes_on_and_on(served: Served) -> None:
     """No COMMTX and no TIMEOUT comes: the rows themselves show how far the log has been read."""
     server, listening = served
-    with reader(listening.port) as first:
-        anchor = anchor_of(first)
+    anchor = begun_and_stopped(listening.port)
     insert(server, 1)
     big = server.begin()
     row = order_row((2, None, "x" * 60, None))
-    with busy(lambda: [big.insert(ORDERS, row) for _ in range(20)]), reader(listening.port) as made:
+    with (
+        meanwhile(lambda: [big.insert(ORDERS, row) for _ in range(20)]),
+        reader(listening.port) as made,
+    ):
         begun = time.monotonic()
         found, _ = available_now(made, anchor)
         assert time.monotonic() - begun < patiently(10)
@@ -203,8 +181,7 @@ def test_available_now_ends_beside_one_big_transaction_that_goes_on_and_on(serve
 
 def test_daily_runs_of_available_now_keep_their_place_over_a_log_wrap() -> None:
     with listening_stores(log_pages=4, log_count=6) as (server, listening):
-        with reader(listening.port) as first:
-            offset = anchor_of(first)
+        offset = begun_and_stopped(listening.port)
         oldest = server.oldest_log()
         for _day in range(4):
             for _ in range(3):
@@ -283,8 +260,7 @@ def test_a_planned_batch_larger_than_the_bound_is_captured_again(served: Served)
 
 def test_available_now_ends_with_a_full_spool(served: Served) -> None:
     server, listening = served
-    with reader(listening.port) as first:
-        anchor = anchor_of(first)
+    anchor = begun_and_stopped(listening.port)
     for number in range(5):
         insert(server, number)
     with reader(listening.port, maxSpoolBytes="1", maxLatencyMs="0") as made:

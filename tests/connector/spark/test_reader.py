@@ -13,6 +13,7 @@ from harness.capture.driving import (
     NOT_STARTED,
     Served,
     anchor_of,
+    begun_and_stopped,
     drained,
     failure_of,
     insert,
@@ -54,8 +55,7 @@ def test_a_batch_0_planned_by_a_process_that_died_is_empty_again(
     served: Served,
 ) -> None:
     server, listening = served
-    with reader(listening.port) as first:
-        anchor = anchor_of(first)
+    anchor = begun_and_stopped(listening.port)
     commit = insert(server, 1)
     with reader(listening.port) as second:
         assert second.partitions(second.initialOffset(), anchor) == []
@@ -249,8 +249,7 @@ def test_available_now_ends_after_what_was_committed_and_publishes_the_restart_p
     served: Served,
 ) -> None:
     server, listening = served
-    with reader(listening.port) as first:
-        anchor = anchor_of(first)
+    anchor = begun_and_stopped(listening.port)
     commit = insert(server, 1)
     server.begin().commit()
     with reader(listening.port) as second:
@@ -268,8 +267,7 @@ def test_available_now_ends_after_what_was_committed_and_publishes_the_restart_p
 @pytest.mark.parametrize("wait_to_fill", [False, True])
 def test_a_workload_arrives_in_order_over_restarts_at_every_batch(wait_to_fill: bool) -> None:
     with listening_stores(wait_to_fill=wait_to_fill) as (server, listening):
-        with reader(listening.port) as first:
-            offset = anchor_of(first)
+        offset = begun_and_stopped(listening.port)
         work = Workload(server, seed=11)
         rows: list[dict[str, Any]] = []
         for _ in range(4):
