@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 from collections.abc import Generator, Iterator
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from harness.servers.capture_server import CaptureServer
 
 
+_tests = itertools.count()
 LIVE_SECONDS = 3600  # the first of them waits for an image of some gigabytes
 
 
@@ -56,6 +58,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_report_header() -> str:
     return f"hypothesis profile {PROFILE}, patience {PATIENCE:g}"
+
+
+@pytest.fixture(autouse=True)
+def _state_of_its_own(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Keep what a product remembers in the user's state folder out of it."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.getbasetemp() / f"state-{next(_tests)}"))
 
 
 @pytest.fixture(autouse=True)

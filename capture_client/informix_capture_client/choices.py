@@ -81,3 +81,10 @@ class RowForm:
     truncate: Literal["fail", "emit", "ignore"] = "fail"
     before_image: bool = True
     server: str = ""
+
+    @property
+    def of_keys(self) -> str:
+        """The options that decide which rows a change becomes, and so the keys of rows."""
+        return (
+            f"shape={self.shape} beforeImage={str(self.before_image).lower()} truncate={self.truncate}"
+        )

@@ -41,6 +41,7 @@ class Gap(Enum):
     LOG_ENDS_BEFORE = "the log ends before the position"
     ROW_LOGGING_OFF = "full row logging was off"
     OTHER_SOURCE = "positions belong to another server, database or table"
+    OTHER_LOG = "the log holds other transactions at the same positions"
 
 
 class InformixCdcError(Exception):

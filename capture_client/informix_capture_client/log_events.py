@@ -76,6 +76,20 @@ CONNECTION_LOST = LogEvent(
     "the connection to the server was lost and is retried; `failures` counts failed"
     " attempts since the last progress",
 )
+LOSS_NOT_NOTED = LogEvent(
+    "loss_not_noted",
+    _WARNING,
+    ("stream", "reason"),
+    "a loss of data was reported, but the file that lets the next start remember it cannot be"
+    " written: do not start this query again",
+)
+ROW_FORM_CHANGED = LogEvent(
+    "row_form_changed",
+    _WARNING,
+    ("stream", "after", "former", "now"),
+    "options that decide which rows a change becomes differ from those of the run before; rows of"
+    " commits above `after` have the keys that the present ones give",
+)
 CAPTURE_FAILED = LogEvent(
     "capture_failed",
     _ERROR,
@@ -102,6 +116,14 @@ TRANSACTIONS_LEFT_OUT = LogEvent(
     ("stream", "count", "reason"),
     "transactions were left out because they are incomplete; `count` is their number so"
     " far for this reason",
+)
+FORMER_ROWS_LEFT_OUT = LogEvent(
+    "former_rows_left_out",
+    _WARNING,
+    ("table", "created", "begun", "commit"),
+    "records under a table's label are left out: their transaction began (`begun`) no later than the"
+    " table's partition was created (`created`, both in seconds since 1970), so that they are of the"
+    " table that had its partition number before; told once for each table and connection",
 )
 STREAM_STALLED = LogEvent(
     "stream_stalled",

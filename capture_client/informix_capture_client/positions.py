@@ -11,7 +11,8 @@ records among themselves, and nothing else (CDC guide, chapter 1, "CDC record se
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from informix_capture_client.errors import BadOption
 
@@ -78,6 +79,14 @@ def parse(text: str) -> int:
     raise BadOption(f"{text!r} is not a position.", "Write log:0xposition or one integer.")
 
 
+class Witness(NamedTuple):
+    """A delivered transaction: its BEGINTX and COMMTX numbers, and the time of its COMMTX."""
+
+    begin: int
+    commit: int
+    time: int
+
+
 @dataclass(frozen=True, slots=True)
 class Position:
     """Enough to go on without loss or repetition.
@@ -85,12 +94,14 @@ class Position:
     `commit` is the COMMTX sequence number of the last transaction delivered; `restart` is where a
     new session must begin. The pair is valid only if no transaction with captured rows commits
     above `commit` and begins below `restart`. `unseen` are transactions that were open before the
-    stream began: they are left out when they commit.
+    stream began: they are left out when they commit. `witness` is a transaction with rows at or below
+    `commit`, the last one that is known: a log that does not show it is another log.
     """
 
     commit: int
     restart: int
     unseen: tuple[int, ...] = ()
+    witness: Witness | None = field(default=None, compare=False)
 
     def __str__(self) -> str:
         return f"commit {show(self.commit)}, restart {show(self.restart)}"

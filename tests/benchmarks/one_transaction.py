@@ -141,8 +141,8 @@ def main() -> None:
         "before": before["rss"],
         "peak": memory()["peak"],
         "open_transactions": assembler.open_count,
-        "open_bytes_in_memory": assembler.open_bytes_in_memory,
-        "open_bytes_spilled": assembler.open_bytes_spilled,
+        "open_bytes_in_memory": assembler.open_bytes[0],
+        "open_bytes_spilled": assembler.open_bytes[1],
         **asdict(assembler.counters),
     }
     sys.stdout.write(json.dumps(told) + "\n")

@@ -77,9 +77,18 @@ class Catalog:
         return int(self._one(statements.SERVER_CLOCK))
 
     def current_position(self) -> int:
-        """Return a position that lies at or before every record yet to be written."""
+        """Return where the log ends, as far as `syslogs` counts pages: within a page of the truth."""
         log, pages = self._first(statements.CURRENT_LOG)
         return log_page(int(log or 0), int(pages or 0))
+
+    def next_position(self) -> int:
+        """Return a position that lies at or before every record yet to be written.
+
+        That is a page before the end of the log: one open client measured on Informix 15 that `used`
+        counts the page still being written, two others begin at `used` itself (docs/assumptions.md, 5).
+        """
+        log, pages = self._first(statements.CURRENT_LOG)
+        return log_page(int(log or 0), max(int(pages or 0) - 1, 0))
 
     def oldest_position(self) -> int:
         """Return the first position of the oldest log that the server still has."""
@@ -146,6 +155,18 @@ class Catalog:
 
     def logs_full_rows(self, table: Table) -> bool:
         """Tell whether full row logging is on for every partition of a table."""
+        return all(self._logs_full_rows(partition) for partition in self._partitions(table))
+
+    def created_at(self, table: Table) -> int:
+        """Return when the youngest partition of a table was created, in seconds since 1970.
+
+        Administrator's Reference, `sysptnhdr.created`; that it is a UNIX time: docs/assumptions.md.
+        """
+        partitions = self._partitions(table)
+        rows = [self._transport.rows(statements.PARTITION_CREATED, number) for number in partitions]
+        return max(_int(found[0][0]) if found else 0 for found in rows)
+
+    def _partitions(self, table: Table) -> list[int]:
         partitions = [table.partition_number]
         if not table.partition_number:  # a fragmented table: each fragment has its own
             rows = self._transport.rows(statements.FRAGMENTS, table.table_id)
@@ -154,7 +175,7 @@ class Catalog:
             raise ServerRefused(
                 f"the catalog shows no partition of {table.name}, so its row logging cannot be seen."
             )
-        return all(self._logs_full_rows(partition) for partition in partitions)
+        return partitions
 
     def _logs_full_rows(self, partition: int) -> bool:
         rows = self._transport.rows(statements.PARTITION_FLAGS, partition)

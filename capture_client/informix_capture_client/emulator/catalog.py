@@ -97,14 +97,16 @@ def _cdc_table(session_id: int, capture: Capture) -> Row:
 
 
 def _logs(server: EmulatedServer, _database: Database) -> Iterator[Row]:
-    """Yield the log files. Asking turns the page.
+    """Yield the log files. Asking turns the page, unless the page being written counts as used.
 
     So uniqid << 32 | used << 12 lies after every record so far and before the next one, as it does
-    on a server that counts a page as used once it is written.
+    on a server that counts a page as used once it is written. On the other kind the next record may
+    lie below.
     """
     log = server.log
     with log.changed:
-        log.current.used_pages = log.flush_page()
+        counts_all = server.counts_page_being_written
+        log.current.used_pages = log.begun_pages() if counts_all else log.flush_page()
         for place, file in enumerate(log.files):
             is_current = int(file is log.current)
             yield _log(log, place, file.number, file.used_pages, is_used=1, is_current=is_current)
@@ -178,7 +180,8 @@ def _partitions(server: EmulatedServer, _database: Database) -> Iterator[Row]:
     for database in server.databases.values():
         for table in database.tables.values():
             flags = _ROW_LOGGING_FLAG if table.full_row_logging else 0
-            yield {"partnum": table.partnum, "flags": 0x2 | flags}
+            created = int(table.created_at)
+            yield {"partnum": table.partnum, "flags": 0x2 | flags, "created": created}
 
 
 def _tables(server: EmulatedServer, database: Database) -> Iterator[Row]:

@@ -114,6 +114,10 @@ class LogicalLog:
             self._next_page()
         return self._page
 
+    def begun_pages(self) -> int:
+        """Return how many pages hold something, the one that is being written among them."""
+        return self._page + (self._byte > PAGE_HEADER_BYTES)
+
     def switch(self, number: int | None = None) -> LogFile:
         """Begin the next log file; ValueError if its number is not above the current one."""
         current = self.current
@@ -137,6 +141,15 @@ class LogicalLog:
         if position >> 32 > self.current.number:
             self._switch_to(position >> 32)
         self._page, self._byte, self._is_placed = page, byte or PAGE_HEADER_BYTES, True
+
+    def cut(self, position: int) -> None:
+        """Forget the records at a position and above: the log goes on there with others."""
+        file, index = self.find(position)
+        del self.files[self.files.index(file) + 1 :]
+        del file.records[index:]
+        file.encoded.clear()
+        file.next = None
+        self._page, self._byte = position >> 12 & 0xFFFFF, position & 0xFFF or PAGE_HEADER_BYTES
 
     def find(self, position: int) -> tuple[LogFile, int]:
         """Return file and index of the first record at a position or after it."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from itertools import count
+from itertools import chain, count
 
 from . import codes
 from .column_list import has_primary_key
@@ -60,6 +60,12 @@ class EmulatedServer:
         ha_role: ha_type and ha_primary of `sysha_type`.
         configuration: values of onconfig by name, at first those of onconfig.std.
         hidden_tables: system tables on which no user has a right.
+        counts_page_being_written: whether `used` of syslogs counts the page that is being written: one
+            open client measured that on Informix 15, others rely on the contrary.
+        reuses_partition_numbers: whether the next table gets the partition number of one that was
+            dropped, as on real servers; its records are in the log still.
+        table_age_seconds: how long ago the partition of a new table says that it was created. That is
+            in whole seconds, and workloads begin at once.
         cdc_user_type: the privilege of `cdc_users` on the CDC database: D, R or C.
     """
 
@@ -91,6 +97,7 @@ class EmulatedServer:
         self.ha_role: tuple[int, str | None] = (0, None)
         self.configuration = dict(_CONFIGURATION)
         self.hidden_tables: set[str] = set()
+        self.counts_page_being_written = False
         self.cdc_user_type = "D"
         self.databases: dict[str, Database] = {}
         self.log = LogicalLog(first_log, log_pages, page_bytes, log_count, lambda: self.clock())
@@ -103,7 +110,9 @@ class EmulatedServer:
         self._is_silent = False
         self._sessions: dict[int, CaptureSession] = {}
         self._session_ids = count(next_session_id)
-        self._partnums = count(_FIRST_PARTNUM)
+        self._partnums: Iterator[int] = count(_FIRST_PARTNUM)
+        self.reuses_partition_numbers = False
+        self.table_age_seconds = 60.0
         self._tables: dict[str, Table] = {}
         for system_database in (CDC_DATABASE, SYSTEM_DATABASE):
             self.create_database(system_database, logged=True, locale="en_US.utf8")
@@ -137,8 +146,7 @@ class EmulatedServer:
                 raise ValueError(f"there is a table {name} already")
             database.next_tabid += 1
             database.tables[table.name.owner, table.name.table] = table
-            table.partnum = next(self._partnums)
-            table.created = time.strftime("%m/%d/%Y", time.gmtime(self.clock()))
+            self._give_partition(table)
             table.full_row_logging = full_row_logging
             table.has_primary_key = has_primary_key(columns)
 
@@ -146,6 +154,8 @@ class EmulatedServer:
         """Drop a table; its records stay in the log."""
         with self.log.changed:
             table = self._tables.pop(str(TableName.parse(name)))
+            if self.reuses_partition_numbers:
+                self._partnums = chain([table.partnum], self._partnums)
             del self.databases[table.name.database].tables[table.name.owner, table.name.table]
 
     def alter_table(self, name: str, columns: str) -> None:
@@ -160,8 +170,7 @@ class EmulatedServer:
                 raise sql_error(-19816)
             database = self.databases[former.name.database]
             altered = make_table(str(former.name), columns, database.locale, former.tabid, former.kind)
-            altered.partnum = next(self._partnums)
-            altered.created = time.strftime("%m/%d/%Y", time.gmtime(self.clock()))
+            self._give_partition(altered)
             database.tables[former.name.owner, former.name.table] = altered
             self._tables[str(former.name)] = altered
 
@@ -304,14 +313,21 @@ class EmulatedServer:
             for session in self._chosen(session_id):
                 session.empty_reads = reads
 
-    def recover(self) -> None:
+    def recover(self, lost_from: int | None = None) -> None:
         """Do what a crash and the start after it do: sessions gone, open transactions rolled back.
+
+        With `lost_from` the log comes back without what lay there and above, as after a restore to an
+        earlier time, or a crash under buffered logging; its positions are used again.
 
         Fast recovery (administrator's guide) rolls back what was not committed; databases, tables
         and log files are kept, and sequence numbers go on. Numbers of sessions go on too, our choice.
         """
         with self.log.changed:
             self._sessions.clear()
+            if lost_from is not None:
+                self.log.cut(lost_from)
+                begun = self.open_transactions.items()
+                self.open_transactions = {n: t for n, t in begun if t.begin_sequence < lost_from}
             for transaction in list(self.open_transactions.values()):
                 transaction.rollback()
 
@@ -324,6 +340,11 @@ class EmulatedServer:
         if database is None:
             raise ValueError(f"there is no database for {name}")
         return database
+
+    def _give_partition(self, table: Table) -> None:
+        table.partnum = next(self._partnums)
+        table.created_at = self.clock() - self.table_age_seconds
+        table.created = time.strftime("%m/%d/%Y", time.gmtime(self.clock()))
 
     def _logged_table(self, name: str) -> Table:
         table = self.table(name)

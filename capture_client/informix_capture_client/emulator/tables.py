@@ -67,6 +67,7 @@ class Table:
         self.kind = kind
         self.created = ""
         self.partnum = 0
+        self.created_at = 0.0  # of its partition, in seconds since 1970
         self.full_row_logging = False
         self.has_primary_key = False
         capturable = [column for column in columns if column.type.is_capturable]

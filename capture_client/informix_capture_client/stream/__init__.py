@@ -15,6 +15,7 @@ from informix_capture_client.stream.event_stream import (
     Silence,
     Starting,
 )
+from informix_capture_client.stream.former_tables import Creation, FormerTables
 from informix_capture_client.stream.older_transactions import transactions_older_than_start
 from informix_capture_client.stream.undelivered_changes import (
     ChangeCount,
@@ -27,6 +28,8 @@ __all__ = [
     "Begun",
     "ChangeCount",
     "ChangeStream",
+    "Creation",
+    "FormerTables",
     "MakeReader",
     "Read",
     "Silence",

@@ -9,12 +9,13 @@ Rule: the upper half of a byte's way in one place; events come out in the order 
     parse      records/records.py        columns; up to the first bad record       -> RecordBlock
     drop       _without                  rows of the heartbeat table
     assemble   transactions/assembler.py whole transactions, with their positions  -> Event
+    leave out  stream/former_tables.py   rows of a table that had a partition's number before
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
@@ -33,7 +34,13 @@ from informix_capture_client.records import (
     parse_block,
 )
 from informix_capture_client.session import CaptureSession, ReadAhead
-from informix_capture_client.transactions import Event, StreamCounters, TransactionAssembler
+from informix_capture_client.stream.former_tables import FormerTables
+from informix_capture_client.transactions import (
+    Event,
+    StreamCounters,
+    TransactionAssembler,
+    Transactions,
+)
 
 _HAS_SEQUENCE = ~is_one_of(Kind.TABSCHEMA, Kind.ERROR)
 _TIMEOUT = int(Kind.TIMEOUT)
@@ -45,11 +52,13 @@ class Begun:
     """An active session, and the assembler for the position at which it was activated.
 
     The rows of table number `heartbeat` are dropped; the ends of its transactions move the stream.
+    `former` knows from when on records are of the tables whose label they bear.
     """
 
     session: CaptureSession
     assembler: TransactionAssembler
     heartbeat: int | None = None
+    former: FormerTables = field(default_factory=FormerTables)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +173,10 @@ class ChangeStream:
                 continue
             if isinstance(event, ServerError):
                 raise begun.session.codes.error("capture", event.error_code)
-            yield event
+            if isinstance(event, Transactions):
+                yield from begun.former.without_their_rows(event)
+            else:
+                yield event
         if (broken := failure or self._cutter.failure) is not None:
             raise broken
 

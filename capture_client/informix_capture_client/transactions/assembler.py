@@ -17,31 +17,28 @@ from typing import cast
 import numpy as np
 
 from informix_capture_client.errors import InformixCdcError, ProtocolViolation
-from informix_capture_client.positions import Position
+from informix_capture_client.positions import Position, Witness
 from informix_capture_client.records import (
     OF_NO_TRANSACTION,
     Begin,
     Bits,
     Integers,
-    Kind,
     RecordBlock,
     ServerError,
     TableSchema,
     Timeout,
-    is_one_of,
 )
 from informix_capture_client.transactions.carried_records import CarriedRecords
 from informix_capture_client.transactions.counters import AssemblyCounters
 from informix_capture_client.transactions.ends import Ends
 from informix_capture_client.transactions.events import Event, Passed
-from informix_capture_client.transactions.faults import beginning_lost, out_of_order
+from informix_capture_client.transactions.faults import OrderCheck, beginning_lost, out_of_order
 from informix_capture_client.transactions.memory import HeldRows, MemoryLimit
 from informix_capture_client.transactions.open_transactions import OpenTransaction, OpenTransactions
-from informix_capture_client.transactions.replay import Replay
+from informix_capture_client.transactions.replay import Replay, WitnessCheck
 from informix_capture_client.transactions.row_records import RowRecords
-from informix_capture_client.transactions.spans import ENDS, Spans, first_low_record, spans_of
-
-_BOUNDS = is_one_of(Kind.BEGINTX, Kind.COMMTX, Kind.RBTX)
+from informix_capture_client.transactions.spans import ENDS, Spans, spans_of
+from informix_capture_client.transactions.unseen import UnseenTransactions
 
 
 class TransactionAssembler:
@@ -51,8 +48,10 @@ class TransactionAssembler:
         start: the position to resume from. None means a first start: nothing is delivered until
             `anchor` has been found.
         unseen: transactions that were open when a first start chose its position.
-        server_clock: the server's time at a first start, in seconds since 1970.
+        server_clock, log_end: the server's time at a first start, in seconds since 1970, and where its
+            log ended (0: not known).
         floor: where a first start was activated; no pair lies below it, not even one of a TIMEOUT.
+        begins_stream: whether this session is the first of its stream, also where `start` is known.
         expected_commit: a replay must pass exactly this COMMTX; anything beyond it first is loss.
 
     Attributes:
@@ -67,7 +66,9 @@ class TransactionAssembler:
         *,
         unseen: frozenset[int] = frozenset(),
         server_clock: int = 0,
+        log_end: int = 0,
         floor: int = 0,
+        begins_stream: bool = False,
         expected_commit: int | None = None,
     ) -> None:
         self.anchor = start
@@ -76,15 +77,17 @@ class TransactionAssembler:
         # A TIMEOUT carries the number of the last data retrieved (guide, table 3-10): at a first start
         # that may lie before the position that was activated, hence `floor`.
         self._position = start or Position(floor, floor)
-        self._unseen = set(start.unseen if start else unseen)
+        begins_stream = begins_stream or start is None
+        self._unseen = UnseenTransactions(start.unseen if start else unseen, log_end, begins_stream)
         self._open = OpenTransactions()
-        self._server_clock = server_clock
+        self._server_clock, self._log_end = server_clock, log_end
         self._replay = Replay(expected_commit)
+        self._witness = WitnessCheck(None if begins_stream else start)
         self._waits_for_unseen = True
         self._carried = CarriedRecords()
         self._held = HeldRows()
         self._failure: tuple[int, InformixCdcError] | None = None
-        self._highest_commit = -1  # of this session
+        self._order = OrderCheck()
 
     @property
     def open_count(self) -> int:
@@ -98,14 +101,14 @@ class TransactionAssembler:
         return begins | self._carried.begins()
 
     @property
-    def open_bytes_in_memory(self) -> int:
-        """Memory that the rows of open transactions take, without the few that are carried."""
-        return self._held.bytes_in_memory
+    def awaited_witness(self) -> Witness | None:
+        """The last transaction delivered before this session, as long as its COMMTX has not come by."""
+        return self._witness.awaited
 
     @property
-    def open_bytes_spilled(self) -> int:
-        """What the spilled rows of open transactions take in their store."""
-        return self._held.bytes_spilled
+    def open_bytes(self) -> tuple[int, int]:
+        """What rows of open transactions take in memory, without the few carried, and in the store."""
+        return self._held.bytes_in_memory, self._held.bytes_spilled
 
     def limit_memory(self, limit: MemoryLimit) -> None:
         """Limit the memory that rows of open transactions take; without this all stay in memory."""
@@ -141,15 +144,12 @@ class TransactionAssembler:
         above the anchor or none does. So only the first record of a stretch may change `unseen`, and
         only its last one may be the anchor.
         """
-        if self.anchor is None:
+        if self.anchor is None or self._unseen.is_in_doubt:
             ends = np.flatnonzero(ENDS[block.raw.kinds[first:end]])
             return first + int(ends[0]) + 1 if len(ends) else end
         if not self._unseen:
             return end
-        later = slice(first + 1, end)
-        is_bound = _BOUNDS[block.raw.kinds[later]]
-        changes = np.flatnonzero(is_bound & np.isin(block.transaction_ids[later], list(self._unseen)))
-        return first + 1 + int(changes[0]) if len(changes) else end
+        return self._unseen.first_bound(block, first + 1, end)
 
     def _session_event(self, block: RecordBlock, place: int) -> Event | None:
         """Return what a record of no transaction means; of these only TIMEOUT moves the position."""
@@ -162,15 +162,23 @@ class TransactionAssembler:
             return None  # a planned batch ends at its COMMTX, at no other position
         if self.anchor is None:
             # The server had nothing more to send: all that was in the log at the start has been read.
-            return self._anchor_at(record.sequence_number, is_caught_up=True)
+            # Not so if nothing came of the page before the log's end: it stands still for a moment.
+            has_read = record.sequence_number > self._position.restart or not self._waits_for_unseen
+            is_caught_up = has_read or self._log_end <= self._position.restart
+            return self._anchor_at(record.sequence_number, is_caught_up)
+        if self._witness.awaited is not None:
+            return Passed(self._position, is_timeout=True)  # it may be another log: nothing moves
         # The log moves on although nothing captured changes. A restart position that stayed behind
-        # would be overwritten one day (docs/design.md, section 5, "A quiet table must not lose its
-        # place").
+        # would be overwritten one day (docs/design.md, section 5, "A quiet table keeps its place").
         self._form_pair(self._position.commit, record.sequence_number)
         return Passed(self._position, is_timeout=True)
 
     def _assemble(self, block: RecordBlock, first: int, end: int) -> Iterator[Event]:
         """Yield what a stretch completes; on a failure, what ends before it and then raise."""
+        if self._unseen.is_in_doubt:
+            block, first, end = self._unseen.without_begins_before_the_stream(block, first, end)
+            if first == end:
+                return
         block, first, end = self._carried.before(block, first, end)
         ends = self._ends_of(block, spans_of(block, first, end))
         if self.anchor is None:
@@ -192,11 +200,12 @@ class TransactionAssembler:
         """Return the ends of a stretch, with the single spans followed."""
         ends, is_single = Ends.of(block, spans), self._single_spans(block, spans)
         # A BEGINTX on an unseen id: ids are slots of the server, so the older transaction has ended.
-        self._unseen.difference_update(spans.transaction_ids[spans.begins & ~is_single].tolist())
+        self._unseen.discard_all(spans.transaction_ids[spans.begins & ~is_single])
         number_of = {span: number for number, span in enumerate(ends.spans_ended.tolist())}
         for span in np.flatnonzero(is_single).tolist():
             self._follow_single(span, ends, number_of.get(span))
-        self._require_order(ends)
+        for wrong in self._order.judge(ends):
+            self._note_failure(*wrong)
         return ends
 
     def _single_spans(self, block: RecordBlock, spans: Spans) -> Bits:
@@ -282,8 +291,7 @@ class TransactionAssembler:
             return
         ends.close_headless(number)
         key, is_commit = int(ends.transaction_ids[number]), bool(ends.is_commit[number])
-        was_unseen = key in self._unseen
-        self._unseen.discard(key)
+        was_unseen = self._unseen.close(key, sequence_number, is_after_anchor=self.anchor is not None)
         is_new = is_commit and sequence_number > self._position.commit
         self.counters.unseen_transactions += is_new and was_unseen
         if not is_commit or was_unseen or self.anchor is None:
@@ -292,19 +300,6 @@ class TransactionAssembler:
         if sequence_number > max(self._position.commit, int(earlier.max(initial=0))):
             reason = beginning_lost(key, sequence_number, self._position.restart)
             self._note_failure(int(ends.places[number]), reason)
-
-    def _require_order(self, ends: Ends) -> None:
-        """Refuse what the guide rules out: a COMMTX below another, a BEGINTX above its own records.
-
-        Such rows would pass for delivered ones, or a restart position would be too high.
-        """
-        if (fallen := ends.first_falling_commit(self._highest_commit)) is not None:
-            number = int(ends.sequence_numbers[fallen])
-            self._note_failure(int(ends.places[fallen]), out_of_order("COMMTX", number))
-        commits = ends.sequence_numbers[ends.is_commit]
-        self._highest_commit = max(self._highest_commit, int(commits.max(initial=-1)))
-        if (low := first_low_record(ends.block, ends.spans)) is not None:
-            self._note_failure(low, out_of_order("BEGINTX", int(ends.block.sequence_numbers[low])))
 
     def _note_failure(self, place: int, reason: InformixCdcError) -> None:
         """Keep the first failure of a stretch; what ends before its place is delivered first."""
@@ -316,15 +311,17 @@ class TransactionAssembler:
     def _seek_anchor(self, ends: Ends) -> Iterator[Passed]:
         """Judge the one end of a stretch, if it has one, of a stream that has not yet begun.
 
-        On a busy server no TIMEOUT may come for long. A COMMTX later than the server's clock was at
-        the start shows as well that all that was in the log then has been read (decision 0004).
+        On a busy server no TIMEOUT may come for long. A COMMTX later than the server's clock was, or
+        beyond its log's end, shows as well that all that was in the log has been read (decision 0004).
         """
         times = ends.block.times(ends.places)
         is_rolled_back = ends.has_begun & ~ends.is_commit
         self.counters.note_ends(ends.sequence_numbers, np.zeros(len(ends), bool), is_rolled_back)
         for number, sequence_number in enumerate(ends.sequence_numbers.tolist()):
-            is_late = bool(ends.is_commit[number]) and int(times[number]) > self._server_clock
-            if (passed := self._anchor_at(sequence_number, is_late)) is not None:
+            is_beyond = 0 < self._log_end <= sequence_number
+            is_late = is_beyond or int(times[number]) > self._server_clock
+            is_caught_up = bool(ends.is_commit[number]) and is_late
+            if (passed := self._anchor_at(sequence_number, is_caught_up)) is not None:
                 yield passed
 
     def _deliver(self, ends: Ends) -> Iterator[Event]:
@@ -334,30 +331,32 @@ class TransactionAssembler:
         the last of a stretch is yielded.
         """
         ends.form_pairs(self._position, self.lowest_open())
-        if (wrong := self._replay.end_at(ends)) is not None:
-            self._note_failure(*wrong)
+        for wrong in (self._replay.end_at(ends), self._witness.judge(ends)):
+            if wrong is not None:
+                self._note_failure(*wrong)
         count = len(ends)
         if self._failure is not None:
             count = int(np.searchsorted(ends.places, self._failure[0]))
         if count == 0:
             return
         delivered = self._delivered(ends, count)
-        self._position = ends.position(count - 1, tuple(sorted(self._unseen)))
+        transactions, witness = None, self._position.witness
         if len(delivered):
-            yield ends.transactions(delivered, self._position.unseen, self.with_bounds)
+            transactions = ends.transactions(delivered, self._unseen.ids, self.with_bounds)
+            witness = transactions.witness
+        self._position = ends.position(count - 1, self._unseen.ids, witness)
+        if transactions is not None:
+            yield transactions
         if len(delivered) == 0 or delivered[-1] != count - 1:
             yield Passed(self._position, is_timeout=False)
 
     def _delivered(self, ends: Ends, count: int) -> Integers:
         """Return which of the first `count` ends are transactions to deliver; count the others."""
-        before = np.full(count, self._position.commit)
-        before[1:] = ends.commits[: count - 1]
-        has_begun, is_commit = ends.has_begun[:count], ends.is_commit[:count]
-        numbers, row_counts = ends.sequence_numbers[:count], ends.row_counts[:count]
-        is_new = has_begun & is_commit & (numbers > before)  # others were delivered before the resume
-        delivered = np.flatnonzero(is_new & (row_counts > 0))
+        is_new, has_rows = ends.is_new(count, self._position.commit), ends.row_counts[:count] > 0
+        delivered = np.flatnonzero(is_new & has_rows)
+        is_rolled_back = (ends.has_begun & ~ends.is_commit)[:count]
         self.counters.transactions += len(delivered)
-        self.counters.note_ends(numbers, is_new & (row_counts == 0), has_begun & ~is_commit)
+        self.counters.note_ends(ends.sequence_numbers[:count], is_new & ~has_rows, is_rolled_back)
         return delivered
 
     # positions
@@ -380,7 +379,8 @@ class TransactionAssembler:
         self._position = Position(
             max(former.commit, commit),
             max(former.restart, passed if lowest_open is None else lowest_open),  # never moves back
-            tuple(sorted(self._unseen)),
+            self._unseen.ids,
+            former.witness,
         )
 
     def lowest_open(self) -> int | None:

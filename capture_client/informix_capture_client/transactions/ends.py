@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from informix_capture_client.positions import Position
+from informix_capture_client.positions import Position, Witness
 from informix_capture_client.records import Bits, Integers, Kind, RecordBlock, ragged_places
 from informix_capture_client.transactions.events import Transactions
 from informix_capture_client.transactions.open_transactions import OpenTransaction
@@ -84,6 +84,16 @@ class Ends:
         begun: Bits = self.begin_sequence_numbers != _NEVER
         return begun
 
+    def is_new(self, count: int, commit: int) -> Bits:
+        """Tell which of the first `count` are commits above all before them, and above `commit`.
+
+        Others were delivered before a resume.
+        """
+        before = np.full(count, commit)
+        before[1:] = self.commits[: count - 1]
+        is_above: Bits = self.sequence_numbers[:count] > before
+        return is_above & self.is_commit[:count] & self.has_begun[:count]
+
     def first_falling_commit(self, former: int) -> int | None:
         """Return the number of the first COMMTX that is not above all before it, if there is one."""
         commits = np.flatnonzero(self.is_commit)
@@ -128,9 +138,11 @@ class Ends:
         committed = np.where(self.is_commit, self.sequence_numbers, 0)
         self.commits = np.maximum.accumulate(np.maximum(committed, former.commit))
 
-    def position(self, number: int, unseen: tuple[int, ...]) -> Position:
+    def position(
+        self, number: int, unseen: tuple[int, ...], witness: Witness | None = None
+    ) -> Position:
         """Return the pair that is valid at an end."""
-        return Position(int(self.commits[number]), int(self.restarts[number]), unseen)
+        return Position(int(self.commits[number]), int(self.restarts[number]), unseen, witness)
 
     def transactions(
         self, delivered: Integers, unseen: tuple[int, ...], with_bounds: bool

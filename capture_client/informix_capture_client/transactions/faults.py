@@ -2,8 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from informix_capture_client.errors import DataLoss, ProtocolViolation
 from informix_capture_client.positions import show
+from informix_capture_client.transactions.ends import Ends
+from informix_capture_client.transactions.spans import first_low_record
+
+
+class OrderCheck:
+    """Finds what the guide rules out: a COMMTX below another, a BEGINTX above its own records.
+
+    Such rows would pass for delivered ones, or a restart position would be too high.
+    """
+
+    def __init__(self) -> None:
+        self._highest_commit = -1  # of this session
+
+    def judge(self, ends: Ends) -> Iterator[tuple[int, ProtocolViolation]]:
+        """Yield what is wrong with the ends of a stretch, and the places that show it."""
+        if (fallen := ends.first_falling_commit(self._highest_commit)) is not None:
+            number = int(ends.sequence_numbers[fallen])
+            yield int(ends.places[fallen]), out_of_order("COMMTX", number)
+        commits = ends.sequence_numbers[ends.is_commit]
+        self._highest_commit = max(self._highest_commit, int(commits.max(initial=-1)))
+        if (low := first_low_record(ends.block, ends.spans)) is not None:
+            yield low, out_of_order("BEGINTX", int(ends.block.sequence_numbers[low]))
 
 
 def beginning_lost(transaction_id: int, commit: int, restart: int) -> DataLoss:

@@ -1,17 +1,22 @@
-"""Capture a planned batch again: the log must show its last COMMTX, and nothing beyond it first.
+"""What a resumed session must meet again: the last delivered transaction, the end of a planned batch.
 
 Rule: a batch that Spark has planned holds the same transactions whenever it is read. If the spool has
 lost it, it is captured again from the log; commit order makes it the same rows, if it is the same log
 (docs/design.md, section 5, "Replay without a spool"). Its end is always a COMMTX of that log, with rows
 or without, since every COMMTX moves `commit` (decision 0003).
+
+A server that was restored, or lost the end of a buffered log in a crash, uses positions again. Then
+what commits at or below `commit` would pass for delivered. So a session begins, where that costs
+little, with the last transaction that was delivered, and its COMMTX must come by as it was (decision
+0029).
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from informix_capture_client.errors import DataLoss
-from informix_capture_client.positions import show
+from informix_capture_client.errors import DataLoss, Gap
+from informix_capture_client.positions import Position, Witness, log_number, log_page, show
 from informix_capture_client.transactions.ends import Ends
 
 # A server that stands still for a moment sends TIMEOUT records too; nothing waits for ever.
@@ -66,4 +71,64 @@ def _replay_failed(expected: int, what: str) -> DataLoss:
         f"a batch that Spark has planned ends at commit {show(expected)}, but {what}.",
         "The log is not the one the checkpoint was written for: start a new stream.",
         expected_commit=expected,
+    )
+
+
+_NEAR = log_page(0, 4096)  # 8 to 16 MiB of log are read again at most
+
+
+def resumes_at(start: Position) -> int:
+    """Return where a session begins that goes on from a pair: at its witness, if that is near.
+
+    Lower is as good as `restart`: what commits at or below `commit` is not delivered again.
+    """
+    return start.restart if (known := _near_witness(start)) is None else min(known.begin, start.restart)
+
+
+def _near_witness(start: Position) -> Witness | None:
+    known = start.witness
+    if known is None or log_number(known.begin) != log_number(start.restart):
+        return None  # its log file may be gone while that of `restart` is there
+    return known if start.restart - known.begin <= _NEAR else None
+
+
+class WitnessCheck:
+    """Watches a session for the COMMTX of the last transaction delivered before it.
+
+    Attributes:
+        awaited: that transaction, until its COMMTX has come by.
+    """
+
+    def __init__(self, start: Position | None) -> None:
+        self.awaited = None if start is None else _near_witness(start)
+
+    def judge(self, ends: Ends) -> tuple[int, DataLoss] | None:
+        """Return what is wrong with the first COMMTX at or above the awaited one, and its place."""
+        if (known := self.awaited) is None:
+            return None
+        reached = np.flatnonzero(ends.is_commit & (ends.sequence_numbers >= known.commit))
+        if len(reached) == 0:
+            return None
+        first = int(reached[0])
+        number, time = (
+            int(ends.sequence_numbers[first]),
+            int(ends.block.times(ends.places)[first]),
+        )
+        if (number, time) == (known.commit, known.time):
+            self.awaited = None
+            return None
+        return int(ends.places[first]), other_log(
+            known, f"the log shows {show(number)} of second {time}"
+        )
+
+
+def other_log(known: Witness, what: str) -> DataLoss:
+    """Return the error for a log that does not show what was delivered from it."""
+    return DataLoss(
+        f"the last transaction that was delivered committed at {show(known.commit)} in second"
+        f" {known.time}, but {what}: the server was restored, or lost the end of its log.",
+        "Positions are used again, so that changes may be missing: reload the tables and start a new"
+        " stream with a new checkpoint.",
+        position=known.commit,
+        gap=Gap.OTHER_LOG,
     )

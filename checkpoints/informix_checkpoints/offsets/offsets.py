@@ -1,38 +1,59 @@
 """Spark's offsets: a position of the stream as JSON with a fixed order of keys.
 
 Rule: Spark compares offsets as text, so equal positions give equal text. "Not started" is a constant:
-Spark never logs the start of its first batch, so that start must not mean "now".
+Spark never logs the start of its first batch, so that start must not mean "now". Keys that came later
+may be missing: a checkpoint of an earlier version goes on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
-from informix_capture_client.errors import BadOption
-from informix_capture_client.positions import Position
+from informix_capture_client.errors import BadOption, DataLoss, Gap
+from informix_capture_client.positions import Position, Witness
+from informix_checkpoints.spool import ReportedLoss
 
 VERSION = 1
+_IDS = re.compile(r"(\d{1,19})-(\d{1,19})")
+_MOST_IDS = 1 << 20  # more are no list of open transactions
 
 
 @dataclass(frozen=True, slots=True)
 class StreamOffset:
-    """A position, and the stream and source that it belongs to."""
+    """A position, and the stream and source that it belongs to.
+
+    Attributes:
+        logged_from: where the log ended when the stream began there: full row logging is known to hold
+            from here on, and the captured tables to exist. 0 for a stream that began in the past.
+        row_form: the options that decide which rows a change becomes, as text; empty if not known.
+        lost: the loss that was reported here, if one was; the stream does not go on by itself.
+    """
 
     stream: str
     source: str
     position: Position
+    logged_from: int = 0
+    row_form: str = ""
+    lost: ReportedLoss | None = None
 
     def to_json(self) -> dict[str, object]:
         """Return the dictionary that Spark writes into its checkpoint."""
-        return {
+        witness = self.position.witness
+        known = {
             "version": VERSION,
             "stream": self.stream,
             "source": self.source,
             "commit": self.position.commit,
             "restart": self.position.restart,
-            "unseen": list(self.position.unseen),
+            "unseen": list(_in_runs(self.position.unseen)),
+            "witness": list(witness) if witness else None,
+            "logged": self.logged_from or None,
+            "form": self.row_form or None,
+            "lost": [self.lost.gap.name, self.lost.message] if self.lost else None,
         }
+        return {key: value for key, value in known.items() if value is not None}
 
     @classmethod
     def from_json(cls, given: Mapping[str, object]) -> StreamOffset:
@@ -45,9 +66,19 @@ class StreamOffset:
             if given["version"] != VERSION:
                 raise ValueError(f"its version is {given['version']!r}")
             position = Position(
-                _number(given["commit"]), _number(given["restart"]), _numbers(given["unseen"])
+                _number(given["commit"]),
+                _number(given["restart"]),
+                tuple(_ids(given["unseen"])),
+                _witness(given.get("witness")),
             )
-            return cls(_text(given["stream"]), _text(given["source"]), position)
+            return cls(
+                _text(given["stream"]),
+                _text(given["source"]),
+                position,
+                _number(given.get("logged", 0)),
+                _text(given.get("form", "")),
+                _loss(given.get("lost")),
+            )
         except (KeyError, ValueError) as reason:
             raise BadOption(
                 f"the checkpoint holds an offset that is not of this source: {reason}.",
@@ -59,20 +90,60 @@ class StreamOffset:
         """Tell a real position from the constant that stands before the first batch."""
         return self.stream != ""
 
+    def lost_by(self, loss: DataLoss) -> StreamOffset:
+        """Return the offset that tells whoever starts the query again that something is lost here."""
+        return replace(self, lost=ReportedLoss.of(loss))
+
 
 NOT_STARTED = StreamOffset("", "", Position(0, 0))
+
+
+def _in_runs(ids: tuple[int, ...]) -> Iterator[int | str]:
+    """Yield ids in their order, three or more in a row as "first-last": thousands may be open."""
+    first = 0
+    for number, transaction_id in enumerate(ids, 1):
+        if number < len(ids) and ids[number] == transaction_id + 1:
+            continue
+        run, first = ids[first:number], number
+        if len(run) < 3:
+            yield from run
+        else:
+            yield f"{run[0]}-{run[-1]}"
+
+
+def _ids(value: object) -> Iterator[int]:
+    if not isinstance(value, list):
+        raise ValueError(f"{value!r} is not a list of transaction ids")
+    for item in value:
+        run = _IDS.fullmatch(item) if isinstance(item, str) else None
+        if run is not None and 0 <= int(run[2]) - int(run[1]) <= _MOST_IDS:
+            yield from range(int(run[1]), int(run[2]) + 1)
+        elif type(item) is int:
+            yield item
+        else:
+            raise ValueError(f"{value!r} is not a list of transaction ids")
+
+
+def _witness(value: object) -> Witness | None:
+    if value is None:
+        return None
+    if not isinstance(value, list) or len(value) != len(Witness._fields):
+        raise ValueError(f"{value!r} is not a transaction")
+    return Witness(*map(_number, value))
+
+
+def _loss(value: object) -> ReportedLoss | None:
+    if value is None:
+        return None
+    if not isinstance(value, list) or len(value) != len(ReportedLoss._fields):
+        raise ValueError(f"{value!r} is not a loss")
+    return ReportedLoss(Gap[_text(value[0])], _text(value[1]))
 
 
 def _number(value: object) -> int:
     if type(value) is not int or not 0 <= value < 1 << 63:
         raise ValueError(f"{value!r} is not a sequence number")
     return value
-
-
-def _numbers(value: object) -> tuple[int, ...]:
-    if not isinstance(value, list) or not all(type(item) is int for item in value):
-        raise ValueError(f"{value!r} is not a list of transaction ids")
-    return tuple(value)
 
 
 def _text(value: object) -> str:

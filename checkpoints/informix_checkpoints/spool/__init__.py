@@ -6,6 +6,7 @@ Rule: a crash leaves the old content or the new one; only this room syncs files.
 from __future__ import annotations
 
 from informix_checkpoints.spool.copies import SegmentCopies, copies_for
+from informix_checkpoints.spool.loss_marks import LossMarks, ReportedLoss
 from informix_checkpoints.spool.manifest import Manifest, load_manifest
 from informix_checkpoints.spool.segments import Segment, SegmentRange, stored_range
 from informix_checkpoints.spool.spill_files import SpillFiles
@@ -14,7 +15,9 @@ from informix_checkpoints.spool.stored_rows import in_row_form
 from informix_checkpoints.spool.writer_lock import WriterLock
 
 __all__ = [
+    "LossMarks",
     "Manifest",
+    "ReportedLoss",
     "Segment",
     "SegmentCopies",
     "SegmentRange",

@@ -9,7 +9,7 @@ every C' above C, since what commits above C' also commits above C (docs/design.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -78,7 +78,7 @@ def end_of_batch(
         if last == segment.last_commit:
             reached = segment.position
             continue
-        return reached if last is None else Position(last, reached.restart, reached.unseen)
+        return reached if last is None else replace(reached, commit=last)
     return reached
 
 

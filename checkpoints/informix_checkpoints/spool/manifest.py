@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 
 from informix_capture_client.errors import DataLoss
-from informix_capture_client.positions import Position
+from informix_capture_client.positions import Position, Witness
 from informix_checkpoints.spool.durable_files import replace_file
 from informix_checkpoints.spool.segments import Segment, transactions_of
 
@@ -152,8 +152,15 @@ def _manifest(content: dict[str, Any]) -> Manifest:
 
 
 def _position(content: dict[str, Any]) -> Position:
-    position = Position(content["commit"], content["restart"], tuple(content["unseen"]))
-    if any(type(number) is not int for number in (position.commit, position.restart, *position.unseen)):
+    witness = content.get("witness")
+    position = Position(
+        content["commit"],
+        content["restart"],
+        tuple(content["unseen"]),
+        None if witness is None else Witness(*witness),
+    )
+    numbers = (position.commit, position.restart, *position.unseen, *(position.witness or ()))
+    if any(type(number) is not int for number in numbers):
         raise ValueError(f"{content!r} is not a position")
     return position
 

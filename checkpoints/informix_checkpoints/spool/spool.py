@@ -248,4 +248,4 @@ def _with_later_restart(held: Manifest, start: Position) -> Manifest:
     """
     if start.restart <= held.mark.restart:
         return held
-    return replace(held, mark=replace(start, commit=held.mark.commit))
+    return replace(held, mark=replace(held.mark, restart=start.restart, unseen=start.unseen))

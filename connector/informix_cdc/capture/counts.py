@@ -157,5 +157,4 @@ class Gauges:
         self.open_transactions = assembler.open_count
         if (begin := assembler.lowest_open()) != self.oldest_open_begin:
             self.oldest_open_begin, self.oldest_open_time = begin, assembler.lowest_open_time()
-        self.open_bytes_in_memory = assembler.open_bytes_in_memory
-        self.open_bytes_spilled = assembler.open_bytes_spilled
+        self.open_bytes_in_memory, self.open_bytes_spilled = assembler.open_bytes

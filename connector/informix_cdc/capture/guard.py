@@ -14,11 +14,15 @@ from typing import Protocol
 
 from informix_capture_client.errors import DataLoss, Gap
 from informix_capture_client.log_events import RESTART_POSITION_LATE, STREAM_STALLED
-from informix_capture_client.positions import Position, log_number, show
+from informix_capture_client.positions import Position, Witness, log_number, page_after, show
 from informix_capture_client.stream import Answer, Silence, Starting
+from informix_capture_client.transactions import other_log
 from informix_cdc.capture.liveness import Liveness, LogFacts, Response, Stall
 from informix_cdc.capture.server_watch import Watch
 from informix_cdc.capture.state import CaptureState
+
+# A log that ends below what was delivered may still be on its way to the disk.
+WITNESS_SECONDS = 60.0
 
 logger = logging.getLogger("informix_cdc.connector.capture_guard")  # a name in logs, not a module
 
@@ -57,9 +61,11 @@ class CaptureGuard:
     watch: Watch
     state: CaptureState
     clock: Callable[[], float] = time.monotonic
+    source: str = ""  # what the stream was begun on
     is_replaying: Callable[[], bool] = lambda: False
     known_loss: Callable[[], DataLoss | None] = lambda: None
     _begun_at: float | None = field(default=None, init=False)
+    _awaited: Witness | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         self.liveness.connect(self.clock())
@@ -83,6 +89,7 @@ class CaptureGuard:
         if isinstance(answer, Silence):
             self.liveness.require_contact(now)
         else:
+            self._awaited = answer.assembler.awaited_witness
             self.liveness.hear(now, answer.reached)
             self.state.gauges.stalled_since = self.liveness.stalled_since
 
@@ -95,7 +102,8 @@ class CaptureGuard:
         Raises:
             ConnectionLost: the stream stands still for the first time.
             ServerRefused: the stream stands still, and option `stalled` says fail.
-            DataLoss: full row logging was switched off; a batch that was planned comes first.
+            DataLoss: full row logging was switched off, a batch that was planned comes first; or the
+                log ends below what was delivered.
         """
         if self._begun_at is None:
             return  # the session is not open yet
@@ -107,7 +115,10 @@ class CaptureGuard:
 
     def _judge(self, now: float, facts: LogFacts, mark: Position | None) -> None:
         if facts.unlogged_tables and mark is not None and not self.is_replaying():
+            if facts.source not in (None, self.source):
+                raise other_source(self.source, facts.source or "without these tables")
             raise row_logging_off(facts.unlogged_tables[0], mark)
+        self._require_witness(now, facts.current)
         stall = self.liveness.verdict(now, facts)
         self.state.gauges.stalled_since = self.liveness.stalled_since
         if stall is not None:
@@ -115,6 +126,14 @@ class CaptureGuard:
         restart = self.state.spark.restart
         if mark and restart and (warning := self.liveness.lateness(restart, facts)):
             self._tell_late(restart, mark, facts.oldest, warning)
+
+    def _require_witness(self, now: float, log_end: int) -> None:
+        """Refuse a log that has long ended below what was delivered from it."""
+        known = self._awaited
+        if known is None or page_after(log_end) > known.commit or self._begun_at is None:
+            return
+        if now - self._begun_at >= WITNESS_SECONDS:
+            raise other_log(known, f"the log ends at {show(log_end)}")
 
     def _respond(self, stall: Stall) -> None:
         self.state.counters.stalls += stall.response is Response.REOPEN  # once for each stall
@@ -141,6 +160,19 @@ def _held_back(restart: int, mark: Position, begin: int | None) -> tuple[int | N
     if begin is None:
         return None, "nothing captured has changed for long: see option heartbeatTable"
     return begin, f"the transaction that began at {show(begin)} is still open"
+
+
+def other_source(begun_on: str, found: str) -> DataLoss:
+    """Return the error for a server or tables that are not those of the stream."""
+    return DataLoss(
+        f"the stream was begun on source {begun_on}, but server, database and tables now make source"
+        f" {found}.",
+        "A table was dropped, re-created or altered, another server answers, or the options changed:"
+        " start a new stream with a new checkpoint.",
+        expected=begun_on,
+        found=found,
+        gap=Gap.OTHER_SOURCE,
+    )
 
 
 def row_logging_off(table: str, position: Position) -> DataLoss:

@@ -28,6 +28,8 @@ class LogFacts:
     """What the server said at a time: the end of its log, the oldest, tables without row logging.
 
     Its clock is in seconds since 1970, 0 where not asked; `space` is None where it does not say.
+    `source` is looked up only where a table has no row logging: the digest of what the server has now
+    under the names of the tables, empty if that is nothing.
     """
 
     asked_at: float
@@ -36,6 +38,7 @@ class LogFacts:
     unlogged_tables: tuple[str, ...] = ()
     server_clock: int = 0
     space: LogSpace | None = None
+    source: str | None = None
 
 
 class Response(Enum):

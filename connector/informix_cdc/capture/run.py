@@ -22,7 +22,7 @@ from informix_capture_client.log_events import DATA_LOSS, SESSION_ABANDONED, STR
 from informix_capture_client.positions import Position, page_after, show
 from informix_capture_client.session import ReadAhead
 from informix_capture_client.stream import ChangeStream, MakeReader
-from informix_cdc.capture.guard import CaptureGuard
+from informix_cdc.capture.guard import CaptureGuard, other_source
 from informix_cdc.capture.jump import Jump, can_jump
 from informix_cdc.capture.liveness import Liveness
 from informix_cdc.capture.loop import capture
@@ -38,11 +38,12 @@ from informix_cdc.capture.state import CaptureState
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import SourceTables, describe_tables, open_catalog, silent_seconds
 from informix_checkpoints.offsets import NOT_STARTED, StreamOffset
-from informix_checkpoints.spool import Spool, copies_for
+from informix_checkpoints.spool import LossMarks, Spool, copies_for
 
 logger = logging.getLogger("informix_cdc.connector.capture_run")  # a name in logs, not a module
 
 STOP_MARGIN_SECONDS = 2.0
+_OTHER_POSITIONS = {Gap.OTHER_SOURCE, Gap.OTHER_LOG}  # positions of the old stream mean nothing there
 _MOST_JUMPS = 5  # a log that is overwritten faster than it is read has no beginning
 
 
@@ -120,7 +121,6 @@ class CaptureRun:
         with open_catalog(self.options) as catalog:
             source = describe_tables(self.options, catalog)
             if not self.state.target_position:  # the first time, not when a connection was lost
-                self.state.server_clock = catalog.clock()
                 self.state.target_position = page_after(catalog.current_position())
         self.check_schema(source.schema())
         if self.stop.is_set():
@@ -128,6 +128,8 @@ class CaptureRun:
         if self.offset.is_started and self.state.spool is None:
             self._open_spool(source, self.offset)
         self._require_same_source(source)
+        if self.offset.lost is not None and self._expected() is None:
+            raise self.offset.lost.error()  # reported before; a planned batch comes first
         self._capture(source)
 
     def _capture(self, source: SourceTables) -> None:
@@ -139,6 +141,8 @@ class CaptureRun:
             self._expected(),
             self._jump,
             self.state.counters.assembly,
+            self.offset.lost.error() if self.offset.lost else None,
+            self.offset.logged_from,
         )
         stream = ChangeStream(start.begin, start.close, self.read, self.state.counters.received)
         self._stream = stream
@@ -148,19 +152,21 @@ class CaptureRun:
             watch,
             self.state,
             self.clock,
+            source.source,
             is_replaying=lambda: self._expected() is not None,
             known_loss=lambda: start.loss,
         )
-        capture(stream, source.encoder(), self._pending(source), self.state, self.stop, guard)
+        pending = self._pending(source, lambda: start.logged_from)
+        capture(stream, source.encoder(), pending, self.state, self.stop, guard)
 
     @property
     def _stop_seconds(self) -> float:
         return self.options.read_timeout_seconds + STOP_MARGIN_SECONDS
 
-    def _pending(self, source: SourceTables) -> Pending:
+    def _pending(self, source: SourceTables, logged_from: Callable[[], int]) -> Pending:
         return Pending(
             self.state.spool,
-            lambda anchor: self._begin_stream(source, anchor),
+            lambda anchor: self._begin_stream(source, anchor, logged_from()),
             self.clock,
             latency_seconds=self.options.max_latency_ms / 1000,
             segment_bytes=self.options.segment_bytes,
@@ -176,23 +182,17 @@ class CaptureRun:
     def _require_same_source(self, source: SourceTables) -> None:
         spool = self.state.spool
         if spool is not None and spool.source != source.source:
-            raise DataLoss(
-                f"the stream was begun on source {spool.source}, but server, database"
-                f" and tables now make source {source.source}.",
-                "A table was dropped, re-created or altered, or the options changed: start a new stream"
-                " with a new checkpoint.",
-                expected=spool.source,
-                found=source.source,
-                gap=Gap.OTHER_SOURCE,
-            )
+            raise other_source(spool.source, source.source)
 
-    def _begin_stream(self, source: SourceTables, anchor: Position) -> Spool:
+    def _begin_stream(self, source: SourceTables, anchor: Position, logged_from: int) -> Spool:
         """Open the spool of a new stream; say so if it goes on where another was lost."""
         if self._jump is not None and self._loss is not None:
             DATA_LOSS.log(logger, **self._jump.report(self._loss, anchor))
+            LossMarks.beside(self.options.spool_path).remove(self._jump.stream)
             self._jump = self._loss = None
             self._jumps = 0
-        return self._open_spool(source, StreamOffset(secrets.token_hex(8), source.source, anchor))
+        self.offset = StreamOffset(secrets.token_hex(8), source.source, anchor, logged_from)
+        return self._open_spool(source, self.offset)
 
     def _open_spool(self, source: SourceTables, offset: StreamOffset) -> Spool:
         if self.options.spool_path:
@@ -218,6 +218,7 @@ class CaptureRun:
             spool=folder,
         )
         self.state.counters.appended.begin(spool.end.commit if spool.segment_count else None)
+        self.state.logged_from = offset.logged_from
         self.state.spool = spool
         self.state.notify()
         return spool
@@ -248,7 +249,7 @@ class CaptureRun:
             return
         self._loss, self._jump = (
             loss,
-            Jump(former.stream, former.mark, is_same_source=loss.gap is not Gap.OTHER_SOURCE),
+            Jump(former.stream, former.mark, is_same_source=loss.gap not in _OTHER_POSITIONS),
         )
         self.offset, self._private_folder = NOT_STARTED, None
         self.liveness.begin_stream()

@@ -11,14 +11,20 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Protocol
 
 from informix_capture_client.catalog import Catalog
-from informix_capture_client.errors import InformixCdcError
+from informix_capture_client.errors import (
+    AccessRefused,
+    BadOption,
+    InformixCdcError,
+    UnsupportedColumn,
+)
 from informix_capture_client.log_events import LOG_NOT_WATCHED
 from informix_cdc.capture.liveness import LogFacts
 from informix_cdc.options import SourceOptions
-from informix_cdc.server import SourceTables, open_catalog
+from informix_cdc.server import SourceTables, describe_tables, open_catalog
 
 logger = logging.getLogger("informix_cdc.connector.server_watch")  # a name in logs, not a module
 
@@ -78,9 +84,21 @@ class ServerWatch:
         """Ask over one connection until it breaks or the watch is closed."""
         with open_catalog(self._options) as catalog:
             for wait_seconds in itertools.chain([SOON_SECONDS], itertools.repeat(INTERVAL_SECONDS)):
-                self.facts = log_facts(catalog, self._source, self._clock())
+                facts = log_facts(catalog, self._source, self._clock())
+                if facts.unlogged_tables:
+                    # Before a loss is told: a server that was switched, or a table that was dropped,
+                    # shows no row logging either.
+                    facts = replace(facts, source=_source_now(self._options, catalog))
+                self.facts = facts
                 if self._closed.wait(min(wait_seconds, INTERVAL_SECONDS)):
                     return
+
+
+def _source_now(options: SourceOptions, catalog: Catalog) -> str:
+    try:
+        return describe_tables(options, catalog).source
+    except (BadOption, AccessRefused, UnsupportedColumn):
+        return ""
 
 
 def log_facts(catalog: Catalog, source: SourceTables, now: float) -> LogFacts:

@@ -18,10 +18,20 @@ from pathlib import Path
 
 from informix_capture_client.catalog import Catalog, require_in_log
 from informix_capture_client.errors import BadOption, DataLoss, ServerRefused
-from informix_capture_client.positions import Position, parse, show
+from informix_capture_client.positions import Position, page_after, parse, show
 from informix_capture_client.session import CapturedTable, CaptureSession, SessionSettings
-from informix_capture_client.stream import Begun, transactions_older_than_start
-from informix_capture_client.transactions import AssemblyCounters, MemoryLimit, TransactionAssembler
+from informix_capture_client.stream import (
+    Begun,
+    Creation,
+    FormerTables,
+    transactions_older_than_start,
+)
+from informix_capture_client.transactions import (
+    AssemblyCounters,
+    MemoryLimit,
+    TransactionAssembler,
+    resumes_at,
+)
 from informix_capture_client.transport import Transport
 from informix_cdc.capture.guard import row_logging_off
 from informix_cdc.capture.jump import Jump
@@ -51,7 +61,9 @@ class CaptureStart:
     jump: Jump | None = None
     counters: AssemblyCounters = field(default_factory=AssemblyCounters)
     loss: DataLoss | None = None  # to be raised once the expected commit has passed
+    logged_from: int = 0  # as `StreamOffset` has it; found where a stream begins
     _connection: Transport | None = None
+    _former: FormerTables = field(default_factory=FormerTables)
 
     def begin(self) -> Begun:
         """Connect, open, capture and activate.
@@ -71,6 +83,7 @@ class CaptureStart:
     def _begin(self, session: CaptureSession) -> Begun:
         with open_catalog(self.options) as catalog:
             require_capturing_server(catalog, self.options.dialect)
+            self._former = self._former_tables(catalog)
             # The guide's order: full row logging on, then cdc_startcapture for each table, then
             # cdc_activatesess. What must be known of the log is asked before the first capture.
             if self.position is None:
@@ -86,7 +99,18 @@ class CaptureStart:
         assembler.with_bounds = self.source.row_form.shape == "raw"
         # It is captured behind the tables of the user, so that their numbers are their places.
         heartbeat = len(self.source.tables) if self.source.heartbeat else None
-        return Begun(session, assembler, heartbeat)
+        return Begun(session, assembler, heartbeat, self._former)
+
+    def _former_tables(self, catalog: Catalog) -> FormerTables:
+        """Return what is to be left out: nothing where the stream began at the end of the log."""
+        if self.logged_from or (self.position is None and self._begins_now):
+            return FormerTables()
+        tables = self.source.tables
+        return FormerTables([Creation(str(t.name), catalog.created_at(t)) for t in tables])
+
+    @property
+    def _begins_now(self) -> bool:
+        return self.jump is None and self.options.starting_position == "latest"
 
     def _memory_limit(self) -> MemoryLimit:
         folder = Path(self.options.spool_path or tempfile.gettempdir())
@@ -130,7 +154,7 @@ class CaptureStart:
     def _first_start(
         self, session: CaptureSession, catalog: Catalog
     ) -> tuple[TransactionAssembler, int]:
-        begins_in_the_past = self.jump is None and self.options.starting_position != "latest"
+        begins_in_the_past = self.jump is None and not self._begins_now
         if begins_in_the_past:
             self._require_row_logging(catalog)
         # First of all, so that every row above S is whole in the log: without full row logging a
@@ -143,11 +167,14 @@ class CaptureStart:
             return self._start_in_the_past(catalog)
         # S before the open transactions: one that begins in between has its BEGINTX above S, and being
         # listed as unseen does it no harm. The other way round it would be in neither (decision 0004).
-        place = catalog.current_position()
+        # The log's end after them: whoever began below it and is listed is older than the stream.
+        place, still_open = catalog.next_position(), catalog.open_transactions()
+        self.logged_from = catalog.current_position()
         assembler = TransactionAssembler(
             None,
-            unseen=catalog.open_transactions(),
+            unseen=still_open,
             server_clock=catalog.clock(),
+            log_end=self.logged_from,
             floor=place,
         )
         return assembler, place
@@ -170,18 +197,18 @@ class CaptureStart:
         # transaction could not be told from one whose beginning is lost (decision 0004).
         place = _chosen_position(self.options.starting_position, catalog)
         anchor = Position(place, place, tuple(sorted(self._older_than(place, catalog))))
-        return TransactionAssembler(anchor), place
+        return TransactionAssembler(anchor, begins_stream=True), place
 
     def _jump(self, jump: Jump, catalog: Catalog) -> tuple[TransactionAssembler, int]:
-        oldest, current = catalog.oldest_position(), catalog.current_position()
-        place = jump.begins_at(oldest, current)
-        anchor = jump.anchor(place, current, self._older_than(place, catalog))
-        return TransactionAssembler(anchor), place
+        oldest, end = catalog.oldest_position(), page_after(catalog.current_position())
+        place = jump.begins_at(oldest, end)
+        anchor = jump.anchor(place, end, self._older_than(place, catalog))
+        return TransactionAssembler(anchor, begins_stream=True), place
 
     def _older_than(self, place: int, catalog: Catalog) -> frozenset[int]:
         """Read the log from a position on for the transactions that were open there."""
         still_open = catalog.open_transactions()  # first: who ends after this, ends before `upto`
-        upto = catalog.current_position()
+        upto = page_after(catalog.current_position())
         connection = open_capture_connection(self.options, self.source.db_locale)
         with contextlib.closing(connection), self._open_session(connection) as scout:
             self._start_captures(scout)
@@ -192,15 +219,18 @@ class CaptureStart:
     def _resume(
         self, position: Position, session: CaptureSession, catalog: Catalog
     ) -> tuple[TransactionAssembler, int]:
+        # First what tells another server: nothing else that it says means this stream. A server is
+        # silent about a position beyond its log's end, for ever (docs/assumptions.md).
+        require_in_log(position, catalog.current_position())
         # Off now may mean off for a while: rows that changed meanwhile are not whole. Switching it on
         # again here would hide that (decision 0005, docs/design.md section 5).
         for table in self.source.tables:
             if not catalog.logs_full_rows(table):
                 self._note_loss(row_logging_off(str(table.name), position), session, str(table.name))
-        # A server is silent about a position beyond its log's end, for ever (docs/assumptions.md).
-        require_in_log(position, catalog.current_position())
-        assembler = TransactionAssembler(position, expected_commit=self.expected_commit)
-        return assembler, position.restart
+        assembler = TransactionAssembler(
+            position, log_end=self.logged_from, expected_commit=self.expected_commit
+        )
+        return assembler, resumes_at(position)
 
     def _activate(self, session: CaptureSession, place: int) -> None:
         try:
@@ -219,11 +249,11 @@ def _chosen_position(text: str, catalog: Catalog) -> int:
     """
     oldest = catalog.oldest_position()
     place = oldest if text == "earliest" else parse(text)
-    current = catalog.current_position()
-    if not oldest <= place <= current:
+    end = page_after(catalog.current_position())
+    if not oldest <= place <= end:
         raise BadOption(
             f"option 'startingPosition' is {show(place)}, but the server's log goes from"
-            f" {show(oldest)} to {show(current)}.",
+            f" {show(oldest)} to {show(end)}.",
             option="startingPosition",
         )
     return place

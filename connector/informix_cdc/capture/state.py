@@ -62,7 +62,9 @@ class CaptureState:
         outcome: how it ended, if it has.
         spool: of the present stream; None before it has begun, or once it was left.
         former_streams: streams that this one goes on from after a loss of data.
-        server_clock, target_position: the server's time and log position when the capture began.
+        target_position: beyond the log's end when the capture began; 0 while that is not known. Not its
+            clock: that may be set back, and then half of what was committed would do.
+        logged_from: as `StreamOffset` has it.
         watch: knows how the server's log stands.
     """
 
@@ -72,8 +74,8 @@ class CaptureState:
     outcome: Outcome = field(default_factory=Outcome)
     spool: Spool | None = None
     former_streams: set[str] = field(default_factory=set)
-    server_clock: int = 0
     target_position: int = 0
+    logged_from: int = 0
     watch: Watch | None = None
     _changed: threading.Condition = field(default_factory=threading.Condition)
 
@@ -115,7 +117,7 @@ class CaptureState:
         """Tell whether what came is the first that lies beyond the capture's start."""
         if self.gauges.is_caught_up or not isinstance(answer, Read) or not self.target_position:
             return False
-        is_past = answer.reached >= self.target_position or answer.latest_time > self.server_clock
+        is_past = answer.reached >= self.target_position
         return is_past or any(self._is_past_start(event) for event in answer.events)
 
     def _is_past_start(self, event: Event) -> bool:

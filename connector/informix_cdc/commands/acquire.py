@@ -44,7 +44,7 @@ def acquire(options: SourceOptions) -> None:
                 was_on = catalog.logs_full_rows(table)
                 switch_on(connection, catalog, table, options.dialect)
                 click.echo(f"{table.name}: {_DONE[was_on]}.", err=True)
-        position = catalog.current_position()
+        position = catalog.next_position()
         _tell(show(position), catalog.open_transactions())
 
 

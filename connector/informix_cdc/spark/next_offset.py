@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from informix_capture_client.errors import DataLoss
+from informix_capture_client.errors import BadOption, DataLoss
 from informix_capture_client.positions import Position
 from informix_cdc.capture import CaptureState
 from informix_checkpoints.limits import BatchLimits
@@ -71,7 +71,9 @@ class NextOffset:
             position: Position | None = spool.start
         else:
             position = self._next_position(spool, state, start.position, limits)
-        return None if position is None else StreamOffset(spool.stream, spool.source, position)
+        if position is None:
+            return None
+        return StreamOffset(spool.stream, spool.source, position, state.logged_from)
 
     def _has_news(
         self, state: CaptureState, start: StreamOffset, limits: BatchLimits, is_last: bool
@@ -138,4 +140,18 @@ def require_same_stream(start: StreamOffset, stream: str, source: str) -> None:
             f"an offset of stream {start.stream} of source {start.source} meets one of stream {stream}"
             f" of source {source}.",
             "The checkpoint holds two streams: start a new one with a new checkpoint.",
+        )
+
+
+def require_same_form(planned: StreamOffset, row_form: str) -> None:
+    """Refuse to run a planned batch again with options that give its rows other keys.
+
+    Raises:
+        BadOption: names both; a checkpoint of an earlier version does not say, and is let through.
+    """
+    if planned.row_form not in ("", row_form):
+        raise BadOption(
+            f"Spark runs again a batch that was planned with {planned.row_form}, but the options are"
+            f" now {row_form}: its rows would get other keys.",
+            "Run the query once with the former options until that batch is done, then change them.",
         )

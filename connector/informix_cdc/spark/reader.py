@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -25,19 +25,19 @@ from pyspark.sql.types import StructType
 
 from informix_capture_client.errors import DataLoss
 from informix_capture_client.failpoints import failpoint
-from informix_capture_client.log_events import BATCH_LOST
+from informix_capture_client.log_events import BATCH_LOST, LOSS_NOT_NOTED, ROW_FORM_CHANGED
 from informix_capture_client.positions import show
 from informix_cdc.capture import CaptureState, CaptureThread, can_jump
 from informix_cdc.executors import SegmentPlaces, SegmentPublisher, share_out
 from informix_cdc.monitoring import progress_figures
 from informix_cdc.options import SourceOptions
-from informix_cdc.spark.next_offset import NextOffset, require_same_stream
+from informix_cdc.spark.next_offset import NextOffset, require_same_form, require_same_stream
 from informix_cdc.spark.runner_log import log_to_standard_error
 from informix_cdc.spark.runner_process import settle_in_runner
 from informix_cdc.spark.schema import require_same
 from informix_checkpoints.limits import BatchLimits
 from informix_checkpoints.offsets import NOT_STARTED, StreamOffset
-from informix_checkpoints.spool import SegmentRange, Spool
+from informix_checkpoints.spool import LossMarks, SegmentRange, Spool
 
 if TYPE_CHECKING:
     from informix_cdc.monitoring import MetricsServer
@@ -68,6 +68,7 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._state: CaptureState | None = None  # of the capture, or of the last one
         self._metrics: MetricsServer | None = None
         self._restore_process: Callable[[], None] | None = None
+        self._loss: DataLoss | None = None  # that this process has reported
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the password and the thread behind: whoever unpickles this only reads."""
@@ -80,6 +81,7 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             "_publisher": None,
             "_metrics": None,
             "_restore_process": None,
+            "_loss": None,
         }
 
     def initialOffset(self) -> dict[str, object]:
@@ -104,9 +106,12 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         limits = BatchLimits() if takes_all else self._options.batch_limits()
         if takes_all:
             state.plan(begun.stream, _NO_LIMIT)  # there will be no other batch: the spool has room
-        self._next.wait(state, begun, limits, takes_all=takes_all)
+        try:
+            self._next.wait(state, begun, limits, takes_all=takes_all)
+        except DataLoss as loss:
+            return self._reported(begun, loss).to_json()
         end = self._next.choose(state, begun, limits)
-        return dict(start) if end is None else end.to_json()
+        return dict(start) if end is None else replace(end, row_form=self._row_form).to_json()
 
     def reportLatestOffset(self) -> dict[str, object] | None:
         """Return figures of the capture for Spark's progress; `figures.py` lists them."""
@@ -119,11 +124,13 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         failpoint("reader.partitions")
         begun, wanted = StreamOffset.from_json(start), StreamOffset.from_json(end)
         after, upto = begun.position.commit, wanted.position.commit
+        self._require_sound(wanted)
         if not begun.is_started or begun == wanted or self._is_jump(begun, wanted):
             return []
         require_same_stream(begun, wanted.stream, wanted.source)
         if after == upto:
             return []
+        require_same_form(wanted, self._row_form)
         spool = self._spool_that_holds(begun, upto)
         if spool is None:
             return []
@@ -159,8 +166,41 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._restore_process is not None:
             self._restore_process()
 
+    @property
+    def _row_form(self) -> str:
+        return self._options.row_form().of_keys
+
+    def _reported(self, begun: StreamOffset, loss: DataLoss) -> StreamOffset:
+        """Return an offset that makes the checkpoint remember a loss: `partitions` raises it.
+
+        Spark plans an empty batch up to there before it asks for partitions, and asks for them again
+        whenever the query is started again.
+
+        Raises:
+            DataLoss: there is no need, since it shows again by itself.
+        """
+        marked = begun.lost_by(loss)
+        if not begun.is_started or marked.lost is None:
+            raise loss.with_traceback(None) from None
+        self._loss = loss
+        return marked
+
+    def _require_sound(self, wanted: StreamOffset) -> None:
+        """Refuse to go on where a loss was reported, unless the query may go on without what was lost.
+
+        Raises:
+            DataLoss: names it.
+        """
+        if wanted.lost is not None and self._options.fail_on_data_loss:
+            raise self._loss or wanted.lost.error()
+
     def _running(self, start: StreamOffset, expected_commit: int | None = None) -> CaptureThread:
         if self._capture is None:
+            if start.is_started and start.lost is None:
+                mark = LossMarks.beside(self._options.spool_path).find(start.stream)
+                start = replace(start, lost=mark)
+            self._require_sound(start)
+            self._tell_form(start)
             self._restore_process = self._restore_process or settle_in_runner()
             log_to_standard_error(self._options.log_level)
             self._show_metrics()
@@ -184,6 +224,24 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 lambda: self._state,
             )
 
+    def _keep_mark(self, start: StreamOffset, loss: DataLoss) -> None:
+        """Remember a loss that hits a planned batch: its offset is in the checkpoint already."""
+        try:
+            LossMarks.beside(self._options.spool_path).note(start.stream, start.source, loss)
+        except OSError as reason:
+            LOSS_NOT_NOTED.log(logger, stream=start.stream, reason=reason)
+
+    def _tell_form(self, start: StreamOffset) -> None:
+        """Log that rows have another form from here on."""
+        if start.row_form not in ("", self._row_form):
+            ROW_FORM_CHANGED.log(
+                logger,
+                stream=start.stream,
+                after=show(start.position.commit),
+                former=start.row_form,
+                now=self._row_form,
+            )
+
     def _is_jump(self, start: StreamOffset, end: StreamOffset) -> bool:
         """Tell whether a range leads from a stream that was lost to the one that goes on."""
         return start.stream != end.stream and not self._options.fail_on_data_loss
@@ -197,6 +255,7 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             state.wait_for(lambda: state.has_left(start.stream) or _holds(state.spool, upto), None)
         except DataLoss as loss:
             if self._options.fail_on_data_loss or not can_jump(loss):
+                self._keep_mark(start, loss)
                 raise
             after = show(start.position.commit)
             BATCH_LOST.log(logger, stream=start.stream, after=after, upto=show(upto), reason=loss)

@@ -277,6 +277,23 @@ def test_the_anchor_is_the_first_commit_after_the_servers_clock() -> None:
     assert feed(assembler, b(4), row(5), c(6, time=2001)) == [Passed(Position(6, 6), False)]
 
 
+def test_the_anchor_is_the_first_commit_beyond_the_logs_end_whatever_its_time() -> None:
+    assembler = TransactionAssembler(None, server_clock=2000, log_end=8)
+    assert feed(assembler, b(1), row(2), c(3, time=1)) == []
+    assert feed(assembler, b(6), row(7), c(8, time=1)) == [Passed(Position(8, 8), False)]
+
+
+@pytest.mark.parametrize("is_known", [False, True], ids=["a first start", "a start in the past"])
+def test_in_the_first_session_of_a_stream_a_headless_commit_is_older_than_the_stream(
+    is_known: bool,
+) -> None:
+    """No session of it has begun below, so its BEGINTX lies before the stream."""
+    assembler = TransactionAssembler(Position(2, 2), begins_stream=True) if is_known else first_start()
+    feed(assembler, timeout(2))
+    assert delivered(feed(assembler, row(3, 7), c(4, 7), b(5), row(6), c(7))) == [[6]]
+    assert assembler.counters.unseen_transactions == 1
+
+
 def test_a_transaction_open_over_the_anchor_is_delivered_if_it_began_after_the_start() -> None:
     events = feed(first_start(), b(1), row(2), timeout(2), row(3), c(4))
     assert positions(events) == [Position(2, 1), Position(4, 4)]

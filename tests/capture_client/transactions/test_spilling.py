@@ -88,8 +88,8 @@ def test_after_every_chunk_memory_and_store_hold_what_the_account_says(
         opened = list(assembler._open.values())
         pieces = [piece for open_ in opened for piece in open_.rows]
         in_memory = sum(piece.size_bytes for piece in pieces if not isinstance(piece, SpilledRows))
-        assert assembler.open_bytes_in_memory == in_memory <= limit_bytes
-        assert assembler.open_bytes_spilled == store.size_bytes
+        assert assembler.open_bytes[0] == in_memory <= limit_bytes
+        assert assembler.open_bytes[1] == store.size_bytes
 
 
 @examples(300, *HealthCheck)
@@ -145,9 +145,9 @@ def test_what_never_happened_frees_its_room_at_once(end: bytes) -> None:
     store = FakeStore()
     assembler = spilling(store)
     feed(assembler, begun(1, 1), row(2), row(3))
-    assert store.size_bytes == assembler.open_bytes_spilled > 0
+    assert store.size_bytes == assembler.open_bytes[1] > 0
     feed(assembler, end)
-    assert store.size_bytes == assembler.open_bytes_spilled == assembler.open_bytes_in_memory == 0
+    assert store.size_bytes == assembler.open_bytes[1] == assembler.open_bytes[0] == 0
 
 
 def test_a_committed_transaction_holds_its_room_until_it_is_let_go_of() -> None:
@@ -157,7 +157,7 @@ def test_a_committed_transaction_holds_its_room_until_it_is_let_go_of() -> None:
     events = feed(assembler, ended(3, 1))
     assert isinstance(events[0], Transactions)
     assert events[0].is_spilled
-    assert assembler.open_bytes_spilled == 0 < store.size_bytes
+    assert assembler.open_bytes[1] == 0 < store.size_bytes
     del events
     assert store.size_bytes == 0
 
@@ -178,7 +178,7 @@ def test_the_largest_go_first_until_half_of_the_limit_is_free() -> None:
     assert store.keeps == 0
     feed(assembler, row(5, 2, bytes(30_000)), row(6, 1, bytes(12_000)))
     assert [kept.size_bytes > 50_000 for kept in store.held] == [True]
-    assert 13_000 < assembler.open_bytes_in_memory < limit_bytes // 2
+    assert 13_000 < assembler.open_bytes[0] < limit_bytes // 2
 
 
 def thousands(count: int, turns: int) -> Iterator[bytes]:
@@ -198,8 +198,8 @@ def test_thousands_of_open_transactions_stay_below_the_limit() -> None:
     assembler = spilling(store, limit_bytes)
     for block in blocks(thousands(count, turns)):
         assert not list(assembler.feed(block))
-        assert assembler.open_bytes_in_memory <= limit_bytes
-        assert assembler.open_bytes_spilled == store.size_bytes
+        assert assembler.open_bytes[0] <= limit_bytes
+        assert assembler.open_bytes[1] == store.size_bytes
     assert assembler.open_count == count
     assert assembler.counters.spilled_transactions > count // 2
     ends = b"".join(ended(10**6 + number, number) for number in range(1, count + 1))
@@ -208,7 +208,7 @@ def test_thousands_of_open_transactions_stay_below_the_limit() -> None:
     assert [found[1] for found in rows_of(delivered[6])] == [  # type: ignore[arg-type]
         count * (turn + 1) + 7 for turn in range(turns)
     ]
-    assert assembler.open_bytes_in_memory == assembler.open_bytes_spilled == 0
+    assert assembler.open_bytes[0] == assembler.open_bytes[1] == 0
 
 
 def test_bounds_of_a_raw_stream_stay_around_rows_that_were_put_aside() -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from harness.capture.driving import (
+    GOES_ON,
     LIMIT,
     Served,
     anchor_of,
@@ -34,8 +35,6 @@ from informix_capture_client.positions import show
 from informix_cdc.capture import server_watch
 from informix_cdc.capture.run import CaptureRun
 from informix_cdc.capture.start import CaptureStart
-
-GOES_ON = {"failOnDataLoss": "false"}
 
 
 @pytest.fixture

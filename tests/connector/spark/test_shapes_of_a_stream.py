@@ -13,12 +13,14 @@ from harness.capture.driving import (
     Served,
     anchor_of,
     drained,
+    failure_of,
     insert,
     next_offset,
     numbers,
     reader,
     rows_of,
 )
+from harness.capture.told import told
 from harness.servers.stores import (
     ORDERS,
     Workload,
@@ -26,6 +28,7 @@ from harness.servers.stores import (
     order_row,
     source_options,
 )
+from informix_capture_client.errors import BadOption
 from informix_cdc.options.source import SourceOptions
 from informix_cdc.server.source_tables import look_up_tables
 from informix_cdc.spark.reader import InformixStreamReader
@@ -130,12 +133,27 @@ def test_without_before_images_only_the_new_row_of_an_update_comes(served: Serve
     ]
 
 
-def test_rows_kept_in_another_form_are_captured_again(served: Served, tmp_path: Path) -> None:
+OTHER_FORMS = [{"shape": "envelope"}, {"beforeImage": "false"}, {"truncate": "ignore"}]
+
+
+@pytest.mark.parametrize("changes", OTHER_FORMS, ids=str)
+def test_rows_kept_in_another_form_are_captured_again_unless_they_are_planned(
+    served: Served, tmp_path: Path, changes: dict[str, str], caplog: pytest.LogCaptureFixture
+) -> None:
+    """A planned batch runs again with the keys that it had; the next one may have others."""
     server, listening = served
     with reader(listening.port, spoolPath=str(tmp_path)) as made:
         start = anchor_of(made)
         insert(server, 1, 2)
-        end = next_offset(made, start)
-        assert numbers(rows_of(made, start, end)) == [1, 2]
-    with reader(listening.port, spoolPath=str(tmp_path), shape="envelope") as made:
-        assert [row["after"]["order_num"] for row in rows_of(made, start, end)] == [1, 2]
+        planned = next_offset(made, start)
+        assert numbers(rows_of(made, start, planned)) == [1, 2]
+    with reader(listening.port, spoolPath=str(tmp_path), **changes) as made:
+        error = failure_of(lambda: made.partitions(start, planned))
+    assert isinstance(error, BadOption)
+    assert "Run the query once with the former options" in str(error)
+    with reader(listening.port, spoolPath=str(tmp_path), **changes) as made:
+        again = next_offset(made, start)
+        assert len(rows_of(made, start, again)) == 2
+        assert again["form"] != planned["form"]
+    (told_once,) = told(caplog, "row_form_changed")
+    assert (told_once["former"], told_once["now"]) == (planned["form"], again["form"])

@@ -34,7 +34,7 @@ def _needed_log(world: World) -> int:
     last_done, capture = world.checkpoint.last_done, world.process.capture
     if last_done is None and world.setup.starting_position == "earliest":
         return 1
-    restart = last_done["restart"] if last_done else world.process.activated_at
+    restart = last_done["restart"] if last_done else world.process.begins_at
     if capture is not None and capture.state.spool is not None:
         restart = min(restart, capture.state.spool.mark.restart)
     return restart >> 32

@@ -68,6 +68,8 @@ class InProcessTransport:
         rows = [tuple(None if v is None else str(v) for v in found) for found in result.rows]
         if statement in _CONSTANT:
             _known[statement] = rows
+        if statement == statements.OPEN_TRANSACTIONS:
+            self._world.process.log_end_when_listed = self._world.server.position()
         return rows
 
     def lo_read(self, session_id: int, max_bytes: int) -> memoryview:

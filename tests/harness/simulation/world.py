@@ -56,7 +56,8 @@ class Process:
     captures: list[SimulatedCapture] = field(default_factory=list)
     commits_then: int = 0
     met_silence: bool = False  # its server has stood still
-    activated_at: int = 0
+    begins_at: int = 0
+    log_end_when_listed: int = 0  # when open transactions were asked for
     oldest_log: int = 0
 
     @property
@@ -309,7 +310,10 @@ class World:
         """Take that a session begins; a stream without a spool begins with it."""
         capture = next(c for c in self.process.captures if c.is_running)
         if capture.state.spool is None:
-            self.process.activated_at = position
+            # A stream that begins now is activated a little before the log's end; what is open then is
+            # older than the stream, wherever in the log it began.
+            begins_now = self.setup.starting_position == "latest" and not capture.state.former_streams
+            self.process.begins_at = self.process.log_end_when_listed if begins_now else position
             self.process.oldest_log = self.server.oldest_log()
 
 

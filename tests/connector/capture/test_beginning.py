@@ -1,0 +1,126 @@
+"""Where a stream begins: below whatever is written next, whatever a server counts or its clock says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from connector.commands.commands import run
+from harness.capture.driving import (
+    Served,
+    anchor_of,
+    begun_and_stopped,
+    drained,
+    insert,
+    meanwhile,
+    numbers,
+    reader,
+)
+from harness.servers.stores import ORDERS, listening_stores
+from informix_capture_client.positions import page_after, parse
+from informix_cdc.capture.start import CaptureStart
+
+
+@pytest.fixture(params=[False, True], ids=["counts written pages", "counts the page being written"])
+def counting(request: pytest.FixtureRequest) -> Iterator[Served]:
+    with listening_stores() as (server, listening):
+        server.counts_page_being_written = request.param
+        yield server, listening
+
+
+def test_what_is_written_after_acquire_lies_at_its_position_or_behind_it(counting: Served) -> None:
+    server, listening = counting
+    insert(server, 1)
+    position = parse(run(listening, "acquire", "informix.orders").stdout.strip())
+    begin = server.begin()
+    assert position <= begin.begin_sequence <= page_after(page_after(position))
+    begin.commit()
+
+
+def test_no_row_is_missed_that_is_committed_after_acquire(counting: Served) -> None:
+    server, listening = counting
+    insert(server, 1)
+    position = run(listening, "acquire", "informix.orders").stdout.strip()
+    last = insert(server, 2)
+    with reader(listening.port, startingPosition=position) as made:
+        rows, _ = drained(made, anchor_of(made), last)
+    assert numbers(rows)[-1:] == [2]
+
+
+def test_no_row_is_missed_of_a_transaction_that_begins_just_after_the_start(
+    counting: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It begins before the session is activated, in the page in which the log ended."""
+    server, listening = counting
+    insert(server, 1)
+    begun = []
+
+    def begin_meanwhile(self: CaptureStart, *arguments: object) -> None:
+        begun.append(server.begin())
+        begun[0].insert(ORDERS, {"order_num": 2})
+        start_captures(self, *arguments)  # type: ignore[arg-type]
+
+    start_captures = CaptureStart._start_captures
+    monkeypatch.setattr(CaptureStart, "_start_captures", begin_meanwhile)
+    server.set_full_row_logging(ORDERS, True)
+    with reader(listening.port) as made:
+        anchor = anchor_of(made)
+        rows, _ = drained(made, anchor, begun[0].commit())
+    assert numbers(rows) == [2]
+
+
+def test_what_committed_in_the_page_before_a_start_at_the_latest_does_not_come(
+    counting: Served,
+) -> None:
+    server, listening = counting
+    server.set_full_row_logging(ORDERS, True)
+    half = server.begin()
+    half.insert(ORDERS, {"order_num": 1})
+    insert(server, 2)
+    half.commit()
+    with reader(listening.port) as made:
+        anchor = anchor_of(made)
+        rows, _ = drained(made, anchor, insert(server, 3))
+    assert numbers(rows) == [3]
+
+
+@pytest.mark.fault(
+    fault="the server's clock is set back an hour during a first start, on a busy server",
+    outcome="the stream begins all the same, by position",
+)
+def test_a_first_start_does_not_wait_for_a_clock_that_was_set_back() -> None:
+    now = [1_800_000_000.0]
+    with listening_stores(clock=lambda: now[0], timeout_seconds=60.0) as (server, listening):
+        server.begin().commit()
+
+        def traffic() -> None:
+            if any(session.is_active for session in server.sessions().values()):
+                now[0] = 1_800_000_000.0 - 3600
+            server.begin().commit()
+
+        with meanwhile(traffic), reader(listening.port) as made:
+            anchor = anchor_of(made)
+            rows, _ = drained(made, anchor, insert(server, 1))
+    assert numbers(rows) == [1]
+
+
+@pytest.mark.fault(
+    fault="the server's clock was set back an hour before a run of AvailableNow",
+    outcome="everything committed before the call is delivered",
+)
+def test_available_now_delivers_what_was_committed_though_the_clock_was_set_back() -> None:
+    now = [1_800_000_000.0]
+    with listening_stores(clock=lambda: now[0]) as (server, listening):
+        anchor = begun_and_stopped(listening.port)
+        for number in range(2000):
+            last = insert(server, number)
+        now[0] -= 3600
+        with reader(listening.port, maxRowsPerTrigger="100") as made:
+            made.prepareForTriggerAvailableNow()
+            found, start = [], anchor
+            while (end := made.latestOffset(start, made.getDefaultReadLimit())) != start:
+                found += [row for part in made.partitions(start, end) for row in made.read(part)]
+                start = end
+    assert start["commit"] >= last
+    assert sum(batch.num_rows for batch in found) == 2000

@@ -1,0 +1,238 @@
+"""A log that is not what the stream has read: cut off, of another table, or begun by another server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from harness.capture.driving import (
+    GOES_ON,
+    Served,
+    anchor_of,
+    begun_and_stopped,
+    drained,
+    failure_of,
+    figure,
+    insert,
+    jumped,
+    next_offset,
+    numbers,
+    reader,
+)
+from harness.capture.told import told
+from harness.runs.patience import wait_until
+from harness.servers.stores import CUSTOMERS, ORDER_COLUMNS, ORDERS, listening_stores, order_row
+from informix_capture_client.errors import DataLoss, Gap
+from informix_capture_client.positions import show
+from informix_cdc.capture import server_watch
+
+NOON = 1_800_000_000.0
+
+
+class Clock:
+    """A clock of a server that stands still until it is moved."""
+
+    now = NOON
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def timed(clock: Clock) -> Iterator[Served]:
+    with listening_stores(clock=clock) as (server, listening):
+        server.reuses_partition_numbers = True
+        yield server, listening
+
+
+# the end of the log is lost, and its positions are used again
+
+
+def two_delivered(served: Served) -> tuple[dict[str, object], int]:
+    """Deliver two transactions; return where that leaves the stream, and where the second began."""
+    server, listening = served
+    with reader(listening.port) as made:
+        anchor = anchor_of(made)
+        _, middle = drained(made, anchor, insert(server, 1))
+        begun = server.position()
+        rows, end = drained(made, middle, insert(server, 2))
+        assert numbers(rows) == [2]
+    return dict(end), begun
+
+
+@pytest.mark.fault(
+    fault="the server came back without the end of its log while the query was stopped",
+    outcome="IFXCDC-0006 that names the last delivered transaction; nothing passes for delivered",
+)
+@pytest.mark.parametrize("seconds", [0, 1], ids=["in the same second", "a second later"])
+def test_a_log_that_lost_what_was_delivered_is_another_log(
+    timed: Served, clock: Clock, seconds: int
+) -> None:
+    server, listening = timed
+    end, begun = two_delivered(timed)
+    server.recover(lost_from=begun)
+    clock.now += seconds
+    if not seconds:
+        server.begin().commit()  # numbers lie elsewhere
+    for number in range(3, 9):
+        insert(server, number)
+    with reader(listening.port) as made:
+        error = failure_of(lambda: next_offset(made, end))
+    assert isinstance(error, DataLoss)
+    assert error.gap is Gap.OTHER_LOG
+    assert show(int(str(end["commit"]))) in error.message
+
+
+@pytest.mark.fault(
+    fault="the same while the query runs",
+    outcome="the same when it connects again",
+)
+def test_a_log_that_lost_its_end_under_a_running_query_ends_it(timed: Served, clock: Clock) -> None:
+    server, listening = timed
+    with reader(listening.port) as made:
+        anchor = anchor_of(made)
+        begun = server.position()
+        _, end = drained(made, anchor, insert(server, 1))
+        clock.now += 1
+        server.recover(lost_from=begun)
+        listening.disconnect_all()
+        for number in range(2, 9):
+            insert(server, number)
+        error = failure_of(lambda: next_offset(made, end))
+    assert isinstance(error, DataLoss)
+    assert error.gap is Gap.OTHER_LOG
+
+
+def test_a_stream_may_go_on_in_another_log_if_it_is_told_to(timed: Served, clock: Clock) -> None:
+    server, listening = timed
+    end, begun = two_delivered(timed)
+    clock.now += 1
+    server.recover(lost_from=begun)
+    insert(server, 3)
+    with reader(listening.port, **GOES_ON) as made:
+        start = jumped(made, end)
+        rows, _ = drained(made, start, insert(server, 4))
+    assert numbers(rows)[-2:] == [3, 4]
+
+
+@pytest.mark.parametrize("quiet", [0, 3], ids=["at once", "after foreign transactions"])
+def test_a_stream_meets_its_last_transaction_again_and_goes_on(timed: Served, quiet: int) -> None:
+    server, listening = timed
+    end, _ = two_delivered(timed)
+    for _ in range(quiet):
+        server.begin().commit()
+    with reader(listening.port) as made:
+        rows, _ = drained(made, end, insert(server, 3))
+    assert numbers(rows) == [3]
+
+
+@pytest.mark.fault(
+    fault="the log ends below the last delivered transaction, and nothing is written",
+    outcome="nothing moves; IFXCDC-0006 after a minute",
+)
+def test_a_log_that_ends_below_what_was_delivered_is_told_after_a_minute(
+    timed: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server_watch, "INTERVAL_SECONDS", 0.1)
+    monkeypatch.setattr("informix_cdc.capture.guard.WITNESS_SECONDS", 0.3)
+    server, listening = timed
+    for number in range(100, 200):
+        insert(server, number)
+    end, _ = two_delivered(timed)
+    server.recover(lost_from=server.log.files[-1].records[8].place)
+    with reader(listening.port) as made:
+        error = failure_of(lambda: next_offset(made, end))
+    assert isinstance(error, DataLoss)
+    assert "ends at" in error.message
+
+
+# rows of another table under our label
+
+
+def re_created(served: Served, clock: Clock) -> int:
+    """Let a table be dropped and created again with its partition number; return the last commit."""
+    server, _ = served
+    server.table_age_seconds = 0.0
+    server.set_full_row_logging(ORDERS, True)
+    insert(server, 1, 2)
+    server.set_full_row_logging(ORDERS, False)
+    number = server.table(ORDERS).partnum
+    server.drop_table(ORDERS)
+    clock.now += 10
+    server.create_table(ORDERS, ORDER_COLUMNS, full_row_logging=True)
+    assert server.table(ORDERS).partnum == number
+    with server.transaction() as same_second:
+        same_second.insert(ORDERS, order_row((3, None, None, None)))
+    clock.now += 1
+    return insert(server, 4)
+
+
+@pytest.mark.fault(
+    fault="a start in the past, before a table got the partition number of a dropped one",
+    outcome="rows of the former table are left out and told; also after a restart",
+)
+def test_rows_of_a_table_that_had_the_partition_number_before_are_left_out(
+    timed: Served, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    _, listening = timed
+    last = re_created(timed, clock)
+    with reader(listening.port, startingPosition="earliest") as made:
+        anchor = anchor_of(made)
+    with reader(listening.port) as made:
+        rows, end = drained(made, anchor, last)
+    assert numbers(rows) == [4]
+    assert end["commit"] == last
+    left_out, *_again = told(caplog, "former_rows_left_out")
+    assert (left_out["table"], left_out["begun"]) == ("stores:informix.orders", str(int(NOON)))
+
+
+def test_a_jump_leaves_out_rows_of_a_former_table_too(timed: Served, clock: Clock) -> None:
+    _, listening = timed
+    anchor = begun_and_stopped(listening.port)
+    last = re_created(timed, clock)
+    with reader(listening.port, **GOES_ON) as made:
+        rows, _ = drained(made, jumped(made, anchor), last)
+    assert numbers(rows) == [4]
+
+
+def test_other_tables_of_an_older_transaction_keep_their_rows(timed: Served, clock: Clock) -> None:
+    server, listening = timed
+    server.set_full_row_logging(CUSTOMERS, True)
+    server.table_age_seconds = 0.0
+    server.set_full_row_logging(ORDERS, True)
+    with server.transaction() as both:
+        both.insert(ORDERS, order_row((1, None, None, None)))
+        both.insert(CUSTOMERS, {"customer_num": 7})
+    server.drop_table(ORDERS)
+    clock.now += 10
+    server.create_table(ORDERS, ORDER_COLUMNS, full_row_logging=True)
+    clock.now += 1
+    last = insert(server, 2)
+    tables = {"table": "informix.orders,informix.customers", "startingPosition": "earliest"}
+    with reader(listening.port, **tables) as made:
+        rows, _ = drained(made, anchor_of(made), last)
+    assert [(bool(row["orders"]), bool(row["customers"])) for row in rows] == [
+        (False, True),
+        (True, False),
+    ]
+
+
+def test_a_stream_that_began_at_the_end_of_the_log_leaves_nothing_out(
+    timed: Served, clock: Clock
+) -> None:
+    """Its table was there when it began, whatever a TRUNCATE or a clock makes of the creation time."""
+    server, listening = timed
+    anchor = begun_and_stopped(listening.port)
+    last = insert(server, 1)
+    server.table(ORDERS).created_at = NOON + 1000
+    with reader(listening.port) as made:
+        rows, _ = drained(made, anchor, last)
+        assert figure(made, "transactions") == 1
+    assert numbers(rows) == [1]
+    wait_until(lambda: not server.sessions())
