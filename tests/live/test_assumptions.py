@@ -41,6 +41,7 @@ COLUMNS = {"id": "integer", "b": "varchar(20,0)"}
 ODD_NAMES = ("Ship, Date", 'say "hi"', "plain")
 SLOW_READ_SECONDS = 1.0
 CLOCKS_APART_SECONDS = 5
+CREATED_APART_SECONDS = 65  # the emulator's new tables say that they are a minute old
 
 
 @pytest.fixture
@@ -74,13 +75,34 @@ def test_the_current_position_lies_before_what_comes(
     server: CaptureServer, table: ContractTable
 ) -> None:
     with server.catalog() as catalog, server.session(table) as session, server.writer() as writer:
-        position = catalog.current_position()
+        position = catalog.next_position()
         writer.insert(table, id="4", b="four")
         reader = Reader(session)
         reader.until_ended()
     number = reader.rows[0].transaction_id
     (begin,) = [begin for begin in reader.of(Begin) if begin.transaction_id == number]
     assert begin.sequence_number >= position
+
+
+@pytest.mark.assumption(54)
+def test_a_partition_says_when_it_was_created(server: CaptureServer) -> None:
+    with server.catalog() as catalog:
+        before = catalog.clock()
+        made = server.create_table(COLUMNS)
+        created = catalog.created_at(catalog.table(TableName(made.database, made.owner, made.name)))
+        assert before - CREATED_APART_SECONDS <= created <= catalog.clock() + CLOCKS_APART_SECONDS
+
+
+@pytest.mark.assumption(55)
+def test_a_truncate_does_not_create_the_partition_anew(
+    server: CaptureServer, table: ContractTable
+) -> None:
+    with server.catalog() as catalog, server.writer() as writer:
+        found = catalog.table(TableName(table.database, table.owner, table.name))
+        created = catalog.created_at(found)
+        time.sleep(1.1)  # it is in whole seconds
+        writer.truncate(table)
+        assert catalog.created_at(found) == created
 
 
 @pytest.mark.assumption(6)

@@ -174,7 +174,7 @@ class ChangeStream:
             if isinstance(event, ServerError):
                 raise begun.session.codes.error("capture", event.error_code)
             if isinstance(event, Transactions):
-                yield from begun.former.without_their_rows(event)
+                yield from begun.former.without_their_rows(event, self._counters)
             else:
                 yield event
         if (broken := failure or self._cutter.failure) is not None:

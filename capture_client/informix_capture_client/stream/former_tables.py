@@ -9,19 +9,21 @@ LeoneGarage/lakeflow-community-connectors have such a record.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
 
-from informix_capture_client.log_events import FORMER_ROWS_LEFT_OUT
-from informix_capture_client.positions import show
 from informix_capture_client.records import Kind, is_one_of
-from informix_capture_client.transactions import Passed, Piece, RowRecords, Transactions
-
-logger = logging.getLogger("informix_cdc.capture_client.former_tables")  # a name in logs, not a module
+from informix_capture_client.transactions import (
+    FormerRows,
+    Passed,
+    Piece,
+    RowRecords,
+    StreamCounters,
+    Transactions,
+)
 
 _IS_OF_TABLE = is_one_of(Kind.INSERT, Kind.DELETE, Kind.UPDBEF, Kind.UPDAFT, Kind.TRUNCATE)
 
@@ -38,18 +40,23 @@ class FormerTables:
     """Knows when the captured tables were created, in the order of their numbers."""
 
     tables: Sequence[Creation] = ()
-    _told: set[int] = field(default_factory=set)
+    _noted: set[int] = field(default_factory=set)
 
-    def without_their_rows(self, event: Transactions) -> Iterator[Transactions | Passed]:
-        """Yield an event without rows of former tables; a pair alone where nothing else is left."""
+    def without_their_rows(
+        self, event: Transactions, counters: StreamCounters
+    ) -> Iterator[Transactions | Passed]:
+        """Yield an event without rows of former tables; a pair alone where nothing else is left.
+
+        The first rows that are left out of each table are noted in `counters`.
+        """
         newest = max((created.time for created in self.tables), default=-1)
         if int(event.begin_times.min()) > newest:
             yield event
             return
         for one in event.each():
-            yield self._of_one(one)
+            yield self._of_one(one, counters)
 
-    def _of_one(self, one: Transactions) -> Transactions | Passed:
+    def _of_one(self, one: Transactions, counters: StreamCounters) -> Transactions | Passed:
         begun = int(one.begin_times[0])
         former = [number for number, created in enumerate(self.tables) if begun <= created.time]
         kept, rows_left = list[Piece](), 0
@@ -57,22 +64,19 @@ class FormerTables:
             is_row = _IS_OF_TABLE[rows.block.raw.kinds[rows.places]]
             labels = rows.block.table_ids[rows.places]
             is_former = is_row & np.isin(labels, former)
-            self._tell(np.unique(labels[is_former]).tolist(), one)
+            for number in set(np.unique(labels[is_former]).tolist()) - self._noted:
+                self._noted.add(number)
+                counters.former_rows.append(
+                    FormerRows(
+                        self.tables[number].table,
+                        self.tables[number].time,
+                        begun,
+                        int(one.commit_sequence_numbers[0]),
+                    )
+                )
             rows_left += int(np.count_nonzero(is_row & ~is_former))
             kept.append(RowRecords(rows.block, rows.places[~is_former]))
         if not rows_left:
             return Passed(one.position, is_timeout=False)
         pieces = tuple(rows for rows in kept if len(rows))
         return replace(one, rows=pieces, record_counts=np.array([sum(map(len, pieces))]))
-
-    def _tell(self, numbers: Sequence[int], one: Transactions) -> None:
-        """Say once for each table that something is left out."""
-        for number in set(numbers) - self._told:
-            self._told.add(number)
-            FORMER_ROWS_LEFT_OUT.log(
-                logger,
-                table=self.tables[number].table,
-                created=self.tables[number].time,
-                begun=int(one.begin_times[0]),
-                commit=show(int(one.commit_sequence_numbers[0])),
-            )

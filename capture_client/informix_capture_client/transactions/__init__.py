@@ -48,7 +48,7 @@ Glossary, from the stream to its parts:
 from __future__ import annotations
 
 from informix_capture_client.transactions.assembler import TransactionAssembler
-from informix_capture_client.transactions.counters import AssemblyCounters, StreamCounters
+from informix_capture_client.transactions.counters import AssemblyCounters, FormerRows, StreamCounters
 from informix_capture_client.transactions.events import Event, Passed, Transactions
 from informix_capture_client.transactions.memory import MemoryLimit
 from informix_capture_client.transactions.replay import other_log, resumes_at
@@ -57,6 +57,7 @@ from informix_capture_client.transactions.row_records import Piece, RowRecords
 __all__ = [
     "AssemblyCounters",
     "Event",
+    "FormerRows",
     "MemoryLimit",
     "Passed",
     "Piece",

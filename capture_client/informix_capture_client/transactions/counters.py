@@ -7,6 +7,7 @@ counted is recognised by its sequence number, since these rise with the log, and
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -58,10 +59,26 @@ class AssemblyCounters:
         self._abandoned = max(self._abandoned, begin)
 
 
+class FormerRows(NamedTuple):
+    """Rows that were left out, since their transaction began before their table's partition.
+
+    The times of both are in seconds since 1970; `commit` is the transaction's sequence number.
+    """
+
+    table: str
+    created: int
+    begun: int
+    commit: int
+
+
 @dataclass(slots=True)
 class StreamCounters:
-    """Bytes, records and TIMEOUTs received; they move once for each read, never for each record."""
+    """Bytes, records and TIMEOUTs received; they move once for each read, never for each record.
+
+    `former_rows` has the first that were left out of each table and session.
+    """
 
     received_bytes: int = 0
     received_records: int = 0
     timeouts: int = 0
+    former_rows: list[FormerRows] = field(default_factory=list)

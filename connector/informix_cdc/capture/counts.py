@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from informix_capture_client.stream import Read
-from informix_capture_client.transactions import AssemblyCounters, StreamCounters
+from informix_capture_client.transactions import AssemblyCounters, FormerRows, StreamCounters
 from informix_checkpoints.spool import Segment
 
 _LEFT_OUT = {
@@ -104,6 +104,11 @@ class Counters:
             if count > self._logged.get(name, 0):
                 self._logged[name] = count
                 yield count, why
+
+    def newly_former(self) -> Iterator[FormerRows]:
+        """Yield the rows of former tables that were left out since the last time."""
+        while self.received.former_rows:
+            yield self.received.former_rows.pop(0)
 
 
 @dataclass(slots=True)

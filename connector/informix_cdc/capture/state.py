@@ -12,8 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from informix_capture_client.errors import ConnectionLost, InformixCdcError
-from informix_capture_client.log_events import TRANSACTIONS_LEFT_OUT
-from informix_capture_client.positions import Position
+from informix_capture_client.log_events import FORMER_ROWS_LEFT_OUT, TRANSACTIONS_LEFT_OUT
+from informix_capture_client.positions import Position, show
 from informix_capture_client.stream import Answer, Read
 from informix_capture_client.transactions import Event, Passed, Transactions
 from informix_cdc.capture.counts import Counters, Gauges
@@ -141,6 +141,8 @@ class CaptureState:
         self.counters.note_read()
         for count, why in self.counters.newly_left_out():
             TRANSACTIONS_LEFT_OUT.log(logger, stream=self.stream, count=count, reason=why)
+        for rows in self.counters.newly_former():
+            FORMER_ROWS_LEFT_OUT.log(logger, **{**rows._asdict(), "commit": show(rows.commit)})
         if answer.events or catches_up:
             self.notify()
 

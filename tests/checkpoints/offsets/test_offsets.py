@@ -1,0 +1,95 @@
+"""Offsets as text: read back as they were written, small, and readable by the next version."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from informix_capture_client.errors import BadOption, DataLoss, Gap
+from informix_capture_client.positions import Position, Witness
+from informix_checkpoints.offsets import NOT_STARTED, StreamOffset
+from informix_checkpoints.spool import ReportedLoss
+
+NUMBERS = st.integers(0, (1 << 63) - 1)
+WITNESSES = st.none() | st.builds(Witness, NUMBERS, NUMBERS, NUMBERS)
+IDS = st.sets(st.integers(0, 60)).map(lambda ids: tuple(sorted(ids)))
+LOSS = DataLoss("row logging was off.", gap=Gap.ROW_LOGGING_OFF)
+OFFSETS = st.builds(
+    StreamOffset,
+    st.just("5c1f09ab2d7e4410"),
+    st.just("5a5a"),
+    st.builds(
+        Position, NUMBERS, NUMBERS, IDS, st.none() | st.builds(Witness, NUMBERS, NUMBERS, NUMBERS)
+    ),
+    NUMBERS,
+    st.sampled_from(["", "shape=rows beforeImage=true truncate=fail"]),
+    st.sampled_from([None, ReportedLoss.of(LOSS)]),
+)
+
+
+def text(offset: StreamOffset) -> str:
+    return json.dumps(offset.to_json())
+
+
+@given(OFFSETS)
+def test_an_offset_is_read_back_as_it_was_written(offset: StreamOffset) -> None:
+    found = StreamOffset.from_json(json.loads(text(offset)))
+    assert (found, found.position.witness) == (offset, offset.position.witness)
+    assert text(found) == text(offset)
+
+
+def test_ten_thousand_open_transactions_take_a_few_bytes() -> None:
+    ids = (7, 9, *range(20, 10_020), 20_000)
+    offset = StreamOffset("s", "d", Position(5, 3, ids))
+    assert '"unseen": [7, 9, "20-10019", 20000]' in text(offset)
+    assert StreamOffset.from_json(offset.to_json()).position.unseen == ids
+
+
+def test_an_offset_of_an_earlier_version_goes_on() -> None:
+    known = {"version": 1, "stream": "s", "source": "d", "commit": 5, "restart": 3, "unseen": [7]}
+    offset = StreamOffset.from_json(known)
+    assert offset == StreamOffset("s", "d", Position(5, 3, (7,)))
+    assert json.dumps(offset.to_json()) == json.dumps(known)
+
+
+def test_not_started_is_a_constant_of_all_versions() -> None:
+    assert text(NOT_STARTED) == (
+        '{"version": 1, "stream": "", "source": "", "commit": 0, "restart": 0, "unseen": []}'
+    )
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"unseen": ["20"]},
+        {"unseen": ["30-20"]},
+        {"unseen": ["0-9999999999"]},
+        {"unseen": [True]},
+        {"witness": [1, 2]},
+        {"witness": "1"},
+        {"logged": -1},
+        {"form": 3},
+        {"lost": ["NOBODY_KNOWS", "x"]},
+        {"lost": ["ROW_LOGGING_OFF"]},
+        {"version": 2},
+    ],
+    ids=str,
+)
+def test_what_this_version_does_not_know_is_refused(changes: dict[str, Any]) -> None:
+    known = StreamOffset("s", "d", Position(5, 3)).to_json()
+    with pytest.raises(BadOption, match="not of this source"):
+        StreamOffset.from_json({**known, **changes})
+
+
+@pytest.mark.parametrize("gap", list(Gap), ids=lambda gap: gap.name)
+def test_only_a_loss_that_others_can_hide_is_remembered(gap: Gap) -> None:
+    loss = DataLoss("it is gone.", "Do this.", gap=gap)
+    marked = StreamOffset("s", "d", Position(5, 3)).lost_by(loss)
+    assert bool(marked.lost) is (gap is Gap.ROW_LOGGING_OFF)
+    if marked.lost:
+        assert "it is gone." in marked.lost.error().message
+        assert marked.lost.error().gap is gap
