@@ -73,6 +73,7 @@ fuzz: $(VENV)/.installed ## feed noise to every door for SECONDS each, guided by
 	cd tests && for door in $$($(abspath $(BIN))/python -m fuzz); do $(abspath $(BIN))/python -m fuzz $$door $(SECONDS) || exit 1; done
 
 up: ## start Informix and a shop that changes it, in Docker: docker/README.md
+	docker compose -f docker/compose.yaml up --detach --wait informix
 	docker compose -f docker/compose.yaml up --build --detach --wait
 
 down: ## remove what runs in Docker, with its data

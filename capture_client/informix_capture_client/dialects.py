@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-_ROUTINE_OWNER = re.compile(r"\binformix\.(?=cdc_)")
-_TABLE_OWNER = re.compile(r"\binformix\.(?!cdc_)")
+_ROUTINE_PREFIX = re.compile(r"\bsyscdcv1:informix\.(?=cdc_)")
+_OWNER = re.compile(r"\binformix\.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,8 @@ class Dialect:
     Attributes:
         product: its name in messages.
         owner: who owns the system tables, and as whom its guide lets capture.
-        routine_owner: what stands before `cdc_` functions, with its dot.
+        routine_prefix: what stands before `cdc_` functions: their database and owner.
+        capture_database: where a capture connects; empty: to the captured database itself.
         home: the environment variable that names an installation, of a server or of a client kit.
         libraries: file names of its ODBC driver below `lib/cli`, the thread-safe one.
     """
@@ -28,30 +29,35 @@ class Dialect:
     name: str
     product: str
     owner: str
-    routine_owner: str
+    routine_prefix: str
+    capture_database: str
     home: str
     libraries: tuple[str, ...]
 
     def statement(self, text: str) -> str:
         """Return one of `statements` as this product wants it.
 
-        >>> GBASE_8S.statement("SELECT informix.cdc_errortext(?, ?) FROM informix.syscdcvers")
-        'SELECT cdc_errortext(?, ?) FROM gbasedbt.syscdcvers'
+        >>> GBASE_8S.statement("EXECUTE FUNCTION syscdcv1:informix.cdc_errortext(?, ?)")
+        'EXECUTE FUNCTION cdc_errortext(?, ?)'
+        >>> GBASE_8S.statement("SELECT majvers FROM syscdcv1:informix.syscdcvers")
+        'SELECT majvers FROM syscdcv1:gbasedbt.syscdcvers'
         """
         if self is INFORMIX:
             return text
-        return _TABLE_OWNER.sub(f"{self.owner}.", _ROUTINE_OWNER.sub(self.routine_owner, text))
+        return _OWNER.sub(f"{self.owner}.", _ROUTINE_PREFIX.sub(self.routine_prefix, text))
 
-    def worded(self, text: str) -> str:
-        """Return a message whose `{product}`, `{owner}` and `{home}` are filled in."""
-        return text.format(product=self.product, owner=self.owner, home=self.home)
+    def worded(self, text: str, **facts: str) -> str:
+        """Return a message whose `{product}`, `{owner}` and `{home}` are filled in, and more facts."""
+        return text.format(product=self.product, owner=self.owner, home=self.home, **facts)
 
 
 INFORMIX = Dialect(
     name="informix",
     product="Informix",
     owner="informix",  # CDC guide, chapter 1
-    routine_owner="informix.",
+    # over a connection to the captured database, as two open clients do on Informix 15 (decision 0024)
+    routine_prefix="syscdcv1:informix.",
+    capture_database="",
     home="INFORMIXDIR",
     libraries=("libthcli.so", "iclit09b.so"),  # the same driver under two names
 )
@@ -61,7 +67,8 @@ GBASE_8S = Dialect(
     # its CDC guide, 1.10 and 1.11; docs.gbasedbt.com/gbase8s/sqs/ids_sqs_1703.html for the tables
     owner="gbasedbt",
     # its Java sample (dbboys.com, 2024) calls them without an owner, connected to syscdcv1 as gbasedbt
-    routine_owner="",
+    routine_prefix="",
+    capture_database="syscdcv1",
     home="GBASEDBTDIR",  # docs.gbasedbt.com; the guide prints it as GBASEBTDIR
     # every published odbc.ini names this one (dbboys.com; django_gbasedbtdb); libthcli.so was not found
     libraries=("iclit09b.so",),

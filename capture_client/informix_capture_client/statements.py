@@ -9,23 +9,27 @@ from __future__ import annotations
 CDC_DATABASE = "syscdcv1"
 SYSTEM_DATABASE = "sysmaster"
 
-# chapter 2: functions; each answers with one integer, negative means an error code
-OPEN_SESSION = "EXECUTE FUNCTION informix.cdc_opensess(?, ?, ?, ?, ?, ?)"
-SET_FULL_ROW_LOGGING = "EXECUTE FUNCTION informix.cdc_set_fullrowlogging(?, ?)"
-START_CAPTURE = "EXECUTE FUNCTION informix.cdc_startcapture(?, ?, ?, ?, ?)"
-ACTIVATE_SESSION = "EXECUTE FUNCTION informix.cdc_activatesess(?, ?)"
-DEACTIVATE_SESSION = "EXECUTE FUNCTION informix.cdc_deactivatesess(?)"
-END_CAPTURE = "EXECUTE FUNCTION informix.cdc_endcapture(?, ?, ?)"
-CLOSE_SESSION = "EXECUTE FUNCTION informix.cdc_closesess(?)"
-RECORD_BOUNDARY = "EXECUTE FUNCTION informix.cdc_recboundary(?)"
-ERROR_TEXT = "SELECT informix.cdc_errortext(?, ?) FROM informix.syscdcvers"
+# chapter 2: functions; each but the last answers with one integer, negative means an error code. They
+# name their database, as a capture connects to the captured one (decision 0024).
+OPEN_SESSION = "EXECUTE FUNCTION syscdcv1:informix.cdc_opensess(?, ?, ?, ?, ?, ?)"
+SET_FULL_ROW_LOGGING = "EXECUTE FUNCTION syscdcv1:informix.cdc_set_fullrowlogging(?, ?)"
+START_CAPTURE = "EXECUTE FUNCTION syscdcv1:informix.cdc_startcapture(?, ?, ?, ?, ?)"
+ACTIVATE_SESSION = "EXECUTE FUNCTION syscdcv1:informix.cdc_activatesess(?, ?)"
+DEACTIVATE_SESSION = "EXECUTE FUNCTION syscdcv1:informix.cdc_deactivatesess(?)"
+END_CAPTURE = "EXECUTE FUNCTION syscdcv1:informix.cdc_endcapture(?, ?, ?)"
+CLOSE_SESSION = "EXECUTE FUNCTION syscdcv1:informix.cdc_closesess(?)"
+RECORD_BOUNDARY = "EXECUTE FUNCTION syscdcv1:informix.cdc_recboundary(?)"
+# not in a select list: Informix takes no parameter there
+ERROR_TEXT = "EXECUTE FUNCTION syscdcv1:informix.cdc_errortext(?, ?)"
 
 # chapter 4: the system database; names in these tables are cut at 16 characters
-API_VERSION = "SELECT majvers, minvers FROM informix.syscdcvers"
-RECORD_TYPES = "SELECT recnum, recname FROM informix.syscdcrectypes"
-ERROR_CODES = "SELECT errcode, errname, errdesc FROM informix.syscdcerrcodes"
-SESSIONS = "SELECT sessid, majvers, minvers, timeout, createtime, errcode FROM informix.syscdcsess"
-SESSION_TABLES = "SELECT * FROM informix.syscdctabs"
+API_VERSION = "SELECT majvers, minvers FROM syscdcv1:informix.syscdcvers"
+RECORD_TYPES = "SELECT recnum, recname FROM syscdcv1:informix.syscdcrectypes"
+ERROR_CODES = "SELECT errcode, errname, errdesc FROM syscdcv1:informix.syscdcerrcodes"
+SESSIONS = (
+    "SELECT sessid, majvers, minvers, timeout, createtime, errcode FROM syscdcv1:informix.syscdcsess"
+)
+SESSION_TABLES = "SELECT * FROM syscdcv1:informix.syscdctabs"
 
 # the read function of ODBC: descriptor in, buffer out
 LO_READ = "{call ifx_lo_read(?, ?)}"
@@ -57,7 +61,7 @@ COLUMNS = (
     " WHERE tabid = ? ORDER BY colno"
 )
 PRIMARY_KEY = "SELECT constrid FROM informix.sysconstraints WHERE tabid = ? AND constrtype = 'P'"
-USER_TYPE = "SELECT usertype FROM informix.sysusers WHERE username = ?"
+CDC_USER_TYPE = "SELECT usertype FROM syscdcv1:informix.sysusers WHERE username = ?"
 FRAGMENTS = "SELECT partn FROM informix.sysfragments WHERE tabid = ? AND fragtype = 'T'"
 PARTITION_CREATED = "SELECT created FROM sysmaster:informix.sysptnhdr WHERE partnum = ?"
 PARTITION_FLAGS = "SELECT flags FROM sysmaster:informix.sysptnhdr WHERE partnum = ?"

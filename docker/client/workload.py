@@ -12,14 +12,18 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
 
-from informix_capture_client.transport.base import Transport
-from informix_capture_client.transport.odbc import OdbcTransport
-from informix_cdc.options.source import SourceOptions
+from informix_capture_client.transport import Transport
+from informix_cdc.options import SourceOptions
+from informix_cdc.server import open_connection
 
-SHOP = {"database": "stores", "table": "informix.orders", "dbLocale": "en_US.utf8"}
+SHOP = {
+    "database": "stores",
+    "table": "informix.orders",
+    "dbLocale": "en_US.utf8",
+    "readTimeoutSeconds": "20",  # gives an order a minute to be answered
+}
 ONE_ORDER = "EXECUTE PROCEDURE informix.shop_order()"
 PAUSE_SECONDS = 1.0
-_ANSWER_SECONDS = 60
 
 
 def sell(transport: Transport, sleep: Callable[[float], None] = time.sleep) -> None:
@@ -32,8 +36,7 @@ def sell(transport: Transport, sleep: Callable[[float], None] = time.sleep) -> N
 def main(arguments: Sequence[str]) -> None:
     """Connect by the source's own options, given as name=value, and sell."""
     options = SourceOptions.parse(SHOP | dict(argument.split("=", 1) for argument in arguments))
-    connection = options.connection(options.database, options.db_locale)
-    with closing(OdbcTransport(connection, _ANSWER_SECONDS)) as transport:
+    with closing(open_connection(options, options.database)) as transport:
         sell(transport)
 
 

@@ -13,9 +13,10 @@ run() {
 }
 
 has_space || run sysadmin sbspace.sql
-# The guide has user informix run it from this folder, calls its database UTF-8, and wants every capture to
-# connect in the locale of the captured database. It is the server's own: judged by what it leaves.
-has_database syscdcv1 || (cd "$INFORMIXDIR/etc" && in_utf8 dbaccess - syscdcv1.sql) || has_database syscdcv1
+# The guide has user informix run it from this folder. Without a locale, as Debezium's images run it: captures
+# connect to the captured database, so that of syscdcv1 does not matter. It is the server's own: judged by
+# what it leaves.
+has_database syscdcv1 || (cd "$INFORMIXDIR/etc" && dbaccess - syscdcv1.sql) || has_database syscdcv1
 
 has_database stores || in_utf8 run - database.sql
 in_utf8 run stores tables.sql

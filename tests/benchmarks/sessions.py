@@ -17,12 +17,13 @@ _OLDEST = 1 << 32  # the first place of the first log
 
 
 def connect(source: EmulatedSource, driver: str = "") -> Transport:
-    """Connect to the system database for captures; with a driver over ODBC, else over the socket."""
+    """Connect to the captured database; with a driver over ODBC, else over the socket."""
     settings = ConnectionSettings(
         host="127.0.0.1",
         port=source.port,
         server="informix",
-        database="syscdcv1",
+        database="bench",
+        db_locale="en_US.utf8",
         user="informix",
         password=PASSWORD,
         driver=driver,

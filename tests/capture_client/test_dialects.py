@@ -32,6 +32,12 @@ def test_a_statement_for_informix_is_sent_as_it_is_written(name: str) -> None:
     assert INFORMIX.statement(STATEMENTS[name]) == STATEMENTS[name]
 
 
+@pytest.mark.parametrize("name", STATEMENTS)
+def test_no_statement_has_a_literal_in_double_quotes(name: str) -> None:
+    """Connections have DELIMIDENT on: there it would be a name."""
+    assert '"' not in STATEMENTS[name]
+
+
 @pytest.mark.parametrize(
     ("written", "sent"),
     [
@@ -39,7 +45,8 @@ def test_a_statement_for_informix_is_sent_as_it_is_written(name: str) -> None:
             "SELECT uniqid FROM sysmaster:informix.syslogs",
             "SELECT uniqid FROM sysmaster:gbasedbt.syslogs",
         ),
-        ("EXECUTE FUNCTION informix.cdc_closesess(?)", "EXECUTE FUNCTION cdc_closesess(?)"),
+        ("EXECUTE FUNCTION syscdcv1:informix.cdc_closesess(?)", "EXECUTE FUNCTION cdc_closesess(?)"),
+        ("SELECT * FROM syscdcv1:informix.syscdctabs", "SELECT * FROM syscdcv1:gbasedbt.syscdctabs"),
         ("{call ifx_lo_read(?, ?)}", "{call ifx_lo_read(?, ?)}"),
     ],
 )

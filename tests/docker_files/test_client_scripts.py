@@ -21,6 +21,7 @@ import pytest
 from docker_files.compose_file import DOCKER, ROOT, interpolated, services
 from harness.runs.patience import patiently
 from informix_capture_client.emulator import ListeningServer
+from informix_capture_client.errors import ServerRefused
 from informix_cdc.commands.cli import main as command_line
 from informix_cdc.demo.database import PASSWORD, demo_server
 from informix_cdc.demo.workload import Workload
@@ -40,6 +41,7 @@ def drivers() -> Drivers:
 def take(source: Path, target: Path, licence: dict[str, str]) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         ["bash", CLIENT / "take_driver.sh", source, target],
+        executable=shutil.which("bash"),
         env={"PATH": os.environ["PATH"], **licence},
         capture_output=True,
         text=True,
@@ -94,7 +96,62 @@ def test_an_image_without_the_driver_ends_the_build_in_one_sentence(
     result = take(installation, tmp_path / "client", ACCEPTED)
     assert result.returncode == 1
     assert "neither libthcli.so nor iclit09b.so" in result.stderr
-    assert "INFORMIX_IMAGE" in result.stderr
+    assert "DRIVER_IMAGE" in result.stderr
+
+
+def test_the_driver_is_taken_in_an_image_that_has_hardly_a_tool(
+    installation: Path, tmp_path: Path, drivers: Drivers
+) -> None:
+    """The server's images are minimal ones: no find in them."""
+    shutil.copy(drivers.wide, installation / "lib/cli/libthcli.so")
+    (installation / "lib/libifgls.so.1").symlink_to("libifgls.so")
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    for name in ("bash", "cp", "mkdir"):
+        (tools / name).symlink_to(str(shutil.which(name)))
+    taken = take(installation, tmp_path / "client", {**ACCEPTED, "PATH": str(tools)})
+    assert taken.returncode == 0, taken.stderr
+    assert (tmp_path / "client/lib/libifgls.so.1").is_symlink()
+
+
+def test_a_kit_without_other_libraries_is_taken_too(
+    installation: Path, tmp_path: Path, drivers: Drivers
+) -> None:
+    shutil.copy(drivers.wide, installation / "lib/cli/libthcli.so")
+    (installation / "lib/libifgls.so").unlink()
+    assert take(installation, tmp_path / "client", ACCEPTED).returncode == 0
+    assert check(tmp_path / "client").returncode == 0
+
+
+def test_the_driver_of_gbase_is_found_by_its_own_folder_and_name(
+    installation: Path, drivers: Drivers
+) -> None:
+    shutil.copy(drivers.wide, installation / "lib/cli/iclit09b.so")
+    environment = {"PATH": os.environ["PATH"], "GBASEDBTDIR": str(installation)}
+    result = subprocess.run(
+        [sys.executable, CLIENT / "check_driver.py", "gbase8s"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.stdout.endswith("iclit09b.so loads\n"), result.stderr
+
+
+@pytest.mark.parametrize("name", ["check_driver.py", "workload.py", "stream.py"])
+def test_a_script_imports_rooms_and_nothing_deeper(name: str) -> None:
+    imported = re.findall(r"^from (informix_\S+) import", (CLIENT / name).read_text(), re.MULTILINE)
+    assert [module for module in imported if module.count(".") > 1] == []
+
+
+def test_an_order_is_placed_over_a_connection_in_the_databases_own_locale(
+    client: Path, tmp_path: Path, password_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The emulator has no procedures: what it refuses is the call, not the connection."""
+    monkeypatch.setenv("INFORMIXDIR", str(client))
+    words = [word for word in arguments("workload", password_file)[2:] if "host=" not in word]
+    with ListeningServer(demo_server()) as shop, pytest.raises(ServerRefused, match="syntax error"):
+        load("workload")["main"]([*words, "host=127.0.0.1", f"port={shop.port}"])
 
 
 def test_a_driver_that_cannot_be_loaded_ends_the_build_in_one_sentence(installation: Path) -> None:
@@ -125,12 +182,20 @@ def password_file(tmp_path: Path) -> Path:
     return tmp_path / "password"
 
 
-@pytest.mark.parametrize("service", ["tail", "doctor"])
+SERVERS = {
+    "tail": ("informix", "informix", "en_US.utf8"),
+    "doctor": ("informix", "informix", "en_US.utf8"),
+    "gbase8s-tail": ("gbase8s", "gbase01", None),
+    "gbase8s-doctor": ("gbase8s", "gbase01", None),
+}
+
+
+@pytest.mark.parametrize("service", SERVERS)
 def test_the_words_of_a_service_are_a_command_of_ours(service: str, password_file: Path) -> None:
     program, name, *options = arguments(service, password_file)
-    assert (program, name) == ("informix-cdc", service)
+    assert (program, name) == ("informix-cdc", service.removeprefix("gbase8s-"))
     given = command_line.commands[name].make_context(name, options).params
-    assert given["host"] == given["server"] == "informix"
+    assert (given["host"], given["server"], given["dbLocale"]) == SERVERS[service]
 
 
 class OneOrder(Exception):

@@ -20,6 +20,7 @@ from docker_files.compose_file import (
     ROOT,
     VARIABLE,
     compose,
+    interpolated,
     lint,
     mounts,
     services,
@@ -36,7 +37,10 @@ def test_it_is_valid_by_the_schema_of_the_compose_specification() -> None:
 
 def test_every_image_is_pinned_to_a_version() -> None:
     pulled = {service["image"] for service in services().values() if "build" not in service}
-    pulled |= {compose()["x-client"]["build"]["args"]["INFORMIX_IMAGE"]}
+    pulled |= {
+        interpolated(compose()[part]["build"]["args"]["DRIVER_IMAGE"], {})
+        for part in ("x-client", "x-gbase8s-client")
+    }
     for dockerfile in DOCKERFILES:
         text = dockerfile.read_text()
         pulled |= set(re.findall(r"^ARG \w+_IMAGE=(\S+)", text, re.MULTILINE))
@@ -46,10 +50,40 @@ def test_every_image_is_pinned_to_a_version() -> None:
     assert [image for image in pulled if not PINNED.match(image)] == []
 
 
-def test_the_client_takes_its_driver_from_the_server_that_it_talks_to() -> None:
-    image = services()["informix"]["image"]
-    assert compose()["x-client"]["build"]["args"]["INFORMIX_IMAGE"] == image
-    assert f"ARG INFORMIX_IMAGE={image}\n" in (DOCKER / "client" / "Dockerfile").read_text()
+def test_the_drivers_image_is_one_with_a_client_sdk_and_can_be_chosen() -> None:
+    """Of the server's tags only 12.10's ships one, so it is none of the server's business."""
+    text = compose()["x-client"]["build"]["args"]["DRIVER_IMAGE"]
+    default = interpolated(text, {})
+    assert default.endswith(":12.10.FC12W1DE")
+    assert interpolated(text, {"DRIVER_IMAGE": "mine:1"}) == "mine:1"
+    assert f"ARG DRIVER_IMAGE={default}\n" in (DOCKER / "client" / "Dockerfile").read_text()
+
+
+def test_the_server_depends_on_no_image_that_is_built() -> None:
+    assert "build" not in services()["informix"]
+    assert "depends_on" not in services()["informix"]
+
+
+def test_the_loader_finds_the_drivers_libraries_from_the_first_process_on() -> None:
+    text = (DOCKER / "client" / "Dockerfile").read_text()
+    found = re.search(r"LD_LIBRARY_PATH=(\S+)", text)
+    assert found is not None
+    folders = [folder.replace("${DRIVER_HOME}", "") for folder in found[1].split(":")]
+    assert folders == ["/lib", "/lib/esql", "/lib/cli"]
+
+
+def test_no_service_sets_what_the_connection_string_is_to_say() -> None:
+    assert [name for name, each in services().items() if "DELIMIDENT" in str(each)] == []
+
+
+def test_every_client_of_the_shop_names_its_locale() -> None:
+    words = {name: str(services()[name]) for name in ("tail", "doctor", "client")}
+    assert [name for name, text in words.items() if "ocale=en_US.utf8" not in text] == []
+
+
+@pytest.mark.parametrize("name", ["gbase8s-doctor", "gbase8s-tail"])
+def test_a_client_of_gbase_orders_unicode_as_its_server_does(name: str) -> None:
+    assert services()[name]["environment"]["GL_USEGLU"] == "1"
 
 
 @pytest.mark.parametrize("name", SERVERS)

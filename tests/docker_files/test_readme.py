@@ -49,7 +49,10 @@ def test_its_commands_are_about_services_that_exist(words: list[str]) -> None:
     assert [name for name in named if name not in services()] == []
 
 
-@pytest.mark.parametrize("words", [w for w in COMPOSE_COMMANDS if {"tail", "doctor"} & {*w}], ids=ids)
+OF_OURS = {"tail", "doctor", "gbase8s-tail", "gbase8s-doctor"}
+
+
+@pytest.mark.parametrize("words", [w for w in COMPOSE_COMMANDS if OF_OURS & {*w}], ids=ids)
 def test_what_it_gives_to_a_command_of_ours_is_taken(words: list[str]) -> None:
     _, _, (service, *given) = split(words)
     program, name, *fixed = services()[service]["entrypoint"]
@@ -85,8 +88,10 @@ def test_the_profiles_that_it_names_exist() -> None:
     assert named <= {profile for each in services().values() for profile in each.get("profiles", [])}
 
 
-def test_make_up_is_its_second_command() -> None:
-    assert made("up") == COMPOSE_COMMANDS[0]
+def test_make_up_starts_the_server_before_anything_is_built() -> None:
+    """As its second and third command, so that an image without a driver keeps no server down."""
+    assert made("up") == COMPOSE_COMMANDS[0] + COMPOSE_COMMANDS[1]
+    assert "--build" not in COMPOSE_COMMANDS[0]
 
 
 def test_make_down_leaves_no_volume_behind_that_a_new_server_could_not_use() -> None:

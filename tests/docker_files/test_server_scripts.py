@@ -89,7 +89,7 @@ def test_a_fresh_server_gets_everything_in_order_in_the_right_locale(server: Sta
     assert result.returncode == 0, result.stderr
     assert server.done() == [
         "sysadmin sbspace.sql none",
-        "- syscdcv1.sql en_US.utf8",
+        "- syscdcv1.sql none",
         "- database.sql en_US.utf8",
         "stores tables.sql en_US.utf8",
         "stores demo_data.sql en_US.utf8",

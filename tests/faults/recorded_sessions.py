@@ -12,6 +12,7 @@ from decimal import Decimal
 
 from harness.capture.tables import make_table
 from harness.servers.stores import (
+    DATABASE,
     ORDER_COLUMNS,
     ORDERS,
     PASSWORD,
@@ -56,7 +57,8 @@ class DirectTransport:
     """
 
     def __init__(self, server: EmulatedServer, hand: Hand) -> None:
-        attributes = {"SERVER": server.name, "DATABASE": "syscdcv1", "UID": "informix"}
+        attributes = {"SERVER": server.name, "DATABASE": DATABASE, "UID": "informix"}
+        attributes |= {"DB_LOCALE": "en_US.utf8"}
         self._connection = Connection(server, {**attributes, "PWD": PASSWORD})
         self._hand = hand
         self._read_bytes = 0

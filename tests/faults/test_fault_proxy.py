@@ -11,7 +11,7 @@ import pytest
 
 from harness.servers.fault_proxy import Fault, FaultProxy, on_captures, on_connections
 
-CAPTURE = b"DATABASE=syscdcv1"
+CAPTURE = b"Select errcode from syscdcerrcodes"
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def test_a_frozen_connection_stays_open_and_says_nothing(echo: int) -> None:
 def test_bits_are_turned_in_one_byte_of_one_capture_connection(echo: int) -> None:
     with FaultProxy(echo, on_captures({2: Fault(flip=(0, 0x20))})) as proxy:
         answers = [answer_to(proxy.port, sent) for sent in (CAPTURE, b"others", CAPTURE)]
-    assert answers == [CAPTURE, b"others", b"d" + CAPTURE[1:]]
+    assert answers == [CAPTURE, b"others", b"s" + CAPTURE[1:]]
 
 
 def test_connections_are_refused_for_a_while(echo: int) -> None:

@@ -12,12 +12,14 @@ from harness.capture.followed import account, followed, in_background, stores_be
 from harness.servers.fault_proxy import Fault
 from harness.servers.stores import (
     CUSTOMERS,
+    DATABASE,
+    ORDER_COLUMNS,
     ORDERS,
     Workload,
     order_row,
 )
 from informix_capture_client.emulator import EmulatedServer
-from informix_capture_client.errors import DataLoss, ServerRefused
+from informix_capture_client.errors import DataLoss, Gap, ServerRefused
 
 TRANSACTIONS = 60
 
@@ -40,6 +42,26 @@ def test_a_server_restart_is_lived_through() -> None:
         stream.upto(workload.committed[-1].commit)
         assert stream.delivered == account(workload)
         assert stream.figure("reconnects") >= 1
+
+
+@pytest.mark.fault(
+    fault="the captured database is made anew in another code set while the server is down",
+    outcome="the locale is asked anew; IFXCDC-0006, as the positions are of the former database",
+)
+def test_a_database_made_anew_in_another_code_set_is_another_source() -> None:
+    with stores_behind_proxy() as stores, followed(stores.proxy.port) as stream:
+        insert(stores.server, 1)
+        stream.step()
+        stores.listening.go_down()
+        for table in (ORDERS, CUSTOMERS):
+            stores.server.drop_table(table)
+        del stores.server.databases[DATABASE]
+        stores.server.create_database(DATABASE, locale="en_US.8859-1")
+        stores.server.create_table(ORDERS, ORDER_COLUMNS)
+        stores.listening.come_up()
+        failure = stream.failure()
+    assert isinstance(failure, DataLoss)
+    assert failure.gap is Gap.OTHER_SOURCE
 
 
 @pytest.mark.fault(

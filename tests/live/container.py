@@ -20,10 +20,8 @@ READY = r"SCHAPI: Started \d+ dbWorker threads"
 START_SECONDS = 600
 PASSWORD = "in4mix"  # the image's documented login of user informix
 _PORT = 9088
-# Made in UTF-8, as the guide calls it; whether it is there is judged by who comes next.
-_SET_UP = (
-    "cd $INFORMIXDIR/etc; DB_LOCALE=en_US.utf8 CLIENT_LOCALE=en_US.utf8 dbaccess - syscdcv1.sql || true"
-)
+# As Debezium's images run it, without a locale; whether it is there is judged by who comes next.
+_SET_UP = "cd $INFORMIXDIR/etc; dbaccess - syscdcv1.sql || true"
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ from informix_capture_client.locales import codec_of
 from informix_capture_client.transport.base import ConnectionSettings, Transport
 from informix_capture_client.transport.odbc import OdbcTransport
 from informix_capture_client.transport.odbc_library import find_driver
+from informix_cdc.server.database_locales import DatabaseLocales
 from live.container import IMAGE, PASSWORD, informix_container
 from live.server_dsn import DRIVER_VARIABLE, DSN_VARIABLE, BadDsn, NamedServer, named_server
 
@@ -96,7 +97,8 @@ def capture_server(
         AccessRefused, ConnectionLost: it cannot be reached.
         BadOption: it has no syscdcv1, or the database is not logged, or of another code set.
     """
-    settings = replace(named.settings, db_locale=_prepared(named.settings, open_transport, locale))
+    settings, locales = named.settings, DatabaseLocales()
+    _prepare(settings, open_transport, locale, locales)
 
     def connect(
         database: str,
@@ -105,10 +107,15 @@ def capture_server(
         db_locale: str | None = None,
     ) -> Transport:
         user, password = login or (settings.user, settings.password)
-        chosen = replace(settings, database=database, user=user, password=password)
+        given = replace(settings, user=user, password=password)
+
+        def connected(name: str, chosen: str) -> Transport:
+            opened = replace(given, database=name, db_locale=chosen)
+            return open_transport(opened, receive_timeout_seconds)
+
         if db_locale is not None:
-            chosen = replace(chosen, db_locale=db_locale)
-        return open_transport(chosen, receive_timeout_seconds)
+            return connected(database, db_locale)
+        return locales.open(database, connected)
 
     def sibling(other: str) -> CaptureServer:
         name = f"{named.settings.database}_{codec_of(other)[-1]}"
@@ -128,12 +135,15 @@ def capture_server(
     )
 
 
-def _prepared(settings: ConnectionSettings, open_transport: Open, locale: str) -> str:
-    """See to it that the database for tests is there; return its locale as the server writes it.
+def _prepare(
+    settings: ConnectionSettings, open_transport: Open, locale: str, locales: DatabaseLocales
+) -> None:
+    """See to it that the database for tests is there, and of the code set that is wanted."""
 
-    It is asked of sysmaster: no other locale than that database's own default is in play there.
-    """
-    with closing(open_transport(replace(settings, database="sysmaster"), None)) as transport:
+    def connect(database: str, db_locale: str) -> Transport:
+        return open_transport(replace(settings, database=database, db_locale=db_locale), None)
+
+    with closing(locales.open(statements.SYSTEM_DATABASE, connect)) as transport:
         catalog = Catalog(transport, settings.database)
         if not transport.rows(statements.DATABASE_LOGGING, statements.CDC_DATABASE):
             raise BadOption(
@@ -149,7 +159,6 @@ def _prepared(settings: ConnectionSettings, open_transport: Open, locale: str) -
             f"database {settings.database} is of locale {found}, and the tests want {locale}.",
             "Name another one in DATABASE: it will be made.",
         )
-    return found
 
 
 def _create(settings: ConnectionSettings, database: str, open_transport: Open) -> None:

@@ -6,6 +6,7 @@ failure there names the assumption that it speaks against. More of them stand in
 
 from __future__ import annotations
 
+import os
 import time
 
 import pytest
@@ -31,6 +32,7 @@ from informix_capture_client.records.records import (
     Timeout,
 )
 from informix_capture_client.session import error_codes as cdc_errors
+from informix_capture_client.session.open_sessions import read_open_sessions
 from informix_capture_client.session.session import CapturedTable
 from informix_capture_client.sql_names import TableName
 from informix_capture_client.transport.base import Transport
@@ -201,6 +203,7 @@ def test_the_log_runs_ahead_of_syslogs_by_less_than_assumed(
 
 @pytest.mark.assumption(16)
 def test_columns_with_delimited_names_are_captured(server: CaptureServer) -> None:
+    assert not os.environ.get("DELIMIDENT"), "unset it: the connection string is to be enough"
     columns = {"id": "integer", **dict.fromkeys(ODD_NAMES, "varchar(9,0)")}
     table = server.create_table(columns)
     with server.session(table) as session, server.writer() as writer:
@@ -244,13 +247,44 @@ def test_a_user_with_a_grant_on_syscdcv1_captures(
         server.open_session(login=login) as session,
         server.writer() as writer,
     ):
-        assert read_cdc_facts(asking, login[0]).runs_routines is True
+        facts = read_cdc_facts(asking, login[0], DIALECTS[server.dialect])
+        assert facts.runs_routines is True
         session.start_capture(CapturedTable(table.full_name, table.column_names, 0))
         session.activate(0)
         writer.insert(table, id="20", b="twenty")
         reader = Reader(session)
         reader.until_ended()
     assert len(reader.rows) == 1
+
+
+@pytest.mark.assumption(42)
+def test_the_text_of_an_error_is_told_to_who_executes_the_function(server: CaptureServer) -> None:
+    with server.cdc_connection() as transport:
+        ((text,),) = transport.rows(statements.ERROR_TEXT, "CDC_E_NOTAB", "en_us.819")
+    assert text
+    assert text.strip()
+
+
+@pytest.mark.assumption(43)
+def test_another_user_sees_no_sessions_until_that_is_granted(
+    server: CaptureServer, table: ContractTable
+) -> None:
+    server.needs("users")
+    assert server.add_user
+    login = ("reader_sessions", "reader-of-s1")
+    server.add_user(*login)
+    server.run(f"GRANT CONNECT TO {login[0]}")
+    server.run(f"GRANT CONNECT TO {login[0]}", database=statements.CDC_DATABASE)
+    dialect = DIALECTS[server.dialect]
+    with server.session(table), server.cdc_connection(login=login) as asking:
+        with pytest.raises(AccessRefused) as refused:
+            read_open_sessions(asking, dialect)
+        assert refused.value.answer is not None
+        assert refused.value.answer.native == -272
+        for name in ("syscdcsess", "syscdctabs"):  # as the remedy has it
+            grant = f"GRANT SELECT ON {name} TO {login[0]}"
+            server.run(grant, database=statements.CDC_DATABASE)
+        assert len(read_open_sessions(asking, dialect)) == 1
 
 
 @pytest.mark.assumption(20)

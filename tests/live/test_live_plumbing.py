@@ -12,8 +12,10 @@ from informix_capture_client.errors import (
     AccessRefused,
     BadOption,
     ConnectionLost,
+    DriverAnswer,
     InformixCdcError,
 )
+from informix_capture_client.locales import codec_of
 from informix_capture_client.transport.base import Argument, ConnectionSettings, Row
 from live import servers
 from live.container import IMAGE, START_SECONDS, docker_container, informix_container
@@ -114,6 +116,7 @@ def test_a_server_that_cannot_be_used_fails_in_one_line_without_the_password(
     assert "s3cret" not in str(caught.value)
 
 
+MISMATCH = (("HY000", -23197, "Database locale information mismatch."),)
 SYSTEM = {"sysmaster": "en_US.819", "syscdcv1": "en_US.57372"}
 
 
@@ -127,6 +130,10 @@ class Informix:
     def open(self, settings: ConnectionSettings, _receive_timeout_seconds: float | None) -> Connection:
         if settings.database not in ("", *self.databases):
             raise AccessRefused(f"no database {settings.database}")
+        if settings.database and codec_of(settings.db_locale) != codec_of(
+            self.databases[settings.database]
+        ):
+            raise BadOption("another code set", answer=DriverAnswer("HY000", -23197, MISMATCH))
         return Connection(self, settings)
 
 
@@ -149,7 +156,7 @@ class Connection:
         if "sysdatabases" in statement:
             return [("1",)] if arguments[0] in databases else []
         if "sysdbslocale" in statement:
-            return [(databases[str(arguments[0])],)]
+            return [(databases[name],)] if (name := str(arguments[0])) in databases else []
         self._server.told.append((self._settings.database, self._settings.db_locale, statement))
         if statement.startswith("CREATE DATABASE"):
             is_utf8 = self._settings.db_locale.endswith("utf8")
@@ -237,7 +244,7 @@ def test_a_container_is_set_up_for_capture_and_stopped_at_the_end() -> None:
     with informix_container("image", lambda _image: container) as started:
         assert (started.host, started.port) == ("10.0.0.9", 9089)
         (set_up,) = container.commands
-        assert set_up.startswith("cd $INFORMIXDIR/etc; DB_LOCALE=en_US.utf8 ")
+        assert set_up.startswith("cd $INFORMIXDIR/etc; dbaccess - syscdcv1.sql")
         started.add_user("reader", "pw")
         assert container.commands[1].endswith("echo reader:pw | sudo chpasswd")
         assert not container.is_stopped

@@ -66,6 +66,7 @@ def _view(scene: Scene) -> str:
 
 def _other_locale(scene: Scene) -> str:
     """Ask for a UTF-8 table over a connection with another DB_LOCALE (guide, cdc_startcapture)."""
+    scene.server.needs_captures_of_any_code_set()
     assert scene.server.sibling
     with scene.server.sibling("en_US.8859-1").open_session() as session:
         return Scene(scene.server, session, scene.table).log_rows(scene.table.full_name)

@@ -79,7 +79,7 @@ class Catalog:
     def current_position(self) -> int:
         """Return where the log ends, as far as `syslogs` counts pages: within a page of the truth."""
         log, pages = self._first(statements.CURRENT_LOG)
-        return log_page(int(log or 0), int(pages or 0))
+        return log_page(_int(log), _int(pages))
 
     def next_position(self) -> int:
         """Return a position that lies at or before every record yet to be written.
@@ -109,11 +109,11 @@ class Catalog:
     def database_logging(self, database: str = "") -> DatabaseLogging | None:
         """Return how the database, or another one, is logged; None: the server has no such database."""
         rows = self._transport.rows(statements.DATABASE_LOGGING, database or self._database)
-        return DatabaseLogging(*(value == "1" for value in rows[0])) if rows else None
+        return DatabaseLogging(*(bool(_int(value)) for value in rows[0])) if rows else None
 
-    def database_locale(self) -> str:
-        """Return the locale that the database was created in, such as `en_US.57372`."""
-        return self._one(statements.DATABASE_LOCALE, self._database).strip()
+    def database_locale(self, database: str = "") -> str:
+        """Return the locale that the database, or another one, was created in: `en_US.57372`."""
+        return self._one(statements.DATABASE_LOCALE, database or self._database).strip()
 
     def find_table(self, name: TableName) -> FoundTable:
         """Return what the name stands for, and a table's identity and columns if it is one."""
@@ -122,12 +122,12 @@ class Catalog:
             return FoundTable(name, MISSING)
         table_id, partition, created, letter, flags = rows[0]
         kind = TABLE_KINDS.get((letter or "").strip(), "object of an unknown kind")
-        if kind == "table" and int(flags or 0) & _RAW_TABLE:
+        if kind == "table" and _int(flags) & _RAW_TABLE:
             kind = RAW_TABLE
         if kind not in ("table", RAW_TABLE):
             return FoundTable(name, kind)
         columns = self._columns(table_id)
-        table = Table(name, _int(table_id), _int(partition), created or "", columns)
+        table = Table(name, _int(table_id), _int(partition), (created or "").strip(), columns)
         return FoundTable(name, kind, table)
 
     def table(self, name: TableName) -> Table:
@@ -192,7 +192,7 @@ class Catalog:
 
 
 def _int(value: str | None) -> int:
-    return int(value or 0)
+    return int(value or 0)  # with blanks around it too, as a driver may pad a number
 
 
 def source_digest(server_name: str, tables: tuple[Table, ...]) -> str:

@@ -71,12 +71,46 @@ def check_cdc_database(is_there: bool, dialect: Dialect) -> Finding:
     return failure(
         "syscdcv1",
         f"there is no database {CDC_DATABASE} on this server.",
-        dialect.worded(
-            "As user {owner} on the server: cd ${home}/etc &&"
-            " DB_LOCALE=en_US.utf8 CLIENT_LOCALE=en_US.utf8 dbaccess - syscdcv1.sql"
-        ),
+        dialect.worded("As user {owner} on the server: cd ${home}/etc && ")
+        + _making_cdc_database(dialect, "<the locale of the database to be captured>"),
         kind=AccessRefused,
     )
+
+
+def _making_cdc_database(dialect: Dialect, locale: str) -> str:
+    """Return the command that makes it: in a certain locale only where captures connect to it."""
+    if not dialect.capture_database:
+        return "dbaccess - syscdcv1.sql"
+    return f"DB_LOCALE={locale} CLIENT_LOCALE={locale} dbaccess - syscdcv1.sql"
+
+
+def check_cdc_locale(cdc_locale: str, database: str, locale: str, dialect: Dialect) -> Finding:
+    """Judge whether a capture of a database can use `syscdcv1`, which has one locale for all."""
+    if _code_set(cdc_locale) == _code_set(locale):
+        return ok(_CDC_LOCALE, f"database {CDC_DATABASE} has locale {cdc_locale}.")
+    differs = f"database {CDC_DATABASE} has locale {cdc_locale}, and {database!r} has {locale}"
+    if not dialect.capture_database:
+        return ok(_CDC_LOCALE, f"{differs}: no harm, since captures connect to {database!r}.")
+    return failure(
+        _CDC_LOCALE,
+        f"{differs}; on {dialect.product} captures connect to {CDC_DATABASE}, in its code set.",
+        dialect.worded(
+            f"As user {{owner}} on the server, once no capture runs: DROP DATABASE {CDC_DATABASE}; then"
+            " cd ${home}/etc && "
+        )
+        + _making_cdc_database(dialect, locale),
+    )
+
+
+_CDC_LOCALE = "locale of syscdcv1"
+
+
+def _code_set(locale: str) -> str:
+    """Return what compares: a codec where it is known, else the code set as it is spelt."""
+    try:
+        return codec_of(locale)
+    except InformixCdcError:
+        return locale.lower().partition(".")[2]
 
 
 def check_api_version(version: tuple[int, ...], dialect: Dialect) -> Finding:

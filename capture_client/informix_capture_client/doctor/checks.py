@@ -16,6 +16,7 @@ from informix_capture_client.catalog import (
     LogSpace,
     check_api_version,
     check_cdc_database,
+    check_cdc_locale,
     check_database_logging,
     check_ha_role,
     check_locale,
@@ -160,6 +161,22 @@ def _right_to_capture(set_up: SetUp) -> Finding:
     )
 
 
+def _cdc_locale(set_up: SetUp) -> Iterator[Finding]:
+    locale = _of_server(set_up, lambda server: server.database_locale)
+    if isinstance(locale, Unanswered):
+        why = _in_the_way(locale, "the locale of the database is not known")
+        yield _not_checked("locale of syscdcv1", why.reason)
+        return
+    cdc_locale = _of_server(set_up, lambda server: server.cdc_locale)
+    if _of_server(set_up, lambda server: server.has_cdc_database) is False:
+        cdc_locale = Unanswered(f"there is no database {CDC_DATABASE}", was_asked=False)
+    yield _judged(
+        "locale of syscdcv1",
+        cdc_locale,
+        lambda it: check_cdc_locale(it, set_up.database, locale, set_up.dialect),
+    )
+
+
 def _tables(set_up: SetUp) -> Iterator[Finding]:
     def judge(table: TableFacts) -> Finding:
         name = str(table.name)
@@ -294,6 +311,7 @@ CHECKS: tuple[Callable[[SetUp], Iterator[Finding]], ...] = (
     _rights,
     _database,
     _locale,
+    _cdc_locale,
     _tables,
     _primary_keys,
     _columns,
@@ -338,7 +356,7 @@ def _of_server(set_up: SetUp, get: Callable[[ServerFacts], Fact]) -> Fact | Unan
 
 def _of_cdc(set_up: SetUp, get: Callable[[CdcFacts], Fact]) -> Fact | Unanswered:
     if isinstance(set_up.cdc, Unanswered):
-        return _in_the_way(set_up.cdc, "syscdcv1 cannot be opened")
+        return _in_the_way(set_up.cdc, "no capture can connect")
     return get(set_up.cdc)
 
 

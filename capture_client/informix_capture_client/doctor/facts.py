@@ -6,6 +6,7 @@ Rule: plain SQL and one function that changes nothing. A question that the serve
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -19,7 +20,8 @@ from informix_capture_client.catalog import (
     LogSpace,
     read_log_space,
 )
-from informix_capture_client.errors import ConnectionLost, InformixCdcError
+from informix_capture_client.dialects import INFORMIX, Dialect
+from informix_capture_client.errors import ConnectionLost, InformixCdcError, ServerRefused
 from informix_capture_client.findings import Unanswered
 from informix_capture_client.session import OpenSession, read_open_sessions
 from informix_capture_client.sql_names import TableName
@@ -54,6 +56,7 @@ class ServerFacts:
     has_cdc_database: bool | Unanswered
     database_logging: DatabaseLogging | Unanswered | None
     database_locale: str | Unanswered
+    cdc_locale: str | Unanswered
     log_space: LogSpace | Unanswered
     parameters: Mapping[str, int] | Unanswered
     ha_role: HaRole | Unanswered
@@ -114,6 +117,7 @@ def read_server_facts(transport: Transport, database: str) -> ServerFacts:
         has_cdc_database=ask(lambda: catalog.database_logging(CDC_DATABASE) is not None),
         database_logging=ask(catalog.database_logging),
         database_locale=ask(catalog.database_locale),
+        cdc_locale=ask(lambda: catalog.database_locale(CDC_DATABASE)),
         log_space=ask(lambda: read_log_space(transport)),
         parameters=ask(lambda: _parameters(transport)),
         ha_role=ask(catalog.ha_role),
@@ -155,14 +159,14 @@ def why_no_table(found: FoundTable | Unanswered) -> Unanswered:
     return Unanswered("there is no such table to look at", was_asked=False)
 
 
-def read_cdc_facts(transport: Transport, user: str) -> CdcFacts:
-    """Ask a connection to the CDC database."""
+def read_cdc_facts(transport: Transport, user: str, dialect: Dialect = INFORMIX) -> CdcFacts:
+    """Ask a connection as captures use it about the CDC database."""
     ask = Questions().ask
     return CdcFacts(
         api_version=ask(lambda: _api_version(transport)),
         user_type=ask(lambda: _user_type(transport, user)),
         runs_routines=ask(lambda: _runs_routines(transport)),
-        sessions=ask(lambda: read_open_sessions(transport)),
+        sessions=ask(lambda: read_open_sessions(transport, dialect)),
     )
 
 
@@ -172,10 +176,17 @@ def _api_version(transport: Transport) -> tuple[int, ...]:
 
 
 def _user_type(transport: Transport, user: str) -> str:
-    rows = transport.rows(statements.USER_TYPE, user)
+    rows = transport.rows(statements.CDC_USER_TYPE, user)
     return (rows[0][0] or "").strip() if rows else ""
 
 
 def _runs_routines(transport: Transport) -> bool:
-    """Call the one `cdc_` function that only returns a text."""
-    return bool(transport.rows(statements.ERROR_TEXT, _HARMLESS_NAME, _HARMLESS_LOCALE))
+    """Call the one `cdc_` function that only returns a text.
+
+    Raises:
+        AccessRefused: the user may not (-674, -272 and their like). Whatever else the server has
+            against the call, a name without a text for one (-1824), it was not that.
+    """
+    with contextlib.suppress(ServerRefused):
+        transport.rows(statements.ERROR_TEXT, _HARMLESS_NAME, _HARMLESS_LOCALE)
+    return True

@@ -25,6 +25,7 @@ class Caller(Protocol):
 
     server: EmulatedServer
     db_locale: str
+    delimits_names: bool
     session: CaptureSession | None
 
 
@@ -79,6 +80,7 @@ def _start_capture(caller: Caller, arguments: list[str]) -> int:
     table = _table(caller, arguments[2], "CDC_E_ARG3")
     _require(table.is_logged and table.full_row_logging, "CDC_E_TABPROPERTIES")
     _require(table.partnum not in session.captures, "CDC_E_TABCAPTURED")
+    _require(caller.delimits_names or '"' not in arguments[3], "CDC_E_NOCOL")
     names = _column_names(table, arguments[3])
     now = int(caller.server.clock())
     session.capture(Capture(table, names, _integer(arguments[4]), now))
@@ -155,6 +157,9 @@ def _live_session(caller: Caller, text: str) -> CaptureSession:
 
 def _table(caller: Caller, text: str, malformed: str) -> Table:
     """Find a table and check what is common to all functions that name one."""
+    # Debezium captures quoted names over a connection with DELIMIDENT; what a server says without it
+    # is our choice, here and for columns
+    _require(caller.delimits_names or '"' not in text, "CDC_E_NOTAB")
     try:
         name = TableName.parse(text)
     except ValueError:
@@ -171,10 +176,10 @@ def _table(caller: Caller, text: str, malformed: str) -> Table:
 
 
 def _is_locale(given: str, locale: str) -> bool:
-    """Whether the connection's DB_LOCALE, if it gave one, is the database's locale."""
+    """Whether the connection is in the database's locale."""
     try:
-        return not given or canonical_locale(given) == locale
-    except ValueError:
+        return canonical_locale(given) == locale
+    except ValueError:  # only a connection without a database gets here with one
         return False
 
 

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 
 from . import cdc_functions
 from .column_list import split_at_commas
-from .queries import Parameters, ResultSet, literal, select
-from .server import CDC_DATABASE, EmulatedServer
+from .locales import code_set_of
+from .queries import Parameters, ResultSet, error_text, literal, select
+from .server import CDC_DATABASE, DEFAULT_LOCALE, EmulatedServer
 from .sessions import CaptureSession
 from .sql_errors import sql_error
 
@@ -23,6 +24,7 @@ _EXECUTE = re.compile(
     r"(?P<name>cdc_\w+) ?\((?P<arguments>.*)\)(?: ?\})?",
     re.IGNORECASE,
 )
+_CDC_NAME = re.compile(r"\bsyscdcv1 ?:", re.IGNORECASE)
 _LO_READ = re.compile(r"\{ ?call ifx_lo_read ?\( ?\? ?, ?\? ?\) ?\}", re.IGNORECASE)
 _ATTRIBUTE = re.compile(r"\s*([^=;]+?)\s*=\s*(\{(?:[^}]|\}\})*\}|[^;]*)")
 
@@ -51,7 +53,8 @@ class Connection:
         self.server = server
         self.user = attributes.get("UID", "")
         self.database = attributes.get("DATABASE", "").lower()
-        self.db_locale = attributes.get("DB_LOCALE", "")
+        self.db_locale = _locale(server, attributes)
+        self.delimits_names = attributes.get("DELIMIDENT", "").lower() == "y"
         self.session: CaptureSession | None = None
         self._admit(attributes)
 
@@ -62,13 +65,18 @@ class Connection:
         text = " ".join(statement.split()).rstrip("; ")
         if is_lo_read(text):
             return self._lo_read(parameters, check)
+        names_cdc = _CDC_NAME.search(text) is not None
+        if names_cdc and CDC_DATABASE not in self.server.databases:
+            raise sql_error(-329)
         values = [parameter.value for parameter in parameters]
         if match := _EXECUTE.fullmatch(text):
-            number = self._call(match, iter(values))
-            return Answer(ResultSet(("(expression)",), [(number,)]))
+            value = self._call(match, iter(values))
+            return Answer(ResultSet(("(expression)",), [(value,)]))
         if "cdc_errortext" in text.lower():
-            self._must_be_granted("cdc_errortext", "syscdcv1:" in text.lower())
-        return Answer(select(self.server, self.database, text, values))
+            self._must_be_granted("cdc_errortext", names_cdc)
+        if names_cdc and self.user not in self.server.cdc_users:
+            raise sql_error(-387)
+        return Answer(select(self.server, self.user, self.database, text, values))
 
     def close(self) -> None:
         """Free the session, as a server does when a connection ends."""
@@ -76,13 +84,15 @@ class Connection:
             self.server.close_session(self.session.id)
             self.session = None
 
-    def _call(self, match: re.Match[str], parameters: Parameters) -> int:
+    def _call(self, match: re.Match[str], parameters: Parameters) -> int | str:
         name = match["name"].lower()
         if match["owner"] not in (None, self.server.owner):
             raise sql_error(-674, f"{match['owner']}.{name}")
         self._must_be_granted(name, match["cdc"] is not None)
         items = [item.strip() for item in split_at_commas(match["arguments"])]
         arguments = [literal(item, parameters) for item in items if item]
+        if name == "cdc_errortext" and len(arguments) == 2:
+            return error_text(*arguments)
         with self.server.log.changed:
             return cdc_functions.call(self, name, arguments)
 
@@ -111,6 +121,24 @@ class Connection:
             raise sql_error(-329)
         if self.database == CDC_DATABASE and user not in server.cdc_users:
             raise sql_error(-387)
+        if self.database:
+            self._must_be_of_code_set(server.databases[self.database].locale)
+
+    def _must_be_of_code_set(self, locale: str) -> None:
+        """Refuse a connection of another code set, as measured of live servers; nothing else counts."""
+        try:
+            is_same = code_set_of(self.db_locale) == code_set_of(locale)
+        except ValueError:
+            raise sql_error(-23101) from None
+        if not is_same:
+            raise sql_error(-23197)
+
+
+def _locale(server: EmulatedServer, attributes: Mapping[str, str]) -> str:
+    """Return what a connection is in, whether it says so or not."""
+    if given := attributes.get("DB_LOCALE"):
+        return given
+    return server.unset_locale or attributes.get("CLIENT_LOCALE") or DEFAULT_LOCALE
 
 
 def is_lo_read(text: str) -> bool:

@@ -50,9 +50,14 @@ def canonical_locale(name: str) -> str:
     return f"{language.lower()}_{territory.upper()}.{_code_set_number(code_set)}"
 
 
+def code_set_of(name: str) -> str:
+    """Return the number of a locale's code set; ValueError if it is no locale."""
+    return canonical_locale(name).rpartition(".")[2]
+
+
 def codec_of(locale: str) -> str:
     """Return the Python codec for a locale's code set."""
-    return _CODECS[int(canonical_locale(locale).rpartition(".")[2])]
+    return _CODECS[int(code_set_of(locale))]
 
 
 def _code_set_number(code_set: str) -> int:

@@ -26,6 +26,7 @@ _SELECT = re.compile(
 _CONDITION = re.compile(
     r"(\w+) ?(=|<=|>=|<>|!=|<|>| like ) ?(\?|'[^']*'|\"[^\"]*\"|-?\d+)", re.IGNORECASE
 )
+_QUOTED = re.compile(r"'[^']*'")
 _AGGREGATE = re.compile(r"(min|max|count) ?\( ?(\w+|\*) ?\)", re.IGNORECASE)
 _ERROR_TEXT = re.compile(
     r"(?:syscdcv1 ?: ?)?(?:(?P<owner>\w+)\.)?cdc_errortext ?\((?P<arguments>.*)\)", re.IGNORECASE
@@ -54,17 +55,18 @@ class ResultSet:
 
 
 def select(
-    server: EmulatedServer, database: str, statement: str, parameters: Sequence[str | None]
+    server: EmulatedServer, user: str, database: str, statement: str, parameters: Sequence[str | None]
 ) -> ResultSet:
     """Answer a statement whose blanks are single ones; SqlError if it cannot be answered."""
     match = _SELECT.fullmatch(statement)
-    if match is None:
+    # Informix takes no parameter in a select list (linq2db's and Hibernate's dialects of it)
+    if match is None or "?" in _QUOTED.sub("", match["columns"]):
         raise sql_error(-201)
     table = match["table"].lower()
     make_rows = find_rows(server, (match["database"] or database).lower(), table)
     if make_rows is None or (match["owner"] or server.owner).strip('"') != server.owner:
         raise sql_error(-206, table)
-    if table in server.hidden_tables:
+    if not server.may_select(user, table):
         raise sql_error(-272, table)
     given = iter(parameters)
     wants_all = match["columns"] == "*"

@@ -24,6 +24,10 @@ CDC_DATABASE = "syscdcv1"
 # Who owns the system tables, and alone may capture until others are granted it: CDC guides, chapter 1
 OWNERS = {"informix": "informix", "gbase8s": "gbasedbt"}
 SYSTEM_DATABASE = "sysmaster"
+# What a connection is in that names none, and so whatever its SQL makes (GLS User's Guide): the script
+# that makes syscdcv1 names none. Of GBase 8s the guide says that syscdcv1 is in UTF-8.
+DEFAULT_LOCALE = "en_US.819"
+_CDC_LOCALES = {"informix": DEFAULT_LOCALE, "gbase8s": "zh_CN.utf8"}
 _VERSIONS = {
     "informix": "Informix emulator Version 14.10.FC10",
     "gbase8s": "GBase 8s emulator Version 12.10.FC4",
@@ -52,6 +56,9 @@ class EmulatedServer:
         latency_seconds: the least time between the arrival of a request and its answer.
         next_session_id: number of the first capture session.
         cdc_users: who may use the CDC database; by default the owner alone.
+        cdc_locale: the locale of syscdcv1; by default what it is in where its script is run plainly.
+        unset_locale: the locale of a connection that names no DB_LOCALE, as measured of JDBC; None:
+            its CLIENT_LOCALE, as the GLS User's Guide (ids_gug_043) has it.
         poses_as: informix or gbase8s. As GBase 8s its owner is gbasedbt; records are laid out as
             Informix's, which docs/assumptions.md lists as not proven.
 
@@ -66,6 +73,7 @@ class EmulatedServer:
             dropped, as on real servers; its records are in the log still.
         table_age_seconds: how long ago the partition of a new table says that it was created. That is
             in whole seconds, and workloads begin at once.
+        session_readers: who may read `syscdcsess`; bootcdc.sql revokes that from public.
         cdc_user_type: the privilege of `cdc_users` on the CDC database: D, R or C.
     """
 
@@ -85,6 +93,8 @@ class EmulatedServer:
         latency_seconds: float = 0.0,
         next_session_id: int = 1,
         cdc_users: frozenset[str] | None = None,
+        cdc_locale: str = "",
+        unset_locale: str | None = DEFAULT_LOCALE,
         poses_as: str = "informix",
     ) -> None:
         self.name = name
@@ -98,6 +108,8 @@ class EmulatedServer:
         self.configuration = dict(_CONFIGURATION)
         self.hidden_tables: set[str] = set()
         self.counts_page_being_written = False
+        self.session_readers = {self.owner}
+        self.unset_locale = unset_locale
         self.cdc_user_type = "D"
         self.databases: dict[str, Database] = {}
         self.log = LogicalLog(first_log, log_pages, page_bytes, log_count, lambda: self.clock())
@@ -114,8 +126,13 @@ class EmulatedServer:
         self.reuses_partition_numbers = False
         self.table_age_seconds = 60.0
         self._tables: dict[str, Table] = {}
-        for system_database in (CDC_DATABASE, SYSTEM_DATABASE):
-            self.create_database(system_database, logged=True, locale="en_US.utf8")
+        self.create_database(CDC_DATABASE, logged=True, locale=cdc_locale or _CDC_LOCALES[poses_as])
+        self.create_database(SYSTEM_DATABASE, logged=True, locale=DEFAULT_LOCALE)
+
+    def may_select(self, user: str, table: str) -> bool:
+        """Whether a user may read a system table."""
+        is_revoked = table == "syscdcsess" and user not in self.session_readers
+        return table not in self.hidden_tables and not is_revoked
 
     def create_database(
         self,

@@ -22,6 +22,8 @@ _ERRORS = {
     -329: ("3D000", "Database not found or no system permission."),
     -272: ("42000", "No SELECT permission for {0}."),
     -387: ("28000", "No connect permission."),
+    -23101: ("IX000", "Unable to load locale categories."),
+    -23197: ("IX000", "Database locale information mismatch."),
     -201: ("42000", "A syntax error has occurred."),
     -206: ("42S02", "The specified table ({0}) is not in the database."),
     -217: ("42S22", "Column ({0}) not found in any table in the query."),

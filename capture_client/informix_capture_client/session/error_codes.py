@@ -59,7 +59,10 @@ _MEANING: dict[str, tuple[type[InformixCdcError], str]] = {
     ),
     "CDC_E_ARG1": (BadOption, "Check option server: it must be the server's DBSERVERNAME."),
     "CDC_E_ARG4": (BadOption, "Check option maxRecordsPerRead: servers take 1 to 256."),
-    "CDC_E_LOCALEMISMATCH": (BadOption, "Set option dbLocale to the database's own locale."),
+    "CDC_E_LOCALEMISMATCH": (
+        BadOption,
+        "Set option dbLocale to the database's own locale, or leave it out.",
+    ),
     "CDC_E_INTERRUPT": (ServerRefused, "The session was ended on the server: start the query again."),
     "CDC_E_MUSTCLOSE": (ServerRefused, "The session was ended on the server: start the query again."),
     "CDC_E_DUPLSESS": (ServerRefused, "Close the other capture session on this connection."),

@@ -1,6 +1,6 @@
 """Which capture sessions a server has now, of us or of anybody, and what they capture.
 
-Rule: it only asks, on a connection to the CDC database. Source: CDC guide, chapter 4, tables 4-4, 4-5.
+Rule: it only asks. Source: CDC guide, chapter 4, tables 4-4, 4-5.
 """
 
 from __future__ import annotations
@@ -8,7 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from informix_capture_client import statements
+from informix_capture_client.dialects import INFORMIX, Dialect
+from informix_capture_client.errors import AccessRefused
 from informix_capture_client.sql_names import TableName
+from informix_capture_client.statements import CDC_DATABASE
 from informix_capture_client.transport import Transport
 
 
@@ -27,8 +30,28 @@ class OpenSession:
     tables: tuple[TableName, ...] = ()
 
 
-def read_open_sessions(transport: Transport) -> tuple[OpenSession, ...]:
-    """Return all sessions, by number."""
+def read_open_sessions(transport: Transport, dialect: Dialect = INFORMIX) -> tuple[OpenSession, ...]:
+    """Return all sessions, by number.
+
+    Raises:
+        AccessRefused: the user has no right to see them: bootcdc.sql revokes it from public.
+    """
+    try:
+        return _read(transport)
+    except AccessRefused as reason:
+        raise AccessRefused(
+            f"the server's capture sessions may not be seen: {reason.message}",
+            dialect.worded(
+                f"Ask as user {{owner}}, or as that user: echo '{_GRANT}' | dbaccess {CDC_DATABASE} -"
+            ),
+            answer=reason.answer,
+        ) from None
+
+
+_GRANT = "GRANT SELECT ON syscdcsess TO <user>; GRANT SELECT ON syscdctabs TO <user>"
+
+
+def _read(transport: Transport) -> tuple[OpenSession, ...]:
     captured: dict[int, list[TableName]] = {}
     # By place: the guide calls the third column tablename, copies of bootcdc.sql call it tabname.
     for session_id, database, table, owner, *_ in transport.rows(statements.SESSION_TABLES):

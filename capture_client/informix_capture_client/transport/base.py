@@ -20,7 +20,8 @@ class ConnectionSettings:
     """Where to connect and as whom.
 
     `server` is the server's name (DBSERVERNAME), not a host. `extra` is passed on to the driver's
-    connection string untouched. `db_locale` may be empty: then the driver's default applies.
+    connection string untouched. `db_locale` may be empty: then the driver's default applies,
+    which live servers refuse for most databases.
     Statements are handed to a transport in Informix's words; it sends them in its dialect's.
     """
 

@@ -64,6 +64,8 @@ def connection_string(settings: ConnectionSettings) -> str:
         "PWD": settings.password,
         "CLIENT_LOCALE": settings.client_locale,
         "DB_LOCALE": settings.db_locale,
+        # off by default over ODBC (HCL, ids_odbc_216), and without it no quoted name is captured
+        "DELIMIDENT": "y",
     }
     taken = {key.upper() for key in _KEY.findall(settings.extra)}
     ours = [f"{key}={_value(key, v)}" for key, v in pairs.items() if v and key not in taken]

@@ -72,7 +72,7 @@ _UNREACHABLE = Verdict(
 _WRONG_SERVER = Verdict(
     AccessRefused,
     "The database server at {address} is not called {server}",
-    "Set the server name to the server's DBSERVERNAME or one of its aliases.",
+    "Set the server name to the server's DBSERVERNAME or one of its aliases{real_server}.",
 )
 _WRONG_USER = Verdict(
     AccessRefused, "{server} at {address} refused user {user}", "Check user and password."
@@ -85,13 +85,40 @@ _WRONG_DATABASE = Verdict(
 _NO_RIGHT = Verdict(
     AccessRefused,
     "User {user} may not do this in database {database} on {server}",
-    "Connect as user {owner}, or grant the privilege; if a cdc_ function is missing,"
-    " run ${home}/etc/syscdcv1.sql on the server.",
+    "Connect as user {owner}, or grant the privilege; for a cdc_ function, as {owner}:"
+    " echo 'GRANT DBA TO {user}' | dbaccess syscdcv1 -, or, if it is missing, run"
+    " ${home}/etc/syscdcv1.sql on the server.",
 )
 _WRONG_LOCALE = Verdict(
     BadOption,
-    "The locale does not fit database {database} on {server}",
-    "Set the database locale to the one the database was created with.",
+    "Database {database} on {server} is of another code set than DB_LOCALE={db_locale}",
+    "In sysmaster, SELECT dbs_collate FROM sysdbslocale WHERE dbs_dbsname = '{database}' says which."
+    " Option dbLocale names that of the captured database; leave it out, and the server is asked.",
+)
+_NO_LOCALE = Verdict(
+    BadOption,
+    "DB_LOCALE={db_locale} and CLIENT_LOCALE={client_locale} do not open {database} on {server}",
+    "Name locales that driver and server have files of, in their gls folders: options dbLocale and"
+    " clientLocale; en_us.utf8 is one that they come with.",
+)
+_BAD_STRING = Verdict(
+    AccessRefused,
+    "No connection to {server} at {address}",
+    "The driver says so of a connection string that it does not take, and it rejects keywords that it"
+    " does not know: look at option connectionString, and see that option driver names the {product}"
+    " driver.",
+)
+_NOT_CONNECTED = Verdict(
+    AccessRefused,
+    "No connection to {server} at {address}",
+    "Look the number up with finderr; see that option driver names the {product} driver, and look at"
+    " option connectionString: the driver rejects keywords that it does not know.",
+)
+_NO_RIGHT_IN_CDC = Verdict(
+    AccessRefused,
+    "User {user}, connected to database {database} on {server}, has no right on a database that a"
+    " statement names",
+    "Connect as user {owner}, or as {owner}: echo 'GRANT DBA TO {user}' | dbaccess syscdcv1 -",
 )
 _NO_DRIVER = Verdict(
     BadOption,
@@ -119,7 +146,7 @@ _BY_NATIVE: dict[int, Verdict] = {
     -272: _NO_RIGHT,  # no SELECT permission
     -273: _NO_RIGHT,  # no UPDATE permission
     -674: _NO_RIGHT,  # routine can not be resolved: not there, or not for this user
-    -23101: _WRONG_LOCALE,  # unable to load locale categories
+    -23101: _NO_LOCALE,  # unable to load locale categories
     -23197: _WRONG_LOCALE,  # database locale information mismatch
 }
 
@@ -130,9 +157,13 @@ _BY_NATIVE_CONNECTING: dict[int, Verdict] = {
     -931: _UNREACHABLE,  # cannot locate service in the services file
     -11015: _UNREACHABLE,  # the driver's own: unable to connect to data source
     -11094: _UNREACHABLE,  # the driver's own: time-out expired
+    -11005: _BAD_STRING,  # the driver's own: invalid connection string attribute
+    -11060: _BAD_STRING,  # the driver's own: general error, also for a string that it cannot read
 }
-_BY_NATIVE_CONNECTED: dict[int, Verdict] = dict.fromkeys(_BY_NATIVE_CONNECTING, _LOST) | {
+_BY_NATIVE_CONNECTED: dict[int, Verdict] = dict.fromkeys((-908, -930, -931, -11015), _LOST) | {
     -11094: _SILENT,
+    -329: _NO_RIGHT_IN_CDC,
+    -387: _NO_RIGHT_IN_CDC,
 }
 
 # five characters: a state; two: a whole class
@@ -164,7 +195,11 @@ def judge(diagnostics: Sequence[Diagnostic], *, connected: bool) -> Verdict:
     candidates += [
         by_state.get(each.sqlstate) or by_state.get(each.sqlstate[:2]) for each in warnings_last
     ]
-    return next((verdict for verdict in candidates if verdict is not None), _REFUSED)
+    return min(
+        (verdict for verdict in candidates if verdict is not None),
+        key=lambda verdict: verdict is _BAD_STRING,  # whatever says more goes before
+        default=_REFUSED if connected else _NOT_CONNECTED,
+    )
 
 
 _PASSWORD_PAIR = re.compile(r"\b((?:pwd|password)\s*=\s*)(\{(?:[^}]|\}\})*\}?|[^;]*)", re.IGNORECASE)
@@ -198,6 +233,8 @@ class Translator:
             "address": f"{settings.host}:{settings.port}",
             "database": settings.database,
             "user": settings.user,
+            "db_locale": settings.db_locale,
+            "client_locale": settings.client_locale,
         }
         self._scrub = Scrubber(settings)
         self._dialect = settings.dialect
@@ -207,9 +244,10 @@ class Translator:
         records = [self._scrubbed(each) for each in diagnostics] or [_NO_DIAGNOSTIC]
         verdict = judge(records, connected=connected)
         cause = verdict.cause.format(**self._names)
+        real_server = _real_server(records, self._names["server"])
         return verdict.kind(
             f"{cause}: {_told(records)}.",
-            self._dialect.worded(verdict.remedy),
+            self._dialect.worded(verdict.remedy, **self._names, real_server=real_server),
             is_temporary=verdict.is_temporary,
             answer=DriverAnswer(
                 records[0].sqlstate,
@@ -220,6 +258,16 @@ class Translator:
 
     def _scrubbed(self, record: Diagnostic) -> Diagnostic:
         return Diagnostic(record.sqlstate, record.native, self._scrub(record.text))
+
+
+# GoNavi's client of GBase 8s takes the real DBSERVERNAME from this part of -761's text
+_SERVER_IN_TEXT = re.compile(r"sqlerrm\(([^)]*)\)")
+
+
+def _real_server(records: Iterable[Diagnostic], asked_for: str) -> str:
+    """Return a server's own name for a remedy, if it is in what the driver said."""
+    found = (match[1].strip() for each in records if (match := _SERVER_IN_TEXT.search(each.text)))
+    return next((f": here {name}" for name in found if name and name != asked_for), "")
 
 
 _NO_DIAGNOSTIC = Diagnostic("HY000", 0, "the driver gave no reason")

@@ -81,7 +81,7 @@ def report_of(place: str, spool_path: str, options: SourceOptions | None) -> Off
 
 def _server_log(options: SourceOptions) -> ServerLog:
     with open_server_log(options) as connection:
-        return read_server_log(connection)
+        return read_server_log(connection, options.dialect)
 
 
 def _source_report(progress: SourceProgress, spool_path: str, log: ServerLog | None) -> SourceReport:

@@ -76,7 +76,7 @@ def release(
             return
         db_locale = options.db_locale or catalog.database_locale()
         with contextlib.closing(open_capture_connection(options, db_locale)) as connection:
-            require_not_captured(connection, tables)
+            require_not_captured(connection, tables, options.dialect)
         streams = streams_of(checkpoints, _table_sets(options, stream_tables), catalog, options)
         if checkpoints:
             _require_streams_cover(streams, tables)

@@ -20,6 +20,7 @@ from rich.text import Text
 
 from informix_capture_client.catalog import PlaceInLog, place_in_log
 from informix_capture_client.doctor import shown_bytes
+from informix_capture_client.findings import Unanswered
 from informix_capture_client.positions import log_page, show
 from informix_capture_client.session import OpenSession
 from informix_cdc.options import SourceOptions
@@ -57,7 +58,7 @@ def print_status(
     with open_server_log(options) as connection, contextlib.suppress(KeyboardInterrupt):
 
         def ask() -> Status:
-            return status_of(read_server_log(connection), places)
+            return status_of(read_server_log(connection, options.dialect), places)
 
         _PRINTERS[as_json](ask, watch_seconds)
 
@@ -118,9 +119,14 @@ def status_as_json(status: Status) -> dict[str, object]:
             "totalBytes": log.space.total_bytes,
             "neverUsedBytes": log.space.free_bytes,
         },
-        "sessions": [_session_json(session) for session in log.sessions],
+        "sessions": _sessions_json(log.sessions),
         "checkpoints": [_checkpoint_json(checkpoint) for checkpoint in status.checkpoints],
     }
+
+
+def _sessions_json(sessions: Sequence[OpenSession] | Unanswered) -> list[object] | None:
+    """Return null for what the user may not see: an empty list would say that there is none."""
+    return None if isinstance(sessions, Unanswered) else [_session_json(each) for each in sessions]
 
 
 def _session_json(session: OpenSession) -> dict[str, object]:
@@ -155,12 +161,16 @@ def status_as_text(status: Status) -> Iterator[RenderableType]:
         f"Log: at {show(log.current)}; kept from log {space.oldest.number} to {space.current.number};"
         f" {shown_bytes(space.total_bytes)} in all, {shown_bytes(space.free_bytes)} never used."
     )
-    yield _sessions(log.sessions) if log.sessions else Text("No capture session is open.")
+    yield _sessions(log.sessions)
     for checkpoint in status.checkpoints:
         yield from _checkpoint_lines(checkpoint)
 
 
-def _sessions(sessions: Sequence[OpenSession]) -> Table:
+def _sessions(sessions: Sequence[OpenSession] | Unanswered) -> Table | Text:
+    if isinstance(sessions, Unanswered):
+        return Text(f"Capture sessions: {sessions.reason} {sessions.remedy}")
+    if not sessions:
+        return Text("No capture session is open.")
     columns = ("session", "opened", "timeout", "error", "captures")
     table = Table(*columns, box=None, pad_edge=False, header_style="dim")
     for session in sessions:

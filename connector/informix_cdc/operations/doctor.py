@@ -1,7 +1,8 @@
 """Look at a server as a capture would find it, and judge everything that may keep it from working.
 
 Rule: it changes nothing, and never gives up half-way: what fails is a fact like any other. One
-connection after another: sysmaster for the server, the database for its tables, then syscdcv1.
+connection after another: sysmaster for the server, the database for its tables, then one as captures
+use it.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeVar
 
+from informix_capture_client.catalog import check_locale
 from informix_capture_client.doctor import (
     CdcFacts,
     DriverFacts,
@@ -21,12 +23,12 @@ from informix_capture_client.doctor import (
     read_server_facts,
     read_table_facts,
 )
-from informix_capture_client.errors import BadOption, InformixCdcError
-from informix_capture_client.findings import Finding, Unanswered
+from informix_capture_client.errors import InformixCdcError
+from informix_capture_client.findings import Finding, State, Unanswered
 from informix_capture_client.statements import CDC_DATABASE, SYSTEM_DATABASE
 from informix_capture_client.transport import Transport
 from informix_cdc.options import SourceOptions
-from informix_cdc.server import open_connection
+from informix_cdc.server import open_capture_connection, open_connection
 
 Fact = TypeVar("Fact")
 
@@ -59,11 +61,10 @@ def look_at(options: SourceOptions) -> SetUp:
     if isinstance(set_up.server, Unanswered):
         nothing = Unanswered("there is no connection", was_asked=False)
         return replace(set_up, tables=nothing, cdc=nothing)
-    tables = _connected(
-        options,
-        options.database,
+    options = _with_sound_locale(options, set_up.server)
+    tables = _asked(
+        lambda: open_connection(options, options.database),
         lambda it: read_table_facts(it, options.database, names),
-        options.db_locale,
     )
     return replace(set_up, tables=tables, cdc=_ask_the_cdc_database(options, set_up.server))
 
@@ -86,13 +87,7 @@ def _ask_the_server(options: SourceOptions, set_up: SetUp) -> SetUp:
         server = read_server_facts(transport, options.database)
         return replace(set_up, server=server, driver=_told_by_driver(transport, set_up.driver))
 
-    try:
-        with contextlib.closing(open_connection(options, SYSTEM_DATABASE)) as transport:
-            return ask(transport)
-    except BadOption:  # a driver that insists on a locale (-23197): all is asked over the database too
-        found = _connected(options, options.database, ask, options.db_locale)
-    except InformixCdcError as reason:
-        found = Unanswered(reason.message, reason.remedy)
+    found = _asked(lambda: open_connection(options, SYSTEM_DATABASE), ask)
     return replace(set_up, server=found) if isinstance(found, Unanswered) else found
 
 
@@ -110,19 +105,33 @@ def _told_by_driver(
 
 
 def _ask_the_cdc_database(options: SourceOptions, server: ServerFacts) -> CdcFacts | Unanswered:
+    """Ask as a capture would; of syscdcv1 itself where it is not known how the database opens."""
     if server.has_cdc_database is False:
         return Unanswered(f"there is no database {CDC_DATABASE}", was_asked=False)
     known = server.database_locale
     locale = options.db_locale or ("" if isinstance(known, Unanswered) else known)
-    return _connected(options, CDC_DATABASE, lambda it: read_cdc_facts(it, options.user), locale)
+
+    def connect() -> Transport:
+        if locale:
+            return open_capture_connection(options, locale)
+        return open_connection(options, CDC_DATABASE)
+
+    return _asked(connect, lambda it: read_cdc_facts(it, options.user, options.dialect))
 
 
-def _connected(
-    options: SourceOptions, database: str, ask: Callable[[Transport], Fact], db_locale: str = ""
-) -> Fact | Unanswered:
+def _with_sound_locale(options: SourceOptions, server: ServerFacts) -> SourceOptions:
+    """Leave out an option dbLocale that is wrong, which is a finding: the rest can be looked at."""
+    known = server.database_locale
+    if isinstance(known, Unanswered):
+        return options
+    finding = check_locale(options.database, known, options.db_locale)
+    return replace(options, db_locale="") if finding.state is State.FAILURE else options
+
+
+def _asked(connect: Callable[[], Transport], ask: Callable[[Transport], Fact]) -> Fact | Unanswered:
     """Ask over a connection of its own; one that cannot be had is the answer."""
     try:
-        with contextlib.closing(open_connection(options, database, db_locale)) as transport:
+        with contextlib.closing(connect()) as transport:
             return ask(transport)
     except InformixCdcError as reason:
         return Unanswered(reason.message, reason.remedy)

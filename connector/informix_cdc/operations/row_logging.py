@@ -24,13 +24,14 @@ PAUSE_SECONDS = 2.0
 _IN_REPLICATION = {-19816, 19816}  # CDC guide of HCL 14.10, ids_cdc_059, which prints no sign
 
 
-def require_not_captured(connection: Transport, tables: Sequence[Table]) -> None:
+def require_not_captured(connection: Transport, tables: Sequence[Table], dialect: Dialect) -> None:
     """Refuse tables that a session captures.
 
     Raises:
+        AccessRefused: the user may not see the sessions.
         ServerRefused: names the sessions, as `syscdcsess` and `syscdctabs` show them.
     """
-    if captured := _captured(read_open_sessions(connection), tables):
+    if captured := _captured(read_open_sessions(connection, dialect), tables):
         raise ServerRefused(f"{captured}. Nothing was switched off.", _STOP_FIRST)
 
 
@@ -70,7 +71,7 @@ def switch_off(connection: Transport, catalog: Catalog, table: Table, dialect: D
     try:
         attempts(set_full_row_logging, connection, str(table.name), on=False, dialect=dialect)
     except ServerRefused as reason:
-        raise _still_on(connection, table, reason) from None
+        raise _still_on(connection, table, reason, dialect) from None
     if catalog.logs_full_rows(table):
         raise ServerRefused(
             f"the server says that full row logging of {table.name} is off, but its flag is still set.",
@@ -78,8 +79,10 @@ def switch_off(connection: Transport, catalog: Catalog, table: Table, dialect: D
         )
 
 
-def _still_on(connection: Transport, table: Table, reason: ServerRefused) -> ServerRefused:
-    captured = _captured(read_open_sessions(connection), [table])
+def _still_on(
+    connection: Transport, table: Table, reason: ServerRefused, dialect: Dialect
+) -> ServerRefused:
+    captured = _captured(read_open_sessions(connection, dialect), [table])
     if captured:
         return ServerRefused(f"{captured}. Full row logging stays on.", _STOP_FIRST)
     if reason.answer is None or reason.answer.native not in _IN_REPLICATION:

@@ -77,7 +77,9 @@ class ConnectionOptions:
         default="",
     )
     db_locale: str = option(
-        "Locale of the database (DB_LOCALE); default: the one that the server reports.", default=""
+        "Locale of the captured database (DB_LOCALE), of its own code set; default: the one that the"
+        " server reports.",
+        default="",
     )
     client_locale: str = option("Locale of the connection (CLIENT_LOCALE).", default="en_us.utf8")
     connection_string: str = option(

@@ -9,9 +9,10 @@ import contextlib
 from collections.abc import Callable, Iterator
 
 from informix_capture_client.catalog import Catalog
-from informix_capture_client.statements import CDC_DATABASE
+from informix_capture_client.statements import SYSTEM_DATABASE
 from informix_capture_client.transport import ConnectionSettings, Transport
 from informix_cdc.options import SourceOptions
+from informix_cdc.server.database_locales import DatabaseLocales
 
 # A server that does not even send TIMEOUT records for this many timeouts is taken for dead.
 _SILENT_TIMEOUTS = 3
@@ -47,7 +48,11 @@ _wraps: list[Wrap] = []
 
 @contextlib.contextmanager
 def every_connection(wrap: Wrap) -> Iterator[None]:
-    """Let whatever is opened meanwhile, by any thread, pass through `wrap`: the recorder's way in."""
+    """Let whatever is opened meanwhile, by any thread, pass through `wrap`: the recorder's way in.
+
+    What was asked before it is asked again, so that `wrap` sees all that a first connection needs.
+    """
+    _locales.clear()
     _wraps.append(wrap)
     try:
         yield
@@ -55,29 +60,45 @@ def every_connection(wrap: Wrap) -> Iterator[None]:
         _wraps.remove(wrap)
 
 
-def _open(options: SourceOptions, settings: ConnectionSettings) -> Transport:
-    transport = _TRANSPORTS[options.transport](settings, silent_seconds(options))
-    for wrap in _wraps:
-        transport = wrap(transport, settings)
-    return transport
-
-
 @contextlib.contextmanager
 def open_catalog(options: SourceOptions) -> Iterator[Catalog]:
     """Connect to the captured database for questions about it.
 
-    In the locale that option dbLocale names: where a driver insists on one (error -23197), that helps.
+    Raises:
+        BadOption: option dbLocale is not its locale.
     """
-    transport = open_connection(options, options.database, options.db_locale)
-    with contextlib.closing(transport):
+    with contextlib.closing(open_connection(options, options.database)) as transport:
         yield Catalog(transport, options.database)
 
 
-def open_connection(options: SourceOptions, database: str, db_locale: str = "") -> Transport:
-    """Connect to one of the server's databases."""
-    return _open(options, options.connection(database, db_locale))
+_Server = tuple[str, str, int, str]
+_locales: dict[_Server, DatabaseLocales] = {}
+
+
+def open_connection(options: SourceOptions, database: str) -> Transport:
+    """Connect to one of the server's databases, in its own locale.
+
+    The captured database's is spelt as option dbLocale has it. What the server said is kept for
+    this process, until a database refuses it.
+    """
+    server = (options.transport, options.host, options.port, options.server)
+    locales = _locales.setdefault(server, DatabaseLocales())
+    wanted = options.db_locale if database in (options.database, SYSTEM_DATABASE) else ""
+    return locales.open(database, lambda name, locale: _connect(options, name, locale), wanted)
 
 
 def open_capture_connection(options: SourceOptions, db_locale: str) -> Transport:
-    """Connect to the CDC database; the locale must be the captured database's (guide, chapter 1)."""
-    return open_connection(options, CDC_DATABASE, db_locale)
+    """Connect where captures are made, in the locale of the captured database (guide, chapter 1).
+
+    That is the captured database itself, where the product allows it: syscdcv1 has one locale, which
+    need not be that of every captured database (decision 0024).
+    """
+    return _connect(options, options.dialect.capture_database or options.database, db_locale)
+
+
+def _connect(options: SourceOptions, database: str, db_locale: str) -> Transport:
+    settings = options.connection(database, db_locale)
+    transport = _TRANSPORTS[options.transport](settings, silent_seconds(options))
+    for wrap in _wraps:
+        transport = wrap(transport, settings)
+    return transport

@@ -10,32 +10,35 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from informix_capture_client.catalog import Catalog, LogSpace, read_log_space
+from informix_capture_client.dialects import Dialect
+from informix_capture_client.errors import AccessRefused
+from informix_capture_client.findings import Unanswered
 from informix_capture_client.session import OpenSession, read_open_sessions
 from informix_capture_client.statements import CDC_DATABASE
 from informix_capture_client.transport import Transport
 from informix_cdc.options import SourceOptions
-from informix_cdc.server.connections import open_capture_connection
+from informix_cdc.server.connections import open_connection
 
 
 @dataclass(frozen=True, slots=True)
 class ServerLog:
-    """A server's name and clock, its log and its sessions."""
+    """A server's name and clock, its log, and its sessions as far as the user may see them."""
 
     server: str
     clock: int
     current: int
     space: LogSpace
-    sessions: tuple[OpenSession, ...]
+    sessions: tuple[OpenSession, ...] | Unanswered
 
 
 @contextlib.contextmanager
 def open_server_log(options: SourceOptions) -> Iterator[Transport]:
     """Connect for `read_server_log`."""
-    with contextlib.closing(open_capture_connection(options, options.db_locale)) as connection:
+    with contextlib.closing(open_connection(options, CDC_DATABASE)) as connection:
         yield connection
 
 
-def read_server_log(connection: Transport) -> ServerLog:
+def read_server_log(connection: Transport, dialect: Dialect) -> ServerLog:
     """Ask once.
 
     Raises:
@@ -47,5 +50,12 @@ def read_server_log(connection: Transport) -> ServerLog:
         catalog.clock(),
         catalog.current_position(),
         read_log_space(connection),
-        read_open_sessions(connection),
+        _sessions(connection, dialect),
     )
+
+
+def _sessions(connection: Transport, dialect: Dialect) -> tuple[OpenSession, ...] | Unanswered:
+    try:
+        return read_open_sessions(connection, dialect)
+    except AccessRefused as reason:  # the log may be told all the same
+        return Unanswered(reason.message, reason.remedy)

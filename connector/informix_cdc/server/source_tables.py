@@ -14,6 +14,7 @@ from informix_capture_client.catalog import (
     Catalog,
     Table,
     check_cdc_database,
+    check_cdc_locale,
     check_database_logging,
     check_ha_role,
     check_locale,
@@ -76,8 +77,8 @@ def describe_tables(options: SourceOptions, catalog: Catalog) -> SourceTables:
 
     Raises:
         AccessRefused: there is no CDC database.
-        BadOption: the database is not logged or of another locale, or a table or a column does not
-            exist.
+        BadOption: the database is not logged or of another locale, `syscdcv1` is of another code set
+            where that matters, or a table or a column does not exist.
         UnsupportedColumn: a column's type cannot be carried.
     """
     _require_databases(options, catalog)
@@ -116,6 +117,9 @@ def _locale(options: SourceOptions, catalog: Catalog) -> str:
     """Return the locale to connect with: as the user spells it, if it is the database's."""
     locale = catalog.database_locale()
     require(check_locale(options.database, locale, options.db_locale))
+    if options.dialect.capture_database:
+        cdc_locale = catalog.database_locale(CDC_DATABASE)
+        require(check_cdc_locale(cdc_locale, options.database, locale, options.dialect))
     return options.db_locale or locale
 
 

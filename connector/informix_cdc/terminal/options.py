@@ -14,12 +14,12 @@ from typing import IO, Any, TypeVar
 import click
 
 from informix_capture_client.errors import BadOption, InformixCdcError
-from informix_capture_client.statements import CDC_DATABASE
+from informix_capture_client.statements import SYSTEM_DATABASE
 from informix_cdc.options import PASSWORD_VARIABLE, SourceOptions, option_rows
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-_NO_TABLE = {"database": CDC_DATABASE, "table": "informix.systables"}  # none is looked at
+_NO_TABLE = {"database": SYSTEM_DATABASE, "table": "informix.systables"}  # none is looked at
 # A password on the command line would be in every `ps`; the others mean something to Spark only.
 _NOT_HERE = {
     "password",

@@ -42,6 +42,7 @@ SERVER = ServerFacts(
     has_cdc_database=True,
     database_logging=DatabaseLogging(is_logged=True),
     database_locale="en_US.57372",
+    cdc_locale="en_US.819",
     log_space=SLOW_LOG,
     parameters={"DYNAMIC_LOGS": 2, "LTXHWM": 70, "LTXEHWM": 80},
     ha_role=HaRole(0),

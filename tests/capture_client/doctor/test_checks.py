@@ -103,6 +103,44 @@ CASES: list[tuple[str, SetUp, str, str]] = [
         "locale",
         "ok",
     ),
+    ("syscdcv1 may be of another code set", SOUND, "locale of syscdcv1", "ok"),
+    ("syscdcv1 is of its code set", with_server(cdc_locale="zh_CN.utf8"), "locale of syscdcv1", "ok"),
+    (
+        "syscdcv1 is of another code set on GBase 8s",
+        replace(SOUND, dialect=GBASE_8S),
+        "locale of syscdcv1",
+        "failure",
+    ),
+    (
+        "syscdcv1 is of its code set on GBase 8s",
+        replace(with_server(cdc_locale="zh_CN.utf8"), dialect=GBASE_8S),
+        "locale of syscdcv1",
+        "ok",
+    ),
+    (
+        "neither code set is known, and they are spelt alike",
+        replace(with_server(cdc_locale="en_US.99999", database_locale="en_US.99999"), dialect=GBASE_8S),
+        "locale of syscdcv1",
+        "ok",
+    ),
+    (
+        "syscdcv1 hides its locale",
+        with_server(cdc_locale=NO_ANSWER),
+        "locale of syscdcv1",
+        "warning",
+    ),
+    (
+        "there is no syscdcv1 to have a locale",
+        with_server(has_cdc_database=False),
+        "locale of syscdcv1",
+        "not checked",
+    ),
+    (
+        "the locale of the database is hidden, so that nothing can be said of syscdcv1's",
+        with_server(database_locale=NO_ANSWER),
+        "locale of syscdcv1",
+        "not checked",
+    ),
     ("the locale is hidden", with_server(database_locale=NO_ANSWER), "locale", "warning"),
     ("the locale of no database", with_server(database_logging=None), "locale", "not checked"),
     ("the table is there", with_tables(table_facts()), "table", "ok"),
@@ -354,7 +392,15 @@ def test_commands_name_the_owner_and_the_folder_of_the_product() -> None:
     set_up = replace(with_server(has_cdc_database=False), dialect=GBASE_8S)
     (finding,) = [f for f in examine(set_up) if f.check == "syscdcv1"]
     assert "As user gbasedbt" in finding.remedy
-    assert "cd $GBASEDBTDIR/etc && " in finding.remedy
+    assert "cd $GBASEDBTDIR/etc && DB_LOCALE=<the locale of the database" in finding.remedy
+
+
+def test_the_locale_that_syscdcv1_must_have_is_named_where_captures_connect_to_it() -> None:
+    set_up = replace(with_server(database_locale="zh_CN.57372"), dialect=GBASE_8S)
+    (finding,) = [f for f in examine(set_up) if f.check == "locale of syscdcv1"]
+    assert "has locale en_US.819, and 'stores' has zh_CN.57372" in finding.found
+    assert "DROP DATABASE syscdcv1" in finding.remedy
+    assert "DB_LOCALE=zh_CN.57372 CLIENT_LOCALE=zh_CN.57372 dbaccess - syscdcv1.sql" in finding.remedy
 
 
 @pytest.mark.parametrize(

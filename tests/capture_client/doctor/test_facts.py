@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Never
+
 import pytest
 
 from capture_client.doctor.set_ups import ORDERS
@@ -14,12 +16,18 @@ from informix_capture_client.doctor.facts import (
     read_server_facts,
     read_table_facts,
 )
-from informix_capture_client.errors import AccessRefused, ConnectionLost, InformixCdcError
+from informix_capture_client.errors import (
+    AccessRefused,
+    ConnectionLost,
+    DriverAnswer,
+    InformixCdcError,
+    ServerRefused,
+)
 from informix_capture_client.findings import Unanswered
 from informix_capture_client.transport.base import Row
 
 
-def refuse(reason: InformixCdcError) -> str:
+def refuse(reason: InformixCdcError) -> Never:
     raise reason
 
 
@@ -106,7 +114,29 @@ def test_a_name_in_systables_is_of_the_kind_that_its_type_says(row: Row, kind: s
 
 
 def test_a_user_that_sysusers_does_not_list_has_no_privilege() -> None:
-    tables: dict[str, list[Row]] = {statements.USER_TYPE: [], statements.API_VERSION: [("1", "1")]}
+    tables: dict[str, list[Row]] = {statements.CDC_USER_TYPE: [], statements.API_VERSION: [("1", "1")]}
     facts = read_cdc_facts(Selective(tables=tables), "app")
     assert (facts.user_type, facts.api_version) == ("", (1, 1))
     assert isinstance(facts.runs_routines, Unanswered)
+
+
+@pytest.mark.parametrize(
+    ("answer", "may"),
+    [
+        (ServerRefused("a syntax error.", answer=DriverAnswer("42000", -201)), True),
+        (ServerRefused("no text of that name.", answer=DriverAnswer("IX000", -1824)), True),
+        (AccessRefused("no routine.", answer=DriverAnswer("42000", -674)), False),
+        (AccessRefused("no right.", answer=DriverAnswer("42000", -272)), False),
+        (ConnectionLost("gone."), False),
+    ],
+    ids=lambda value: value.message if isinstance(value, InformixCdcError) else "",
+)
+def test_only_a_refused_right_means_that_a_user_may_not_run_the_functions(
+    answer: InformixCdcError, may: bool
+) -> None:
+    class Answering(ScriptedTransport):
+        def rows(self, statement: str, *_: int | str) -> list[Row]:
+            return refuse(answer) if statement == statements.ERROR_TEXT else [("1", "1")]
+
+    runs = read_cdc_facts(Answering(), "app").runs_routines
+    assert runs is True if may else isinstance(runs, Unanswered)

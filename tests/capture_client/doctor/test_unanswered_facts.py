@@ -54,6 +54,7 @@ CLAIMS = {
     "has_cdc_database": "(no|the) database syscdcv1|database syscdcv1 is",
     "database_logging": "(un)?buffered|ANSI|not logged|database .* does not exist",
     "database_locale": "en_US|read as",
+    "cdc_locale": "syscdcv1 has locale",
     "log_space": "oldest|current one|overwritten|[KMG]iB",
     "parameters": r"\bis \d|rolled back|did not report DYN",
     "ha_role": r"is the primary|secondary of|not part of|secondary cannot|capture switches it on\.",

@@ -62,7 +62,7 @@ class RawClient:
     """A connection; `rest` holds the bytes of a record that is not complete."""
 
     port: int
-    database: str = "syscdcv1"
+    database: str = "stores"
     user: str = "informix"
     password: str = "in4mix"
     extra: str = ""
@@ -75,7 +75,7 @@ class RawClient:
         try:
             self.request(
                 f"CSERVER=informix;DATABASE={self.database};UID={self.user};PWD={self.password}"
-                f"{self.extra}".encode()
+                f";DB_LOCALE=en_US.utf8{self.extra}".encode()
             )
         except BaseException:
             self.close()
@@ -108,7 +108,7 @@ class RawClient:
 
     def call(self, function: str, *arguments: object) -> int:
         marks = ", ".join("?" * len(arguments))
-        rows = self.rows(f"EXECUTE FUNCTION informix.{function}({marks})", *arguments)
+        rows = self.rows(f"EXECUTE FUNCTION syscdcv1:informix.{function}({marks})", *arguments)
         return int(rows[0][0] or "")
 
     def open(self, timeout: int = 0, max_recs: int = 256) -> int:

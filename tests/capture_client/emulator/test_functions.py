@@ -184,8 +184,7 @@ def test_a_table_is_altered_only_without_full_row_logging(
         ("en_US.utf8", 0),
         ("en_us.UTF8", 0),
         ("EN_US.57372", 0),
-        ("en_us.8859-1", CODES["CDC_E_LOCALEMISMATCH"]),
-        ("nonsense", CODES["CDC_E_LOCALEMISMATCH"]),
+        ("en_GB.utf8", CODES["CDC_E_LOCALEMISMATCH"]),
     ],
 )
 def test_a_db_locale_must_be_that_of_the_database(
@@ -195,12 +194,96 @@ def test_a_db_locale_must_be_that_of_the_database(
     assert client.call("cdc_set_fullrowlogging", ORDERS, 1) == code
 
 
+# What a live server lets in, by the database's locale: only the code set counts.
+LATIN, UTF8 = "en_US.819", "en_US.utf8"
+SAYS = {
+    "nothing": "",
+    "its own": ";DB_LOCALE={own}",
+    "another territory": ";DB_LOCALE=de_DE.{code_set}",
+    "another code set": ";DB_LOCALE=en_US.1252",
+    "nonsense": ";DB_LOCALE=nonsense",
+    "the client's alone": ";CLIENT_LOCALE={own}",
+}
+UNSET_IS_LATIN, UNSET_IS_THE_CLIENTS = LATIN, None
+ADMITTED = [
+    (LATIN, UNSET_IS_LATIN, "nothing", 0),
+    (LATIN, UNSET_IS_LATIN, "its own", 0),
+    (LATIN, UNSET_IS_LATIN, "another territory", 0),
+    (LATIN, UNSET_IS_LATIN, "another code set", -23197),
+    (UTF8, UNSET_IS_LATIN, "nothing", -23197),
+    (UTF8, UNSET_IS_LATIN, "its own", 0),
+    (UTF8, UNSET_IS_LATIN, "another territory", 0),
+    (UTF8, UNSET_IS_LATIN, "another code set", -23197),
+    (UTF8, UNSET_IS_LATIN, "nonsense", -23101),
+    (UTF8, UNSET_IS_LATIN, "the client's alone", -23197),
+    (UTF8, UNSET_IS_THE_CLIENTS, "the client's alone", 0),
+    (UTF8, UNSET_IS_THE_CLIENTS, "nothing", -23197),
+    (UTF8, UNSET_IS_THE_CLIENTS, "its own", 0),
+]
+
+
+@pytest.mark.parametrize(("locale", "unset", "says", "native"), ADMITTED)
+def test_a_database_lets_in_connections_of_its_own_code_set(
+    connect: Connect, locale: str, unset: str | None, says: str, native: int
+) -> None:
+    server = EmulatedServer(unset_locale=unset)
+    server.create_database("shop", locale=locale)
+    code_set = locale.partition(".")[2]
+    extra = ";DB_LOCALE=" + SAYS[says].format(own=locale, code_set=code_set)
+    settings = {"database": "shop", "extra": extra}
+    if not native:
+        connect(server, **settings)
+        return
+    with pytest.raises(Refused) as refused:
+        connect(server, **settings)
+    assert refused.value.native == native
+
+
+@pytest.mark.parametrize(
+    ("settings", "database", "locale"),
+    [
+        ({}, "sysmaster", "en_US.819"),
+        ({}, "syscdcv1", "en_US.819"),
+        ({"cdc_locale": "en_US.utf8"}, "syscdcv1", "en_US.57372"),
+        ({"poses_as": "gbase8s"}, "syscdcv1", "zh_CN.57372"),
+    ],
+)
+def test_the_system_databases_have_the_locale_of_who_made_them(
+    settings: dict[str, str], database: str, locale: str
+) -> None:
+    server = EmulatedServer(**settings)  # type: ignore[arg-type]
+    assert server.databases[database].locale == locale
+
+
+@pytest.mark.parametrize(
+    ("keyword", "codes"),
+    [
+        ("", ["CDC_E_NOTAB", "CDC_E_NOCOL"]),
+        (";DELIMIDENT=n", ["CDC_E_NOTAB", "CDC_E_NOCOL"]),
+        (";DELIMIDENT=y", []),
+    ],
+)
+def test_quoted_names_are_understood_where_the_connection_delimits_names(
+    server: EmulatedServer, connect: Connect, keyword: str, codes: list[str]
+) -> None:
+    server.create_table('stores:informix."Big Orders"', '"Ship Date" date', full_row_logging=True)
+    server.create_table("stores:informix.small", '"Ship Date" date', full_row_logging=True)
+    client = connect(server, extra=keyword)
+    session = client.open()
+    captures = [
+        ('stores:informix."Big Orders"', '"Ship Date"'),
+        ("stores:informix.small", '"Ship Date"'),
+    ]
+    answers = [client.call("cdc_startcapture", session, 0, *each, 1) for each in captures]
+    assert answers == ([CODES[code] for code in codes] or [0, 0])
+
+
 def test_functions_are_found_only_in_the_cdc_database_or_by_its_name(
     server: EmulatedServer, connect: Connect
 ) -> None:
     client = connect(server, database="stores")
     with pytest.raises(Refused) as refused:
-        client.open()
+        client.rows("execute function informix.cdc_opensess('informix', 0, 5, 64, 1, 1)")
     assert refused.value.native == -674
     rows = client.rows("execute function syscdcv1:informix.cdc_opensess('informix', 0, 5, 64, 1, 1);")
     assert rows == [("1",)]
@@ -222,7 +305,7 @@ def test_functions_take_the_right_number_of_numbers(client: RawClient) -> None:
         ({"password": "wrong"}, "28000", -951),
         ({"user": "nobody"}, "28000", -951),
         ({"database": "nowhere"}, "3D000", -329),
-        ({"user": "guest", "password": "g"}, "28000", -387),
+        ({"user": "guest", "password": "g", "database": "syscdcv1"}, "28000", -387),
     ],
 )
 def test_a_connection_is_refused_with(

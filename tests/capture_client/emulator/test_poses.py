@@ -18,7 +18,9 @@ POSES = [("informix", "informix", "gbasedbt"), ("gbase8s", "gbasedbt", "informix
 def test_the_system_tables_belong_to_the_owner_of_the_pose(
     pose: str, owner: str, other: str, connect: Connect
 ) -> None:
-    client = connect(EmulatedServer(poses_as=pose), user=owner)
+    client = connect(
+        EmulatedServer(poses_as=pose, cdc_locale="en_US.utf8"), user=owner, database="syscdcv1"
+    )
     assert client.rows("SELECT owner FROM systables WHERE tabid = 1") == [(owner,)]
     assert client.rows(f"SELECT is_current FROM sysmaster:{owner}.syslogs WHERE is_current = 1")
     with pytest.raises(Refused) as refused:
@@ -30,7 +32,9 @@ def test_the_system_tables_belong_to_the_owner_of_the_pose(
 def test_the_routines_belong_to_the_owner_too_and_may_be_called_without_one(
     pose: str, owner: str, other: str, connect: Connect
 ) -> None:
-    client = connect(EmulatedServer(poses_as=pose), user=owner)
+    client = connect(
+        EmulatedServer(poses_as=pose, cdc_locale="en_US.utf8"), user=owner, database="syscdcv1"
+    )
     arguments = "('informix', 0, 1, 256, 1, 1)"
     with pytest.raises(Refused) as refused:
         client.rows(f"EXECUTE FUNCTION {other}.cdc_opensess{arguments}")

@@ -13,7 +13,7 @@ Connect = Callable[..., RawClient]
 
 @pytest.fixture
 def cdc(server: EmulatedServer, connect: Connect) -> RawClient:
-    return connect(server)
+    return connect(server, database="syscdcv1", extra=";DB_LOCALE=en_US.819")
 
 
 @pytest.fixture
@@ -84,7 +84,7 @@ def test_the_names_in_the_cdc_database_are_cut_at_16_characters(cdc: RawClient) 
 
 
 def test_the_text_of_an_error_is_told_by_its_name(cdc: RawClient) -> None:
-    statement = "SELECT informix.cdc_errortext(?, ?) FROM informix.syscdcvers"
+    statement = "EXECUTE FUNCTION informix.cdc_errortext(?, ?)"
     for locale in (None, "", "en_us.033", "en_us.819"):
         ((text,),) = cdc.rows(statement, "CDC_E_TABCAPTURED", locale)
         assert "captures this table" in (text or "")
@@ -92,6 +92,43 @@ def test_the_text_of_an_error_is_told_by_its_name(cdc: RawClient) -> None:
         with pytest.raises(Refused) as refused:
             cdc.rows(statement, name, locale)
         assert abs(refused.value.native) == native
+
+
+def test_a_select_list_takes_literals_and_no_parameters(cdc: RawClient) -> None:
+    of_one_row = "FROM informix.syscdcvers"
+    ((text,),) = cdc.rows(f"SELECT informix.cdc_errortext('CDC_E_OK', 'en_us.819') {of_one_row}")
+    assert text
+    with pytest.raises(Refused) as refused:
+        cdc.rows(f"SELECT informix.cdc_errortext(?, ?) {of_one_row}", "CDC_E_OK", "en_us.819")
+    assert refused.value.native == -201
+
+
+def test_only_the_owner_sees_the_sessions_until_another_is_granted_it(
+    server: EmulatedServer, connect: Connect
+) -> None:
+    server.users["joe"], server.cdc_users = "j", frozenset({"informix", "joe"})
+    joe = connect(server, user="joe", password="j")
+    with pytest.raises(Refused) as refused:
+        joe.rows("SELECT sessid FROM syscdcv1:informix.syscdcsess")
+    assert refused.value.native == -272
+    assert joe.rows("SELECT majvers FROM syscdcv1:informix.syscdcvers") == [("1",)]
+    server.session_readers.add("joe")
+    assert joe.rows("SELECT sessid FROM syscdcv1:informix.syscdcsess") == []
+
+
+@pytest.mark.parametrize(
+    ("is_there", "native"), [(True, -387), (False, -329)], ids=["without a right", "not there"]
+)
+def test_the_cdc_database_is_out_of_reach_by_its_name_too(
+    server: EmulatedServer, connect: Connect, is_there: bool, native: int
+) -> None:
+    server.users["guest"] = "g"
+    if not is_there:
+        del server.databases["syscdcv1"]
+    guest = connect(server, user="guest", password="g")
+    with pytest.raises(Refused) as refused:
+        guest.rows("SELECT majvers FROM syscdcv1:informix.syscdcvers")
+    assert refused.value.native == native
 
 
 def test_the_catalog_describes_a_table(server: EmulatedServer, stores: RawClient) -> None:

@@ -17,7 +17,7 @@ def test_the_sample_session_of_the_guide_is_reproduced(connect: Callable[..., Ra
     server.create_database("test")
     server.create_table("test:informix.t1", "col1 serial, col2 char(1), col3 int8")
     server.move_to(LOG_47 | 0x5E018)
-    client = connect(server)
+    client = connect(server, database="test")
     assert client.open(timeout=0, max_recs=1) == 39
     assert client.call("cdc_set_fullrowlogging", "test:informix.t1", 1) == 0
     client.capture("test:informix.t1", "col1,col2,col3", 0)

@@ -6,6 +6,7 @@ from contextlib import ExitStack, closing
 import pytest
 
 from informix_capture_client.emulator import EmulatedServer, ListeningServer
+from informix_capture_client.errors import AccessRefused
 from informix_capture_client.session.open_sessions import OpenSession, read_open_sessions
 from informix_capture_client.session.session import CapturedTable, CaptureSession, SessionSettings
 from informix_capture_client.sql_names import TableName
@@ -31,13 +32,14 @@ def connections() -> Iterator[ExitStack]:
         yield opened
 
 
-def connect(server: ListeningServer, connections: ExitStack) -> Transport:
+def connect(server: ListeningServer, connections: ExitStack, user: str = "informix") -> Transport:
     settings = ConnectionSettings(
         host=server.host,
         port=server.port,
         server="informix",
-        database="syscdcv1",
-        user="informix",
+        database="stores",
+        db_locale="en_US.utf8",
+        user=user,
         password="in4mix",
     )
     return connections.enter_context(closing(EmulatorTransport(settings)))
@@ -63,3 +65,14 @@ def test_the_latest_error_of_a_session_is_seen(server: ListeningServer, connecti
     server.server.kill_session(1)
     (session,) = read_open_sessions(connect(server, connections))
     assert session.error_code < 0
+
+
+def test_a_user_who_may_not_see_the_sessions_is_told_who_may_and_by_which_grant(
+    server: ListeningServer, connections: ExitStack
+) -> None:
+    server.server.users["joe"], server.server.cdc_users = "in4mix", frozenset({"informix", "joe"})
+    with pytest.raises(AccessRefused, match=r"may not be seen: .*-272") as refused:
+        read_open_sessions(connect(server, connections, "joe"))
+    assert "user informix" in refused.value.remedy
+    assert "GRANT SELECT ON syscdcsess" in refused.value.remedy
+    assert "\n" not in str(refused.value)

@@ -14,6 +14,7 @@ from informix_capture_client import statements
 from informix_capture_client.emulator import EmulatedServer, ListeningServer
 from informix_capture_client.errors import (
     AccessRefused,
+    BadOption,
     ConnectionLost,
     InformixCdcError,
     ServerRefused,
@@ -46,7 +47,7 @@ def settings(listening: ListeningServer, driver: str) -> ConnectionSettings:
         host="127.0.0.1",
         port=listening.port,
         server="informix",
-        database="syscdcv1",
+        database="stores",
         user="informix",
         password="in4mix",
         driver=driver,
@@ -111,7 +112,10 @@ def test_an_error_code_of_a_function_is_a_value_and_no_exception(transport: Tran
     ("changes", "words"),
     [
         ({"password": "wrong"}, "refused user informix"),
-        ({"user": "guest"}, "Database syscdcv1 on informix cannot be opened by user guest"),
+        (
+            {"user": "guest", "database": "syscdcv1"},
+            "syscdcv1 on informix cannot be opened by user guest",
+        ),
         ({"server": "other"}, "is not called other"),
         ({"database": "nowhere"}, "Database nowhere on informix cannot be opened"),
     ],
@@ -136,9 +140,65 @@ def test_bad_sql_is_refused(
         transport.rows(statement)
 
 
-def test_functions_are_out_of_reach_from_another_database(connect: Connect) -> None:
+def test_functions_that_do_not_name_their_database_are_out_of_reach_from_another(
+    transport: Transport,
+) -> None:
     with pytest.raises(AccessRefused, match=r"syscdcv1\.sql"):
-        connect(database="stores").call(statements.CLOSE_SESSION, 1)
+        transport.call("EXECUTE FUNCTION informix.cdc_closesess(?)", 1)
+
+
+def test_a_user_without_a_right_on_the_cdc_database_is_told_so_wherever_it_is_connected(
+    connect: Connect,
+) -> None:
+    guest = connect(user="guest")
+    with pytest.raises(AccessRefused, match="no right on a database that a statement names") as refused:
+        guest.rows(statements.ERROR_CODES)
+    assert "GRANT DBA TO guest" in refused.value.remedy
+    with pytest.raises(AccessRefused, match="cdc_closesess"):
+        guest.call(statements.CLOSE_SESSION, 1)
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_admitted"),
+    [
+        ({"db_locale": "en_US.utf8"}, True),
+        ({"db_locale": "de_DE.57372"}, True),
+        ({"db_locale": "en_US.819"}, False),
+        ({"db_locale": ""}, False),
+        ({"database": "sysmaster", "db_locale": "en_US.819"}, True),
+        ({"database": "sysmaster", "db_locale": "en_US.utf8"}, False),
+    ],
+)
+def test_a_connection_of_another_code_set_is_refused_with_what_can_be_done(
+    connect: Connect, changes: dict[str, str], is_admitted: bool
+) -> None:
+    if is_admitted:
+        connect(**changes)
+        return
+    with pytest.raises(BadOption, match=f"DB_LOCALE={changes['db_locale']}") as refused:
+        connect(**changes)
+    assert refused.value.answer is not None
+    assert refused.value.answer.native == -23197
+    assert f"dbs_dbsname = '{changes.get('database', 'stores')}'" in refused.value.remedy
+    assert "dbLocale" in refused.value.remedy
+
+
+@pytest.mark.parametrize(("extra", "answer"), [("", 0), ("DELIMIDENT=n", -83707)])
+def test_quoted_names_are_captured_unless_the_users_own_keywords_forbid_it(
+    connect: Connect, informix: EmulatedServer, extra: str, answer: int
+) -> None:
+    informix.create_table("stores:informix.t", '"Ship Date" date', full_row_logging=True)
+    transport = connect(extra=extra)
+    session = transport.call(statements.OPEN_SESSION, "informix", 0, 1, 64, 1, 1)
+    asked = (session, 0, "stores:informix.t", '"Ship Date"', 1)
+    assert transport.call(statements.START_CAPTURE, *asked) == answer
+
+
+def test_the_text_of_an_error_is_asked_for_by_executing_the_function(transport: Transport) -> None:
+    asked = ("CDC_E_TABCAPTURED", "en_us.819")
+    assert "captures this table" in str(transport.rows(statements.ERROR_TEXT, *asked))
+    with pytest.raises(ServerRefused, match="-201"):
+        transport.rows("SELECT syscdcv1:informix.cdc_errortext(?, ?) FROM informix.systables", *asked)
 
 
 def test_an_unknown_session_descriptor_is_refused(transport: Transport) -> None:

@@ -57,6 +57,14 @@ CASES = [
     ("a routine that is not there or not allowed", True, "42000", -674, AccessRefused, False),
     ("a table without the SELECT privilege", True, "42000", -272, AccessRefused, False),
     ("a locale that does not fit", False, "HY000", -23197, BadOption, False),
+    ("a locale that driver or server has no files of", False, "HY000", -23101, BadOption, False),
+    ("a connection string that is not understood", False, "HY000", -11060, AccessRefused, False),
+    ("an attribute that is not understood", False, "01S00", -11005, AccessRefused, False),
+    ("a number nobody knows, while connecting", False, "HY000", -99999, AccessRefused, False),
+    ("a state that the wide functions spoil", False, "H000", -11060, AccessRefused, False),
+    ("a general error of the driver, later", True, "HY000", -11060, ServerRefused, False),
+    ("a database that a statement names", True, "HY000", -329, AccessRefused, False),
+    ("a database that a statement may not name", True, "HY000", -387, AccessRefused, False),
     ("a driver manager without the driver", False, "IM002", 0, BadOption, False),
     ("a driver that the manager cannot open", False, "01000", 0, BadOption, False),
     ("a syntax error", True, "42000", -201, ServerRefused, False),
@@ -86,6 +94,44 @@ def test_the_native_code_of_any_record_outweighs_the_state_of_the_first() -> Non
         ("08004", 0, "no"),
         ("HY000", -951, "Incorrect password."),
     )
+
+
+def test_a_general_number_does_not_hide_the_exact_one_behind_it() -> None:
+    records = [Diagnostic("HY000", -11060, "General error."), Diagnostic("HY000", -951, "Password.")]
+    error = Translator(SETTINGS).error(records, connected=False)
+    assert "refused user cdc" in error.message
+    records[1] = Diagnostic("08001", -1, "Nobody there.")
+    error = Translator(SETTINGS).error(records, connected=False)
+    assert error.is_temporary
+
+
+@pytest.mark.parametrize(
+    ("native", "advice"),
+    [(-11060, "does not take"), (-11005, "does not take"), (-99999, "finderr")],
+)
+def test_a_connection_that_fails_for_no_known_reason_is_no_refused_statement(
+    native: int, advice: str
+) -> None:
+    error = Translator(SETTINGS).error([Diagnostic("HY000", native, "Why.")], connected=False)
+    assert error.message == f"No connection to ids1 at db.example:9088: Why [HY000] ({native})."
+    assert advice in error.remedy
+    assert "connectionString" in error.remedy
+    assert "option driver names the Informix driver" in error.remedy
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("INFORMIXSERVER does not match. sqlerrm(ol_informix1410)", ": here ol_informix1410."),
+        ("sqlerrm( ol_2 )", ": here ol_2."),
+        ("INFORMIXSERVER does not match either DBSERVERNAME or DBSERVERALIASES.", "aliases."),
+        ("sqlerrm()", "aliases."),
+        ("sqlerrm(ids1)", "aliases."),
+    ],
+)
+def test_the_servers_own_name_is_quoted_if_the_driver_tells_it(text: str, named: str) -> None:
+    error = Translator(SETTINGS).error([Diagnostic("08004", -761, text)], connected=False)
+    assert error.remedy.endswith(named)
 
 
 def test_a_warning_does_not_hide_the_error_behind_it() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 from collections.abc import Iterator
@@ -14,10 +15,8 @@ from click.testing import CliRunner, Result
 
 from connector.commands.conftest import connection_arguments
 from informix_capture_client.emulator import EmulatedServer, ListeningServer
-from informix_capture_client.errors import BadOption
 from informix_capture_client.session.session import CapturedTable, CaptureSession, SessionSettings
 from informix_capture_client.statements import CDC_DATABASE
-from informix_capture_client.transport.base import Transport
 from informix_cdc.commands.cli import main
 from informix_cdc.demo.database import (
     ORDERS,
@@ -25,22 +24,20 @@ from informix_cdc.demo.database import (
     TABLE_NAMES,
     demo_server,
 )
-from informix_cdc.operations import doctor as doctor_module
 from informix_cdc.options.source import PASSWORD_VARIABLE, SourceOptions
-from informix_cdc.server.connections import open_connection
+from informix_cdc.server.connections import open_capture_connection
 from odbc_driver.build import build_drivers
 
 CHECKS = [
-    "driver", "connection", "syscdcv1", "api version", "rights", "database", "locale", "table",
-    "primary key", "columns", "full row logging", "log space", "long transactions", "open sessions",
-    "high availability",
+    "driver", "connection", "syscdcv1", "api version", "rights", "database", "locale",
+    "locale of syscdcv1", "table", "primary key", "columns", "full row logging", "log space",
+    "long transactions", "open sessions", "high availability",
 ]  # fmt: skip
+UTF8_AND_LATIN = ("en_US.57372", "en_US.819")
 HOUR = 3600
 Findings = list[dict[str, Any]]
 
-MAKES_CDC_DATABASE = (
-    "cd $INFORMIXDIR/etc && DB_LOCALE=en_US.utf8 CLIENT_LOCALE=en_US.utf8 dbaccess - syscdcv1.sql"
-)
+MAKES_CDC_DATABASE = "cd $INFORMIXDIR/etc && dbaccess - syscdcv1.sql"
 
 
 def run(*arguments: str, password: str | None = PASSWORD, columns: int = 120) -> Result:
@@ -137,9 +134,20 @@ def test_a_user_without_rights_on_syscdcv1_is_told_so_and_the_rest_is_checked() 
         found = findings(doctor(listening, "--user=app", "--json"))
     rights = [each for each in found if each["check"] == "rights"]
     assert [each["state"] for each in rights] == ["ok", "failure"]
-    assert "syscdcv1" in rights[1]["found"]
-    assert of(found, "api version")["state"] == of(found, "open sessions")["state"] == "not checked"
+    assert "-674" in rights[1]["found"]
+    assert "GRANT DBA TO app' | dbaccess syscdcv1" in rights[1]["remedy"]
+    assert of(found, "api version")["state"] == of(found, "open sessions")["state"] == "warning"
     assert of(found, "table")["state"] == "ok"
+
+
+def test_who_may_not_see_the_sessions_is_told_the_grant_and_the_rest_is_checked() -> None:
+    """As bootcdc.sql leaves it: a DBA of syscdcv1 captures, and may not read syscdcsess."""
+    with spoilt(users={"app": "in4mix"}, cdc_users=frozenset({"app"})) as listening:
+        found = findings(doctor(listening, "--user=app", "--json"))
+    assert of(found, "open sessions")["state"] == "warning"
+    assert "may not be seen" in of(found, "open sessions")["found"]
+    assert "GRANT SELECT ON syscdcsess" in of(found, "open sessions")["remedy"]
+    assert of(found, "api version")["state"] == "ok"
 
 
 def test_a_dba_of_syscdcv1_is_a_warning_of_what_is_reported_only() -> None:
@@ -182,9 +190,8 @@ def with_other_logging(server: EmulatedServer, **logging: bool) -> None:
         ({"hidden_tables": {"sysconfig"}}, "long transactions", "warning", "privilege"),
         ({"hidden_tables": {"syslogs"}}, "log space", "warning", "privilege"),
         ({"hidden_tables": {"sysha_type"}}, "high availability", "warning", "privilege"),
-        ({"hidden_tables": {"syscdcsess"}}, "open sessions", "warning", "privilege"),
+        ({"hidden_tables": {"syscdcsess"}}, "open sessions", "warning", "GRANT SELECT"),
         ({"hidden_tables": {"sysconstraints"}}, "primary key", "warning", "privilege"),
-        ({"hidden_tables": {"sysdbslocale"}}, "locale", "warning", "privilege"),
     ],
 )
 def test_what_is_wrong_with_a_server_is_one_finding_with_its_remedy(
@@ -195,6 +202,20 @@ def test_what_is_wrong_with_a_server_is_one_finding_with_its_remedy(
     assert of(found, check)["state"] == state
     assert remedy in of(found, check)["remedy"]
     assert {each["check"] for each in found if each["state"] != "ok"} == {check}
+
+
+def test_where_the_locale_cannot_be_asked_for_naming_it_lets_all_be_checked() -> None:
+    with spoilt(hidden_tables={"sysdbslocale"}) as listening:
+        unnamed = findings(doctor(listening, "--json"))
+        named = findings(doctor(listening, "--json", "--db-locale=en_US.utf8"))
+    rights = [each["remedy"] for each in unnamed if each["check"] == "rights"]
+    assert "option dbLocale" in rights[0]
+    assert of(named, "locale")["state"] == "warning"
+    assert "privilege" in of(named, "locale")["remedy"]
+    assert {each["check"] for each in named if each["state"] != "ok"} == {
+        "locale",
+        "locale of syscdcv1",
+    }
 
 
 @pytest.mark.parametrize(
@@ -278,7 +299,7 @@ def test_sessions_of_others_are_told_with_their_tables(shop: ListeningServer) ->
             "password": PASSWORD,
         }
     )
-    with closing(open_connection(options, CDC_DATABASE)) as connection:
+    with closing(open_capture_connection(options, "en_US.utf8")) as connection:
         session = CaptureSession(connection, SessionSettings(server="informix"))
         session.start_capture(CapturedTable(ORDERS, ("order_num",), 0))
         found = of(findings(doctor(shop, "--json")), "open sessions")
@@ -319,7 +340,7 @@ def test_remedies_are_printed_unbroken_to_be_copied(shop: ListeningServer) -> No
 
 def test_the_summary_counts(shop: ListeningServer) -> None:
     without_cdc_database(shop.server)
-    assert doctor(shop).stdout.splitlines()[-1] == "1 failure, 3 not checked, 12 ok."
+    assert doctor(shop).stdout.splitlines()[-1] == "1 failure, 4 not checked, 12 ok."
 
 
 def test_help_tells_the_exit_codes() -> None:
@@ -327,22 +348,31 @@ def test_help_tells_the_exit_codes() -> None:
     assert "Exit code 0: no failure; 1: at least one; 2: an option is wrong." in text
 
 
-def test_a_driver_that_insists_on_a_locale_is_asked_over_the_database(
-    shop: ListeningServer, monkeypatch: pytest.MonkeyPatch
+# the captured database, syscdcv1 as its script was run, and what a connection without a locale is in
+LOCALES = list(itertools.product(UTF8_AND_LATIN, UTF8_AND_LATIN, ["en_US.819", None]))
+
+
+@pytest.mark.parametrize(("locale", "cdc_locale", "unset"), LOCALES)
+def test_a_server_is_sound_in_whatever_code_sets_its_databases_are(
+    locale: str, cdc_locale: str, unset: str | None
 ) -> None:
-    """Error -23197 at sysmaster, whose locale nobody names, keeps nothing from being checked."""
-    opened: list[tuple[str, str]] = []
+    server = EmulatedServer(cdc_locale=cdc_locale, unset_locale=unset)
+    server.create_database("shop", locale=locale)
+    server.create_table("shop:informix.t", "id serial primary key")
+    with ListeningServer(server) as listening:
+        arguments = [each for each in connection_arguments(listening) if "database" not in each]
+        result = run(*arguments, "--database=shop", "--table=informix.t", "--json")
+    found = findings(result)
+    assert {each["state"] for each in found} == {"ok"}
+    assert of(found, "locale")["found"].startswith(f"database 'shop' has locale {locale}")
+    assert f"database syscdcv1 has locale {cdc_locale}" in of(found, "locale of syscdcv1")["found"]
 
-    def insisting(options: SourceOptions, database: str, db_locale: str = "") -> Transport:
-        opened.append((database, db_locale))
-        if not db_locale:
-            raise BadOption("The locale does not fit.", "Set the database locale.")
-        return open_connection(options, database, db_locale)
 
-    monkeypatch.setattr(doctor_module, "open_connection", insisting)
-    result = doctor(shop, "--json", "--db-locale=en_us.utf8")
-    assert {each["state"] for each in findings(result)} == {"ok"}
-    assert opened[:2] == [("sysmaster", ""), ("stores", "en_us.utf8")]
+def test_a_locale_that_is_not_the_databases_is_one_failure_and_the_rest_is_checked(
+    shop: ListeningServer,
+) -> None:
+    found = findings(doctor(shop, "--json", "--db-locale=en_US.8859-1"))
+    assert [each["check"] for each in found if each["state"] != "ok"] == ["locale"]
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 from connector.commands.commands import refusal, run
 from connector.commands.stopped_queries import checkpoint_option, is_logged, stopped_query
 from harness.capture.driving import Served, anchor_of, reader
-from harness.servers.stores import CUSTOMERS, ORDERS
+from harness.servers.stores import CUSTOMERS, ORDERS, PASSWORD
 from informix_cdc.commands import release as release_command
 
 # what has to be said
@@ -59,6 +59,20 @@ def test_a_table_that_nobody_can_capture_is_released_too(served: Served) -> None
 
 
 # while it is captured
+
+
+def test_a_user_who_may_not_see_who_captures_is_refused_before_anything_is_asked(
+    served: Served,
+) -> None:
+    server, listening = served
+    server.set_full_row_logging(ORDERS, on=True)
+    server.users["joe"] = PASSWORD
+    server.cdc_users |= {"joe"}
+    result = run(listening, "release", "informix.orders", "--no-checkpoint", "--user=joe")
+    line = refusal(result)
+    assert "capture sessions may not be seen" in line
+    assert "Ask as user informix" in line
+    assert is_logged(server)
 
 
 @pytest.mark.parametrize("choice", ["--no-checkpoint", "--checkpoint"])

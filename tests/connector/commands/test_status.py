@@ -16,7 +16,7 @@ from harness.capture.driving import (
     insert,
     reader,
 )
-from harness.servers.stores import listening_stores
+from harness.servers.stores import PASSWORD, listening_stores
 from harness.spark.checkpoints import offset, run_batches
 from informix_capture_client.positions import log_page, show
 from informix_cdc.commands import status as status_command
@@ -57,6 +57,19 @@ def test_a_quiet_server_says_so(served: Served) -> None:
         "neverUsedBytes": 3 * LOG_BYTES,
     }
     assert "No capture session is open." in told(served)
+
+
+def test_a_user_who_may_not_see_the_sessions_is_told_the_log_and_the_grant(served: Served) -> None:
+    """As bootcdc.sql leaves it: null is not the same as no session."""
+    served[0].users["joe"] = PASSWORD
+    served[0].cdc_users |= {"joe"}
+    found = status(served, "--user=joe")
+    assert found["sessions"] is None
+    assert found["log"]["logs"] == 1
+    text = told(served, "--user=joe")
+    assert "Capture sessions: the server's capture sessions may not be seen" in text
+    assert "GRANT SELECT ON syscdcsess" in text
+    assert "No capture session is open" not in text
 
 
 def test_open_sessions_are_told_with_what_they_capture(served: Served) -> None:

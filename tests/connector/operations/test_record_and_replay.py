@@ -28,14 +28,13 @@ from informix_capture_client.errors import (
     ServerRefused,
     UnsupportedColumn,
 )
-from informix_capture_client.transport.base import ConnectionSettings, Transport
 from informix_cdc.commands.emulator import command_to_watch_replay, serve_replay
 from informix_cdc.commands.record import RecordLimits, record
 from informix_cdc.demo.database import PASSWORD as DEMO_PASSWORD
 from informix_cdc.demo.database import demo_server
 from informix_cdc.operations.tail import TailFigures, follow
 from informix_cdc.options.source import SourceOptions
-from informix_cdc.server.connections import every_connection, open_catalog
+from informix_cdc.server.connections import open_catalog
 from informix_cdc.terminal.change_text import to_json
 from odbc_driver.build import build_drivers
 
@@ -146,21 +145,6 @@ def test_another_server_or_database_is_not_in_the_recording(
         pass
 
 
-@pytest.mark.parametrize("db_locale", ["", "en_US.utf8"])
-def test_the_catalog_is_asked_in_the_locale_that_the_user_names(
-    replay: Listener, db_locale: str
-) -> None:
-    seen: list[ConnectionSettings] = []
-
-    def note(transport: Transport, settings: ConnectionSettings) -> Transport:
-        seen.append(settings)
-        return transport
-
-    with every_connection(note), open_catalog(options(replay, dbLocale=db_locale)):
-        pass
-    assert [settings.db_locale for settings in seen] == [db_locale]
-
-
 def test_the_file_is_for_its_owner_and_holds_no_secret(session: Recorded) -> None:
     assert stat.S_IMODE(session.path.stat().st_mode) == 0o600
     text = session.path.read_text(encoding="ascii")
@@ -241,7 +225,7 @@ def test_a_catalog_alone_can_be_recorded_and_compressed(replay: Listener, tmp_pa
     path = tmp_path / "catalog.jsonl.gz"
     record(options(replay), path, RecordLimits(), catalog_only=True)
     found = read_recording(path)
-    assert found.databases == {"stores"}
+    assert found.databases == {"sysmaster", "stores"}
     assert found.reads == {}
     assert found.header["server"]["version"].startswith("Informix emulator Version ")
     path.write_bytes(path.read_bytes()[:-20])

@@ -19,6 +19,7 @@ from harness.servers import sql_text
 from harness.servers.sql_text import ContractTable, Values
 from informix_capture_client import statements
 from informix_capture_client.catalog.catalog import Catalog
+from informix_capture_client.dialects import DIALECTS
 from informix_capture_client.errors import InformixCdcError
 from informix_capture_client.session.session import (
     CapturedTable,
@@ -26,7 +27,6 @@ from informix_capture_client.session.session import (
     SessionSettings,
     set_full_row_logging,
 )
-from informix_capture_client.statements import CDC_DATABASE
 from informix_capture_client.transport.base import Transport
 
 # full row logging can be refused to go off for some seconds after a session (seen by an open client)
@@ -43,7 +43,7 @@ class Connect(Protocol):
         login: tuple[str, str] | None = None,
         db_locale: str | None = None,
     ) -> Transport:
-        """Connect, by default as the owner and in the locale of the database for tests.
+        """Connect, by default as the owner and in the database's own locale, as the product does.
 
         `login` is a user and a password; an empty `db_locale` names none.
 
@@ -143,6 +143,11 @@ class CaptureServer:
             if ability in self.cannot:
                 pytest.skip(self.cannot[ability])
 
+    def needs_captures_of_any_code_set(self) -> None:
+        """Skip the test where captures connect to syscdcv1, which has one (decision 0024)."""
+        if DIALECTS[self.dialect].capture_database:
+            pytest.skip(f"captures of {self.dialect} connect to syscdcv1, which has one code set")
+
     def create_table(self, columns: Mapping[str, str], fragments: str = "") -> ContractTable:
         """Make a table that no other test knows; `columns` has the key `id` first."""
         name = f"t{next(self._numbers)}_{int(time.time()) % 1_000_000}"
@@ -175,8 +180,11 @@ class CaptureServer:
         receive_timeout_seconds: float | None = None,
         login: tuple[str, str] | None = None,
     ) -> Iterator[Transport]:
-        """Connect to the CDC database."""
-        with closing(self.connect(CDC_DATABASE, receive_timeout_seconds, login)) as transport:
+        """Connect where captures are made, in the locale of the captured database."""
+        with self.catalog() as catalog:
+            locale = catalog.database_locale()
+        database = DIALECTS[self.dialect].capture_database or self.database
+        with closing(self.connect(database, receive_timeout_seconds, login, locale)) as transport:
             yield transport
 
     @contextmanager

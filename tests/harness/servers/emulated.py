@@ -15,6 +15,7 @@ from informix_capture_client.locales import codec_of
 from informix_capture_client.transport.base import ConnectionSettings, Transport
 from informix_capture_client.transport.emulator import EmulatorTransport
 from informix_capture_client.transport.odbc import OdbcTransport
+from informix_cdc.server.database_locales import DatabaseLocales
 
 DATABASE = "stores"
 PASSWORD = "in4mix"
@@ -58,6 +59,7 @@ class Emulated:
     driver: str
     dialect: str
     account: Account = field(default_factory=Account)
+    locales: DatabaseLocales = field(default_factory=DatabaseLocales)
 
     def capture_server(self, name: str, locale: str) -> CaptureServer:
         """Make a database; return the server as the suite sees it with that one."""
@@ -69,8 +71,12 @@ class Emulated:
             login: tuple[str, str] | None = None,
             db_locale: str | None = None,
         ) -> Transport:
-            chosen = locale if db_locale is None else db_locale
-            return self.open(self.settings(database, chosen, login), receive_timeout_seconds)
+            def connected(name: str, chosen: str) -> Transport:
+                return self.open(self.settings(name, chosen, login), receive_timeout_seconds)
+
+            if db_locale is not None:
+                return connected(database, db_locale)
+            return self.locales.open(database, connected)
 
         return CaptureServer(
             name=self.server.name,

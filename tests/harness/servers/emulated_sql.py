@@ -213,7 +213,9 @@ class EmulatedSql:
         return [tuple(rows[key].values()) for key in sorted(rows)]
 
     def _grant(self, found: re.Match[str]) -> None:
-        if self._database == "syscdcv1":
+        if found["table"] == "syscdcsess":
+            self._server.session_readers.add(found["user"])
+        elif self._database == "syscdcv1" and not found["table"]:
             self._server.cdc_users |= {found["user"]}
 
     def _checkpoint(self, _found: re.Match[str]) -> None:
@@ -240,7 +242,7 @@ _STATEMENTS: list[tuple[re.Pattern[str], Callable[[EmulatedSql, re.Match[str]], 
         (r"CREATE TABLE (?P<table>\w+) \((?P<columns>.*)\)", EmulatedSql._create_table),
         (r"CREATE VIEW (?P<view>\w+) AS SELECT .*", EmulatedSql._create_view),
         (r"DROP TABLE (?P<table>\w+)", EmulatedSql._drop_table),
-        (r"GRANT .* TO (?P<user>\w+)", EmulatedSql._grant),
+        (r"GRANT \w+(?: ON (?P<table>\w+))? TO (?P<user>\w+)", EmulatedSql._grant),
         (r"BEGIN WORK", EmulatedSql._begin),
         (r"COMMIT WORK", EmulatedSql._commit),
         (r"ROLLBACK WORK", EmulatedSql._rollback),

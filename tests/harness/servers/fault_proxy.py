@@ -1,7 +1,8 @@
 """A TCP proxy that misbehaves on request, between the client under test and a listening emulator.
 
-Rule: one thread per connection. What it suffers is decided once, when the client has spoken first, and
-is about bytes on their way down, counted from the connection's first.
+Rule: one thread per connection. What it suffers is decided when the client has spoken first, and again
+when it turns out to be a capture, by its first question; it is about bytes on their way down, counted
+from the connection's first.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from types import TracebackType
 _CHUNK_BYTES = 1 << 16
 _LOOK_SECONDS = 0.02  # how often an idle connection looks whether it is to end
 _RESET_ON_CLOSE = struct.pack("ii", 1, 0)  # SO_LINGER with no time: close sends RST
-_CAPTURE_DATABASE = b"DATABASE=syscdcv1"
+_FIRST_OF_A_CAPTURE = b"syscdcerrcodes"  # what a capture session asks for first
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ Plan = Callable[[int, int], Fault]
 
 
 def on_captures(faults: Mapping[int, Fault], others: Fault = SOUND) -> Plan:
-    """Let the nth connection to the CDC database suffer, from 1 on; `others` are later captures."""
+    """Let the nth connection that captures suffer, from 1 on; `others` are later captures."""
     return lambda _number, capture: faults.get(capture, others) if capture else SOUND
 
 
@@ -101,7 +102,7 @@ class FaultProxy:
 
     @property
     def captures(self) -> int:
-        """How many of them were to the CDC database."""
+        """How many of them captured."""
         return self._captures
 
     def sent_on_capture(self, number: int) -> int:
@@ -142,9 +143,9 @@ class FaultProxy:
             self._links.append(link)
             link.start()
 
-    def _choose(self, link: _Link, first_bytes: bytes) -> Fault:
+    def _choose(self, link: _Link, is_capture: bool) -> Fault:
         with self._lock:
-            if _CAPTURE_DATABASE in first_bytes:
+            if is_capture:
                 self._captures += 1
                 link.capture = self._captures
             return self.plan(link.number, link.capture)
@@ -158,14 +159,15 @@ class _Link:
         client: socket.socket,
         server: socket.socket,
         number: int,
-        choose: Callable[[_Link, bytes], Fault],
+        choose: Callable[[_Link, bool], Fault],
     ) -> None:
         self.number = number
         self.capture = 0
         self.sent = 0
         self._client = client
         self._server = server
-        self._choose: Callable[[_Link, bytes], Fault] | None = choose
+        self._choose = choose
+        self._has_spoken = False
         self._fault = SOUND
         self._counted_from = 0
         self._is_over = Event()
@@ -209,15 +211,16 @@ class _Link:
         if source is self._server:
             self._send_down(piece)
         elif piece:
-            if self._choose is not None:
-                self._fault, self._choose = self._choose(self, piece), None
+            is_capture = not self.capture and _FIRST_OF_A_CAPTURE in piece
+            if is_capture or not self._has_spoken:
+                self._fault, self._has_spoken = self._choose(self, is_capture), True
             self._server.sendall(piece)
         return bool(piece)
 
     def _send_down(self, piece: bytes) -> None:
         fault, at = self._fault, self.sent - self._counted_from
         piece = _flipped(piece, fault.flip, at)
-        allowed = piece if fault.ends_after is None else piece[: fault.ends_after - at]
+        allowed = piece if fault.ends_after is None else piece[: max(fault.ends_after - at, 0)]
         time.sleep(fault.delay_seconds)
         step, pause_seconds = fault.drip or (_CHUNK_BYTES, 0.0)
         for start in range(0, len(allowed), step):

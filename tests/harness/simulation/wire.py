@@ -48,6 +48,7 @@ class InProcessTransport:
             "PWD": settings.password,
             "DATABASE": settings.database,
             "DB_LOCALE": settings.db_locale,
+            "DELIMIDENT": "y",
         }
         self.is_broken = False
         self._world = world
