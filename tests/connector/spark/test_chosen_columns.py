@@ -29,7 +29,7 @@ ROW = {
     "Ship, Date": "2026-11-21",
     'say "hi"': "hello",
     "size": 12,
-    "scan": bytes(range(76)),
+    "scan": bytes(4) + bytes(range(72)),
     "Upper": "ABC",
     "last": None,
 }
