@@ -187,7 +187,9 @@ def _column_names(table: Table, text: str) -> list[str]:
     _require(all(name in kinds for name in names), "CDC_E_NOCOL")
     # the guide forbids TEXT and BYTE here without naming the error: the code is our choice
     _require(all(kinds[name].is_capturable for name in names), "CDC_E_ARG4")
-    return names
+    reached = [name for name in names if name in table.reached]
+    _require(bool(reached), "CDC_E_ARG4")
+    return reached
 
 
 def _is_captured(server: EmulatedServer, table: Table) -> bool:

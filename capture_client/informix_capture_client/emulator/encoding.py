@@ -242,4 +242,7 @@ _TYPES: dict[str, Build] = {
     "clob": _large_object("clob", 11),
     "byte": _not_captured("byte", 11),
     "text": _not_captured("text", 12),
+    "set": _not_captured("set", 19),
+    "multiset": _not_captured("multiset", 20),
+    "list": _not_captured("list", 21),
 }

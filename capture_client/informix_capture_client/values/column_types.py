@@ -287,6 +287,7 @@ _TYPES: dict[str, Make] = {
     "clob": _HANDLE,
 }
 _LARGE_OBJECTS = ("blob", "clob")
+_COLLECTIONS = ("set", "multiset", "list")
 _FLOATING = {"string": (pa.string(), decode_floating), "double": (pa.float64(), decode_double)}
 _QUALIFIED_TYPES = {"datetime": _datetime, "interval": _interval}
 
@@ -326,6 +327,11 @@ def capturable(type_text: str) -> bool:
 def is_large_object(type_text: str) -> bool:
     """Tell whether a column's rows hold only the handle of a value that is stored elsewhere."""
     return type_text in _LARGE_OBJECTS
+
+
+def is_collection(type_text: str) -> bool:
+    """Tell whether a column is a SET, MULTISET or LIST, behind which no column is captured."""
+    return type_text in _COLLECTIONS
 
 
 def _unsupported(column: Column, table: str, why: str) -> UnsupportedColumn:
