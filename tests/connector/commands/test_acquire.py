@@ -105,11 +105,3 @@ def test_a_table_is_altered_between_release_and_acquire_and_nothing_is_lost_or_d
         with server.transaction() as change:
             change.insert(ORDERS, {**order_row((4, 1, "note", None)), "priority": None})
         assert numbers(rows_of(made, end, next_offset(made, end))) == [4]
-
-
-def test_a_table_with_columns_behind_a_collection_is_acquired_all_the_same(served: Served) -> None:
-    server, listening = served
-    tagged = "stores:informix.tagged"
-    server.create_table(tagged, "id integer, tags set(integer not null), last varchar(9,0)")
-    assert run(listening, "acquire", "informix.tagged").exit_code == 0
-    assert is_logged(server, tagged)
