@@ -59,4 +59,7 @@ COLUMNS = (
 PRIMARY_KEY = "SELECT constrid FROM informix.sysconstraints WHERE tabid = ? AND constrtype = 'P'"
 USER_TYPE = "SELECT usertype FROM informix.sysusers WHERE username = ?"
 FRAGMENTS = "SELECT partn FROM informix.sysfragments WHERE tabid = ? AND fragtype = 'T'"
+PARTITION_VERSIONS = (
+    "SELECT pta_oldvers, pta_newvers FROM sysmaster:informix.sysptnhdr WHERE partnum = ?"
+)
 PARTITION_FLAGS = "SELECT flags FROM sysmaster:informix.sysptnhdr WHERE partnum = ?"

@@ -178,7 +178,13 @@ def _partitions(server: EmulatedServer, _database: Database) -> Iterator[Row]:
     for database in server.databases.values():
         for table in database.tables.values():
             flags = _ROW_LOGGING_FLAG if table.full_row_logging else 0
-            yield {"partnum": table.partnum, "flags": 0x2 | flags}
+            oldest, newest = table.versions
+            yield {
+                "partnum": table.partnum,
+                "flags": 0x2 | flags,
+                "pta_oldvers": oldest,
+                "pta_newvers": newest,
+            }
 
 
 def _tables(server: EmulatedServer, database: Database) -> Iterator[Row]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from .codes import error_code
+from .codes import PENDING_ALTER, error_code
 from .column_list import column_name, split_at_commas
 from .locales import canonical_locale
 from .server import EmulatedServer
@@ -80,6 +80,8 @@ def _start_capture(caller: Caller, arguments: list[str]) -> int:
     _require(table.is_logged and table.full_row_logging, "CDC_E_TABPROPERTIES")
     _require(table.partnum not in session.captures, "CDC_E_TABCAPTURED")
     names = _column_names(table, arguments[3])
+    if len(set(table.versions)) > 1:
+        return PENDING_ALTER  # that this function answers so, and not another, is our choice
     now = int(caller.server.clock())
     session.capture(Capture(table, names, _integer(arguments[4]), now))
     return 0

@@ -148,11 +148,12 @@ class EmulatedServer:
             table = self._tables.pop(str(TableName.parse(name)))
             del self.databases[table.name.database].tables[table.name.owner, table.name.table]
 
-    def alter_table(self, name: str, columns: str) -> None:
+    def alter_table(self, name: str, columns: str, in_place: bool = False) -> None:
         """Give a table other columns, in a new partition, as an ALTER that rebuilds the table does.
 
-        Clients report that DDL is refused while full row logging is on; that it is refused with
-        -19816 is our choice.
+        An alter in place keeps the partition and leaves rows as they are, so that they have two
+        layouts until `finish_alter`. Clients report that DDL is refused while full row logging is on;
+        that it is refused with -19816 is our choice.
         """
         with self.log.changed:
             former = self.table(name)
@@ -160,10 +161,20 @@ class EmulatedServer:
                 raise sql_error(-19816)
             database = self.databases[former.name.database]
             altered = make_table(str(former.name), columns, database.locale, former.tabid, former.kind)
-            altered.partnum = next(self._partnums)
-            altered.created = time.strftime("%m/%d/%Y", time.gmtime(self.clock()))
+            if in_place:
+                altered.partnum, altered.created = former.partnum, former.created
+                altered.versions = (former.versions[0], former.versions[1] + 1)
+            else:
+                altered.partnum = next(self._partnums)
+                altered.created = time.strftime("%m/%d/%Y", time.gmtime(self.clock()))
             database.tables[former.name.owner, former.name.table] = altered
             self._tables[str(former.name)] = altered
+
+    def finish_alter(self, name: str) -> None:
+        """Give all rows of a table its present layout, as the task `table update_ipa` does."""
+        with self.log.changed:
+            table = self.table(name)
+            table.versions = (table.versions[1], table.versions[1])
 
     def table(self, name: str) -> Table:
         """Return the table `database:owner.table`; ValueError if there is none."""

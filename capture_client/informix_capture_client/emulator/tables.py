@@ -70,6 +70,7 @@ class Table:
         self.created = ""
         self.partnum = 0
         self.full_row_logging = False
+        self.versions = (0, 0)  # of its rows: the oldest layout there may be, and the present one
         self.has_primary_key = False
         capturable = [column for column in columns if column.type.is_capturable]
         self.fixed = [column for column in capturable if column.type.size is not None]

@@ -152,6 +152,19 @@ CASES: list[tuple[str, SetUp, str, str]] = [
         "columns",
         "failure",
     ),
+    ("rows have one layout", with_tables(table_facts()), "in-place alter", "ok"),
+    (
+        "an in-place alter is pending",
+        with_tables(table_facts(has_pending_alter=True)),
+        "in-place alter",
+        "warning",
+    ),
+    (
+        "in-place alters are hidden",
+        with_tables(table_facts(has_pending_alter=NO_ANSWER)),
+        "in-place alter",
+        "warning",
+    ),
     ("full rows are logged", with_tables(table_facts()), "full row logging", "ok"),
     (
         "user informix may switch full row logging on",

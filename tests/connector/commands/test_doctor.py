@@ -32,8 +32,8 @@ from odbc_driver.build import build_drivers
 
 CHECKS = [
     "driver", "connection", "syscdcv1", "api version", "rights", "database", "locale", "table",
-    "primary key", "columns", "full row logging", "log space", "long transactions", "open sessions",
-    "high availability",
+    "primary key", "columns", "in-place alter", "full row logging", "log space", "long transactions",
+    "open sessions", "high availability",
 ]  # fmt: skip
 HOUR = 3600
 Findings = list[dict[str, Any]]
@@ -319,7 +319,7 @@ def test_remedies_are_printed_unbroken_to_be_copied(shop: ListeningServer) -> No
 
 def test_the_summary_counts(shop: ListeningServer) -> None:
     without_cdc_database(shop.server)
-    assert doctor(shop).stdout.splitlines()[-1] == "1 failure, 3 not checked, 12 ok."
+    assert doctor(shop).stdout.splitlines()[-1] == "1 failure, 3 not checked, 13 ok."
 
 
 def test_help_tells_the_exit_codes() -> None:
