@@ -100,7 +100,7 @@ class Catalog:
     def database_logging(self, database: str = "") -> DatabaseLogging | None:
         """Return how the database, or another one, is logged; None: the server has no such database."""
         rows = self._transport.rows(statements.DATABASE_LOGGING, database or self._database)
-        return DatabaseLogging(*(value == "1" for value in rows[0])) if rows else None
+        return DatabaseLogging(*(_int(value) == 1 for value in rows[0])) if rows else None
 
     def database_locale(self) -> str:
         """Return the locale that the database was created in, such as `en_US.57372`."""
