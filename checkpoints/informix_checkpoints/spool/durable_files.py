@@ -47,6 +47,14 @@ def sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
+def make_folder(folder: Path, *, durable: bool) -> None:
+    """Make a folder that only this user can read, if it is missing, and those above it."""
+    missing = [path for path in (folder, *folder.parents) if not path.exists()] if durable else []
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    for path in missing:
+        sync_folder(path.parent)
+
+
 class ChecksummedFile:
     """A file that keeps the CRC-32 and the size of what is written to it."""
 

@@ -57,6 +57,13 @@ class Manifest:
             next_number=self.next_number + 1,
         )
 
+    def beginning(self, count: int) -> Manifest:
+        """Return the manifest with its first `count` segments."""
+        if count == len(self.segments):
+            return self
+        shorter = replace(self, segments=self.segments[:count])
+        return replace(shorter, mark=shorter.end)
+
     def trimmed(self, commit: int) -> tuple[Manifest, tuple[Segment, ...]]:
         """Return the manifest without the segments at or below `commit`, and those segments."""
         gone = tuple(s for s in self.segments if s.last_commit <= commit)

@@ -11,6 +11,7 @@ import shutil
 import threading
 from collections.abc import Iterable
 from dataclasses import replace
+from itertools import takewhile
 from pathlib import Path
 
 import pyarrow as pa
@@ -65,11 +66,11 @@ class Spool:
         self._changing = threading.Lock()
         self._is_discarded = False
         with contextlib.ExitStack() as on_error, disk_errors(folder):
-            self._lock = WriterLock(folder, lock_wait_seconds)
+            self._lock = WriterLock(folder, lock_wait_seconds, durable=durable)
             on_error.callback(self.close)
             fresh = Manifest(stream, source, start, mark=start, rows=rows)
             recovered = self._recovered(fresh)
-            self._lock.take_number(above=recovered.fence, durable=durable)
+            self._lock.take_number(above=recovered.fence)
             self._manifest = replace(recovered, fence=self._lock.fence)
             self._remove_strangers()
             self._copies.match(folder, self._manifest.segments)
@@ -226,11 +227,12 @@ class Spool:
                 f" not to {fresh.stream} of {fresh.source}.",
                 "Give this query a spoolPath of its own.",
             )
-        reaches = former.start.commit <= fresh.start.commit <= former.end.commit
-        serves = reaches and former.rows == fresh.rows
-        intact = all(is_intact(self._folder, segment) for segment in former.segments)
-        if serves and intact:
-            return _with_later_restart(former, fresh.start)
+        # Of a segment that was added last the name may be lost with the power, and not the manifest.
+        intact = takewhile(lambda segment: is_intact(self._folder, segment), former.segments)
+        held = former.beginning(sum(1 for _ in intact))
+        reaches = held.start.commit <= fresh.start.commit <= held.end.commit
+        if reaches and held.rows == fresh.rows:
+            return _with_later_restart(held, fresh.start)
         return replace(fresh, fence=former.fence, next_number=former.next_number)
 
     def _remove_strangers(self) -> None:
