@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from informix_checkpoints.spool.copies import SegmentCopies, copies_for
 from informix_checkpoints.spool.manifest import Manifest, load_manifest
-from informix_checkpoints.spool.segments import Segment, SegmentRange, stored_range
+from informix_checkpoints.spool.segments import OtherBytes, Segment, SegmentRange, stored_range
 from informix_checkpoints.spool.spill_files import SpillFiles
 from informix_checkpoints.spool.spool import Spool
 from informix_checkpoints.spool.stored_rows import in_row_form
@@ -15,6 +15,7 @@ from informix_checkpoints.spool.writer_lock import WriterLock
 
 __all__ = [
     "Manifest",
+    "OtherBytes",
     "Segment",
     "SegmentCopies",
     "SegmentRange",

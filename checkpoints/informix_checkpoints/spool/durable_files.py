@@ -102,9 +102,10 @@ def reading_errors(folder: Path) -> Iterator[None]:
     """Name the folder and the remedy when a segment is not what it was."""
     try:
         yield
-    except (OSError, pa.ArrowException) as reason:
+    except (OSError, pa.ArrowException, AccessRefused) as reason:
+        told = reason.message.rstrip(".") if isinstance(reason, AccessRefused) else reason
         raise AccessRefused(
-            f"a segment of the spool {folder} cannot be read: {reason}.",
+            f"a segment of the spool {folder} cannot be read: {told}.",
             "Start the query again: what the server's log still holds is captured again.",
             folder=str(folder),
         ) from None

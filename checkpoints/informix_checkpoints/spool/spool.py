@@ -175,7 +175,7 @@ class Spool:
             return held.end if held.end.commit > start.commit else start
         with reading_errors(self._folder):
             return end_of_batch(
-                held, start, limits, lambda segment: transactions_of(self._folder / segment.file)
+                held, start, limits, lambda segment: transactions_of(self._folder, segment)
             )
 
     def bytes_above(self, commit: int) -> int:

@@ -45,7 +45,7 @@ def fill(spool: Spool) -> None:
 
 
 def read_range(wanted: SegmentRange) -> Iterator[pa.RecordBatch]:
-    return map(in_row_form, stored_range(wanted, is_written_here=True))
+    return map(in_row_form, stored_range(wanted))
 
 
 def numbers(ranges: list[SegmentRange]) -> list[int]:
