@@ -6,6 +6,7 @@ Rule: a crash leaves the old content or the new one; only this room syncs files.
 from __future__ import annotations
 
 from informix_checkpoints.spool.copies import SegmentCopies, copies_for
+from informix_checkpoints.spool.durable_files import disk_errors
 from informix_checkpoints.spool.manifest import Manifest, load_manifest
 from informix_checkpoints.spool.segments import OtherBytes, Segment, SegmentRange, stored_range
 from informix_checkpoints.spool.spill_files import SpillFiles
@@ -23,6 +24,7 @@ __all__ = [
     "Spool",
     "WriterLock",
     "copies_for",
+    "disk_errors",
     "in_row_form",
     "load_manifest",
     "stored_range",

@@ -6,6 +6,7 @@ Rule: the only place in the project that calls fsync.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import zlib
 from collections.abc import Iterator
@@ -84,15 +85,36 @@ class ChecksummedFile:
         self.closed = True
 
 
+_ELSEWHERE = "or set option spoolPath to another folder"
+_NOT_WRITABLE = f"Let the user of this process write there, {_ELSEWHERE}."
+REMOVED = (
+    "Start the query again: what Spark has not taken is captured again, if the server's log still holds"
+    " it. If a cleaner of temporary files removed the folder, set option spoolPath."
+)
+_REMEDIES = {
+    errno.ENOSPC: f"Make room on its disk, {_ELSEWHERE}.",
+    errno.EDQUOT: f"Make room or raise the quota of the user of this process, {_ELSEWHERE}.",
+    errno.EROFS: f"Its file system is mounted read-only: look after the disk, {_ELSEWHERE}.",
+    errno.EACCES: _NOT_WRITABLE,
+    errno.EPERM: _NOT_WRITABLE,
+    errno.EMFILE: "This process has as many files open as it may: raise its limit of open files (ulimit"
+    " -n, or LimitNOFILE of its service).",
+    errno.ENFILE: "All processes of this host together have as many files open as they may: raise the"
+    " limit (sysctl fs.file-max).",
+    errno.ENOENT: REMOVED,
+    errno.ESTALE: REMOVED,
+}
+
+
 @contextlib.contextmanager
 def disk_errors(folder: Path) -> Iterator[None]:
-    """Name the folder and the remedy when the disk says no."""
+    """Name the folder and the remedy when the system says no."""
     try:
         yield
     except OSError as reason:
         raise AccessRefused(
             f"the spool {folder} cannot be written: {reason.strerror or reason}.",
-            "Make room or mend its rights, or set option spoolPath to another folder.",
+            _REMEDIES.get(reason.errno or 0, f"Look after its disk, {_ELSEWHERE}."),
             folder=str(folder),
         ) from None
 

@@ -49,6 +49,11 @@ class WriterLock:
         if self._durable:
             sync(self._file)
 
+    @property
+    def is_in_place(self) -> bool:
+        """Whether the locked file is the one that others see."""
+        return _is_still(self._file, self._folder / FILE_NAME)
+
     def require_ours(self) -> None:
         """Refuse to go on when somebody else has taken the folder.
 
