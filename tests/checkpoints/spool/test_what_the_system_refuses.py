@@ -57,10 +57,10 @@ def no_file_more() -> Iterator[Callable[[], None]]:
     outcome="IFXCDC-0002 that names the limit of open files, not the disk",
 )
 def test_too_many_open_files_are_no_full_disk(tmp_path: Path, no_file_more: Callable[[], None]) -> None:
-    spool = open_spool(tmp_path)
+    spool, rows = open_spool(tmp_path), batch((1, 110))
     no_file_more()
     with pytest.raises(AccessRefused, match="Too many open files") as refused:
-        fill(spool)
+        spool.append(SCHEMA, [rows], Position(110, 105))
     assert "ulimit -n" in refused.value.remedy
 
 
