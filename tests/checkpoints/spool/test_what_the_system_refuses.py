@@ -94,6 +94,7 @@ def test_a_cleaned_folder_is_no_matter_if_spark_lets_go_of_all_that_was_in_it(tm
     spool.trim(140)
     more(spool)
     assert numbers(spool.between(140, 150)) == [6, 7]
+    assert [path.name[:6] for path in (tmp_path / "spool").glob("*.arrow")] == ["000002"]
 
 
 def test_a_lock_alone_that_was_cleaned_away_is_made_again(tmp_path: Path) -> None:
