@@ -220,12 +220,19 @@ def _file_checksum(path: str, _inode: int, _changed_ns: int, _size_bytes: int) -
 
 
 def rows_in(source: pa.NativeFile, wanted: SegmentRange) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a range out of its opened segment, as they are stored."""
-    reader = pa.ipc.open_file(source)
-    at = 0
-    for number in range(reader.num_record_batches):
-        batch = reader.get_batch(number)
-        first, end = max(wanted.first - at, 0), min(wanted.end - at, batch.num_rows)
-        at += batch.num_rows
-        if first < end:
-            yield batch.slice(first, end - first)
+    """Yield the rows of a range out of its opened segment, as they are stored.
+
+    Raises:
+        OtherBytes: Arrow cannot read it: it has changed since it was compared.
+    """
+    try:
+        reader = pa.ipc.open_file(source)
+        at = 0
+        for number in range(reader.num_record_batches):
+            batch = reader.get_batch(number)
+            first, end = max(wanted.first - at, 0), min(wanted.end - at, batch.num_rows)
+            at += batch.num_rows
+            if first < end:
+                yield batch.slice(first, end - first)
+    except pa.ArrowException as reason:
+        raise OtherBytes(f"{wanted.file} is no segment any more: {reason}.", _CAPTURED_AGAIN) from None

@@ -135,6 +135,17 @@ def test_a_damaged_file_is_refused_whichever_byte_it_is(spool: Spool) -> None:
     assert [n for batch in places.read(planned) for n in batch.column("n").to_pylist()] == [1, 2, 3]
 
 
+def test_a_file_that_changes_after_it_was_compared_is_no_error_of_arrow(
+    spool: Spool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    planned = spool.between(100, 140)[0]
+    path = Path(planned.path)
+    path.write_bytes(path.read_bytes()[:-6] + b"ARROW?")
+    monkeypatch.setattr(segments, "_file_checksum", lambda *_: planned.checksum)
+    with pytest.raises(AccessRefused, match="is no segment any more"):
+        list(SegmentPlaces("files").read(planned))
+
+
 def test_what_the_server_would_send_of_a_damaged_file_is_refused_as_well(
     spool: Spool, server: SegmentServer
 ) -> None:
