@@ -22,12 +22,13 @@ class ColumnChoice:
 
     Attributes:
         names: the include list; a table that no name belongs to keeps all its columns.
-        unsupported: what happens to columns that cannot be captured.
+        unsupported: what happens to columns that cannot be captured: of such a type, or behind a
+            collection as well.
         lobs: what happens to BLOB and CLOB columns.
     """
 
     names: tuple[NamePath, ...] = ()
-    unsupported: Literal["fail", "omit"] = "fail"
+    unsupported: Literal["fail", "omit", "omit-following"] = "fail"
     lobs: Literal["handle", "omit"] = "handle"
 
 

@@ -153,6 +153,13 @@ READING_RESUMED = LogEvent(
     "the log is read again after `reading_paused`; `ahead_bytes` bytes of the spool are not"
     " yet taken by Spark",
 )
+SPOOL_FOLDER_MADE_AGAIN = LogEvent(
+    "spool_folder_made_again",
+    _WARNING,
+    ("stream", "spool"),
+    "the private folder `spool` had been removed, as a cleaner of temporary files does, and was made"
+    " again; no rows were lost. Set spoolPath to a folder that nobody cleans",
+)
 LOG_NOT_WATCHED = LogEvent(
     "log_not_watched",
     _WARNING,

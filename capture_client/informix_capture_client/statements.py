@@ -64,4 +64,7 @@ PRIMARY_KEY = "SELECT constrid FROM informix.sysconstraints WHERE tabid = ? AND 
 CDC_USER_TYPE = "SELECT usertype FROM syscdcv1:informix.sysusers WHERE username = ?"
 FRAGMENTS = "SELECT partn FROM informix.sysfragments WHERE tabid = ? AND fragtype = 'T'"
 PARTITION_CREATED = "SELECT created FROM sysmaster:informix.sysptnhdr WHERE partnum = ?"
+PARTITION_VERSIONS = (
+    "SELECT pta_oldvers, pta_newvers FROM sysmaster:informix.sysptnhdr WHERE partnum = ?"
+)
 PARTITION_FLAGS = "SELECT flags FROM sysmaster:informix.sysptnhdr WHERE partnum = ?"

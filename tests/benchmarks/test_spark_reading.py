@@ -13,7 +13,7 @@ from benchmarks.measuring import REPEATS, Report, Timing
 from benchmarks.pipeline import START, fill_spool, open_spool
 from benchmarks.prepared_spool import PreparedSpool
 from benchmarks.workload import captured
-from informix_cdc.executors.places import SegmentPlaces, kernel_id
+from informix_cdc.executors.places import SegmentPlaces
 from informix_cdc.executors.shares import share_out
 
 pytestmark = pytest.mark.spark
@@ -27,7 +27,7 @@ def write_parquet(spool_folder: Path, folder: Path) -> int:
     folder.mkdir()
     spool = open_spool(spool_folder)
     partitions = share_out(spool.between(START.commit, spool.end.commit), 1, PARTITION_BYTES)
-    places = SegmentPlaces("files", kernel_id())
+    places = SegmentPlaces("files")
     spool.close()
     rows = 0
     for number, ranges in enumerate(partitions):

@@ -85,7 +85,7 @@ VALUES: dict[str, tuple[Any, Any, Any]] = {
     "datetime month to day": ("02-29", "01-01", "12-31"),
     "datetime hour to minute": ("07:05", "00:00", "23:59"),
     "datetime second to fraction(1)": ("05.7", "00.0", "59.9"),
-    "datetime fraction to fraction(4)": ("1250", "0000", "9999"),
+    "datetime fraction to fraction(4)": (".1250", ".0000", ".9999"),
     "interval year to month": (("3-07", 43), ("-9999-11", -119_999), ("9999-11", 119_999)),
     "interval year(9) to year": (
         ("5", 60),
@@ -118,8 +118,8 @@ VALUES: dict[str, tuple[Any, Any, Any]] = {
     "varchar(40,0)": ("a b  ", "", "é" * 20),
     "nvarchar(255,10)": ("größe", "", "x" * 255),
     "lvarchar(32739)": ("long text", "", "é" * 16_369 + "x"),
-    "blob": (HANDLE, bytes(76), b"\xff" * 3 + b"\xfe" + b"\xff" * 72),
-    "clob": (HANDLE, bytes(76), b"\xff" * 3 + b"\xfe" + b"\xff" * 72),
+    "blob": (HANDLE, bytes(75) + b"\1", bytes(4) + b"\xff" * 72),
+    "clob": (HANDLE, bytes(75) + b"\1", bytes(4) + b"\xff" * 72),
 }
 
 

@@ -311,6 +311,48 @@ def test_a_text_column_cannot_be_asked_for(server: CaptureServer) -> None:
             session.start_capture(CapturedTable(table.full_name, ("id", "body"), 0))
 
 
+@pytest.mark.assumption(46)
+@pytest.mark.parametrize("collection", ["set", "multiset", "list"])
+def test_columns_behind_a_collection_are_not_captured(server: CaptureServer, collection: str) -> None:
+    kinds = {"id": "integer", "tags": f"{collection}(integer not null)", "last": "varchar(9,0)"}
+    table = server.create_table(kinds)
+    with server.open_session() as session, server.writer() as writer:
+        session.log_full_rows(table.full_name)
+        try:
+            session.start_capture(CapturedTable(table.full_name, ("id", "last"), 0))
+        except InformixCdcError:  # as good an answer: nothing is missing unseen
+            session.start_capture(CapturedTable(table.full_name, ("id",), 0))
+        session.activate(0)
+        writer.insert(table, id="1", last="x")
+        reader = Reader(session)
+        reader.until_ended()
+    (schema,) = reader.of(TableSchema)
+    assert [column.name for column in parse_columns(schema.columns)] == ["id"]
+    assert reader.rows[0].payload == b"\0\0\0\1"
+
+
+@pytest.mark.assumption(47)
+def test_a_table_with_a_pending_in_place_alter_is_refused_and_seen(server: CaptureServer) -> None:
+    table = server.create_table({"id": "integer"})
+    name = TableName(table.database, table.owner, table.name)
+    with server.writer() as writer:
+        writer.insert_all(table, [{"id": str(number)} for number in range(100)])
+    with server.catalog() as catalog:
+        assert not catalog.has_pending_alter(catalog.table(name))
+        server.run(f"ALTER TABLE {table.name} ADD (b varchar(9,0))")
+        assert catalog.has_pending_alter(catalog.table(name))
+    with server.open_session() as session:
+        session.log_full_rows(table.full_name)
+        with pytest.raises(ServerRefused, match="-83793") as refused:
+            session.start_capture(CapturedTable(table.full_name, ("id", "b"), 0))
+        assert cdc_errors.finish_alter(table.full_name) in refused.value.remedy
+    with server.catalog() as catalog, server.cdc_connection() as transport:
+        switch_off(transport, catalog, catalog.table(name), DIALECTS[server.dialect])  # assumption 32
+    server.run(cdc_errors.finish_alter(table.full_name))
+    with server.catalog() as catalog, server.session(table):
+        assert not catalog.has_pending_alter(catalog.table(name))
+
+
 @pytest.mark.assumption(23)
 def test_a_session_whose_log_is_overwritten_is_told(
     server: CaptureServer, table: ContractTable
@@ -355,7 +397,8 @@ def test_changes_without_full_row_logging_do_not_come(
 def test_the_error_names_we_act_on_are_in_the_servers_table(server: CaptureServer) -> None:
     with server.open_session() as session:
         known = set(session.codes.names.values())
-    assert set(cdc_errors._MEANING) <= known
+    known = {cdc_errors._ALSO_SPELT.get(name, name) for name in known}
+    assert set(cdc_errors._MEANING) - {"CDC_E_DIRECTION"} <= known  # which the guide does not list
 
 
 @pytest.mark.assumption(26)

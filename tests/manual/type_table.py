@@ -66,7 +66,7 @@ TYPE_FAMILIES = (
             "datetime second to fraction(1)",
             "datetime fraction to fraction(4)",
         ),
-        "as Informix prints it: `07:05`",
+        "as Informix prints it: `07:05`, `.1250`",
     ),
     TypeFamily(
         "INTERVAL YEAR … MONTH",

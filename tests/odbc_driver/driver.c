@@ -33,18 +33,33 @@ static const Record *record_of(H handle, S number) {
     return number >= 1 && number <= d->count ? &d->record[number - 1] : NULL;
 }
 
+/* Bad habits, each reported of some driver; asked for by HABIT=... in the connection string:
+ *   nts        the length of a text is SQL_NTS     negative   the length of a text is -77
+ *   pad        numbers are padded with blanks      verbose    diagnostics fill their room, without NUL
+ */
+static int has_habit(S kind, H h, const char *habit) {
+    const Connection *c = kind == HANDLE_DBC ? h : kind == HANDLE_STMT ? ((Statement *)h)->connection : NULL;
+    return c && !strcmp(c->habit, habit);
+}
+
 static void set_length(S *target, size_t length) { if (target) *target = (S)length; }
 static void set_text(void *target, S room, const char *text) {
     if (target && room > 0) snprintf(target, (size_t)room, "%s", text);
 }
 
 PUBLIC RC SQLGetDiagRec(S kind, H h, S number, CH *state, I *native, CH *text, S room, S *length) {
-    UNUSED(kind);
     if (!h) return INVALID;
     const Record *r = record_of(h, number);
     if (!r) return NODATA;
     if (state) memcpy(state, r->state, sizeof r->state);
     if (native) *native = r->native;
+    if (text && room > 0 && has_habit(kind, h, "verbose")) {
+        size_t known = strlen(r->text);
+        memcpy(text, r->text, known < (size_t)room ? known : (size_t)room);
+        if (known < (size_t)room) memset(text + known, 'x', (size_t)room - known);
+        set_length(length, (size_t)room);
+        return INFO;
+    }
     set_text(text, room, r->text);
     set_length(length, strlen(r->text));
     return text && strlen(r->text) >= (size_t)(room > 0 ? room : 0) ? INFO : OK;
@@ -220,6 +235,7 @@ PUBLIC RC SQLDriverConnect(H h, H window, CH *in, S in_length, CH *out, S room, 
     if (!*connection_value(text, "SERVER", server, sizeof server))
         return fail(c, "HY000", -11060, "General error.");
     /* "Report Standard ODBC Types" turns LO_AUTOMATIC on, as the manual says */
+    connection_value(text, "HABIT", c->habit, sizeof c->habit);
     c->lo_automatic = connection_value(text, "ODTYP", standard_types, 8)[0] == '1';
     c->fd = wire_connect(host, service, c->login_seconds);
     if (c->fd < 0)
@@ -402,6 +418,8 @@ static RC give(Statement *s, US number, const void *data, L units, int unit, int
     if (now) memcpy(buffer, (const char *)data + *given * unit, (size_t)(now * unit));
     if (ending && room >= ending) memset((char *)buffer + now * unit, 0, (size_t)ending);
     if (indicator) *indicator = left * unit;
+    if (indicator && ending && has_habit(HANDLE_STMT, s, "nts")) *indicator = NTS;
+    if (indicator && ending && has_habit(HANDLE_STMT, s, "negative")) *indicator = -77;
     *given = now < left ? *given + now : -1;
     if (now == left) return OK;
     fail(s, "01004", -11003, "Data truncated.");
@@ -414,6 +432,11 @@ static RC give_wide(Statement *s, US number, const Cell *c, H buffer, L room, L 
     RC code = give(s, number, wide, units, 2, 2, buffer, room, indicator);
     free(wide);
     return code;
+}
+
+static int is_number(const Cell *c) {
+    if (c->length < 1 || c->length > 20) return 0;
+    return strspn(c->text, "-0123456789") >= (size_t)c->length;
 }
 
 static S default_type(S column_type) {
@@ -445,7 +468,12 @@ PUBLIC RC SQLGetData(H h, US number, S c_type, H buffer, L room, L *indicator) {
     case TYPE_DOUBLE: *(double *)buffer = strtod(number_text, NULL); size = 8; break;
     case TYPE_WCHAR: return give_wide(s, number, c, buffer, room, indicator);
     case TYPE_BINARY: return give(s, number, c->text, c->length, 1, 0, buffer, room, indicator);
-    default: return give(s, number, c->text, c->length, 1, 1, buffer, room, indicator);
+    default:
+        if (has_habit(HANDLE_STMT, s, "pad") && is_number(c)) {
+            int width = snprintf(number_text, sizeof number_text, "%-30.*s", c->length, c->text);
+            return give(s, number, number_text, width, 1, 1, buffer, room, indicator);
+        }
+        return give(s, number, c->text, c->length, 1, 1, buffer, room, indicator);
     }
     if (indicator) *indicator = size;
     return OK;

@@ -34,6 +34,7 @@ typedef struct {
     Diagnosis diagnosis;
     int fd, login_seconds, receive_seconds;
     I autocommit, lo_automatic;
+    char habit[16];           /* HABIT=...: how this connection misbehaves, see habit_of */
     pthread_mutex_t sending;  /* SQLCancel may come from another thread */
 } Connection;
 typedef struct { S way, c_type; void *value; L room; L *indicator; } Parameter;

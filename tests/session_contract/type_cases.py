@@ -60,7 +60,7 @@ TYPE_CASES = (
     TypeCase("datetime month to day", ("02-29", "01-01", "12-31", None)),
     TypeCase("datetime hour to minute", ("07:05", "00:00", "23:59", None)),
     TypeCase("datetime second to fraction(1)", ("05.7", "00.0", "59.9", None)),
-    TypeCase("datetime fraction to fraction(4)", ("1250", "0000", "9999", None), assumption=18),
+    TypeCase("datetime fraction to fraction(4)", (".1250", ".0000", ".9999", None), assumption=18),
     TypeCase("interval year to month", ("3-07", "-9999-11", "9999-11", "0-00", None)),
     TypeCase("interval year(9) to year", ("5", "-178956970", "0", None)),
     TypeCase("interval month(3) to month", ("7", "-999", "999", None)),

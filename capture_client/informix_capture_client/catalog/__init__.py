@@ -6,7 +6,7 @@ Rule: it only asks; nothing is changed, and no capture session is needed.
 from __future__ import annotations
 
 from informix_capture_client.catalog.catalog import Catalog, FoundTable, Table, source_digest
-from informix_capture_client.catalog.column_choice import choose_columns
+from informix_capture_client.catalog.column_choice import choose_columns, columns_behind_a_collection
 from informix_capture_client.catalog.log_distance import LogDistance, PlaceInLog, place_in_log
 from informix_capture_client.catalog.log_space import (
     LogSpace,
@@ -46,6 +46,7 @@ __all__ = [
     "check_locale",
     "check_table_kind",
     "choose_columns",
+    "columns_behind_a_collection",
     "is_beyond_end",
     "place_in_log",
     "read_log_space",

@@ -155,31 +155,39 @@ class Catalog:
 
     def logs_full_rows(self, table: Table) -> bool:
         """Tell whether full row logging is on for every partition of a table."""
-        return all(self._logs_full_rows(partition) for partition in self._partitions(table))
+        return all(map(self._logs_full_rows, self._partitions(table, "row logging")))
 
     def created_at(self, table: Table) -> int:
         """Return when the youngest partition of a table was created, in seconds since 1970.
 
         Administrator's Reference, `sysptnhdr.created`; that it is a UNIX time: docs/assumptions.md.
         """
-        partitions = self._partitions(table)
+        partitions = self._partitions(table, "creation time")
         rows = [self._transport.rows(statements.PARTITION_CREATED, number) for number in partitions]
         return max(_int(found[0][0]) if found else 0 for found in rows)
-
-    def _partitions(self, table: Table) -> list[int]:
-        partitions = [table.partition_number]
-        if not table.partition_number:  # a fragmented table: each fragment has its own
-            rows = self._transport.rows(statements.FRAGMENTS, table.table_id)
-            partitions = [_int(row[0]) for row in rows]
-        if not partitions:
-            raise ServerRefused(
-                f"the catalog shows no partition of {table.name}, so its row logging cannot be seen."
-            )
-        return partitions
 
     def _logs_full_rows(self, partition: int) -> bool:
         rows = self._transport.rows(statements.PARTITION_FLAGS, partition)
         return bool(rows and _int(rows[0][0]) & _FULL_ROW_LOGGING)
+
+    def has_pending_alter(self, table: Table) -> bool:
+        """Tell whether a table may have rows in a layout of before an ALTER TABLE."""
+        return any(map(self._has_old_rows, self._partitions(table, "in-place alters")))
+
+    def _has_old_rows(self, partition: int) -> bool:
+        rows = self._transport.rows(statements.PARTITION_VERSIONS, partition)
+        return any(_int(oldest) != _int(newest) for oldest, newest in rows)
+
+    def _partitions(self, table: Table, what: str) -> list[int]:
+        """Return a table's partition numbers; `what` is what cannot be seen if there are none."""
+        if table.partition_number:
+            return [table.partition_number]
+        rows = self._transport.rows(statements.FRAGMENTS, table.table_id)  # each has its own
+        if not rows:
+            raise ServerRefused(
+                f"the catalog shows no partition of {table.name}, so its {what} cannot be seen."
+            )
+        return [_int(row[0]) for row in rows]
 
     def _first(self, statement: str, *arguments: int | str) -> Row:
         rows = self._transport.rows(statement, *arguments)

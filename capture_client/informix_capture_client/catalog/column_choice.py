@@ -3,6 +3,9 @@
 Rule: the choice is made once, on what the catalog says, before a session exists. Everything else
 (the columns asked of the server, the schema, the digest of the source) follows from the tables that
 come out of here, so none of it can disagree. Columns stay in table order.
+
+A server does not capture columns that follow a SET, MULTISET or LIST (docs/assumptions.md). They would
+be missing without a word, so that each has to be left out knowingly.
 """
 
 from __future__ import annotations
@@ -10,16 +13,20 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import dropwhile
 
 from informix_capture_client.catalog.catalog import Table
 from informix_capture_client.choices import ColumnChoice
 from informix_capture_client.errors import BadOption, UnsupportedColumn
 from informix_capture_client.sql_names import NamePath, TableName, quoted
-from informix_capture_client.values import Column, capturable, is_large_object
+from informix_capture_client.values import Column, capturable, is_collection, is_large_object
 
 _SHOWN = 200  # how much of a type that we do not know an error quotes
 
 Named = Mapping[TableName, frozenset[str]]
+
+_BY_TYPE, _BY_PLACE = "type", "place"  # why a column cannot be captured
+_LEFT_OUT = {"fail": (), "omit": (_BY_TYPE,), "omit-following": (_BY_TYPE, _BY_PLACE)}
 
 
 def choose_columns(tables: Sequence[Table], choice: ColumnChoice) -> tuple[Table, ...]:
@@ -30,10 +37,18 @@ def choose_columns(tables: Sequence[Table], choice: ColumnChoice) -> tuple[Table
         UnsupportedColumn: columns that cannot be captured were not left out; lists all of them.
     """
     named = _by_table(tables, choice.names)
+    behind = {table.name: columns_behind_a_collection(table) for table in tables}
     included = [_included(table, named) for table in tables]
-    _require_capturable(included, named, choice)
+    _require_capturable(included, named, behind, choice)
     _require_no_large_object(named, included, choice)
-    return tuple(_without_the_rest(table, choice) for table in included)
+    return tuple(_without_the_rest(table, behind[table.name], choice) for table in included)
+
+
+def columns_behind_a_collection(table: Table) -> frozenset[str]:
+    """Return the names of the columns that follow a table's first SET, MULTISET or LIST."""
+    rest = dropwhile(lambda column: not is_collection(column.type_text), table.columns)
+    next(rest, None)
+    return frozenset(column.name for column in rest)
 
 
 def _by_table(tables: Sequence[Table], names: Iterable[NamePath]) -> Named:
@@ -90,25 +105,38 @@ def _included(table: Table, named: Named) -> Table:
     return replace(table, columns=tuple(column for column in table.columns if column.name in names))
 
 
-def _require_capturable(tables: Sequence[Table], named: Named, choice: ColumnChoice) -> None:
+def _require_capturable(
+    tables: Sequence[Table], named: Named, behind: Named, choice: ColumnChoice
+) -> None:
     """Refuse what cannot be captured, unless it is to be left out and nobody has asked for it."""
+    left_out = _LEFT_OUT[choice.unsupported]
     refused = [
-        (table.name, column)
+        (table.name, column, why)
         for table in tables
         for column in table.columns
-        if not capturable(column.type_text)
-        and (choice.unsupported == "fail" or column.name in named.get(table.name, ()))
+        if (why := _why_not(column, behind[table.name]))
+        and (why not in left_out or column.name in named.get(table.name, ()))
     ]
     if refused:
-        shown = [
-            f"column {quoted(column.name)} of table {name} has type {column.type_text.upper()[:_SHOWN]}"
-            for name, column in refused
-        ]
+        value = "omit-following" if any(why == _BY_PLACE for *_, why in refused) else "omit"
         raise UnsupportedColumn(
-            f"{', '.join(shown)}: such columns cannot be captured.",
-            "Leave them out with option unsupportedColumns=omit, or name the others in option columns.",
-            columns=[(str(name), column.name, column.type_text) for name, column in refused],
+            f"{', '.join(_described(*each) for each in refused)}: such columns cannot be captured.",
+            f"Leave them out with option unsupportedColumns={value}, or name the others in option"
+            " columns.",
+            columns=[(str(name), column.name, column.type_text) for name, column, _ in refused],
         )
+
+
+def _why_not(column: Column, behind: frozenset[str]) -> str:
+    if not capturable(column.type_text):
+        return _BY_TYPE
+    return _BY_PLACE if column.name in behind else ""
+
+
+def _described(name: TableName, column: Column, why: str) -> str:
+    of_type = f"has type {column.type_text.upper()[:_SHOWN]}"
+    said = {_BY_TYPE: of_type, _BY_PLACE: "follows a SET, MULTISET or LIST"}[why]
+    return f"column {quoted(column.name)} of table {name} {said}"
 
 
 def _require_no_large_object(named: Named, tables: Sequence[Table], choice: ColumnChoice) -> None:
@@ -123,11 +151,11 @@ def _require_no_large_object(named: Named, tables: Sequence[Table], choice: Colu
                 )
 
 
-def _without_the_rest(table: Table, choice: ColumnChoice) -> Table:
+def _without_the_rest(table: Table, behind: frozenset[str], choice: ColumnChoice) -> Table:
     kept = tuple(
         column
         for column in table.columns
-        if capturable(column.type_text) and not _is_left_out(column, choice)
+        if not _why_not(column, behind) and not _is_left_out(column, choice)
     )
     if not kept:
         raise BadOption(

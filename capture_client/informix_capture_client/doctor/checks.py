@@ -42,7 +42,7 @@ from informix_capture_client.findings import (
     ok,
     warning,
 )
-from informix_capture_client.session import OpenSession
+from informix_capture_client.session import OpenSession, finish_alter
 from informix_capture_client.statements import CDC_DATABASE
 
 Part = TypeVar("Part")
@@ -225,6 +225,30 @@ def _columns(set_up: SetUp) -> Iterator[Finding]:
         yield from check_columns(known, set_up.choice)
 
 
+def _in_place_alters(set_up: SetUp) -> Iterator[Finding]:
+    check = "in-place alter"
+
+    def judge(table: TableFacts) -> Finding:
+        name = str(table.name)
+        pending = table.has_pending_alter
+        return _judged(check, pending, lambda it: _in_place_alter(check, name, it), table=name)
+
+    yield from _each_table(set_up, check, judge)
+
+
+def _in_place_alter(check: str, table: str, is_pending: bool) -> Finding:
+    """Judge by the layouts that the table's header names; it hides whether old rows are left."""
+    if not is_pending:
+        return ok(check, "has rows of one layout.", table=table)
+    return warning(
+        check,
+        "may have rows in a layout of before an ALTER TABLE; while it has, the server refuses to"
+        " capture it (-83793).",
+        f"As a DBA, while full row logging is off: {finish_alter(table)}",
+        table=table,
+    )
+
+
 def _row_logging(set_up: SetUp) -> Iterator[Finding]:
     def judge(table: TableFacts) -> Finding:
         name, is_on = str(table.name), table.logs_full_rows
@@ -315,6 +339,7 @@ CHECKS: tuple[Callable[[SetUp], Iterator[Finding]], ...] = (
     _tables,
     _primary_keys,
     _columns,
+    _in_place_alters,
     _row_logging,
     _log_space,
     _long_transactions,

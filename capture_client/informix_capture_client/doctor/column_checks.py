@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from informix_capture_client.catalog import Table, choose_columns
+from informix_capture_client.catalog import Table, choose_columns, columns_behind_a_collection
 from informix_capture_client.choices import ColumnChoice
 from informix_capture_client.errors import BadOption, UnsupportedColumn
 from informix_capture_client.findings import Finding, failure, ok
@@ -31,24 +31,35 @@ def check_columns(tables: Sequence[Table], choice: ColumnChoice) -> Iterator[Fin
 
 
 def _refused(tables: Sequence[Table], reason: UnsupportedColumn) -> Iterator[Finding]:
-    for name in (str(table.name) for table in tables):
-        own = [(column, kind) for table, column, kind in reason.columns if table == name]
-        refused = [f"{quoted(column)} ({kind.upper()})" for column, kind in own]
+    for table in tables:
+        name = str(table.name)
+        own = {column for of_table, column, _ in reason.columns if of_table == name}
+        refused = _listed(table, [column for column in table.columns if column.name in own])
         if not refused:
             yield ok(_CHECK, "has only columns that can be captured.", table=name)
             continue
+        value = "omit-following" if own & columns_behind_a_collection(table) else "omit"
         yield failure(
             _CHECK,
-            f"has {len(refused)} that cannot be captured: {', '.join(refused)}.",
-            "--unsupported-columns=omit leaves them out (option unsupportedColumns); --columns names"
-            " the others (option columns).",
+            f"has {len(own)} that cannot be captured: {refused}.",
+            f"--unsupported-columns={value} leaves them out (option unsupportedColumns); --columns"
+            " names the others (option columns).",
             table=name,
             kind=UnsupportedColumn,
         )
 
 
 def _captured(table: Table, kept: Sequence[Column]) -> Finding:
-    left_out = [f"{quoted(c.name)} ({c.type_text.upper()})" for c in table.columns if c not in kept]
+    left_out = _listed(table, [column for column in table.columns if column not in kept])
     found = f"is captured with {len(kept)} of {len(table.columns)} columns"
-    without = f"; left out: {', '.join(left_out)}." if left_out else "."
-    return ok(_CHECK, found + without, table=str(table.name))
+    return ok(_CHECK, found + (f"; left out: {left_out}." if left_out else "."), table=str(table.name))
+
+
+def _listed(table: Table, columns: Sequence[Column]) -> str:
+    """Return columns with their types; those that no server captures where they stand say so."""
+    behind = columns_behind_a_collection(table)
+    return ", ".join(
+        f"{quoted(column.name)} ({column.type_text.upper()}"
+        f"{', behind a SET, MULTISET or LIST' if column.name in behind else ''})"
+        for column in columns
+    )

@@ -64,12 +64,13 @@ class ServerFacts:
 
 @dataclass(frozen=True, slots=True)
 class TableFacts:
-    """Facts about one table, from its database; a missing table has neither key nor row logging."""
+    """Facts about one table, from its database; a missing table has none of the other facts."""
 
     name: TableName
     found: FoundTable | Unanswered
     has_primary_key: bool | Unanswered
     logs_full_rows: bool | Unanswered
+    has_pending_alter: bool | Unanswered
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,12 +144,13 @@ def _table_facts(catalog: Catalog, questions: Questions, name: TableName) -> Tab
     table = found.table if isinstance(found, FoundTable) else None
     if table is None:
         none = why_no_table(found)
-        return TableFacts(name, found, none, none)
+        return TableFacts(name, found, none, none, none)
     return TableFacts(
         name,
         found,
         has_primary_key=questions.ask(lambda: catalog.has_primary_key(table)),
         logs_full_rows=questions.ask(lambda: catalog.logs_full_rows(table)),
+        has_pending_alter=questions.ask(lambda: catalog.has_pending_alter(table)),
     )
 
 

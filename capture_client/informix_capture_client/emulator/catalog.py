@@ -180,8 +180,14 @@ def _partitions(server: EmulatedServer, _database: Database) -> Iterator[Row]:
     for database in server.databases.values():
         for table in database.tables.values():
             flags = _ROW_LOGGING_FLAG if table.full_row_logging else 0
-            created = int(table.created_at)
-            yield {"partnum": table.partnum, "flags": 0x2 | flags, "created": created}
+            oldest, newest = table.versions
+            yield {
+                "partnum": table.partnum,
+                "flags": 0x2 | flags,
+                "created": int(table.created_at),
+                "pta_oldvers": oldest,
+                "pta_newvers": newest,
+            }
 
 
 def _tables(server: EmulatedServer, database: Database) -> Iterator[Row]:

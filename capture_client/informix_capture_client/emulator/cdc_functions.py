@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from .codes import error_code
+from .codes import PENDING_ALTER, error_code
 from .column_list import column_name, split_at_commas
 from .locales import canonical_locale
 from .server import EmulatedServer
@@ -82,6 +82,8 @@ def _start_capture(caller: Caller, arguments: list[str]) -> int:
     _require(table.partnum not in session.captures, "CDC_E_TABCAPTURED")
     _require(caller.delimits_names or '"' not in arguments[3], "CDC_E_NOCOL")
     names = _column_names(table, arguments[3])
+    if len(set(table.versions)) > 1:
+        return PENDING_ALTER  # that this function answers so, and not another, is our choice
     now = int(caller.server.clock())
     session.capture(Capture(table, names, _integer(arguments[4]), now))
     return 0
@@ -192,7 +194,9 @@ def _column_names(table: Table, text: str) -> list[str]:
     _require(all(name in kinds for name in names), "CDC_E_NOCOL")
     # the guide forbids TEXT and BYTE here without naming the error: the code is our choice
     _require(all(kinds[name].is_capturable for name in names), "CDC_E_ARG4")
-    return names
+    reached = [name for name in names if name in table.reached]
+    _require(bool(reached), "CDC_E_ARG4")
+    return reached
 
 
 def _is_captured(server: EmulatedServer, table: Table) -> bool:

@@ -70,6 +70,10 @@ ERRORS = {
 }
 
 
+# "table has pending in-place alter" (InfoSphere CDC for Informix), not in the guide
+PENDING_ALTER = -83793
+
+
 def error_code(name: str) -> int:
     """Return the number that stands for a symbolic error name."""
     return ERRORS[name][0]

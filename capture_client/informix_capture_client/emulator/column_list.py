@@ -19,6 +19,7 @@ _QUALIFIED = re.compile(
 _PLAIN = re.compile(
     r"(double\s+precision|character\s+varying|\w+)\s*(?:\(\s*([\d\s,]*)\s*\))?", re.IGNORECASE
 )
+_COLLECTION = re.compile(r"(set|multiset|list)\s*\([^()]*(?:\([^()]*\)[^()]*)*\)", re.IGNORECASE)
 _NOT_NULL = re.compile(r"\b(not\s+null|primary\s+key)\b", re.IGNORECASE)
 _PRIMARY_KEY = re.compile(r"\bprimary\s+key\b", re.IGNORECASE)
 _QUOTED = re.compile(r"'[^']*'|\"(?:[^\"]|\"\")*\"")
@@ -103,6 +104,8 @@ def _type(text: str) -> tuple[TypeText, int]:
         kind, first, lead, last, fraction = match.groups()
         digits = [int(number) if number else None for number in (lead, fraction)]
         return TypeText(kind.lower(), (), first.lower(), last.lower(), *digits), match.end()
+    if match := _COLLECTION.match(text):
+        return TypeText(match[1].lower()), match.end()
     if match := _PLAIN.match(text):
         numbers = tuple(int(number) for number in (match[2] or "").split(",") if number.strip())
         return TypeText(" ".join(match[1].lower().split()), numbers), match.end()

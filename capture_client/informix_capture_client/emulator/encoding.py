@@ -191,8 +191,9 @@ def _characters(codec: str, limit: int) -> Callable[[object], bytes]:
 
 
 def _large_object(name: str, extended_id: int) -> Build:
-    # no public source shows the NULL bytes: an indicator of -1, as in ESQL/C, is our choice
-    null = b"\xff" * 4 + bytes(_LARGE_OBJECT_BYTES - 4)
+    # a zeroed locator is reported of 14.10; that the indicator is a flag of 1 and padding, as in the
+    # NULLs of other opaque types, is our choice
+    null = b"\1".ljust(_LARGE_OBJECT_BYTES, b"\0")
     size = _LARGE_OBJECT_BYTES
     kind = ColumnType(name, 41, 72, size, _handle, null, extended_id)
     return lambda _text, _codec: kind
@@ -241,4 +242,7 @@ _TYPES: dict[str, Build] = {
     "clob": _large_object("clob", 11),
     "byte": _not_captured("byte", 11),
     "text": _not_captured("text", 12),
+    "set": _not_captured("set", 19),
+    "multiset": _not_captured("multiset", 20),
+    "list": _not_captured("list", 21),
 }

@@ -175,11 +175,12 @@ class EmulatedServer:
                 self._partnums = chain([table.partnum], self._partnums)
             del self.databases[table.name.database].tables[table.name.owner, table.name.table]
 
-    def alter_table(self, name: str, columns: str) -> None:
+    def alter_table(self, name: str, columns: str, in_place: bool = False) -> None:
         """Give a table other columns, in a new partition, as an ALTER that rebuilds the table does.
 
-        Clients report that DDL is refused while full row logging is on; that it is refused with
-        -19816 is our choice.
+        An alter in place keeps the partition and leaves rows as they are, so that they have two
+        layouts until `finish_alter`. Clients report that DDL is refused while full row logging is on;
+        that it is refused with -19816 is our choice.
         """
         with self.log.changed:
             former = self.table(name)
@@ -187,9 +188,20 @@ class EmulatedServer:
                 raise sql_error(-19816)
             database = self.databases[former.name.database]
             altered = make_table(str(former.name), columns, database.locale, former.tabid, former.kind)
-            self._give_partition(altered)
+            if in_place:
+                altered.partnum, altered.created = former.partnum, former.created
+                altered.created_at = former.created_at
+                altered.versions = (former.versions[0], former.versions[1] + 1)
+            else:
+                self._give_partition(altered)
             database.tables[former.name.owner, former.name.table] = altered
             self._tables[str(former.name)] = altered
+
+    def finish_alter(self, name: str) -> None:
+        """Give all rows of a table its present layout, as the task `table update_ipa` does."""
+        with self.log.changed:
+            table = self.table(name)
+            table.versions = (table.versions[1], table.versions[1])
 
     def table(self, name: str) -> Table:
         """Return the table `database:owner.table`; ValueError if there is none."""

@@ -10,7 +10,7 @@ import re
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
+from itertools import accumulate, takewhile
 
 from .column_list import ColumnDefinition, parse_column_list
 from .encoding import ColumnType, column_type
@@ -18,6 +18,8 @@ from .locales import codec_of
 
 _PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*")
 _QUALIFIED_NAME = re.compile(r'\s*(\w+):(?:"((?:[^"]|"")+)"|(\w+))\.(?:"((?:[^"]|"")+)"|(\w+))\s*')
+
+_COLLECTIONS = (19, 20, 21)  # syscolumns.coltype of SET, MULTISET and LIST
 
 EncodedRow = tuple[bytes, bytes]  # the size array of the variable columns, the payload
 
@@ -69,6 +71,7 @@ class Table:
         self.partnum = 0
         self.created_at = 0.0  # of its partition, in seconds since 1970
         self.full_row_logging = False
+        self.versions = (0, 0)  # of its rows: the oldest layout there may be, and the present one
         self.has_primary_key = False
         capturable = [column for column in columns if column.type.is_capturable]
         self.fixed = [column for column in capturable if column.type.size is not None]
@@ -82,6 +85,16 @@ class Table:
     def captured_count(self) -> int:
         """How many columns a session can capture."""
         return len(self._plan)
+
+    @property
+    def reached(self) -> list[str]:
+        """The columns before the first collection; what follows one is not captured.
+
+        Qlik's manual states that of Informix. What the server does when such a column is asked for is
+        not public: here TABSCHEMA and the rows are without it, and there is no error.
+        """
+        before = takewhile(lambda column: column.type.coltype not in _COLLECTIONS, self.columns)
+        return [column.name for column in before]
 
     @property
     def is_logged(self) -> bool:

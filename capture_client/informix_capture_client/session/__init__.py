@@ -5,6 +5,7 @@ Rule: the order of the guide's calls is kept here and nowhere else.
 
 from __future__ import annotations
 
+from informix_capture_client.session.error_codes import finish_alter
 from informix_capture_client.session.open_sessions import OpenSession, read_open_sessions
 from informix_capture_client.session.read_ahead import ReadAhead
 from informix_capture_client.session.session import (
@@ -20,6 +21,7 @@ __all__ = [
     "OpenSession",
     "ReadAhead",
     "SessionSettings",
+    "finish_alter",
     "read_open_sessions",
     "set_full_row_logging",
 ]

@@ -1,7 +1,8 @@
 """Turn the negative answers of CDC functions into errors with name, text and remedy.
 
 Rule: numbers are not stable between releases (CDC guide, chapter 5), so the server's own table gives
-each number its name, and the name decides.
+each number its name, and the name decides. One number that the guide does not list, and that public
+reports agree on, decides itself.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from informix_capture_client.errors import (
 )
 from informix_capture_client.log_events import ERROR_TEXT_UNKNOWN
 from informix_capture_client.positions import show
+from informix_capture_client.sql_names import read_paths
 from informix_capture_client.transport import Transport
 
 logger = logging.getLogger("informix_cdc.capture_client.cdc_errors")  # a name in logs, not a module
@@ -36,6 +38,15 @@ _FULL_NAMES = (
     "CDC_E_DBNOTLOGGED",
     "CDC_E_LOCALEMISMATCH",
 )
+
+# "table has pending in-place alter" (InfoSphere CDC for Informix; APAR IT36873). It may be what a cdc_
+# function returns, or the error of the statement.
+PENDING_ALTER = -83793
+_PENDING_ALTER_NAME = "pending in-place alter"
+_PENDING_ALTER_TEXT = "rows of the table are left in the layout of before an ALTER TABLE"
+
+# The guide prints the second; 14.10 is reported to ship with the first (oninit.com).
+_ALSO_SPELT = {"CDC_E_NOSESS": "CDC_E_NOSES"}
 
 # What the operator does next, by symbolic name; anything else is ServerRefused without advice.
 _MEANING: dict[str, tuple[type[InformixCdcError], str]] = {
@@ -66,7 +77,27 @@ _MEANING: dict[str, tuple[type[InformixCdcError], str]] = {
     "CDC_E_INTERRUPT": (ServerRefused, "The session was ended on the server: start the query again."),
     "CDC_E_MUSTCLOSE": (ServerRefused, "The session was ended on the server: start the query again."),
     "CDC_E_DUPLSESS": (ServerRefused, "Close the other capture session on this connection."),
+    # in no guide, but in the names of 14.10 (oninit.com)
+    "CDC_E_DIRECTION": (
+        ServerRefused,
+        "The server takes the session for one of another direction: start the query again.",
+    ),
 }
+
+
+def finish_alter(table: str = "") -> str:
+    """Return the statement that ends a table's in-place alter, for who may run it.
+
+    Source: Administrator's Reference, ids_adr_1186.
+
+    >>> finish_alter("stores:informix.orders")
+    "EXECUTE FUNCTION sysadmin:task('table update_ipa', 'orders', 'stores')"
+    """
+    database, _, path = table.partition(":")
+    *_, name = next(iter(read_paths(path)), ("<table>",))
+    words = ("table update_ipa", name, database or "<database>")
+    arguments = ", ".join("'" + word.replace("'", "''") + "'" for word in words)
+    return f"EXECUTE FUNCTION sysadmin:task({arguments})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,17 +121,23 @@ class ErrorCodes:
 
     def name(self, code: int) -> str:
         """Return the symbolic name of a code."""
-        return self.names.get(code, f"CDC error {code}")
+        usual = _PENDING_ALTER_NAME if code == PENDING_ALTER else f"CDC error {code}"
+        return self.names.get(code, usual)
 
     def error(
-        self, what: str, code: int, transport: Transport | None = None, position: int | None = None
+        self,
+        what: str,
+        code: int,
+        transport: Transport | None = None,
+        position: int | None = None,
+        table: str = "",
     ) -> InformixCdcError:
         """Return the error to raise for a code, with the server's own text."""
         name = self.name(code)
-        kind, remedy = _MEANING.get(name, (ServerRefused, "See the CDC guide, chapter 5."))
+        kind, remedy = self._meaning(name, code, table)
         where = "" if position is None else f" at {show(position)}"
         text = self._text(code, transport).rstrip(".")
-        message, remedy = f"{what}{where} failed: {name} ({code}): {text}.", self.dialect.worded(remedy)
+        message = f"{what}{where} failed: {name} ({code}): {text}."
         facts: dict[str, Any] = {"error_code": code, "error_name": name}
         if position is not None:
             facts["position"] = position
@@ -108,9 +145,17 @@ class ErrorCodes:
             return DataLoss(message, remedy, gap=Gap.LOG_GONE, **facts)
         return kind(message, remedy, **facts)
 
+    def _meaning(self, name: str, code: int, table: str) -> tuple[type[InformixCdcError], str]:
+        if code == PENDING_ALTER:
+            return ServerRefused, f"Write those rows anew, then start again: {finish_alter(table)}"
+        usual = (ServerRefused, "See the CDC guide, chapter 5.")
+        kind, remedy = _MEANING.get(_ALSO_SPELT.get(name, name), usual)
+        return kind, self.dialect.worded(remedy)
+
     def _text(self, code: int, transport: Transport | None) -> str:
         """Ask `cdc_errortext`; the description in the table serves where that fails."""
-        described = self.descriptions.get(code, "no description")
+        usual = _PENDING_ALTER_TEXT if code == PENDING_ALTER else "no description"
+        described = self.descriptions.get(code, usual)
         if transport is None or code not in self.names:
             return described
         try:

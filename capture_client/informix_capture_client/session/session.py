@@ -20,7 +20,7 @@ from informix_capture_client.errors import InformixCdcError, ProtocolViolation, 
 from informix_capture_client.log_events import SESSION_CLOSE_REFUSED, SESSION_OPENED
 from informix_capture_client.positions import show
 from informix_capture_client.records import Kind, RecordBlock, ServerError
-from informix_capture_client.session.error_codes import ErrorCodes
+from informix_capture_client.session.error_codes import PENDING_ALTER, ErrorCodes
 from informix_capture_client.sql_names import quoted
 from informix_capture_client.transport import Transport
 
@@ -72,7 +72,7 @@ class CaptureSession:
 
     def log_full_rows(self, table: str) -> None:
         """Switch full row logging on; it stays on when the session ends."""
-        self._call("cdc_set_fullrowlogging", statements.SET_FULL_ROW_LOGGING, table, 1)
+        self._call("cdc_set_fullrowlogging", statements.SET_FULL_ROW_LOGGING, table, 1, table=table)
 
     def start_capture(self, table: CapturedTable) -> None:
         """Ask for the changes of a table's columns."""
@@ -84,6 +84,7 @@ class CaptureSession:
             table.name,
             ",".join(map(quoted, table.columns)),  # docs/assumptions.md: delimited names
             table.table_id,
+            table=table.name,
         )
         self._captured.append(table)
 
@@ -134,11 +135,16 @@ class CaptureSession:
         self._try(statements.CLOSE_SESSION, self.session_id)
 
     def _call(
-        self, what: str, statement: str, *arguments: int | str, position: int | None = None
+        self,
+        what: str,
+        statement: str,
+        *arguments: int | str,
+        position: int | None = None,
+        table: str = "",
     ) -> int:
-        answer = self._transport.call(statement, *arguments)
+        answer = _answer(self._transport, statement, *arguments)
         if answer < 0:
-            raise self.codes.error(what, answer, self._transport, position)
+            raise self.codes.error(what, answer, self._transport, position, table)
         return answer
 
     def _try(self, statement: str, *arguments: int | str) -> None:
@@ -151,6 +157,16 @@ class CaptureSession:
             SESSION_CLOSE_REFUSED.log(logger, statement=statement, reason=self.codes.name(answer))
 
 
+def _answer(transport: Transport, statement: str, *arguments: int | str) -> int:
+    """Return a function's answer, also where it came as the error of the statement."""
+    try:
+        return transport.call(statement, *arguments)
+    except InformixCdcError as reason:
+        if reason.answer is None or reason.answer.native != PENDING_ALTER:
+            raise
+        return PENDING_ALTER
+
+
 def set_full_row_logging(
     transport: Transport, table: str, *, on: bool, dialect: Dialect = INFORMIX
 ) -> None:
@@ -161,10 +177,10 @@ def set_full_row_logging(
     Raises:
         BadOption, ServerRefused: the server turns it down; -19816 while the table is captured.
     """
-    answer = transport.call(statements.SET_FULL_ROW_LOGGING, table, int(on))
+    answer = _answer(transport, statements.SET_FULL_ROW_LOGGING, table, int(on))
     if answer < 0:
         codes = ErrorCodes.read(transport, dialect)
-        raise codes.error(f"cdc_set_fullrowlogging of {table}", answer, transport, None)
+        raise codes.error(f"cdc_set_fullrowlogging of {table}", answer, transport, table=table)
 
 
 def _require_api_version(transport: Transport, dialect: Dialect) -> None:

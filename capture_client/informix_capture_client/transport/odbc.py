@@ -232,6 +232,7 @@ class _Query:
     def _next_piece(self, column: int) -> tuple[bool, bytes | None]:
         """Return whether more follows, and the piece; each ends with a NUL that is not data."""
         self._length.value = 0
+        self._piece[0] = b"\0"
         target, length = ctypes.addressof(self._piece), ctypes.addressof(self._length)
         code = self._statement.call("SQLGetData", column, odbc.C_CHAR, target, _PIECE_BYTES, length)
         left = _low_32_bits(self._length)
@@ -239,8 +240,12 @@ class _Query:
             return False, b""
         if left == odbc.NULL_DATA:
             return False, None
+        if left == odbc.NTS:  # a length for arguments: here it says that the text ends with its NUL
+            return code == odbc.SUCCESS_WITH_INFO, self._piece.value
         if left == odbc.NO_TOTAL or left >= _PIECE_BYTES:
             return True, self._piece.raw[:-1]
+        if left < 0:
+            raise OdbcFailure([Diagnostic("HY000", left, "SQLGetData gave a negative length")])
         return False, ctypes.string_at(target, left)
 
 

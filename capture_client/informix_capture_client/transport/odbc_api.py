@@ -21,7 +21,7 @@ from informix_capture_client.transport.odbc_errors import Diagnostic, OdbcFailur
 
 ENVIRONMENT, CONNECTION, STATEMENT = 1, 2, 3
 SUCCESS, SUCCESS_WITH_INFO, NO_DATA = 0, 1, 100
-NULL_DATA, NO_TOTAL = -1, -4
+NULL_DATA, NTS, NO_TOTAL = -1, -3, -4
 PARAM_INPUT, PARAM_OUTPUT = 1, 4
 C_CHAR, C_LONG, C_BINARY, C_SBIGINT = 1, 4, -2, -25
 SQL_CHAR, SQL_INTEGER, SQL_VARCHAR, SQL_BIGINT = 1, 4, 12, -5

@@ -2,7 +2,7 @@
 
 Rule: a transport raises `OdbcFailure` with whatever diagnostics it was given; only `Door` turns
 that into one of our exceptions, and it decides by the tables below. Every diagnostic is kept in
-full, and the password is cut out of the texts.
+full, and the password is cut out of the texts; a long text is cut only where it is shown.
 
 Order of judgement: the native code first, of all records, then SQLSTATE. The Informix number is the
 more exact of the two: the driver reports very different causes under HY000, and -951 (password) and
@@ -271,15 +271,22 @@ def _real_server(records: Iterable[Diagnostic], asked_for: str) -> str:
 
 
 _NO_DIAGNOSTIC = Diagnostic("HY000", 0, "the driver gave no reason")
+_MOST_SHOWN = 500  # characters of one record: a driver may announce 32 KB
 _PREFIXES = re.compile(r"^(\[[^\]]*\]\s*)+")
 
 
 def _told(records: Iterable[Diagnostic]) -> str:
-    """Join what the records say, without the driver's `[vendor][driver]` prefixes."""
+    """Join what the records say, cut, without the driver's `[vendor][driver]` prefixes."""
     return "; ".join(
-        f"{_PREFIXES.sub('', each.text).strip().rstrip('.')} [{each.sqlstate}] ({each.native})"
+        f"{_shown(_PREFIXES.sub('', each.text).strip())} [{each.sqlstate}] ({each.native})"
         for each in records
     )
+
+
+def _shown(text: str) -> str:
+    if len(text) <= _MOST_SHOWN:
+        return text.rstrip(".")
+    return f"{text[:_MOST_SHOWN]}… ({len(text) - _MOST_SHOWN} more characters)"
 
 
 class Door:

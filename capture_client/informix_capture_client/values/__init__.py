@@ -7,7 +7,12 @@ from __future__ import annotations
 
 from informix_capture_client.values.arrow_arrays import booleans, byte_strings, fixed_width, pick
 from informix_capture_client.values.column_list import Column, parse_columns
-from informix_capture_client.values.column_types import capturable, compile_type, is_large_object
+from informix_capture_client.values.column_types import (
+    capturable,
+    compile_type,
+    is_collection,
+    is_large_object,
+)
 from informix_capture_client.values.table_decoder import Payloads, TableDecoder, decode_payloads
 
 __all__ = [
@@ -20,6 +25,7 @@ __all__ = [
     "compile_type",
     "decode_payloads",
     "fixed_width",
+    "is_collection",
     "is_large_object",
     "parse_columns",
     "pick",

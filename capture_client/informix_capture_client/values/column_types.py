@@ -20,6 +20,7 @@ from informix_capture_client.choices import DecodeRules
 from informix_capture_client.errors import UnsupportedColumn
 from informix_capture_client.records import Integers
 from informix_capture_client.values.arrow_arrays import (
+    BadValue,
     booleans,
     byte_strings,
     fixed_width,
@@ -84,10 +85,11 @@ _TYPE = re.compile(r"([a-z0-9_ ]*?[a-z0-9_])(?:\((\d+)(?:,(\d+))?\))?")
 _QUALIFIED = re.compile(
     r"(datetime|interval) (\w+)(?:\((\d)\))? to (\w+)(?:\((\d)\))?",
 )
-# A 4-byte NULL indicator and a 72-byte pointer (sample program of the CDC guide, LOHANDLE_OFFSET). That
-# an indicator of -1 says NULL, as in ESQL/C, is an assumption: no source shows the bytes of a NULL.
+# A 4-byte NULL indicator and a 72-byte locator (sample program of the CDC guide, LOHANDLE_OFFSET). A
+# NULL has a locator of zeros (Oninit's page on the types of 14.10); its indicator is taken to be a flag
+# byte of 1 and padding, as captured NULLs of other opaque types have it (docs/assumptions.md).
 _HANDLE_BYTES, _INDICATOR_BYTES = 76, 4
-_NO_HANDLE = b"\xff" * _INDICATOR_BYTES + bytes(_HANDLE_BYTES - _INDICATOR_BYTES)
+_NO_HANDLE = b"\1".ljust(_HANDLE_BYTES, b"\0")
 _MOST_DIGITS = 38  # of a Spark DECIMAL
 _DAYS_TO_1970 = 25_568  # Informix counts days from 1899-12-31, Arrow from 1970-01-01
 _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896  # 0001-01-01 and 9999-12-31 from 1970-01-01
@@ -144,9 +146,20 @@ def _decode_boolean(raw: Raw) -> pa.Array:
 
 
 def _decode_handle(raw: Raw) -> pa.Array:
-    """Hand a large object's handle on as it is: its content is not in the log."""
+    """Hand a large object's handle on as it is: its content is not in the log.
+
+    Raises:
+        BadValue: neither a handle nor NULL: an indicator beside a locator that is not empty.
+    """
     handles = raw.copy().view(np.uint8).reshape(-1, _HANDLE_BYTES)
-    nulls = (handles[:, :_INDICATOR_BYTES] == 0xFF).all(axis=1)
+    nulls = np.logical_not(handles[:, _INDICATOR_BYTES:].any(axis=1))
+    unknown = handles[:, :_INDICATOR_BYTES].any(axis=1) & ~nulls
+    if unknown.any():
+        row = int(np.flatnonzero(unknown)[0])
+        found = handles[row, :_INDICATOR_BYTES].tobytes().hex()
+        raise BadValue(
+            row, f"has a large object's indicator of {found} beside a locator that is not empty"
+        )
     lengths = np.where(nulls, 0, _HANDLE_BYTES)
     return byte_strings(handles.reshape(-1), np.arange(len(raw)) * _HANDLE_BYTES, lengths, nulls)
 
@@ -274,6 +287,7 @@ _TYPES: dict[str, Make] = {
     "clob": _HANDLE,
 }
 _LARGE_OBJECTS = ("blob", "clob")
+_COLLECTIONS = ("set", "multiset", "list")
 _FLOATING = {"string": (pa.string(), decode_floating), "double": (pa.float64(), decode_double)}
 _QUALIFIED_TYPES = {"datetime": _datetime, "interval": _interval}
 
@@ -313,6 +327,11 @@ def capturable(type_text: str) -> bool:
 def is_large_object(type_text: str) -> bool:
     """Tell whether a column's rows hold only the handle of a value that is stored elsewhere."""
     return type_text in _LARGE_OBJECTS
+
+
+def is_collection(type_text: str) -> bool:
+    """Tell whether a column is a SET, MULTISET or LIST, behind which no column is captured."""
+    return type_text in _COLLECTIONS
 
 
 def _unsupported(column: Column, table: str, why: str) -> UnsupportedColumn:

@@ -4,6 +4,10 @@ Rule: every value is written at one width; then each is cut out of its row, an i
 zeros in front of its leading field.
 
     year to month  2024-01    hour to fraction(2)  07:05:00.25    interval day to second  -3 04:05:06
+    fraction to fraction(4)  .1250    interval fraction to fraction(2)  -.05
+
+That a value which begins with FRACTION has its point in front is IBM's way: its JDBC driver prints an
+INTERVAL so, and does not read one without it (docs/assumptions.md).
 """
 
 from __future__ import annotations
@@ -27,10 +31,11 @@ def print_fields(
 ) -> pa.Array:
     """Return the fields as text; with `negative` they are those of an interval."""
     widths = {name: _width(name, qualifier) for name in values}
-    sheet = np.empty((len(nulls), len(values) + sum(widths.values())), np.uint8)
+    marked = [name for name in values if name != qualifier.first or name == "fraction"]
+    sheet = np.empty((len(nulls), 1 + len(marked) + sum(widths.values())), np.uint8)
     at = 1  # room for a sign; a DATETIME begins behind it
     for name, value in values.items():
-        if name != qualifier.first:
+        if name in marked:
             sheet[:, at] = ord(SEPARATOR[name])
             at += 1
         if name == "fraction":

@@ -4,7 +4,7 @@ Rule: the cheapest way that is exact, and no per-row Python for ASCII and UTF-8.
 every code set of a database; UTF-8 is checked and kept; a code set of single bytes is read at one go;
 in any other each distinct value is read once.
 
-    CHAR, NCHAR         n bytes, blank padded; NULL is 00 and then blanks
+    CHAR, NCHAR         n bytes, blank padded; NULL is 00 and then blanks, or 00 alone
     VARCHAR, NVARCHAR   length u8, bytes; NULL is 01 00
     LVARCHAR            length + 1 as u16, flag u8, bytes; flag 1 is NULL
 """
@@ -42,12 +42,14 @@ def decode_char(raw: NDArray[Any], code_set: CodeSet, keep_blanks: bool = False)
     sheet = raw.copy().view(np.uint8).reshape(-1, width)
     nulls = sheet[:, 0] == 0
     if np.count_nonzero(nulls):
-        others = (sheet[nulls, 1:] != _BLANK).any(axis=1)
+        # Captured rows have blanks; IBM's client takes what begins with NUL for NULL whatever follows.
+        rest = sheet[nulls, 1:]
+        others = (rest != _BLANK).any(axis=1) & rest.any(axis=1)
         if others.any():
             raise BadValue(
                 int(np.flatnonzero(nulls)[others][0]), "begins with a NUL byte but is not NULL"
             )
-        sheet[nulls, 0] = _BLANK
+        sheet[nulls] = _BLANK
     values = strings(np.arange(0, len(sheet) * width + 1, width), sheet, np.zeros(len(sheet), np.bool_))
     # In no code set of a database is a blank the second byte of a character.
     values = values if keep_blanks else pc.ascii_rtrim(values, characters=" ")

@@ -6,9 +6,10 @@ Rule: a crash leaves the old content or the new one; only this room syncs files.
 from __future__ import annotations
 
 from informix_checkpoints.spool.copies import SegmentCopies, copies_for
+from informix_checkpoints.spool.durable_files import disk_errors
 from informix_checkpoints.spool.loss_marks import LossMarks, ReportedLoss
 from informix_checkpoints.spool.manifest import Manifest, load_manifest
-from informix_checkpoints.spool.segments import Segment, SegmentRange, stored_range
+from informix_checkpoints.spool.segments import OtherBytes, Segment, SegmentRange, stored_range
 from informix_checkpoints.spool.spill_files import SpillFiles
 from informix_checkpoints.spool.spool import Spool
 from informix_checkpoints.spool.stored_rows import in_row_form
@@ -17,6 +18,7 @@ from informix_checkpoints.spool.writer_lock import WriterLock
 __all__ = [
     "LossMarks",
     "Manifest",
+    "OtherBytes",
     "ReportedLoss",
     "Segment",
     "SegmentCopies",
@@ -25,6 +27,7 @@ __all__ = [
     "Spool",
     "WriterLock",
     "copies_for",
+    "disk_errors",
     "in_row_form",
     "load_manifest",
     "stored_range",

@@ -86,7 +86,8 @@ class SegmentCopies:
         with self._named_errors():
             self._system.create_dir(self._folder, recursive=True)
             found = {Path(info.path).name for info in self._infos()}
-        self._delete(found - {_copy_name(segment) for segment in segments})
+            torn = {_copy_name(s) for s in segments if _copy_name(s) in found and self._is_torn(s)}
+        self._delete(found - {_copy_name(segment) for segment in segments} | torn)
         for segment in segments:
             self.put(folder / segment.file, segment)
 
@@ -136,6 +137,13 @@ class SegmentCopies:
         from pyarrow import fs
 
         return list(self._system.get_file_info(fs.FileSelector(self._folder)))
+
+    def _is_torn(self, segment: Segment) -> bool:
+        """Tell whether a copy lost its content with the power: none is synced before it is moved."""
+        if self._system.type_name not in _CAN_MOVE:
+            return False
+        with self.open(_copy_name(segment)) as file:
+            return checksum_of(file) != segment.checksum
 
     def _write(self, path: Path, target: str) -> None:
         draft = f"{target}.draft" if self._system.type_name in _CAN_MOVE else target

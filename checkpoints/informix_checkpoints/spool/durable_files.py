@@ -6,6 +6,7 @@ Rule: the only place in the project that calls fsync.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import zlib
 from collections.abc import Iterator
@@ -47,6 +48,14 @@ def sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
+def make_folder(folder: Path, *, durable: bool) -> None:
+    """Make a folder that only this user can read, if it is missing, and those above it."""
+    missing = [path for path in (folder, *folder.parents) if not path.exists()] if durable else []
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    for path in missing:
+        sync_folder(path.parent)
+
+
 class ChecksummedFile:
     """A file that keeps the CRC-32 and the size of what is written to it."""
 
@@ -76,15 +85,36 @@ class ChecksummedFile:
         self.closed = True
 
 
+_ELSEWHERE = "or set option spoolPath to another folder"
+_NOT_WRITABLE = f"Let the user of this process write there, {_ELSEWHERE}."
+REMOVED = (
+    "Start the query again: what Spark has not taken is captured again, if the server's log still holds"
+    " it. If a cleaner of temporary files removed the folder, set option spoolPath."
+)
+_REMEDIES = {
+    errno.ENOSPC: f"Make room on its disk, {_ELSEWHERE}.",
+    errno.EDQUOT: f"Make room or raise the quota of the user of this process, {_ELSEWHERE}.",
+    errno.EROFS: f"Its file system is mounted read-only: look after the disk, {_ELSEWHERE}.",
+    errno.EACCES: _NOT_WRITABLE,
+    errno.EPERM: _NOT_WRITABLE,
+    errno.EMFILE: "This process has as many files open as it may: raise its limit of open files (ulimit"
+    " -n, or LimitNOFILE of its service).",
+    errno.ENFILE: "All processes of this host together have as many files open as they may: raise the"
+    " limit (sysctl fs.file-max).",
+    errno.ENOENT: REMOVED,
+    errno.ESTALE: REMOVED,
+}
+
+
 @contextlib.contextmanager
 def disk_errors(folder: Path) -> Iterator[None]:
-    """Name the folder and the remedy when the disk says no."""
+    """Name the folder and the remedy when the system says no."""
     try:
         yield
     except OSError as reason:
         raise AccessRefused(
             f"the spool {folder} cannot be written: {reason.strerror or reason}.",
-            "Make room or mend its rights, or set option spoolPath to another folder.",
+            _REMEDIES.get(reason.errno or 0, f"Look after its disk, {_ELSEWHERE}."),
             folder=str(folder),
         ) from None
 
@@ -94,9 +124,10 @@ def reading_errors(folder: Path) -> Iterator[None]:
     """Name the folder and the remedy when a segment is not what it was."""
     try:
         yield
-    except (OSError, pa.ArrowException) as reason:
+    except (OSError, pa.ArrowException, AccessRefused) as reason:
+        told = reason.message.rstrip(".") if isinstance(reason, AccessRefused) else reason
         raise AccessRefused(
-            f"a segment of the spool {folder} cannot be read: {reason}.",
+            f"a segment of the spool {folder} cannot be read: {told}.",
             "Start the query again: what the server's log still holds is captured again.",
             folder=str(folder),
         ) from None

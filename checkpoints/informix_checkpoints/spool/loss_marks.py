@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from informix_capture_client.errors import DataLoss, Gap
-from informix_checkpoints.spool.durable_files import replace_file
+from informix_checkpoints.spool.durable_files import make_folder, replace_file
 
 _SUFFIX = ".lost.json"
 _SOON_UNSEEN = {Gap.ROW_LOGGING_OFF}  # others go by positions, which no one mends
@@ -65,7 +65,7 @@ class LossMarks:
         if (reported := ReportedLoss.of(loss)) is None:
             return
         known = {"source": source, "gap": reported.gap.name, "message": reported.message}
-        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_folder(self.folder, durable=True)
         replace_file(self._path(stream), json.dumps(known).encode(), durable=True)
 
     def find(self, stream: str) -> ReportedLoss | None:

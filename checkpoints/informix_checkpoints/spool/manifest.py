@@ -17,7 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from informix_capture_client.errors import DataLoss
+from informix_capture_client.errors import AccessRefused, DataLoss
 from informix_capture_client.positions import Position, Witness
 from informix_checkpoints.spool.durable_files import replace_file
 from informix_checkpoints.spool.segments import Segment, transactions_of
@@ -56,6 +56,13 @@ class Manifest:
             mark=segment.position,
             next_number=self.next_number + 1,
         )
+
+    def beginning(self, count: int) -> Manifest:
+        """Return the manifest with its first `count` segments."""
+        if count == len(self.segments):
+            return self
+        shorter = replace(self, segments=self.segments[:count])
+        return replace(shorter, mark=shorter.end)
 
     def trimmed(self, commit: int) -> tuple[Manifest, tuple[Segment, ...]]:
         """Return the manifest without the segments at or below `commit`, and those segments."""
@@ -127,15 +134,16 @@ def _migrated(content: dict[str, Any], folder: Path) -> dict[str, Any]:
 def _from_1(content: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Version 2 counts transactions and numbers its writers."""
     segments = [
-        {**segment, "transactions": _count(folder / segment["file"])} for segment in content["segments"]
+        {**segment, "transactions": _count(folder, Segment(**segment, transactions=0))}
+        for segment in content["segments"]
     ]
     return {**content, "fence": 0, "segments": segments}
 
 
-def _count(path: Path) -> int:
+def _count(folder: Path, segment: Segment) -> int:
     try:
-        return len(transactions_of(path).commits)
-    except (OSError, pa.ArrowException):
+        return len(transactions_of(folder, segment).commits)
+    except (AccessRefused, pa.ArrowException):
         return 0  # the segment is not intact, and will be captured again
 
 

@@ -7,21 +7,24 @@ the files. `append` returns after the commit point, so whoever sees the new end 
 from __future__ import annotations
 
 import contextlib
+import logging
 import shutil
 import threading
 from collections.abc import Iterable
 from dataclasses import replace
+from itertools import takewhile
 from pathlib import Path
 
 import pyarrow as pa
 
-from informix_capture_client.errors import DataLoss
+from informix_capture_client.errors import AccessRefused, DataLoss
 from informix_capture_client.failpoints import failpoint
+from informix_capture_client.log_events import SPOOL_FOLDER_MADE_AGAIN
 from informix_capture_client.positions import Position, show
 from informix_checkpoints.limits import BatchLimits
 from informix_checkpoints.spool.batch_ends import end_of_batch
 from informix_checkpoints.spool.copies import Copies, NoCopies
-from informix_checkpoints.spool.durable_files import disk_errors, reading_errors
+from informix_checkpoints.spool.durable_files import REMOVED, disk_errors, reading_errors
 from informix_checkpoints.spool.manifest import Manifest, load_manifest, save_manifest
 from informix_checkpoints.spool.segments import (
     Segment,
@@ -32,6 +35,8 @@ from informix_checkpoints.spool.segments import (
     write_segment,
 )
 from informix_checkpoints.spool.writer_lock import WriterLock
+
+logger = logging.getLogger("informix_cdc.checkpoints.spool")  # a name in logs, not a module
 
 
 class Spool:
@@ -64,12 +69,13 @@ class Spool:
         self._durable = durable
         self._changing = threading.Lock()
         self._is_discarded = False
+        self.has_lost_rows = False  # somebody has removed files: only a new spool helps
         with contextlib.ExitStack() as on_error, disk_errors(folder):
-            self._lock = WriterLock(folder, lock_wait_seconds)
+            self._lock = WriterLock(folder, lock_wait_seconds, durable=durable)
             on_error.callback(self.close)
             fresh = Manifest(stream, source, start, mark=start, rows=rows)
             recovered = self._recovered(fresh)
-            self._lock.take_number(above=recovered.fence, durable=durable)
+            self._lock.take_number(above=recovered.fence)
             self._manifest = replace(recovered, fence=self._lock.fence)
             self._remove_strangers()
             self._copies.match(folder, self._manifest.segments)
@@ -128,8 +134,10 @@ class Spool:
         Returns:
             What was added; a segment without rows is not kept.
         """
-        name = f"{self._manifest.fence:06d}-{self._manifest.next_number:012d}.arrow"
         with disk_errors(self._folder):
+            with self._changing:
+                self._make_again()
+            name = f"{self._manifest.fence:06d}-{self._manifest.next_number:012d}.arrow"
             segment = write_segment(
                 self._folder / name, schema, batches, position, durable=self._durable
             )
@@ -154,6 +162,7 @@ class Spool:
 
         Raises:
             DataLoss: the spool does not hold the whole range.
+            AccessRefused: a segment is damaged, or was removed.
         """
         held = self._manifest
         if after < held.start.commit or upto > held.mark.commit:
@@ -163,6 +172,7 @@ class Spool:
                 "Restart the query: the range is captured again.",
             )
         touched = [s for s in held.segments if s.last_commit > after and s.first_commit <= upto]
+        self._require_files(touched)
         with reading_errors(self._folder):
             ranges = [rows_between(self._folder, segment, after, upto) for segment in touched]
         return [wanted for wanted in ranges if wanted.first < wanted.end]
@@ -174,7 +184,7 @@ class Spool:
             return held.end if held.end.commit > start.commit else start
         with reading_errors(self._folder):
             return end_of_batch(
-                held, start, limits, lambda segment: transactions_of(self._folder / segment.file)
+                held, start, limits, lambda segment: transactions_of(self._folder, segment)
             )
 
     def bytes_above(self, commit: int) -> int:
@@ -192,7 +202,8 @@ class Spool:
             kept, gone = self._manifest.trimmed(commit)
             if not gone or self._is_discarded:
                 return
-            self._replace(kept)
+            self._make_again(kept)
+            self._replace(replace(kept, fence=self._manifest.fence))
         failpoint("spool.before_unlink")
         for segment in gone:
             (self._folder / segment.file).unlink(missing_ok=True)
@@ -210,6 +221,39 @@ class Spool:
             shutil.rmtree(self._folder, ignore_errors=True)
         self.close()
 
+    def _make_again(self, manifest: Manifest | None = None) -> None:
+        """Take a private folder again that somebody has removed, if no rows went with it.
+
+        Cleaners of temporary files do so after some days without a change. A folder under spoolPath is
+        left alone: somebody may have moved it. `manifest` is what is still wanted, if not all.
+        """
+        if self._durable or self._lock.is_in_place:
+            return
+        wanted = manifest or self._manifest
+        self._require_files(wanted.segments)
+        self._lock.release()
+        self._lock = WriterLock(self._folder, 0)
+        self._lock.take_number(above=wanted.fence)
+        self._manifest = replace(self._manifest, fence=self._lock.fence)
+        SPOOL_FOLDER_MADE_AGAIN.log(logger, stream=self.stream, spool=self._folder)
+
+    def _require_files(self, segments: Iterable[Segment]) -> None:
+        """Refuse to go on without rows that Spark may ask for.
+
+        Raises:
+            AccessRefused: files of a private folder are gone; a restart captures them again.
+        """
+        if self._durable or all((self._folder / segment.file).exists() for segment in segments):
+            return
+        self.has_lost_rows = True
+        raise AccessRefused(
+            f"the spool {self._folder} was removed, or segments of it, with rows that Spark has not"
+            " taken.",
+            REMOVED,
+            is_temporary=True,
+            folder=str(self._folder),
+        )
+
     def _replace(self, manifest: Manifest) -> None:
         self._lock.require_ours()
         save_manifest(manifest, self._folder, durable=self._durable)
@@ -226,11 +270,12 @@ class Spool:
                 f" not to {fresh.stream} of {fresh.source}.",
                 "Give this query a spoolPath of its own.",
             )
-        reaches = former.start.commit <= fresh.start.commit <= former.end.commit
-        serves = reaches and former.rows == fresh.rows
-        intact = all(is_intact(self._folder, segment) for segment in former.segments)
-        if serves and intact:
-            return _with_later_restart(former, fresh.start)
+        # Of a segment that was added last the name may be lost with the power, and not the manifest.
+        intact = takewhile(lambda segment: is_intact(self._folder, segment), former.segments)
+        held = former.beginning(sum(1 for _ in intact))
+        reaches = held.start.commit <= fresh.start.commit <= held.end.commit
+        if reaches and held.rows == fresh.rows:
+            return _with_later_restart(held, fresh.start)
         return replace(fresh, fence=former.fence, next_number=former.next_number)
 
     def _remove_strangers(self) -> None:

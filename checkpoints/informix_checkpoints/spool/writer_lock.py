@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from informix_capture_client.errors import AccessRefused
-from informix_checkpoints.spool.durable_files import sync
+from informix_checkpoints.spool.durable_files import make_folder, sync
 
 FILE_NAME = "writer.lock"
 _POLL_SECONDS = 0.1
@@ -27,25 +27,32 @@ class WriterLock:
     Args:
         folder: made if missing.
         wait_seconds: how long to wait for a former writer to end.
+        durable: whether folder and number shall survive a crash of the machine.
 
     Raises:
         AccessRefused: the former writer lives on.
     """
 
-    def __init__(self, folder: Path, wait_seconds: float) -> None:
+    def __init__(self, folder: Path, wait_seconds: float, *, durable: bool = False) -> None:
         self._folder = folder
-        self._file = _locked(folder, wait_seconds)
+        self._durable = durable
+        self._file = _locked(folder, wait_seconds, durable)
         self.fence = _number(self._file.read())
 
-    def take_number(self, above: int = 0, *, durable: bool = False) -> None:
+    def take_number(self, above: int = 0) -> None:
         """Take the number after the last writer's; `above` is one that is known from elsewhere."""
         self.fence = max(self.fence, above) + 1
         self._file.seek(0)
         self._file.write(b"%d" % self.fence)
         self._file.truncate()
         self._file.flush()
-        if durable:
+        if self._durable:
             sync(self._file)
+
+    @property
+    def is_in_place(self) -> bool:
+        """Whether the locked file is the one that others see."""
+        return _is_still(self._file, self._folder / FILE_NAME)
 
     def require_ours(self) -> None:
         """Refuse to go on when somebody else has taken the folder.
@@ -75,10 +82,10 @@ class WriterLock:
         self._file.close()
 
 
-def _locked(folder: Path, wait_seconds: float) -> BinaryIO:
+def _locked(folder: Path, wait_seconds: float, durable: bool) -> BinaryIO:
     deadline = time.monotonic() + wait_seconds
     while True:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_folder(folder, durable=durable)
         path = folder / FILE_NAME
         file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+b")
         if _is_locked_now(file) and _is_still(file, path):

@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 from informix_capture_client.errors import AccessRefused
-from informix_checkpoints.spool import WriterLock
+from informix_checkpoints.spool import WriterLock, disk_errors
 
 _PREFIX = "informix-cdc-spool-"
 _SETTLING_SECONDS = 60.0  # a folder is made before its lock is taken
@@ -25,9 +25,15 @@ _NAME = re.compile(rf"{_PREFIX}(\d+)-.*")
 
 
 def make_private_folder() -> Path:
-    """Return a new folder that only this user can read."""
-    remove_left_overs(Path(tempfile.gettempdir()))
-    return Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
+    """Return a new folder that only this user can read.
+
+    Raises:
+        AccessRefused: the system's temporary folder cannot be written.
+    """
+    parent = Path(tempfile.gettempdir())
+    with disk_errors(parent):
+        remove_left_overs(parent)
+        return Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
 
 
 def remove_private_folder(folder: Path) -> None:

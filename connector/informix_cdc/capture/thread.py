@@ -117,7 +117,10 @@ class CaptureThread:
 
     def _is_worth_retrying(self, reason: BaseException) -> bool:
         """Retry what was once a working connection; a first mistake is reported at once."""
-        was_connected = self.state.spool is not None or bool(self.state.former_streams)
+        spool = self.state.spool
+        if spool is not None and spool.has_lost_rows:
+            return False  # only who asks Spark where it stands can capture them again
+        was_connected = spool is not None or bool(self.state.former_streams)
         is_away = isinstance(reason, InformixCdcError) and reason.is_temporary
         return isinstance(reason, ConnectionLost) or (is_away and was_connected)
 

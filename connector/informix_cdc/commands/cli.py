@@ -194,7 +194,7 @@ def acquire(tables: tuple[str, ...], **given: str | None) -> None:
 
 def _options_of(tables: tuple[str, ...], given: dict[str, str | None]) -> SourceOptions:
     # A table may have columns that cannot be captured: its row logging is switched all the same.
-    return parse_options({**given, "table": ",".join(tables), "unsupportedColumns": "omit"})
+    return parse_options({**given, "table": ",".join(tables), "unsupportedColumns": "omit-following"})
 
 
 @main.command(epilog=PASSWORD_HINT)

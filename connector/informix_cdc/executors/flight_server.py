@@ -57,7 +57,7 @@ class SegmentServer(flight.FlightServerBase):  # type: ignore[misc]
         """Stream the rows that a ticket names."""
         with _told_to_the_caller():
             wanted = range_of(ticket.ticket, self._folder)
-            batches = list(stored_range(wanted, is_written_here=True))
+            batches = list(stored_range(wanted))
             return flight.RecordBatchStream(
                 pa.RecordBatchReader.from_batches(batches[0].schema, batches)
             )

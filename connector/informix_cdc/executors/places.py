@@ -10,20 +10,22 @@ holds something else is passed over; when none is left, the error names every pl
 
 from __future__ import annotations
 
-import functools
-import platform
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import pyarrow as pa
 
 from informix_capture_client.errors import AccessRefused
 from informix_cdc.executors.flight_protocol import FlightAddress
-from informix_checkpoints.spool import SegmentCopies, SegmentRange, in_row_form, stored_range
+from informix_checkpoints.spool import (
+    OtherBytes,
+    SegmentCopies,
+    SegmentRange,
+    in_row_form,
+    stored_range,
+)
 
 Batches = Iterator[pa.RecordBatch]
-_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _MOUNT = "Set option spoolPath to a folder that the driver and every executor mount"
 _ANNOUNCE = "flightHost to an address of the driver that executors reach"
 _REMEDIES = {
@@ -40,13 +42,11 @@ class SegmentPlaces:
 
     Args:
         delivery: files, flight or auto.
-        written_on: the kernel that wrote the files.
         copies: where copies are, if anywhere.
         server: the Flight server, if there is one.
     """
 
     delivery: str
-    written_on: str = ""
     copies: SegmentCopies | None = None
     server: FlightAddress | None = None
 
@@ -59,43 +59,30 @@ class SegmentPlaces:
         return map(in_row_form, self._stored(wanted))
 
     def _stored(self, wanted: SegmentRange) -> Batches:
-        refusals = []
+        refusals: list[AccessRefused] = []
         for look in self._ways():
             try:
                 return look(wanted)
             except AccessRefused as reason:
-                refusals.append(reason.message)
+                refusals.append(reason)
+        damaged = [reason.remedy for reason in refusals if isinstance(reason, OtherBytes)]
         raise AccessRefused(
-            f"spool segment {wanted.file} cannot be had on this host: {' '.join(refusals)}",
-            _REMEDIES[self.delivery],
+            f"spool segment {wanted.file} cannot be had on this host:"
+            f" {' '.join(reason.message for reason in refusals)}",
+            damaged[0] if damaged else _REMEDIES[self.delivery],
             segment=wanted.file,
         )
 
     def _ways(self) -> Iterator[Callable[[SegmentRange], Batches]]:
         if self.delivery != "flight":
-            yield self._from_file
+            yield stored_range
             if self.copies is not None:
                 yield self.copies.stored_range
         if self.server is not None:
             yield self._from_server
-
-    def _from_file(self, wanted: SegmentRange) -> Batches:
-        return stored_range(wanted, is_written_here=self.written_on == kernel_id())
 
     def _from_server(self, wanted: SegmentRange) -> Batches:
         from informix_cdc.executors.flight_client import fetched_range  # 35 ms, rarely needed
 
         assert self.server is not None  # else this is no way
         return fetched_range(self.server, wanted)
-
-
-@functools.cache
-def kernel_id() -> str:
-    """Return what processes have in common that share a kernel, and with it its cache of files.
-
-    Containers of one host have this in common as well, and their host's cache of a shared mount.
-    """
-    try:
-        return _BOOT_ID.read_text().strip()
-    except OSError:
-        return platform.node()

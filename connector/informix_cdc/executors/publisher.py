@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from informix_cdc.executors.flight_protocol import FlightAddress
-from informix_cdc.executors.places import SegmentPlaces, kernel_id
+from informix_cdc.executors.places import SegmentPlaces
 from informix_cdc.options import SourceOptions
 from informix_checkpoints.spool import SegmentCopies, Spool, copies_for
 
@@ -39,7 +39,6 @@ class SegmentPublisher:
         copies = copies_for(self._options.segment_copies, spool.stream)
         return SegmentPlaces(
             self._options.deliver_by,
-            kernel_id(),
             copies if isinstance(copies, SegmentCopies) else None,
             self._served(spool.folder) if self._options.deliver_by != "files" else None,
         )

@@ -90,9 +90,10 @@ class SourceOptions(ExecutorOptions):
         default=(),
     )
     unsupported_columns: str = option(
-        "What a column of type TEXT, BYTE, collection, ROW or user-defined does: fail the start, or"
-        " omit (it is left out).",
-        one_of("fail", "omit"),
+        "What a column of type TEXT, BYTE, collection, ROW or user-defined does: fail the start, omit"
+        " (it is left out), or omit-following (columns that follow a SET, MULTISET or LIST are left out"
+        " as well).",
+        one_of("fail", "omit", "omit-following"),
         default="fail",
     )
     lobs: str = option(

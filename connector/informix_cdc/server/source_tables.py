@@ -31,6 +31,7 @@ from informix_capture_client.statements import CDC_DATABASE
 from informix_cdc.options import SourceOptions
 from informix_cdc.server.connections import open_catalog
 
+_ANY_COLUMN = ColumnChoice(unsupported="omit-following", lobs="omit")
 _STORED_FORM = 2  # raise it when segments are written in another form
 
 
@@ -127,7 +128,7 @@ def _heartbeat(options: SourceOptions, catalog: Catalog) -> Table | None:
     """Return the heartbeat table with one column: more is not read."""
     if (name := options.heartbeat()) is None:
         return None
-    (table,) = choose_columns([catalog.table(name)], ColumnChoice(unsupported="omit", lobs="omit"))
+    (table,) = choose_columns([catalog.table(name)], _ANY_COLUMN)
     return replace(table, columns=table.columns[:1])
 
 

@@ -14,9 +14,10 @@ from informix_capture_client.sql_names import TableName
 ORDERS = make_table("orders", 'id integer, note varchar(20,0), "Ship, Date" date, "a.b" integer')
 ITEMS = make_table("items", "id integer, qty smallint")
 DOCS = make_table(
-    "docs", "id integer, body text, photo byte, tags set, title char(4), scan blob, page clob"
+    "docs", "id integer, body text, photo byte, title char(4), scan blob, page clob, tags set"
 )
 TEXTS = make_table("texts", "body text")
+TAGGED = make_table("tagged", "id integer, body text, tags list, last varchar(9,0), photo byte, n date")
 
 
 def chosen(*tables: Table, columns: str = "", **how: str) -> list[list[str]]:
@@ -116,6 +117,42 @@ def test_large_objects_are_left_out_if_that_is_asked_for() -> None:
 def test_who_names_a_large_object_and_leaves_them_out_is_refused() -> None:
     with pytest.raises(BadOption, match=r"scan of .* a BLOB, but option .lobs. says omit"):
         chosen(DOCS, columns="id,scan", lobs="omit", unsupported="fail")
+
+
+@pytest.mark.parametrize("collection", ["set", "multiset", "list"])
+def test_what_follows_a_collection_is_not_left_out_with_it(collection: str) -> None:
+    table = make_table("tagged", f"id integer, tags {collection}, last varchar(9,0), n date")
+    with pytest.raises(UnsupportedColumn) as caught:
+        chosen(table, unsupported="omit")
+    assert "column last of table stores:informix.tagged follows a SET, MULTISET or LIST" in str(
+        caught.value
+    )
+    assert [column for _, column, _ in caught.value.columns] == ["last", "n"]
+    assert "unsupportedColumns=omit-following" in caught.value.remedy
+
+
+def test_what_follows_a_collection_is_listed_with_all_that_cannot_be_captured() -> None:
+    with pytest.raises(UnsupportedColumn) as caught:
+        chosen(TAGGED)
+    columns = [column for _, column, _ in caught.value.columns]
+    assert columns == ["body", "tags", "last", "photo", "n"]
+
+
+def test_what_follows_a_collection_is_left_out_knowingly() -> None:
+    assert chosen(TAGGED, unsupported="omit-following") == [["id"]]
+    assert chosen(TAGGED, columns="id") == [["id"]]
+    assert chosen(TAGGED, columns="id", unsupported="omit") == [["id"]]
+
+
+@pytest.mark.parametrize("unsupported", ["fail", "omit", "omit-following"])
+def test_who_names_a_column_behind_a_collection_is_refused(unsupported: str) -> None:
+    with pytest.raises(UnsupportedColumn, match=r"column last .* follows a SET, MULTISET or LIST"):
+        chosen(TAGGED, columns="id,last", unsupported=unsupported)
+
+
+def test_a_collection_at_the_end_of_a_table_hides_nothing() -> None:
+    table = make_table("tagged", "id integer, last varchar(9,0), tags set")
+    assert chosen(table, unsupported="omit") == [["id", "last"]]
 
 
 def test_a_table_without_any_column_left_is_refused() -> None:

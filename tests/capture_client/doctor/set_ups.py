@@ -66,7 +66,8 @@ def table_facts(
     named = columns or (("id", "serial"), ("name", "varchar(20,0)"))
     table = Table(name, 100, 7, "01/01/2024", tuple(Column(*column) for column in named))
     found = FoundTable(name, kind, table if kind.endswith("table") else None)
-    return replace(TableFacts(name, found, has_primary_key=True, logs_full_rows=True), **changes)
+    sound = TableFacts(name, found, has_primary_key=True, logs_full_rows=True, has_pending_alter=False)
+    return replace(sound, **changes)
 
 
 def with_server(**changes: Any) -> SetUp:

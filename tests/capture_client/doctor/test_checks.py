@@ -48,6 +48,7 @@ V14 = "IBM Informix Dynamic Server Version 14.10.FC9"
 V15 = "IBM Informix Dynamic Server Version 15.0.1.0"
 SESSION = OpenSession(7, (1, 1), 5, NOW, 0, (ORDERS,))
 TEXT_COLUMN = (("id", "serial"), ("body", "text"))
+TAGGED = (("id", "serial"), ("tags", "set"), ("last", "date"))
 ITEMS = TableName("stores", "informix", "items")
 CUSTOMERS = TableName("stores", "informix", "customers")
 
@@ -170,11 +171,37 @@ CASES: list[tuple[str, SetUp, str, str]] = [
         "columns",
         "ok",
     ),
+    ("columns follow a collection", with_tables(table_facts(*TAGGED)), "columns", "failure"),
+    (
+        "columns follow a collection that is left out",
+        with_tables(table_facts(*TAGGED), choice=ColumnChoice(unsupported="omit")),
+        "columns",
+        "failure",
+    ),
+    (
+        "what follows a collection is left out with it",
+        with_tables(table_facts(*TAGGED), choice=ColumnChoice(unsupported="omit-following")),
+        "columns",
+        "ok",
+    ),
     (
         "a column is named that is not there",
         with_tables(table_facts(), choice=ColumnChoice(names=(("nmae",),))),
         "columns",
         "failure",
+    ),
+    ("rows have one layout", with_tables(table_facts()), "in-place alter", "ok"),
+    (
+        "an in-place alter is pending",
+        with_tables(table_facts(has_pending_alter=True)),
+        "in-place alter",
+        "warning",
+    ),
+    (
+        "in-place alters are hidden",
+        with_tables(table_facts(has_pending_alter=NO_ANSWER)),
+        "in-place alter",
+        "warning",
     ),
     ("full rows are logged", with_tables(table_facts()), "full row logging", "ok"),
     (
@@ -335,6 +362,29 @@ def test_columns_that_cannot_be_captured_are_told_by_name_table_by_table() -> No
     assert "body (TEXT)" in found[0].found
     assert 'photo (BYTE), "Odd Name" (SET)' in found[1].found
     assert "--unsupported-columns=omit" in found[0].remedy
+
+
+@pytest.mark.parametrize(
+    ("choice", "found", "remedy"),
+    [
+        (
+            ColumnChoice(),
+            "has 2 that cannot be captured: tags (SET), last (DATE, behind a SET, MULTISET or LIST).",
+            "--unsupported-columns=omit-following leaves them out",
+        ),
+        (
+            ColumnChoice(unsupported="omit-following"),
+            "is captured with 1 of 3 columns; left out: tags (SET), last (DATE, behind a SET,"
+            " MULTISET or LIST).",
+            "",
+        ),
+    ],
+)
+def test_a_column_behind_a_collection_is_told(choice: ColumnChoice, found: str, remedy: str) -> None:
+    set_up = with_tables(table_facts(*TAGGED), choice=choice)
+    (finding,) = [f for f in examine(set_up) if f.check == "columns"]
+    assert finding.found == found
+    assert remedy in finding.remedy
 
 
 def test_a_column_that_is_left_out_is_told() -> None:

@@ -104,6 +104,7 @@ def test_a_name_in_systables_is_of_the_kind_that_its_type_says(row: Row, kind: s
         statements.COLUMNS: [("id", "2", "4", "0")],
         statements.PRIMARY_KEY: [],
         statements.PARTITION_FLAGS: [],
+        statements.PARTITION_VERSIONS: [],
     }
     (facts,) = read_table_facts(Selective(tables=tables), "stores", [ORDERS])
     assert not isinstance(facts.found, Unanswered)

@@ -29,9 +29,12 @@ FACTS = [
 ]
 FACTS.remove(("tables", "name"))  # given by the user
 
-BARE = table_facts(("body", "text"), has_primary_key=False, logs_full_rows=False)
+BARE = table_facts(
+    ("body", "text"), has_primary_key=False, logs_full_rows=False, has_pending_alter=True
+)
 NOTHING_KNOWN = Unanswered("there is no such table to look at", was_asked=False)
-MISSING = table_facts(kind="", has_primary_key=NOTHING_KNOWN, logs_full_rows=NOTHING_KNOWN)
+NONE_KNOWN = dict.fromkeys(("has_primary_key", "logs_full_rows", "has_pending_alter"), NOTHING_KNOWN)
+MISSING = table_facts(kind="", **NONE_KNOWN)
 SET_UPS = {
     "all is well": replace(SOUND, tables=(table_facts(),)),
     "another user, and full row logging is off": replace(SOUND, user="app", tables=(BARE,)),
@@ -64,6 +67,7 @@ CLAIMS = {
     "sessions": "no capture session|session 7",
     "found": "table .* (is there|does not exist|is an? )|no such table to|has .*columns|is captured",
     "has_primary_key": "has (a|no) primary key",
+    "has_pending_alter": "rows (of one|in a) layout",
     "logs_full_rows": "logs full rows|does not log",
 }
 # Nowhere: how an unknown fact looks in Python, and words that stand in for one.
@@ -81,7 +85,7 @@ def without(set_up: SetUp, part: str, fact: str) -> SetUp:
         changes = {fact: NO_ANSWER}
         if fact == "found":  # then nothing else of the table is asked
             none = why_no_table(NO_ANSWER)
-            changes |= {"has_primary_key": none, "logs_full_rows": none}
+            changes |= dict.fromkeys(NONE_KNOWN, none)
         return replace(set_up, tables=tuple(replace(table, **changes) for table in known))
     return replace(set_up, **{part: replace(known, **{fact: NO_ANSWER})})
 

@@ -178,6 +178,26 @@ def test_a_table_is_altered_only_without_full_row_logging(
     assert server.table(ORDERS).partnum != before
 
 
+def test_a_table_altered_in_place_is_not_captured_until_its_rows_have_one_layout(
+    server: EmulatedServer, client: RawClient
+) -> None:
+    client.open()
+    table = server.table(ORDERS)
+    server.set_full_row_logging(ORDERS, on=False)
+    server.alter_table(ORDERS, "id serial, since date", in_place=True)
+    server.set_full_row_logging(ORDERS, on=True)
+    assert server.table(ORDERS).partnum == table.partnum
+    versions = (
+        f"select pta_oldvers, pta_newvers from sysmaster:sysptnhdr where partnum = {table.partnum}"
+    )
+    arguments = (client.session, 0, ORDERS, "since", 1)
+    assert client.rows(versions) == [("0", "1")]
+    assert client.call("cdc_startcapture", *arguments) == -83793
+    server.finish_alter(ORDERS)
+    assert client.rows(versions) == [("1", "1")]
+    assert client.call("cdc_startcapture", *arguments) == 0
+
+
 @pytest.mark.parametrize(
     ("locale", "code"),
     [

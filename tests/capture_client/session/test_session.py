@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 
 import pytest
 
@@ -13,12 +14,13 @@ from informix_capture_client.errors import (
     BadOption,
     ConnectionLost,
     DataLoss,
+    DriverAnswer,
     InformixCdcError,
     ProtocolViolation,
     ServerRefused,
 )
 from informix_capture_client.records.records import Kind, parse_block
-from informix_capture_client.session.error_codes import ErrorCodes
+from informix_capture_client.session.error_codes import ErrorCodes, finish_alter
 from informix_capture_client.session.session import (
     CapturedTable,
     CaptureSession,
@@ -128,6 +130,68 @@ def test_a_negative_answer_is_an_error_named_in_full(
     text = str(refused.value)
     assert f"cdc_startcapture of stores:informix.orders failed: {name} ({code}): text of CDC_E_" in text
     assert refused.value.remedy
+
+
+PENDING = -83793
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [PENDING, ServerRefused("refused.", answer=DriverAnswer("IX000", PENDING))],
+    ids=["as the function's answer", "as the statement's error"],
+)
+def test_a_pending_in_place_alter_is_named_with_the_statement_that_ends_it(answer: Answer) -> None:
+    transport = ScriptedTransport()
+    session = open_session(transport)
+    transport.answers["cdc_startcapture"] = transport.answers["cdc_set_fullrowlogging"] = answer
+    ending = "EXECUTE FUNCTION sysadmin:task('table update_ipa', 'orders', 'stores')"
+    calls: list[Callable[[], None]] = [
+        lambda: session.start_capture(ORDERS),
+        lambda: session.log_full_rows(ORDERS.name),
+        lambda: set_full_row_logging(transport, ORDERS.name, on=True),
+    ]
+    for call in calls:
+        with pytest.raises(
+            ServerRefused, match=r"failed: pending in-place alter \(-83793\)"
+        ) as refused:
+            call()
+        assert refused.value.remedy.endswith(ending)
+        assert refused.value.facts["error_code"] == PENDING
+
+
+def test_another_error_of_a_statement_stays_as_it_is() -> None:
+    reason = ServerRefused("refused.", answer=DriverAnswer("IX000", -19816))
+    with pytest.raises(ServerRefused) as refused:
+        open_session(ScriptedTransport(answers={"cdc_opensess": reason}))
+    assert refused.value is reason
+
+
+def test_a_pending_in_place_alter_of_no_known_table_is_told_all_the_same() -> None:
+    error = ErrorCodes.read(ScriptedTransport()).error("capture", PENDING)
+    assert "'table update_ipa', '<table>', '<database>'" in error.remedy
+
+
+def test_the_statement_that_ends_an_alter_spells_odd_names_as_the_catalog_has_them() -> None:
+    assert finish_alter('stores:joe."Joe\'s {x}"').endswith("'Joe''s {x}', 'stores')")
+
+
+SPELLINGS = [
+    ("CDC_E_NOSES", AccessRefused, "lacks rights on syscdcv1"),
+    ("CDC_E_NOSESS", AccessRefused, "lacks rights on syscdcv1"),
+    ("CDC_E_DIRECTION", ServerRefused, "start the query again"),
+    ("CDC_E_TABPROPERTIES", ServerRefused, "full row logging is off"),
+    ("CDC_E_TABPROPERT", ServerRefused, "full row logging is off"),
+]
+
+
+@pytest.mark.parametrize(("name", "kind", "remedy"), SPELLINGS, ids=[s[0] for s in SPELLINGS])
+def test_a_name_is_known_as_the_guide_spells_it_and_as_servers_do(
+    name: str, kind: type[InformixCdcError], remedy: str
+) -> None:
+    transport = ScriptedTransport(tables={statements.ERROR_CODES: [("-5", name, "")]})
+    error = ErrorCodes.read(transport).error("cdc_opensess", -5, transport)
+    assert type(error) is kind
+    assert remedy in error.remedy
 
 
 @pytest.mark.parametrize("name", codes.ERRORS)

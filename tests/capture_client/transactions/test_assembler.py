@@ -23,12 +23,13 @@ from harness.capture.streams import (
     timeout,
     truncate,
 )
-from informix_capture_client.errors import DataLoss, ProtocolViolation
-from informix_capture_client.positions import Position
+from informix_capture_client.errors import DataLoss, Gap, ProtocolViolation
+from informix_capture_client.positions import Position, Witness
 from informix_capture_client.records.records import Kind, ServerError, TableSchema
 from informix_capture_client.transactions.assembler import TransactionAssembler
 from informix_capture_client.transactions.counters import AssemblyCounters
 from informix_capture_client.transactions.events import Passed, Transactions
+from informix_capture_client.transactions.replay import resumes_at
 
 # whole transactions, in commit order
 
@@ -251,6 +252,34 @@ def test_a_start_in_the_past_leaves_out_what_was_open_there() -> None:
     assert assembler.counters.unseen_transactions == 2
 
 
+def witnessed(restart: int = 8) -> TransactionAssembler:
+    return TransactionAssembler(Position(10, restart, (), Witness(8, 10, 5)))
+
+
+def test_nothing_moves_before_the_last_delivered_transaction_has_come_by() -> None:
+    assembler = witnessed()
+    assert positions(feed(assembler, timeout(50))) == [Position(10, 8)]
+    assert assembler.awaited_witness == Witness(8, 10, 5)
+    events = feed(assembler, b(8), row(9), c(10, time=5), timeout(50))
+    assert positions(events)[-1] == Position(10, 50)
+    assert assembler.awaited_witness is None
+
+
+@pytest.mark.parametrize(("number", "time"), [(10, 6), (11, 5)])
+def test_another_transaction_in_its_place_is_another_log(number: int, time: int) -> None:
+    with pytest.raises(DataLoss, match="was restored, or lost the end of its log") as caught:
+        feed(witnessed(), b(8), row(9), c(number, time=time))
+    assert caught.value.gap is Gap.OTHER_LOG
+
+
+@pytest.mark.parametrize("restart", [8 + (1 << 32), 9 + (4096 << 12)], ids=["log", "pages"])
+def test_a_last_transaction_too_far_from_the_restart_position_is_not_asked_for(restart: int) -> None:
+    position = Position(10, restart, (), Witness(8, 10, 5))
+    assert resumes_at(position) == restart
+    assert TransactionAssembler(position).awaited_witness is None
+    assert resumes_at(Position(10, 8 + (4096 << 12), (), Witness(8, 10, 5))) == 8
+
+
 # a first start
 
 
@@ -261,6 +290,16 @@ def first_start(*unseen: int, clock: int = 0) -> TransactionAssembler:
 def test_no_pair_lies_below_the_floor_whatever_a_timeout_says() -> None:
     assembler = TransactionAssembler(None, floor=4096)
     assert feed(assembler, timeout(0)) == [Passed(Position(4096, 4096), is_timeout=False)]
+
+
+def test_a_timeout_before_anything_was_read_of_the_page_before_the_end_is_no_anchor() -> None:
+    """The server stands still for a moment: what that page holds would pass for new."""
+    assembler = TransactionAssembler(None, floor=4096, log_end=8192)
+    assert feed(assembler, timeout(4096), timeout(0)) == []
+    assert positions(feed(assembler, b(4100), c(4110), timeout(4110))) == [Position(4110, 4110)]
+    patient = TransactionAssembler(None, floor=4096, log_end=8192)
+    patient.stop_waiting_for_unseen()
+    assert positions(feed(patient, timeout(4096))) == [Position(4096, 4096)]
 
 
 def test_the_anchor_is_the_first_timeout() -> None:

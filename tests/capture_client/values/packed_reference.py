@@ -132,7 +132,8 @@ class Fields:
             width = self.fraction if name == "fraction" else 2
             if name == self.first and name != "fraction":
                 width = self.lead if self.kind == "datetime" else 1
-            text += ("" if name == self.first else MARKS[name]) + f"{value:0{width}d}"
+            is_marked = name != self.first or name == "fraction"
+            text += (MARKS[name] if is_marked else "") + f"{value:0{width}d}"
         return text
 
     def timestamp(self, packed: bytes) -> datetime.datetime | None:

@@ -73,6 +73,12 @@ MALFORMED = [
         "is more months",
     ),
     ("a CHAR that begins with NUL", "char(3)", "00 61 20", "begins with a NUL byte"),
+    ("a CHAR of NUL bytes and blanks", "char(3)", "00 00 20", "begins with a NUL byte"),
+    ("a CHAR of NUL, blank, NUL", "char(3)", "00 20 00", "begins with a NUL byte"),
+    ("an NCHAR that begins with NUL", "nchar(2)", "00 61", "begins with a NUL byte"),
+    ("a handle with a flag", "blob", "01000000" + "ab" * 72, "indicator of 01000000 beside a locator"),
+    ("a handle with a flag behind", "clob", "00000001" + "00" * 71 + "01", "indicator of 00000001"),
+    ("a handle with an indicator of -1", "clob", "ff" * 76, "indicator of ffffffff"),
     ("a CHAR that is not UTF-8", "char(2)", "61 ff", "not utf-8, at byte 1"),
     ("a CHAR with a surrogate", "char(3)", "ed a0 80", "not utf-8"),
     ("a VARCHAR whose length is not its size", "varchar(9,0)", "03 61", "length that is not its size"),
@@ -101,7 +107,12 @@ def test_the_row_that_is_wrong_is_named() -> None:
         decode_rows("a boolean", rows)
 
 
-NULLS = [("char(32767)", "00", "20"), ("decimal(32,15)", "", "00"), ("integer", "80", "00")]
+NULLS = [
+    ("char(32767)", "00", "20"),
+    ("decimal(32,15)", "", "00"),
+    ("integer", "80", "00"),
+    ("blob", "01", "00"),
+]
 
 
 @pytest.mark.parametrize(("type_text", "first", "rest"), NULLS)
@@ -109,6 +120,7 @@ def test_one_value_among_very_many_nulls_is_found(type_text: str, first: str, re
     size = TableDecoder(f"a {type_text}").fixed_bytes
     null = (bytes.fromhex(first) + bytes.fromhex(rest) * size)[:size]
     value = {"char(32767)": b"a".ljust(size), "decimal(32,15)": b"\x80".ljust(size, b"\0")}
+    value["blob"] = b"\1".rjust(size, b"\0")
     rows: list[EncodedRow] = [([], null)] * 300
     assert decode_rows(f"a {type_text}", rows).column(0).null_count == 300
     rows[299] = ([], value.get(type_text, bytes(size)))

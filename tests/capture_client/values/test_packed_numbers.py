@@ -304,6 +304,13 @@ SHOWN = [
     ("nine digits", "interval second(9) to fraction(1)", "c5 09 63 63 63 63 5a", "999999999.9"),
     ("one field", "interval minute(3) to minute", "c3 01 17", "123"),
     ("NULL", "interval minute(3) to minute", "00 00 00", None),
+    # bytes and texts as IBM's JDBC driver makes them
+    ("a fraction alone", "interval fraction to fraction(4)", "c0 0c 22", ".1234"),
+    ("a fraction below zero", "interval fraction to fraction(4)", "3f 57 42", "-.1234"),
+    ("a fraction of five digits", "interval fraction to fraction(5)", "c0 0c 22 32", ".12345"),
+    ("a fraction of one digit", "interval fraction to fraction(1)", "c0 32", ".5"),
+    ("no fraction", "interval fraction to fraction(3)", "80 00 00", ".000"),
+    ("a DATETIME that is a fraction", "datetime fraction to fraction(4)", "c0 0c 32", ".1250"),
 ]
 
 

@@ -150,7 +150,15 @@ GOLDEN = [
     ("interval year to month", "interval year to month", "c6030700", 43),
     ("interval year to month below zero", "interval year to month", "39605d00", -43),
     ("a large object's handle", "blob", "00000000" + "ab" * 72, bytes(4) + b"\xab" * 72),
-    ("a large object NULL, by assumption", "clob", "ffffffff" + "00" * 72, None),
+    ("a large object NULL is a zeroed locator", "blob", "00000000" + "00" * 72, None),
+    ("a large object NULL with a flag in front", "clob", "01000000" + "00" * 72, None),
+    ("a large object NULL with a flag behind", "clob", "00000001" + "00" * 72, None),
+    ("a large object NULL with an indicator of -1", "blob", "ffffffff" + "00" * 72, None),
+    ("a large object whose locator is nearly zeros", "blob", "00" * 75 + "01", bytes(75) + b"\1"),
+    ("nchar NULL", "nchar(3)", "002020", None),
+    ("char of NUL bytes alone is NULL", "char(5)", "0000000000", None),
+    ("nchar of NUL bytes alone is NULL", "nchar(3)", "000000", None),
+    ("char of one NUL byte", "char(1)", "00", None),
     ("interval zero", "interval day(3) to second", "800000000000", datetime.timedelta(0)),
     ("interval NULL", "interval day(3) to second", "000000000000", None),
     (
@@ -174,6 +182,7 @@ def test_char_keeps_its_blanks_if_asked() -> None:
     keep = DecodeRules(keep_blanks=True)
     assert decode_hex("char(5)", "6162202020", keep) == "ab   "
     assert decode_hex("char(3)", "002020", keep) is None
+    assert decode_hex("char(3)", "000000", keep) is None
 
 
 CODE_SETS = [
@@ -196,6 +205,8 @@ def test_text_of_a_code_set_becomes_unicode(codec: str, packed: str, value: str)
 
 
 def test_nulls_among_transcoded_text_stay_null() -> None:
-    rows: list[EncodedRow] = [([], bytes.fromhex(value)) for value in ("e920", "0020", "6120", "e920")]
+    rows: list[EncodedRow] = [
+        ([], bytes.fromhex(value)) for value in ("e920", "0020", "6120", "0000", "e920")
+    ]
     batch = decode_rows("a char(2)", rows, DecodeRules(codec="iso8859-1"))
-    assert batch.column(0).to_pylist() == ["é", None, "a", "é"]
+    assert batch.column(0).to_pylist() == ["é", None, "a", None, "é"]

@@ -136,6 +136,7 @@ def texts(
 
 UNICODE = st.characters(exclude_categories=["Cs"], exclude_characters="\0")
 DAYS = st.dates()
+LOCATORS = st.binary(min_size=72, max_size=72).filter(any)
 
 TYPES: dict[str, st.SearchStrategy[Pair]] = {
     "smallint": integers(2**15 - 1),
@@ -185,8 +186,8 @@ TYPES: dict[str, st.SearchStrategy[Pair]] = {
     "varchar(60,0)": texts(UNICODE, 60),
     "nvarchar(255,10)": texts(UNICODE, 255),
     "lvarchar(3000)": texts(UNICODE, 300),
-    "blob": same(st.binary(min_size=72, max_size=72).map(bytes(4).__add__)),
-    "clob": same(st.binary(min_size=72, max_size=72).map(b"\xff\xff\xff\xfe".__add__)),
+    "blob": same(LOCATORS.map(bytes(4).__add__)),
+    "clob": same(LOCATORS.map(bytes(4).__add__)),
 }
 
 

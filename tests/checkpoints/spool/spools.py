@@ -34,8 +34,8 @@ OPENED: list[Spool] = []
 
 
 def open_spool(folder: Path, start: Position = START, **changes: object) -> Spool:
-    names = {"stream": "s1", "source": "d1", **changes}
-    OPENED.append(Spool(folder, start=start, durable=True, lock_wait_seconds=0.3, **names))
+    names = {"stream": "s1", "source": "d1", "durable": True, **changes}
+    OPENED.append(Spool(folder, start=start, lock_wait_seconds=0.3, **names))  # type: ignore[arg-type]
     return OPENED[-1]
 
 
@@ -45,7 +45,7 @@ def fill(spool: Spool) -> None:
 
 
 def read_range(wanted: SegmentRange) -> Iterator[pa.RecordBatch]:
-    return map(in_row_form, stored_range(wanted, is_written_here=True))
+    return map(in_row_form, stored_range(wanted))
 
 
 def numbers(ranges: list[SegmentRange]) -> list[int]:

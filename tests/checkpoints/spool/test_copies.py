@@ -73,6 +73,18 @@ def test_trimming_removes_the_copies_too(tmp_path: Path) -> None:
     assert numbers(copies_in(tmp_path / "copies"), spool.between(120, 140)) == [4, 5]
 
 
+def test_a_copy_that_lost_its_content_with_the_power_is_made_again(tmp_path: Path) -> None:
+    first = copied_spool(tmp_path)
+    fill(first)
+    first.close()
+    torn, whole = files(tmp_path)
+    torn.write_bytes(bytes(torn.stat().st_size))
+    before = whole.stat().st_mtime_ns
+    again = copied_spool(tmp_path)
+    assert numbers(copies_in(tmp_path / "copies"), again.between(100, 140)) == [1, 2, 3, 4, 5]
+    assert whole.stat().st_mtime_ns == before  # what is whole stays as it is
+
+
 def test_opening_a_spool_adds_the_copies_that_are_missing_and_removes_those_too_many(
     tmp_path: Path,
 ) -> None:

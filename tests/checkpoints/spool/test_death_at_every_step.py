@@ -145,11 +145,12 @@ def test_a_trim_that_dies_keeps_what_was_not_yet_let_go_of(
 def test_a_segment_that_the_disk_has_lost_after_all_is_captured_again(
     damage: Callable[[Path, bytes], None], tmp_path: Path
 ) -> None:
-    """A disk that lies about fsync: the manifest names what is not there."""
+    """A disk that lies about fsync: the manifest names what is not there. What lies before it stays."""
     spool = open_spool(tmp_path)
     fill(spool)
     spool.close()
     damage(tmp_path, b"")
     again = open_spool(tmp_path)
-    assert again.end == Position(100, 90)
+    assert (again.end, again.mark) == (Position(120, 115), Position(120, 115))
+    assert numbers(again.between(100, 120)) == [1, 2, 3]
     shutil.rmtree(tmp_path)

@@ -40,7 +40,7 @@ def test_rows_kept_by_an_earlier_version_are_the_rows_that_spark_got_then(tmp_pa
     try:
         assert (spool.mark, spool.segment_count) == (end.position, 2)
         ranges = spool.between(start.position.commit, end.position.commit)
-        batches = [in_row_form(b) for r in ranges for b in stored_range(r, is_written_here=True)]
+        batches = [in_row_form(b) for r in ranges for b in stored_range(r)]
     finally:
         spool.close()
     rows = [row for batch in batches for row in batch.to_pylist()]

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -22,6 +23,11 @@ from checkpoints.spool.spools import (
 )
 from informix_capture_client.errors import AccessRefused, DataLoss
 from informix_capture_client.positions import Position
+from informix_checkpoints.limits import BatchLimits
+from informix_checkpoints.spool import segments
+from informix_checkpoints.spool.spool import Spool
+
+ONE = BatchLimits(1, None, None)
 
 
 @pytest.mark.parametrize(
@@ -149,6 +155,19 @@ def test_a_segment_cut_on_the_way_to_an_executor_is_refused(tmp_path: Path) -> N
     Path(wanted.path).write_bytes(b"short")
     with pytest.raises(AccessRefused, match="has 5 bytes, not"):
         list(read_range(wanted))
+
+
+@pytest.mark.parametrize("ask", [lambda s: s.between(110, 120), lambda s: s.end_of_batch(START, ONE)])
+def test_a_damaged_segment_is_not_looked_into(ask: Callable[[Spool], object], tmp_path: Path) -> None:
+    spool = open_spool(tmp_path)
+    fill(spool)
+    path = sorted(tmp_path.glob("*.arrow"))[0]
+    sound = path.read_bytes()
+    for at in range(0, len(sound), 13):
+        path.write_bytes(sound[:at] + bytes([sound[at] ^ 0x81]) + sound[at + 1 :])
+        segments._file_checksum.cache_clear()  # a file's time has a coarse grain
+        with pytest.raises(AccessRefused, match="other bytes than were written"):
+            ask(spool)
 
 
 CRASHER = """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -18,9 +19,9 @@ from harness.capture.driving import (
 from harness.capture.told import told
 from harness.runs.patience import wait_until
 from harness.servers.stores import ORDERS, listening_stores
-from informix_capture_client.errors import ConnectionLost
+from informix_capture_client.errors import ConnectionLost, DataLoss
 from informix_capture_client.positions import Position, log_page, show
-from informix_capture_client.stream import Read
+from informix_capture_client.stream import Read, Silence, Starting
 from informix_capture_client.transactions import TransactionAssembler
 from informix_cdc.capture import Counters, Gauges, server_watch
 from informix_cdc.capture.guard import CaptureGuard
@@ -46,6 +47,9 @@ class Told:
         """Nothing is open."""
 
 
+OFF = LogFacts(0.0, log_page(9, 6), log_page(1, 0), unlogged_tables=("stores:informix.orders",))
+
+
 def guarding(state: CaptureState) -> tuple[CaptureGuard, Callable[[float, int], None]]:
     """Return a guard, and what lets it hear at a time that the log ends at a page of log 9."""
     watch, now = Told(), [0.0]
@@ -69,6 +73,34 @@ def test_a_stall_adds_to_those_of_captures_before() -> None:
         hear(130.0, 200)
     assert state.counters.stalls == 4
     assert state.gauges.stalled_since == 0.0
+
+
+def test_what_the_server_said_before_the_session_was_open_is_not_judged() -> None:
+    """A first start switches full row logging on; a watch may have seen it off just before."""
+    watch, now = Told(), [10.0]
+    guard = CaptureGuard(Liveness(8.0, 120.0), watch, CaptureState(), clock=lambda: now[0])
+    mark = Position(log_page(9, 5), log_page(9, 4))
+    for asked_at in (9.9, 10.0):  # before it, and at the very moment
+        watch.facts = replace(OFF, asked_at=asked_at)
+        guard.hear(Starting())
+        guard.judge(mark)  # the session is not open yet
+        guard.hear(Read([], log_page(9, 5), 0, TransactionAssembler(Position(0, 0))))
+        guard.judge(mark)
+    watch.facts = replace(OFF, asked_at=10.1)
+    with pytest.raises(DataLoss, match=r"full row logging of .*orders was switched off"):
+        guard.judge(mark)
+
+
+def test_time_before_the_session_was_open_is_not_the_servers_silence() -> None:
+    watch, now = Told(), [0.0]
+    guard = CaptureGuard(Liveness(8.0, 120.0), watch, CaptureState(), clock=lambda: now[0])
+    watch.facts = replace(OFF, asked_at=1.0)
+    for seconds in (5.0, 20.0):
+        now[0] = seconds
+        guard.hear(Starting())
+        guard.judge(Position(log_page(9, 5), log_page(9, 4)))
+    now[0] = 27.0
+    guard.hear(Silence())
 
 
 LATE = [

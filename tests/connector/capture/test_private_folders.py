@@ -3,19 +3,34 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from harness.capture.driving import (
+    Served,
+    anchor_of,
+    drained,
+    failure_of,
+    insert,
+    next_offset,
+    numbers,
+    reader,
+    rows_of,
+)
+from informix_capture_client.errors import AccessRefused
 from informix_capture_client.positions import Position
 from informix_cdc.capture.private_folders import (
     make_private_folder,
     remove_empty_streams,
     remove_left_overs,
 )
+from informix_cdc.spark.reader import InformixStreamReader
 from informix_checkpoints.spool.spool import Spool
 from informix_checkpoints.spool.writer_lock import WriterLock
 
@@ -100,3 +115,60 @@ def test_empty_folders_of_streams_are_removed_unless_new_locked_or_of_others(
     lock.release()
     assert not empty.exists()
     assert all(folder.exists() for folder in (held, young, other, filled))
+
+
+def spool_of(made: InformixStreamReader) -> Spool:
+    assert made._capture is not None
+    spool = made._capture.state.spool
+    assert spool is not None
+    return spool
+
+
+@pytest.mark.fault(
+    fault="a cleaner of temporary files removes the private spool folder of a quiet stream",
+    outcome="the folder is made again; a line in the log says so",
+)
+def test_a_quiet_stream_goes_on_when_its_folder_was_cleaned_away(
+    served: Served, caplog: pytest.LogCaptureFixture
+) -> None:
+    server, listening = served
+    with reader(listening.port) as made:
+        anchor = anchor_of(made)
+        _, start = drained(made, anchor, insert(server, 1))
+        made.commit(start)
+        shutil.rmtree(spool_of(made).folder)
+        assert numbers(drained(made, start, insert(server, 2))[0]) == [2]
+    assert "event=spool_folder_made_again" in caplog.text
+
+
+@pytest.mark.fault(
+    fault="a cleaner of temporary files removes a private spool folder with rows in it",
+    outcome="IFXCDC-0002 that says so, at once; a restart captures the rows again",
+)
+@pytest.mark.parametrize("is_planned", [True, False], ids=["planned", "not yet planned"])
+def test_rows_that_were_cleaned_away_end_the_query_and_come_with_its_next_start(
+    served: Served, is_planned: bool
+) -> None:
+    server, listening = served
+    with reader(listening.port) as made:
+        anchor = anchor_of(made)
+        insert(server, 1)
+        end = next_offset(made, anchor)
+        shutil.rmtree(spool_of(made).folder)
+        last = insert(server, 2)
+        error = failure_of(
+            lambda: made.partitions(anchor, end) if is_planned else drained(made, end, last)
+        )
+    assert isinstance(error, AccessRefused)
+    assert "was removed, or segments of it, with rows that Spark has not taken" in str(error)
+    with reader(listening.port) as again:
+        assert numbers(rows_of(again, anchor, end)) == [1]
+        assert numbers(drained(again, end, last)[0]) == [2]
+
+
+def test_a_temporary_folder_that_cannot_be_written_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
+    with pytest.raises(AccessRefused, match=r"gone cannot be written: No such file"):
+        make_private_folder()

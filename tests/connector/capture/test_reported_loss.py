@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -161,6 +162,11 @@ def test_a_planned_batch_comes_before_the_jump_over_a_loss_that_was_reported(ser
     assert query.run(listening.port, **GOES_ON) == [1, 3]
     insert(server, 4)
     assert query.run(listening.port) == [4]  # the mark is of the stream that was left
+    assert list(marks()) == []
+
+
+def marks() -> Iterator[Path]:
+    return Path(os.environ["XDG_STATE_HOME"], "informix-cdc", "losses").glob("*.lost.json")
 
 
 def test_a_mark_that_cannot_be_written_is_told(
@@ -179,9 +185,7 @@ def test_a_damaged_mark_is_a_mark(served: Served) -> None:
     query = planned_query(served)
     failure_of(lambda: query.run(served[1].port))
     another_query_begins(served)
-    import os
-
-    (mark,) = Path(os.environ["XDG_STATE_HOME"], "informix-cdc", "losses").glob("*.lost.json")
+    (mark,) = marks()
     mark.write_text("{")
     error = failure_of(lambda: query.run(served[1].port))
     assert "is damaged" in error.message

@@ -30,8 +30,8 @@ from odbc_driver.build import build_drivers
 
 CHECKS = [
     "driver", "connection", "syscdcv1", "api version", "rights", "database", "locale",
-    "locale of syscdcv1", "table", "primary key", "columns", "full row logging", "log space",
-    "long transactions", "open sessions", "high availability",
+    "locale of syscdcv1", "table", "primary key", "columns", "in-place alter", "full row logging",
+    "log space", "long transactions", "open sessions", "high availability",
 ]  # fmt: skip
 UTF8_AND_LATIN = ("en_US.57372", "en_US.819")
 HOUR = 3600
@@ -340,7 +340,7 @@ def test_remedies_are_printed_unbroken_to_be_copied(shop: ListeningServer) -> No
 
 def test_the_summary_counts(shop: ListeningServer) -> None:
     without_cdc_database(shop.server)
-    assert doctor(shop).stdout.splitlines()[-1] == "1 failure, 4 not checked, 12 ok."
+    assert doctor(shop).stdout.splitlines()[-1] == "1 failure, 4 not checked, 13 ok."
 
 
 def test_help_tells_the_exit_codes() -> None:

@@ -301,3 +301,18 @@ def test_buffered_logging_is_warned_of_with_the_command_that_writes_the_buffer(
     server.databases["stores"].is_buffered = False
     server.set_full_row_logging(ORDERS, on=True)
     assert "onmode -c" not in run(listening, *arguments).stderr
+
+
+def test_a_query_of_a_table_with_columns_behind_a_collection_is_waited_for(
+    served: Served, tmp_path: Path
+) -> None:
+    server, listening = served
+    tagged = "stores:informix.tagged"
+    server.create_table(tagged, "id integer, tags set(integer not null), last varchar(9,0)")
+    of_tagged = {"table": "informix.tagged", "unsupportedColumns": "omit-following"}
+    stopped_query(served, tmp_path, **of_tagged)
+    with server.transaction() as transaction:
+        transaction.insert(tagged, {"id": 1})
+    arguments = ("release", "informix.tagged", checkpoint_option(tmp_path), "--yes")
+    line = refusal(run(listening, *arguments))
+    assert "1 transaction committed (1 row of stores:informix.tagged)" in line

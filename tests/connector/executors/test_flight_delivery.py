@@ -84,7 +84,7 @@ def test_the_rows_that_arrive_are_those_of_the_file(
     monkeypatch.setattr(flight_client, "PIECE_BYTES", piece_bytes)
     wanted = whole(spool).part(first, end)
     arrived = pa.Table.from_batches(fetched_range(server.address, wanted))
-    in_the_file = pa.Table.from_batches(stored_range(wanted, is_written_here=True))
+    in_the_file = pa.Table.from_batches(stored_range(wanted))
     assert arrived.schema.equals(in_the_file.schema, check_metadata=True)
     assert arrived.to_pylist() == in_the_file.to_pylist()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 from collections.abc import Iterator
 from dataclasses import replace
@@ -14,13 +15,12 @@ from informix_capture_client.errors import AccessRefused
 from informix_cdc.executors import flight_client
 from informix_cdc.executors.flight_protocol import FlightAddress
 from informix_cdc.executors.flight_server import SegmentServer
-from informix_cdc.executors.places import SegmentPlaces, kernel_id
+from informix_cdc.executors.places import SegmentPlaces
 from informix_checkpoints.spool import segments
 from informix_checkpoints.spool.copies import SegmentCopies
 from informix_checkpoints.spool.spool import Spool
 
 NOBODY = FlightAddress("127.0.0.1", 1, "t0ken")
-ELSEWHERE = "the kernel of another host"
 
 
 @pytest.fixture
@@ -71,14 +71,14 @@ def damage_files(spool: Spool) -> None:
 
 
 def test_the_file_is_read_where_it_is_there_and_nobody_is_called(spool: Spool) -> None:
-    places = SegmentPlaces("auto", kernel_id(), None, NOBODY)
+    places = SegmentPlaces("auto", None, NOBODY)
     assert numbers(places, spool) == [1, 2, 3, 4, 5]
 
 
 def test_a_copy_is_read_where_the_file_is_gone(spool: Spool, tmp_path: Path) -> None:
     planned = spool.between(100, 140)
     lose_files(spool)
-    places = SegmentPlaces("auto", kernel_id(), copies_in(tmp_path), NOBODY)
+    places = SegmentPlaces("auto", copies_in(tmp_path), NOBODY)
     read = [found for wanted in planned for found in places.read(wanted)]
     assert [n for found in read for n in found.column("n").to_pylist()] == [1, 2, 3, 4, 5]
 
@@ -88,50 +88,78 @@ def test_the_server_is_asked_where_this_host_sees_no_file_and_no_copy(
 ) -> None:
     planned = [replace(r, path=f"/not/mounted/{r.file}") for r in spool.between(110, 130)]
     lose_copies(tmp_path)
-    places = SegmentPlaces("auto", ELSEWHERE, copies_in(tmp_path), server.address)
+    places = SegmentPlaces("auto", copies_in(tmp_path), server.address)
     read = [found for wanted in planned for found in places.read(wanted)]
     assert [n for found in read for n in found.column("n").to_pylist()] == [3, 4]
 
 
 @pytest.mark.fault(
-    fault="a segment's file on another host holds other bytes",
+    fault="a segment's file holds other bytes than were written, on the driver's host or another",
     outcome="passed over by its checksum; copy or Flight instead",
 )
-def test_a_file_with_other_bytes_is_passed_over_on_another_host(
+def test_a_file_with_other_bytes_is_passed_over(
     spool: Spool, server: SegmentServer, tmp_path: Path
 ) -> None:
     damage_files(spool)
-    by_copy = SegmentPlaces("auto", ELSEWHERE, copies_in(tmp_path), NOBODY)
+    by_copy = SegmentPlaces("auto", copies_in(tmp_path), NOBODY)
     assert numbers(by_copy, spool) == [1, 2, 3, 4, 5]
     with pytest.raises(AccessRefused, match="has other bytes than were written"):
-        numbers(SegmentPlaces("files", ELSEWHERE), spool)
+        numbers(SegmentPlaces("files"), spool)
 
 
-def test_a_file_is_compared_once_in_a_process_and_again_when_it_changes(
-    spool: Spool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    compared = []
-    checksum_of = segments.checksum_of
-    monkeypatch.setattr(segments, "checksum_of", lambda file: compared.append(1) or checksum_of(file))
-    places = SegmentPlaces("files", ELSEWHERE)
+def test_a_file_is_compared_once_in_a_process_and_again_when_it_changes(spool: Spool) -> None:
+    segments._file_checksum.cache_clear()
+    places = SegmentPlaces("files")
     assert numbers(places, spool) == numbers(places, spool)
-    assert len(compared) == 2
+    assert segments._file_checksum.cache_info().misses == 2
+    for path in spool.folder.glob("*.arrow"):
+        os.utime(path, ns=(0, 0))  # as after a change; a file's time has a coarse grain
     damage_files(spool)
     with pytest.raises(AccessRefused, match="other bytes"):
         numbers(places, spool)
 
 
-def test_on_the_host_that_wrote_a_file_its_size_is_enough(
+def test_a_damaged_file_is_refused_whichever_byte_it_is(spool: Spool) -> None:
+    """Arrow alone would read beyond its buffers, or give another value."""
+    planned = spool.between(100, 140)[0]
+    path, sound = Path(planned.path), Path(planned.path).read_bytes()
+    places = SegmentPlaces("files")
+    for at in range(0, len(sound), 7):
+        path.write_bytes(sound[:at] + bytes([sound[at] ^ 0x81]) + sound[at + 1 :])
+        segments._file_checksum.cache_clear()  # a file's time has a coarse grain
+        with pytest.raises(AccessRefused, match="other bytes than were written") as refused:
+            list(places.read(planned))
+        assert "captured again" in refused.value.remedy
+    path.write_bytes(sound)
+    segments._file_checksum.cache_clear()
+    assert [n for batch in places.read(planned) for n in batch.column("n").to_pylist()] == [1, 2, 3]
+
+
+def test_a_file_that_changes_after_it_was_compared_is_no_error_of_arrow(
     spool: Spool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delattr(segments, "checksum_of")
-    assert numbers(SegmentPlaces("files", kernel_id()), spool) == [1, 2, 3, 4, 5]
+    planned = spool.between(100, 140)[0]
+    path = Path(planned.path)
+    path.write_bytes(path.read_bytes()[:-6] + b"ARROW?")
+    monkeypatch.setattr(segments, "_file_checksum", lambda *_: planned.checksum)
+    with pytest.raises(AccessRefused, match="is no segment any more"):
+        list(SegmentPlaces("files").read(planned))
+
+
+def test_what_the_server_would_send_of_a_damaged_file_is_refused_as_well(
+    spool: Spool, server: SegmentServer
+) -> None:
+    planned = spool.between(100, 140)[0]
+    damage_files(spool)
+    with pytest.raises(AccessRefused, match=r"other bytes .* Flight server .* other bytes") as refused:
+        SegmentPlaces("auto", None, server.address).read(planned)
+    assert "captured again" in refused.value.remedy
 
 
 def test_flight_alone_looks_at_no_file(spool: Spool, server: SegmentServer) -> None:
-    assert numbers(SegmentPlaces("flight", kernel_id(), None, server.address), spool) == [1, 2, 3, 4, 5]
+    assert numbers(SegmentPlaces("flight", None, server.address), spool) == [1, 2, 3, 4, 5]
     with pytest.raises(AccessRefused, match=r"127\.0\.0\.1:1 cannot be reached"):
-        numbers(SegmentPlaces("flight", kernel_id(), None, NOBODY), spool)
+        numbers(SegmentPlaces("flight", None, NOBODY), spool)
 
 
 @pytest.mark.fault(
@@ -145,7 +173,7 @@ def test_an_executor_that_reaches_nothing_is_told_every_place_and_the_remedy(
     lose_files(spool)
     lose_copies(tmp_path)
     with pytest.raises(AccessRefused) as caught:
-        SegmentPlaces("auto", kernel_id(), copies_in(tmp_path), NOBODY).read(planned)
+        SegmentPlaces("auto", copies_in(tmp_path), NOBODY).read(planned)
     said = str(caught.value)
     assert f"spool segment {planned.file} cannot be had on this host" in said
     for place in (planned.path, (tmp_path / "copies").as_uri(), "127.0.0.1:1"):
@@ -159,11 +187,11 @@ def test_files_only_means_that_no_server_is_told_of(spool: Spool) -> None:
     planned = spool.between(100, 140)[0]
     lose_files(spool)
     with pytest.raises(AccessRefused, match=r"segmentCopies .* or delivery") as caught:
-        SegmentPlaces("files", kernel_id()).read(planned)
+        SegmentPlaces("files").read(planned)
     assert "Flight server" not in str(caught.value)
 
 
 def test_the_token_travels_with_the_places_and_shows_in_none_of_their_texts() -> None:
-    places = SegmentPlaces("auto", kernel_id(), None, NOBODY)
+    places = SegmentPlaces("auto", None, NOBODY)
     assert b"t0ken" in pickle.dumps(places)
     assert "t0ken" not in f"{places} {places!r} {NOBODY} {NOBODY!r}"

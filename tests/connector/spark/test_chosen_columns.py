@@ -29,7 +29,7 @@ ROW = {
     "Ship, Date": "2026-11-21",
     'say "hi"': "hello",
     "size": 12,
-    "scan": bytes(range(76)),
+    "scan": bytes(4) + bytes(range(72)),
     "Upper": "ABC",
     "last": None,
 }
@@ -89,6 +89,43 @@ def test_a_query_on_a_table_with_text_is_refused_before_a_session_is_opened(pape
     for column, kind in (("body", "TEXT"), ("photo", "BYTE")):
         assert f"column {column} of table stores:informix.papers has type {kind}" in str(caught.value)
     assert papers[0].sessions() == {}
+
+
+TAGGED = "stores:informix.tagged"
+
+
+def tagged(served: Served, **changes: str) -> dict[str, str]:
+    """Make a table with columns behind a collection; return the options that name it."""
+    served[0].create_table(TAGGED, "id integer, tags set(integer not null), last varchar(9,0)")
+    return source_options(served[1].port, table="informix.tagged", **changes)
+
+
+def test_a_column_that_the_server_would_leave_out_in_silence_is_refused(served: Served) -> None:
+    given = tagged(served, unsupportedColumns="omit")
+    with pytest.raises(UnsupportedColumn, match=r"column last .* follows a SET, MULTISET or LIST"):
+        look_up_tables(SourceOptions.parse(given))
+    assert served[0].sessions() == {}
+
+
+@pytest.mark.parametrize("changes", [{"unsupportedColumns": "omit-following"}, {"columns": "id"}])
+def test_a_table_with_a_collection_is_captured_as_far_as_it_goes(
+    served: Served, changes: dict[str, str]
+) -> None:
+    tagged(served)
+    with reader(served[1].port, table="informix.tagged", **changes) as made:
+        anchor = anchor_of(made)
+        transaction = served[0].begin()
+        transaction.insert(TAGGED, {"id": 5, "last": "unseen"})
+        (row,), _ = drained(made, anchor, transaction.commit())
+    assert {name: value for name, value in row.items() if not name.startswith("_")} == {"id": 5}
+
+
+def test_a_heartbeat_table_may_have_a_collection(served: Served) -> None:
+    served[0].create_table("stores:informix.beats", "id integer, tags set(integer not null), at date")
+    given = tagged(served, columns="id", heartbeatTable="informix.beats")
+    heartbeat = look_up_tables(SourceOptions.parse(given)).heartbeat
+    assert heartbeat is not None
+    assert [column.name for column in heartbeat.columns] == ["id"]
 
 
 def test_positions_belong_to_the_chosen_columns(papers: Served) -> None:

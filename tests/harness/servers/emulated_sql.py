@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
 
-from harness.servers.sql_text import KEY
+from harness.servers.sql_text import KEY, identifier
 from informix_capture_client.emulator import EmulatedServer, Savepoint, Transaction
 from informix_capture_client.transport.base import (
     Argument,
@@ -133,6 +133,16 @@ class EmulatedSql:
         self._account.types[found["table"]] = {_name(pair[1]): pair[2] for pair in pairs if pair}
         self._account.rows[found["table"]] = {}
 
+    def _add_columns(self, found: re.Match[str]) -> None:
+        name, types = found["table"], self._account.types[found["table"]]
+        pairs = [_COLUMN.fullmatch(item) for item in _items(found["columns"])]
+        types |= {_name(pair[1]): pair[2] for pair in pairs if pair}
+        columns = ", ".join(f"{identifier(column)} {kind}" for column, kind in types.items())
+        self._server.alter_table(self._full(name), columns, in_place=True)
+
+    def _finish_alter(self, found: re.Match[str]) -> None:
+        self._server.finish_alter(self._full(found["table"]))
+
     def _create_view(self, found: re.Match[str]) -> None:
         self._server.create_table(self._full(found["view"]), "id integer", kind="view")
 
@@ -240,6 +250,7 @@ _STATEMENTS: list[tuple[re.Pattern[str], Callable[[EmulatedSql, re.Match[str]], 
     for pattern, run in (
         (r"CREATE DATABASE (?P<name>\w+)(?P<log> WITH LOG)?", EmulatedSql._create_database),
         (r"CREATE TABLE (?P<table>\w+) \((?P<columns>.*)\)", EmulatedSql._create_table),
+        (r"ALTER TABLE (?P<table>\w+) ADD \((?P<columns>.*)\)", EmulatedSql._add_columns),
         (r"CREATE VIEW (?P<view>\w+) AS SELECT .*", EmulatedSql._create_view),
         (r"DROP TABLE (?P<table>\w+)", EmulatedSql._drop_table),
         (r"GRANT \w+(?: ON (?P<table>\w+))? TO (?P<user>\w+)", EmulatedSql._grant),
@@ -258,5 +269,9 @@ _STATEMENTS: list[tuple[re.Pattern[str], Callable[[EmulatedSql, re.Match[str]], 
         (r"SELECT .* FROM (?P<table>t\d\w*) ORDER BY id", EmulatedSql._select),
         (r"EXECUTE FUNCTION sysadmin:task\('onmode', 'l'\)", EmulatedSql._switch_log),
         (r"EXECUTE FUNCTION sysadmin:task\('checkpoint'\)", EmulatedSql._checkpoint),
+        (
+            r"EXECUTE FUNCTION sysadmin:task\('table update_ipa', '(?P<table>\w+)', '\w+'\)",
+            EmulatedSql._finish_alter,
+        ),
     )
 ]
