@@ -73,8 +73,8 @@ CONNECTION_LOST = LogEvent(
     "connection_lost",
     _WARNING,
     ("stream", "failures", "reason"),
-    "the connection to the server was lost and is retried; `failures` counts failed"
-    " attempts since the last progress",
+    "the connection to the server was lost, or a session ended there, and is opened again; `failures`"
+    " counts failed attempts since the last progress",
 )
 CAPTURE_FAILED = LogEvent(
     "capture_failed",

@@ -65,6 +65,9 @@ _MEANING: dict[str, tuple[type[InformixCdcError], str]] = {
     "CDC_E_DUPLSESS": (ServerRefused, "Close the other capture session on this connection."),
 }
 
+# What is said of a session that somebody ended on the server (CDC guide, chapter 5): another may go on.
+_ENDED_SESSION = frozenset({"CDC_E_INTERRUPT", "CDC_E_MUSTCLOSE"})
+
 
 @dataclass(frozen=True, slots=True)
 class ErrorCodes:
@@ -103,7 +106,8 @@ class ErrorCodes:
             facts["position"] = position
         if kind is DataLoss:  # the log does not reach back so far: `failOnDataLoss` decides
             return DataLoss(message, remedy, gap=Gap.LOG_GONE, **facts)
-        return kind(message, remedy, **facts)
+        has_ended = name in _ENDED_SESSION
+        return kind(message, remedy, is_temporary=has_ended, one_more_session=has_ended, **facts)
 
     def _text(self, code: int, transport: Transport | None) -> str:
         """Ask `cdc_errortext`; the description in the table serves where that fails."""

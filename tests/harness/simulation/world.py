@@ -315,10 +315,7 @@ class World:
 
 def _is_of_the_server(reason: InformixCdcError) -> bool:
     """Tell whether a query fails for what the server did: somebody starts it again."""
-    return reason.is_temporary or reason.facts.get("error_name") in (
-        "CDC_E_INTERRUPT",
-        "CDC_E_MUSTCLOSE",
-    )
+    return reason.is_temporary
 
 
 def _must(condition: bool, what: str) -> None:
