@@ -110,6 +110,13 @@ STREAM_STALLED = LogEvent(
     "the stream reads TIMEOUT records only while the server's log moves on, and a new session"
     " did not help",
 )
+LOG_UNREADABLE = LogEvent(
+    "log_unreadable",
+    _ERROR,
+    ("stream", "position", "current", "reason"),
+    "the server's log cannot be read beyond `position`, by no session, while it has moved on to"
+    " `current` and its next file can be read",
+)
 RESTART_POSITION_LATE = LogEvent(
     "restart_position_late",
     _WARNING,

@@ -51,6 +51,7 @@ from informix_capture_client.transactions.assembler import TransactionAssembler
 from informix_capture_client.transactions.counters import AssemblyCounters, StreamCounters
 from informix_capture_client.transactions.events import Event, Passed, Transactions
 from informix_capture_client.transactions.memory import MemoryLimit
+from informix_capture_client.transactions.replay import replay_failed
 from informix_capture_client.transactions.row_records import Piece, RowRecords
 
 __all__ = [
@@ -63,4 +64,5 @@ __all__ = [
     "StreamCounters",
     "TransactionAssembler",
     "Transactions",
+    "replay_failed",
 ]

@@ -140,17 +140,25 @@ class CaptureThread:
         """
         now, progress = time.monotonic(), self._progress()
         was_steady = (
-            self.state.gauges.contacts > self._contacts_then and now - self._tried_at > _STEADY_SECONDS
+            self.state.gauges.contacts > self._contacts_then
+            and self.state.gauges.contact_at - self._tried_at > _STEADY_SECONDS
         )
         if self._failed_since is None or progress != self._progress_then or was_steady:
             self._failed_since, self._progress_then, self._failures = now, progress, 0
             attempt.attempt_number = 1  # pauses begin small again
         self._contacts_then = self.state.gauges.contacts
         self._failures += 1
+        if self._is_last_try(attempt):
+            return self._stop.is_set()
         most = self._options.max_reconnect_attempts
         too_often = bool(most) and self._failures > most
         too_long = now - self._failed_since > self._options.max_reconnect_seconds
         return self._stop.is_set() or too_often or too_long
+
+    def _is_last_try(self, attempt: RetryCallState) -> bool:
+        """Tell whether one more session is all that is tried, whatever the options allow."""
+        reason = attempt.outcome.exception() if attempt.outcome else None
+        return isinstance(reason, InformixCdcError) and reason.one_more_session
 
     def _pause(self, seconds: float) -> None:
         self._stop.wait(seconds)
@@ -160,6 +168,6 @@ class CaptureThread:
         self.state.counters.reconnect_attempts += 1
         self.state.counters.reconnects += self._failures == 1  # an outage, however often it is tried
         reason = attempt.outcome.exception() if attempt.outcome else None
-        if isinstance(reason, InformixCdcError) and reason.one_more_session:
+        if self._is_last_try(attempt):
             self._session_ended_at = self._progress()
         CONNECTION_LOST.log(logger, stream=self.state.stream, failures=self._failures, reason=reason)
