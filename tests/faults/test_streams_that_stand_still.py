@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 import pytest
 
-from harness.capture.driving import foreign_traffic, insert
+from harness.capture.driving import (
+    anchor_of,
+    drained,
+    failure_of,
+    foreign_traffic,
+    insert,
+    reader,
+    rows_of,
+)
 from harness.capture.followed import Followed, Stores, account, followed, stores_behind_proxy
 from harness.capture.told import told
 from harness.runs.patience import patiently, wait_until
@@ -19,7 +27,7 @@ from informix_capture_client.errors import ConnectionLost, DataLoss, InformixCdc
 from informix_capture_client.positions import parse, show
 from informix_capture_client.transport.emulator import EmulatorTransport
 from informix_cdc.capture import run as capture_run
-from informix_cdc.capture.liveness import Liveness
+from informix_cdc.capture.liveness import Liveness, Stall
 
 TRANSACTIONS = 60
 STALLED_SECONDS = 2.0  # the option's least is 10: nobody has that much time in a test
@@ -229,6 +237,42 @@ def test_a_log_that_cannot_be_read_on_is_left_for_the_next_one_and_the_range_is_
     (loss,) = told(caplog, "data_loss")
     assert loss["upto"] == show(stuck.first_of_next_log)
     assert f"to {show(stuck.first_of_next_log)} is lost" in loss["reason"]
+
+
+@pytest.mark.fault(
+    fault="the same behind a batch that Spark has planned, whose rows the spool has lost",
+    outcome="IFXCDC-0001 with what to do; with failOnDataLoss=false empty, told, and a new stream",
+)
+def test_a_planned_batch_that_cannot_be_read_again_is_told_or_left_empty(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("informix_cdc.capture.liveness.Liveness.replay_stall", impatient_replay())
+    with stores_behind_proxy(timeout_seconds=0.1) as stores:
+        with reader(stores.proxy.port) as first:
+            anchor = anchor_of(first)
+            stores.server.put_up_wall()
+            _, end = drained(first, anchor, insert(stores.server, 1))
+        stores.server.switch_log()
+        with foreign_traffic(stores.server):
+            with reader(stores.proxy.port) as strict:
+                error = failure_of(lambda: rows_of(strict, anchor, end))
+            with reader(stores.proxy.port, failOnDataLoss="false") as made:
+                assert rows_of(made, anchor, end) == []
+        (lost,) = told(caplog, "batch_lost")
+    assert isinstance(error, ConnectionLost)
+    assert "cannot be read beyond" in str(error)
+    assert "Nothing is lost until the log wraps" in str(error)
+    assert (lost["after"], lost["upto"]) == (show(anchor["commit"]), show(end["commit"]))
+
+
+def impatient_replay() -> Callable[..., Stall | None]:
+    judge = Liveness.replay_stall
+
+    def replay_stall(liveness: Liveness, *given: object) -> Stall | None:
+        liveness.replay_seconds = 1.0
+        return judge(liveness, *given)  # type: ignore[arg-type]
+
+    return replay_stall
 
 
 def test_a_quiet_table_of_a_server_that_hides_foreign_transactions_is_not_left_for_the_next_log(
