@@ -206,7 +206,8 @@ def test_a_log_that_cannot_be_read_on_ends_the_query_with_what_to_do(
         with followed(stuck.stores.proxy.port, stuck.former, **options) as stream:
             error = stream.failure(lambda: stuck.stores.server.begin().commit())
     assert isinstance(error, kind)
-    assert "cannot be read beyond" in str(error)
+    assert "the server's log cannot be read beyond 1:" in str(error)
+    assert f"can be read from {show(stuck.first_of_next_log)} on" in str(error)
     assert "onmode -l" in str(error)
 
 
