@@ -39,6 +39,7 @@ class Gap(Enum):
 
     LOG_GONE = "the log does not reach back to the position"
     LOG_ENDS_BEFORE = "the log ends before the position"
+    LOG_UNREADABLE = "the log cannot be read beyond the position"
     ROW_LOGGING_OFF = "full row logging was off"
     OTHER_SOURCE = "positions belong to another server, database or table"
     OTHER_LOG = "the log holds other transactions at the same positions"
@@ -51,12 +52,13 @@ class InformixCdcError(Exception):
         message: one sentence: what happened, where.
         remedy: one sentence: what to do about it.
         is_temporary: whether the same attempt may succeed later, as when no server answers.
+        one_more_session: whether one more session may do better; if it gets no further, no other.
         answer: what the driver said, where it was one that failed.
         facts: for display; kept as the attribute `facts`.
     """
 
     code: ClassVar[str] = "IFXCDC-0000"
-    _typed: ClassVar[tuple[str, ...]] = ("is_temporary", "answer")
+    _typed: ClassVar[tuple[str, ...]] = ("is_temporary", "one_more_session", "answer")
 
     def __init__(
         self,
@@ -64,6 +66,7 @@ class InformixCdcError(Exception):
         remedy: str = "",
         *,
         is_temporary: bool = False,
+        one_more_session: bool = False,
         answer: DriverAnswer | None = None,
         **facts: object,
     ) -> None:
@@ -71,6 +74,7 @@ class InformixCdcError(Exception):
         self.message = message
         self.remedy = remedy
         self.is_temporary = is_temporary
+        self.one_more_session = one_more_session
         self.answer = answer
         self.facts = facts
 
@@ -89,9 +93,20 @@ def _rebuild(
 
 
 class ConnectionLost(InformixCdcError):
-    """The connection broke. Retry: the capture resumes from its last position."""
+    """The connection broke. Retry: the capture resumes from its last position.
+
+    Args:
+        is_silence: whether the server said nothing for too long; else the connection ended.
+    """
 
     code = "IFXCDC-0001"
+    _typed = (*InformixCdcError._typed, "is_silence")
+
+    def __init__(
+        self, message: str, remedy: str = "", *, is_silence: bool = False, **facts: object
+    ) -> None:
+        super().__init__(message, remedy, **facts)  # type: ignore[arg-type]
+        self.is_silence = is_silence
 
 
 class AccessRefused(InformixCdcError):
@@ -139,16 +154,24 @@ class DataLoss(InformixCdcError):
 
     Args:
         gap: set where another stream may begin; None where the bytes themselves are at fault.
+        goes_on_at: the first position at which it may, where that is known.
     """
 
     code = "IFXCDC-0006"
-    _typed = (*InformixCdcError._typed, "gap")
+    _typed = (*InformixCdcError._typed, "gap", "goes_on_at")
 
     def __init__(
-        self, message: str, remedy: str = "", *, gap: Gap | None = None, **facts: object
+        self,
+        message: str,
+        remedy: str = "",
+        *,
+        gap: Gap | None = None,
+        goes_on_at: int | None = None,
+        **facts: object,
     ) -> None:
         super().__init__(message, remedy, **facts)  # type: ignore[arg-type]
         self.gap = gap
+        self.goes_on_at = goes_on_at
 
 
 class ProtocolViolation(InformixCdcError):

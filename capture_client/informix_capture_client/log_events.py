@@ -73,8 +73,8 @@ CONNECTION_LOST = LogEvent(
     "connection_lost",
     _WARNING,
     ("stream", "failures", "reason"),
-    "the connection to the server was lost and is retried; `failures` counts failed"
-    " attempts since the last progress",
+    "the connection to the server was lost, or a session ended there, and is opened again; `failures`"
+    " counts failed attempts since the last progress",
 )
 LOSS_NOT_NOTED = LogEvent(
     "loss_not_noted",
@@ -131,6 +131,13 @@ STREAM_STALLED = LogEvent(
     ("stream", "reason"),
     "the stream reads TIMEOUT records only while the server's log moves on, and a new session"
     " did not help",
+)
+LOG_UNREADABLE = LogEvent(
+    "log_unreadable",
+    _ERROR,
+    ("stream", "position", "current", "reason"),
+    "the server's log cannot be read beyond `position`, by no session, while it has moved on to"
+    " `current` and its next file can be read",
 )
 RESTART_POSITION_LATE = LogEvent(
     "restart_position_late",

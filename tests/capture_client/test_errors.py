@@ -13,6 +13,9 @@ ANSWER = DriverAnswer("08S01", -908, (("08S01", -908, "Attempt to connect failed
 KINDS = [InformixCdcError, *InformixCdcError.__subclasses__()]
 RAISED = [
     *(kind("it broke.", "Mend it.", is_temporary=True, answer=ANSWER, place=7) for kind in KINDS),
+    errors.ServerRefused("it was ended.", one_more_session=True),
+    errors.ConnectionLost("it is silent.", is_silence=True),
+    errors.DataLoss("it is unreadable.", gap=Gap.LOG_UNREADABLE, goes_on_at=2 << 32),
     errors.DataLoss("it is gone.", gap=Gap.OTHER_SOURCE, expected="a", found="b"),
     errors.ProtocolViolation("it is odd.", record=3, stream_byte=40),
     errors.UnsupportedColumn("it is unknown.", columns=[("t", "c", "row(a int)")]),

@@ -1,15 +1,33 @@
-"""A stream that stands still or misses changes although every read is answered: the watch finds out."""
+"""A stream that stands still or misses changes while the server answers: the watch finds out."""
 
 from __future__ import annotations
 
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
 import pytest
 
-from harness.capture.driving import insert
-from harness.capture.followed import account, followed, stores_behind_proxy
+from harness.capture.driving import (
+    anchor_of,
+    drained,
+    failure_of,
+    foreign_traffic,
+    insert,
+    reader,
+    rows_of,
+)
+from harness.capture.followed import Followed, Stores, account, followed, stores_behind_proxy
+from harness.capture.told import told
+from harness.runs.patience import patiently, wait_until
 from harness.servers.stores import ORDERS, Workload
-from informix_capture_client.errors import DataLoss, ServerRefused
+from informix_capture_client.errors import ConnectionLost, DataLoss, InformixCdcError, ServerRefused
+from informix_capture_client.positions import parse, show
+from informix_capture_client.transport.emulator import EmulatorTransport
 from informix_cdc.capture import run as capture_run
-from informix_cdc.capture.liveness import Liveness
+from informix_cdc.capture.liveness import Liveness, Stall
 
 TRANSACTIONS = 60
 STALLED_SECONDS = 2.0  # the option's least is 10: nobody has that much time in a test
@@ -22,6 +40,7 @@ def watched_closely(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(capture_run, "Liveness", impatient)
     monkeypatch.setattr("informix_cdc.capture.server_watch.INTERVAL_SECONDS", 0.3)
+    monkeypatch.setattr("informix_cdc.capture.liveness._LATE_SECONDS", 1.0)
 
 
 @pytest.mark.fault(
@@ -96,3 +115,201 @@ def test_row_logging_off_and_on_between_two_looks_cannot_be_seen() -> None:
             stores.server.set_full_row_logging(ORDERS, True)
         stream.upto(insert(stores.server, 2))
         assert [[order[0] for _, order in changes] for _, changes in stream.delivered] == [[2]]
+
+
+# a log that no later session can read beyond a place
+
+
+def never_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    transports = {"emulator": lambda settings, _seconds: EmulatorTransport(settings, None)}
+    monkeypatch.setattr("informix_cdc.server.connections._TRANSPORTS", transports)
+
+
+MANNERS = ["TIMEOUT records only", "reads do not return", "reads do not return, nor time out"]
+
+
+@dataclass
+class Wall:
+    """A stream that was caught up and stopped, before a log that cannot be read any further."""
+
+    stores: Stores
+    workload: Workload
+    former: Followed
+    place: int
+    first_of_next_log: int = 0
+
+    def goes_on(self) -> None:
+        """Let changes be committed behind the wall, and more in the next log."""
+        self.workload.run(5)
+        self.first_of_next_log = self.stores.server.switch_log() << 32
+        self.workload.run(5)
+
+
+@contextmanager
+def wall(manner: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Wall]:
+    monkeypatch.setattr("informix_cdc.server.connections._SILENT_SECONDS", 0.6)
+    monkeypatch.setattr("informix_cdc.server.connections._SILENT_TIMEOUTS", 0)
+    if "time out" in manner:
+        never_times_out(monkeypatch)
+    with stores_behind_proxy(timeout_seconds=0.1) as stores:
+        workload = Workload(stores.server, seed=33)
+        with followed(stores.proxy.port) as stream:
+            workload.run(5)
+            stream.upto(workload.committed[-1].commit)
+        stores.server.put_up_wall(reads_return="TIMEOUT" in manner)
+        yield Wall(stores, workload, stream, stores.server.position())
+
+
+@pytest.mark.fault(
+    fault="a log that no session reads beyond a place, while the next one can be read (Informix 15):"
+    " TIMEOUT records only, or reads that do not return; then the server is restarted",
+    outcome="told with the place, the cause and what to do; after the restart rows as committed, once,"
+    " in order",
+)
+@pytest.mark.parametrize("manner", MANNERS)
+def test_a_log_that_cannot_be_read_on_is_told_and_nothing_is_lost_once_the_server_was_restarted(
+    manner: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    with wall(manner, monkeypatch) as stuck:
+        stuck.goes_on()
+        with (
+            followed(stuck.stores.proxy.port, stuck.former) as stream,
+            foreign_traffic(stuck.stores.server),
+        ):
+            wait_until(lambda: stream.look() or told(caplog, "log_unreadable"), seconds=15)
+        line = told(caplog, "log_unreadable")[0]
+        stuck.stores.listening.go_down()
+        stuck.stores.listening.come_up()
+        with followed(stuck.stores.proxy.port, stream) as again:
+            again.upto(stuck.workload.committed[-1].commit)
+            assert again.delivered == account(stuck.workload)
+    assert parse(line["position"]) <= stuck.place
+    assert f"cannot be read beyond {line['position']}" in line["reason"]
+    assert f"can be read from {show(stuck.first_of_next_log)} on" in line["reason"]
+    for remedy in ("onmode -l", "restart the server", "Nothing is lost until the log wraps"):
+        assert remedy in line["reason"]
+
+
+@pytest.mark.fault(
+    fault="the same, option stalled=fail, or for longer than maxReconnectSeconds without an answer",
+    outcome="IFXCDC-0005 or -0001 with the place, the cause and what to do",
+)
+@pytest.mark.parametrize(
+    ("manner", "kind"), [(MANNERS[0], ServerRefused), (MANNERS[1], ConnectionLost)]
+)
+def test_a_log_that_cannot_be_read_on_ends_the_query_with_what_to_do(
+    manner: str, kind: type[InformixCdcError], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with wall(manner, monkeypatch) as stuck:
+        stuck.goes_on()
+        options = {"stalled": "fail", "maxReconnectAttempts": "1"}
+        with followed(stuck.stores.proxy.port, stuck.former, **options) as stream:
+            error = stream.failure(lambda: stuck.stores.server.begin().commit())
+    assert isinstance(error, kind)
+    assert "the server's log cannot be read beyond 1:" in str(error)
+    assert f"can be read from {show(stuck.first_of_next_log)} on" in str(error)
+    assert "onmode -l" in str(error)
+
+
+@pytest.mark.fault(
+    fault="the same with failOnDataLoss=false",
+    outcome="a new stream at the next log after an empty batch; told with the range, counted; nothing"
+    " twice",
+)
+@pytest.mark.parametrize("manner", MANNERS)
+def test_a_log_that_cannot_be_read_on_is_left_for_the_next_one_and_the_range_is_named(
+    manner: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    options = {"failOnDataLoss": "false"}
+    with wall(manner, monkeypatch) as stuck:
+        stuck.goes_on()
+        caught_up = dict(stuck.former.offset)
+        with followed(stuck.stores.proxy.port, stuck.former, **options) as stream:
+            with foreign_traffic(stuck.stores.server):
+                wait_until(lambda: stream.look() or stream.offset["stream"] != caught_up["stream"])
+            stuck.workload.run(5)
+            stream.upto(stuck.workload.committed[-1].commit)
+            assert stream.figure("dataLosses") == 1
+    assert stream.delivered == [
+        (commit, changes)
+        for commit, changes in account(stuck.workload)
+        if commit <= caught_up["commit"] or commit >= stuck.first_of_next_log
+    ]
+    (loss,) = told(caplog, "data_loss")
+    assert loss["upto"] == show(stuck.first_of_next_log)
+    assert f"to {show(stuck.first_of_next_log)} is lost" in loss["reason"]
+
+
+@pytest.mark.fault(
+    fault="the same behind a batch that Spark has planned, whose rows the spool has lost",
+    outcome="IFXCDC-0001 with what to do; with failOnDataLoss=false empty, told, and a new stream",
+)
+def test_a_planned_batch_that_cannot_be_read_again_is_told_or_left_empty(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("informix_cdc.capture.liveness.Liveness.replay_stall", impatient_replay())
+    with stores_behind_proxy(timeout_seconds=0.1) as stores:
+        with reader(stores.proxy.port) as first:
+            anchor = anchor_of(first)
+            stores.server.put_up_wall()
+            _, end = drained(first, anchor, insert(stores.server, 1))
+        stores.server.switch_log()
+        with foreign_traffic(stores.server):
+            with reader(stores.proxy.port) as strict:
+                error = failure_of(lambda: rows_of(strict, anchor, end))
+            with reader(stores.proxy.port, failOnDataLoss="false") as made:
+                assert rows_of(made, anchor, end) == []
+        (lost,) = told(caplog, "batch_lost")
+    assert isinstance(error, ConnectionLost)
+    assert "cannot be read beyond" in str(error)
+    assert "Nothing is lost until the log wraps" in str(error)
+    assert (lost["after"], lost["upto"]) == (show(anchor["commit"]), show(end["commit"]))
+
+
+def impatient_replay() -> Callable[..., Stall | None]:
+    judge = Liveness.replay_stall
+
+    def replay_stall(liveness: Liveness, *given: object) -> Stall | None:
+        liveness.replay_seconds = 1.0
+        return judge(liveness, *given)  # type: ignore[arg-type]
+
+    return replay_stall
+
+
+def test_a_quiet_table_of_a_server_that_hides_foreign_transactions_is_not_left_for_the_next_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    options = {"failOnDataLoss": "false"}
+    with (
+        stores_behind_proxy(timeout_seconds=0.1, foreign_transactions=False) as stores,
+        followed(stores.proxy.port, **options) as stream,
+    ):
+        stream.upto(insert(stores.server, 1))
+        stores.server.silence(True)  # the numbers of its TIMEOUTs stand still as well
+        stores.server.switch_log()
+        with foreign_traffic(stores.server):
+            wait_until(lambda: told(caplog, "stream_stalled"))
+            stores.server.switch_log()
+            wait_until(lambda: len(told(caplog, "stream_stalled")) == 2)
+        stores.server.silence(False)
+        stream.upto(insert(stores.server, 2))
+        assert stream.figure("dataLosses") == 0
+        assert [order[0] for _, changes in stream.delivered for _, order in changes] == [1, 2]
+    assert not told(caplog, "log_unreadable")
+
+
+@pytest.mark.fault(
+    fault="the query is stopped while a read does not return, nor times out",
+    outcome="it ends in bounded time; the reading thread does not hold the process",
+)
+def test_a_stop_does_not_wait_for_a_read_that_never_returns(monkeypatch: pytest.MonkeyPatch) -> None:
+    with wall(MANNERS[2], monkeypatch) as stuck:
+        monkeypatch.setattr("informix_cdc.server.connections._SILENT_SECONDS", 3600.0)
+        stuck.goes_on()
+        with followed(stuck.stores.proxy.port, stuck.former) as stream:
+            wait_until(lambda: stream.look() or stuck.stores.server.sessions())
+            assert stream.figure("rows") == 0  # figures ask no server
+            begun_at = time.monotonic()
+        took_seconds = time.monotonic() - begun_at
+    assert took_seconds < patiently(10)
+    assert all(thread.daemon for thread in threading.enumerate() if "reader" in thread.name)

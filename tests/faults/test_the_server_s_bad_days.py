@@ -9,6 +9,7 @@ import pytest
 
 from harness.capture.driving import insert
 from harness.capture.followed import account, followed, in_background, stores_behind_proxy
+from harness.capture.told import told
 from harness.servers.fault_proxy import Fault
 from harness.servers.stores import (
     CUSTOMERS,
@@ -129,12 +130,50 @@ def test_a_log_that_wraps_behind_a_lost_connection_is_data_loss() -> None:
     assert "reload the tables" in str(error)
 
 
+ENDED_SESSIONS = ["CDC_E_INTERRUPT", "CDC_E_MUSTCLOSE"]
+
+
 @pytest.mark.fault(
-    fault="an ERROR record: session killed (CDC_E_INTERRUPT), flag 0x1",
+    fault="an ERROR record: the session was ended on the server (CDC_E_INTERRUPT, CDC_E_MUSTCLOSE)",
+    outcome="the session is opened once more, told and counted; rows as committed, once, in order",
+)
+@pytest.mark.parametrize("name", ENDED_SESSIONS)
+def test_a_session_that_was_ended_is_opened_once_more_and_nothing_is_lost(
+    name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with stores_behind_proxy() as stores, followed(stores.proxy.port) as stream:
+        workload = Workload(stores.server, seed=14)
+        for outages in (1, 2):  # what came in between makes the second one another first one
+            workload.run(TRANSACTIONS)
+            stores.server.inject_error_record(None, 1, name)
+            workload.run(5)
+            stream.upto(workload.committed[-1].commit)
+            assert stream.delivered == account(workload)
+            assert stream.figure("reconnects") == outages
+    assert all(name in line["reason"] for line in told(caplog, "connection_lost"))
+
+
+@pytest.mark.fault(
+    fault="the session is ended on the server again before the stream has moved on",
     outcome="IFXCDC-0005 with the symbolic name, after all rows before it; a new query goes on",
 )
-def test_a_killed_session_ends_the_query_and_a_new_one_goes_on() -> None:
-    ends_with_error_record(flags=1, name="CDC_E_INTERRUPT")
+@pytest.mark.parametrize("name", ENDED_SESSIONS)
+def test_a_session_that_is_ended_again_and_again_ends_the_query(name: str) -> None:
+    with stores_behind_proxy() as stores:
+        workload = Workload(stores.server, seed=14)
+        with followed(stores.proxy.port) as stream:
+            workload.run(TRANSACTIONS)
+            stream.upto(workload.committed[-1].commit)
+            before = account(workload)
+            error = stream.failure(lambda: stores.server.inject_error_record(None, 1, name))
+            assert stream.delivered == before
+            assert stream.figure("reconnects") == 1
+        assert isinstance(error, ServerRefused)
+        assert str(error).startswith(f"IFXCDC-0005: capture failed: {name} (")
+        workload.run(5)
+        with followed(stores.proxy.port, stream) as again:
+            again.upto(workload.committed[-1].commit)
+            assert again.delivered == account(workload)
 
 
 @pytest.mark.fault(

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Sequence
+from functools import partial
 
 import pytest
 
-from harness.capture.reading import Reader
+from harness.capture.reading import Item, Reader, RowRecord
 from harness.servers.capture_server import CaptureServer
 from harness.servers.sql_text import ContractTable
 from informix_capture_client import statements
@@ -44,6 +46,7 @@ ODD_NAMES = ("Ship, Date", 'say "hi"', "plain")
 SLOW_READ_SECONDS = 1.0
 CLOCKS_APART_SECONDS = 5
 CREATED_APART_SECONDS = 65  # the emulator's new tables say that they are a minute old
+RESTARTS, LATE_TIMEOUTS = 10, 120
 
 
 @pytest.fixture
@@ -441,6 +444,34 @@ def test_a_position_beyond_the_log_is_silent(server: CaptureServer, table: Contr
         reader = Reader(session)
         reader.until_quiet(timeouts=2)
     assert not reader.rows
+
+
+def has_come_behind(position: int, seen: Sequence[Item]) -> bool:
+    """Tell whether a row that lies behind a position has come, and its COMMTX."""
+    rows = [item for item in seen if isinstance(item, RowRecord) and item.sequence_number > position]
+    ends = [
+        item.transaction_id
+        for item in seen
+        if isinstance(item, Commit) and item.sequence_number > position
+    ]
+    return bool(rows) and rows[-1].transaction_id in ends
+
+
+@pytest.mark.assumption(50)
+def test_a_caught_up_client_that_begins_again_ten_times_reads_on(
+    server: CaptureServer, table: ContractTable
+) -> None:
+    """Each session begins at the COMMTX that the one before it has seen last, and meets the end."""
+    position, came = 0, list[int]()
+    for number in range(1, 1 + RESTARTS):
+        with server.session(table, position=position) as session, server.writer() as writer:
+            writer.insert(table, id=str(number), b="again")
+            reader = Reader(session)
+            reader.until(partial(has_come_behind, position), timeouts=LATE_TIMEOUTS)
+            reader.until_quiet(timeouts=2)  # it is caught up when it ends
+        came += [int.from_bytes(row.payload[:4]) for row in reader.rows]
+        position = reader.of(Commit)[-1].sequence_number
+    assert came == list(range(1, 1 + RESTARTS))
 
 
 @pytest.mark.assumption(31)

@@ -8,7 +8,7 @@ from harness.simulation.account import COLUMNS, TABLE
 from harness.simulation.faults import lose_connections, overwrite, switch_log
 from harness.simulation.scripts import DIE, ScriptedWorld, failure, play
 from harness.simulation.steps import Steps, begun, quiet_pair, rows
-from informix_capture_client.errors import DataLoss
+from informix_capture_client.errors import ConnectionLost, DataLoss, InformixCdcError
 from informix_capture_client.positions import show
 
 
@@ -67,16 +67,45 @@ def planned(world: ScriptedWorld, ends_at: int) -> Steps:
     yield DIE
 
 
-def test_a_replay_that_meets_a_timeout_before_its_end_is_loss() -> None:
+def replayed(ends_at: int) -> InformixCdcError:
     def script(world: ScriptedWorld) -> Steps:
-        yield from planned(world, ends_at=1 << 12)
+        yield from planned(world, ends_at)
         while True:
             world.spark_step()
             yield
 
-    reason = failure(script)
+    return failure(script, watch_one_in=1)
+
+
+def test_a_replay_whose_end_lies_far_beyond_the_servers_log_is_loss() -> None:
+    reason = replayed(ends_at=5000 << 12)
     assert isinstance(reason, DataLoss)
-    assert "but the server has nothing beyond" in reason.message
+    assert "but the server's log ends at" in reason.message
+
+
+def test_a_replay_whose_end_may_still_be_in_the_log_buffer_is_no_loss() -> None:
+    reason = replayed(ends_at=3 << 12)
+    assert isinstance(reason, ConnectionLost)
+    assert "only TIMEOUT records came for 60 s" in reason.message
+    assert "log buffer" in reason.remedy
+
+
+@pytest.mark.fault(
+    fault="a planned batch is captured again, and the server sends TIMEOUT records only for minutes",
+    outcome="one more session, then IFXCDC-0001: nothing is lost; started again, the same rows once it"
+    " sends them",
+)
+def test_a_replay_from_a_server_that_stands_still_is_no_loss() -> None:
+    def script(world: ScriptedWorld) -> Steps:
+        yield from planned(world, ends_at=0)
+        world.server.silence(True)
+        while True:
+            world.spark_step()
+            yield
+
+    reason = failure(script, watch_one_in=1)
+    assert isinstance(reason, ConnectionLost)
+    assert "Nothing is lost: start the query again" in reason.remedy
 
 
 def test_a_replay_that_meets_a_later_commit_before_its_end_is_loss() -> None:

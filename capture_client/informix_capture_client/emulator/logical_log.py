@@ -12,6 +12,7 @@ from __future__ import annotations
 import time
 from bisect import bisect_left
 from collections.abc import Callable, Hashable
+from dataclasses import dataclass
 from threading import Condition
 from typing import NamedTuple
 
@@ -40,6 +41,21 @@ class LogRecord(NamedTuple):
     payload: bytes
 
 
+@dataclass(frozen=True, slots=True)
+class Wall:
+    """Where reading a log file ends for sessions.
+
+    Attributes:
+        index: of the first record that they do not get.
+        spared: the sessions that were open before.
+        reads_return: with a TIMEOUT record; else they do not return.
+    """
+
+    index: int
+    spared: frozenset[int]
+    reads_return: bool
+
+
 class LogFile:
     """One log file. A reader that holds it can follow `next` when it has read all."""
 
@@ -51,6 +67,7 @@ class LogFile:
         self.used_pages = 0
         self.filled_at = 0
         self.is_gone = False
+        self.wall: Wall | None = None
         self.next: LogFile | None = None
 
     @property

@@ -14,7 +14,7 @@ from itertools import chain, count
 from . import codes
 from .column_list import has_primary_key
 from .locales import canonical_locale
-from .logical_log import LogFile, LogicalLog
+from .logical_log import LogFile, LogicalLog, Wall
 from .sessions import CaptureSession, ReadingManner
 from .sql_errors import sql_error
 from .tables import Database, Table, TableName, make_table
@@ -332,6 +332,18 @@ class EmulatedServer:
             for session in self._chosen(session_id):
                 session.is_stalled = True
 
+    def put_up_wall(self, *, reads_return: bool = True) -> None:
+        """Let sessions that are opened from now on read the current log only up to its present end.
+
+        They get no further in it, nor into the next one, also when the log has moved on: only TIMEOUT
+        records, or reads that do not return. One that begins in a later file reads that; `recover`
+        takes the wall down. An open client measured this on Informix 15.0.1.0.3, after a session had
+        met the end of a log whose last page was still being written.
+        """
+        with self.log.changed:
+            file = self.log.current
+            file.wall = Wall(len(file.records), frozenset(self._sessions), reads_return)
+
     def answer_empty(self, session_id: int | None, reads: int) -> None:
         """Let the next reads of a session, or of all with None, return no bytes, and at once.
 
@@ -357,6 +369,8 @@ class EmulatedServer:
                 self.log.cut(lost_from)
                 begun = self.open_transactions.items()
                 self.open_transactions = {n: t for n, t in begun if t.begin_sequence < lost_from}
+            for file in self.log.files:
+                file.wall = None
             for transaction in list(self.open_transactions.values()):
                 transaction.rollback()
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from . import codes, records
-from .logical_log import LogFile, LogicalLog, LogRecord
+from .logical_log import LogFile, LogicalLog, LogRecord, Wall
 from .tables import Capture, Table, make_table
 
 _CHECK_SECONDS = 0.1  # how often a waiting read looks for a cancel or a lost connection
@@ -168,10 +168,17 @@ class CaptureSession:
         """Return whether the answer can go, else wait a little for more."""
         with self._log.changed:
             left = deadline - time.monotonic()
-            if self._is_enough(answer) or left <= 0:
+            if self._is_enough(answer) or (left <= 0 and not self._hangs(answer)):
                 return True
-            self._log.changed.wait(min(left, _CHECK_SECONDS))
+            self._log.changed.wait(min(max(left, 0), _CHECK_SECONDS) or _CHECK_SECONDS)
             return False
+
+    def _hangs(self, answer: _Answer) -> bool:
+        """Whether a read that has gathered nothing does not even time out: it stands before a wall."""
+        file = self._file
+        if answer.data or file is None or self._index < self._readable(file):
+            return False
+        return (wall := self._wall(file)) is not None and not wall.reads_return
 
     def _is_enough(self, answer: _Answer) -> bool:
         self._gather(answer)
@@ -212,7 +219,7 @@ class CaptureSession:
         file = self._file
         if file is None or file.is_gone or not self._reads_only_the_log():
             return False
-        upto = min(self._index + answer.records, len(file.records))
+        upto = min(self._index + answer.records, self._readable(file))
         block = self._encoded(file, upto)
         size = sum(map(len, block))
         if not block or size > answer.room:
@@ -253,12 +260,21 @@ class CaptureSession:
 
     def _next_of_log(self) -> LogRecord | None:
         while (file := self._file) is not None:
-            if self._index < len(file.records):
+            if self._index < self._readable(file):
                 return self._take(file)
-            if file.next is None:
+            if file.next is None or self._wall(file) is not None:
                 return None
             self._file, self._index = file.next, 0
         return None
+
+    def _wall(self, file: LogFile) -> Wall | None:
+        """Return the wall in a log file that this session cannot pass, if there is one."""
+        is_free = file.wall is None or self.id in file.wall.spared
+        return None if is_free else file.wall
+
+    def _readable(self, file: LogFile) -> int:
+        """Return how many records of a log file the session may have."""
+        return len(file.records) if (wall := self._wall(file)) is None else wall.index
 
     def _take(self, file: LogFile) -> LogRecord | None:
         if file.is_gone:

@@ -84,6 +84,9 @@ _MEANING: dict[str, tuple[type[InformixCdcError], str]] = {
     ),
 }
 
+# What is said of a session that somebody ended on the server (CDC guide, chapter 5): another may go on.
+_ENDED_SESSION = frozenset({"CDC_E_INTERRUPT", "CDC_E_MUSTCLOSE"})
+
 
 def finish_alter(table: str = "") -> str:
     """Return the statement that ends a table's in-place alter, for who may run it.
@@ -143,7 +146,8 @@ class ErrorCodes:
             facts["position"] = position
         if kind is DataLoss:  # the log does not reach back so far: `failOnDataLoss` decides
             return DataLoss(message, remedy, gap=Gap.LOG_GONE, **facts)
-        return kind(message, remedy, **facts)
+        has_ended = name in _ENDED_SESSION
+        return kind(message, remedy, is_temporary=has_ended, one_more_session=has_ended, **facts)
 
     def _meaning(self, name: str, code: int, table: str) -> tuple[type[InformixCdcError], str]:
         if code == PENDING_ALTER:

@@ -68,7 +68,13 @@ class Starting:
 
 @dataclass(frozen=True, slots=True)
 class Silence:
-    """No bytes came in time."""
+    """No bytes came in time.
+
+    Attributes:
+        empty_reads: how many reads came back all the same, without a byte.
+    """
+
+    empty_reads: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +155,8 @@ class ChangeStream:
             return Starting()
         if chunks is None:
             return Silence()
+        if not any(chunks):
+            return Silence(len(chunks))
         events: list[Event] = []
         try:
             events.extend(self._events_of(chunks, begun))

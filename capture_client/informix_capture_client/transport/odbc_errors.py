@@ -57,11 +57,12 @@ class Verdict:
     cause: str
     remedy: str
     is_temporary: bool = False
+    is_silence: bool = False
 
 
 _LOST = Verdict(ConnectionLost, "The connection to {server} at {address} broke", "Connect again.", True)
 _SILENT = Verdict(
-    ConnectionLost, "{server} at {address} did not answer in time", "Connect again.", True
+    ConnectionLost, "{server} at {address} did not answer in time", "Connect again.", True, True
 )
 _UNREACHABLE = Verdict(
     AccessRefused,
@@ -245,6 +246,7 @@ class Translator:
         verdict = judge(records, connected=connected)
         cause = verdict.cause.format(**self._names)
         real_server = _real_server(records, self._names["server"])
+        more = {"is_silence": True} if verdict.is_silence else {}
         return verdict.kind(
             f"{cause}: {_told(records)}.",
             self._dialect.worded(verdict.remedy, **self._names, real_server=real_server),
@@ -254,6 +256,7 @@ class Translator:
                 records[0].native,
                 tuple((each.sqlstate, each.native, each.text) for each in records),
             ),
+            **more,
         )
 
     def _scrubbed(self, record: Diagnostic) -> Diagnostic:

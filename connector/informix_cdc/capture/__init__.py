@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from informix_cdc.capture.counts import Counters, Gauges
 from informix_cdc.capture.jump import can_jump
-from informix_cdc.capture.liveness import LogFacts
+from informix_cdc.capture.liveness import Liveness, LogFacts
 from informix_cdc.capture.pending import UNSEEN_WAIT_SECONDS
 from informix_cdc.capture.start import CaptureStart
 from informix_cdc.capture.state import CaptureState
@@ -20,6 +20,7 @@ __all__ = [
     "CaptureThread",
     "Counters",
     "Gauges",
+    "Liveness",
     "LogFacts",
     "can_jump",
 ]

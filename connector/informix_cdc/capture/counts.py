@@ -131,6 +131,7 @@ class Gauges:
     is_paused: bool = False
     stalled_since: float | None = None
     contacts: int = 0
+    contact_at: float = 0.0
     reached: int = 0
     latest_time: int = 0
     heard_at: float | None = None
@@ -153,7 +154,7 @@ class Gauges:
 
     def note(self, read: Read, timeouts: int) -> None:
         """Note what the latest bytes said; `timeouts` counts TIMEOUT records up to here."""
-        self.contacts += 1
+        self.contacts, self.contact_at = self.contacts + 1, time.monotonic()
         self.reached = read.reached or self.reached
         self.latest_time = max(read.latest_time, self.latest_time)
         self.heard_at = time.time() if timeouts > self._timeouts else None

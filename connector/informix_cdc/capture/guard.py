@@ -12,11 +12,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from informix_capture_client.errors import DataLoss, Gap
-from informix_capture_client.log_events import RESTART_POSITION_LATE, STREAM_STALLED
+from informix_capture_client.catalog import is_beyond_end
+from informix_capture_client.errors import ConnectionLost, DataLoss, Gap, InformixCdcError
+from informix_capture_client.log_events import (
+    LOG_UNREADABLE,
+    RESTART_POSITION_LATE,
+    STREAM_STALLED,
+)
 from informix_capture_client.positions import Position, Witness, log_number, page_after, show
 from informix_capture_client.stream import Answer, Silence, Starting
-from informix_capture_client.transactions import other_log
+from informix_capture_client.transactions import other_log, replay_failed
 from informix_cdc.capture.liveness import Liveness, LogFacts, Response, Stall
 from informix_cdc.capture.server_watch import Watch
 from informix_cdc.capture.state import CaptureState
@@ -55,20 +60,34 @@ class Unguarded:
 
 @dataclass(slots=True)
 class CaptureGuard:
-    """Watches one connection of a stream."""
+    """Watches one connection of a stream.
+
+    Args:
+        liveness: of the stream, over all its connections.
+        watch: knows what the server says of its log.
+        state: of the capture.
+        clock: seconds from anywhere.
+        expected: the COMMTX that a planned batch ends at, while it is captured again.
+        known_loss: what is to be raised once no planned batch stands before it.
+        reads_from: whether a session of its own that begins at a position is given records there.
+        may_lose: whether the stream may go on behind what it cannot read (failOnDataLoss=false).
+    """
 
     liveness: Liveness
     watch: Watch
     state: CaptureState
     clock: Callable[[], float] = time.monotonic
     source: str = ""  # what the stream was begun on
-    is_replaying: Callable[[], bool] = lambda: False
+    expected: Callable[[], int | None] = lambda: None
     known_loss: Callable[[], DataLoss | None] = lambda: None
+    reads_from: Callable[[int], bool] = lambda _position: False
+    may_lose: bool = False
     _begun_at: float | None = field(default=None, init=False)
     _awaited: Witness | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        self.liveness.connect(self.clock())
+        spool = self.state.spool
+        self.liveness.connect(self.clock(), spool.mark.restart if spool else 0)
 
     def excuse(self) -> None:
         """Reset the silence timer: reading was paused on purpose."""
@@ -87,7 +106,7 @@ class CaptureGuard:
         if self._begun_at is None:
             self._begun_at = now  # what was said before, row logging for one, may have changed since
         if isinstance(answer, Silence):
-            self.liveness.require_contact(now)
+            self.liveness.require_contact(now, answer.empty_reads)
         else:
             self._awaited = answer.assembler.awaited_witness
             self.liveness.hear(now, answer.reached)
@@ -100,29 +119,50 @@ class CaptureGuard:
             mark: the newest pair in the spool, if there is one.
 
         Raises:
-            ConnectionLost: the stream stands still for the first time.
+            ConnectionLost: the stream stands still for the first time, or a planned batch does.
             ServerRefused: the stream stands still, and option `stalled` says fail.
-            DataLoss: full row logging was switched off, a batch that was planned comes first; or the
-                log ends below what was delivered.
+            DataLoss: full row logging was switched off, where no planned batch comes first; the log
+                ends below what was delivered, or long before a planned batch does; or no session can
+                read it, and the stream may go on behind that.
         """
         if self._begun_at is None:
             return  # the session is not open yet
-        if (loss := self.known_loss()) is not None and not self.is_replaying():
+        facts = self._facts()
+        if (expected := self.expected()) is not None:
+            self._judge_replay(expected, facts)
+        elif (loss := self.known_loss()) is not None:
             raise loss
-        facts = self.watch.facts
-        if facts is not None and facts.asked_at > self._begun_at:
-            self._judge(self.clock(), facts, mark)
+        elif facts is not None:
+            self._judge(facts, mark)
 
-    def _judge(self, now: float, facts: LogFacts, mark: Position | None) -> None:
-        if facts.unlogged_tables and mark is not None and not self.is_replaying():
+    def explained(self, reason: ConnectionLost) -> InformixCdcError:
+        """Return the error that says why a connection was lost, where more is known than it says."""
+        stall = self.liveness.silence(self._facts()) if reason.is_silence else None
+        return (stall and self._answer(stall)) or reason
+
+    def _facts(self) -> LogFacts | None:
+        """Return what the server has said since the session began."""
+        facts, begun_at = self.watch.facts, self._begun_at
+        is_known = facts is not None and begun_at is not None and facts.asked_at > begun_at
+        return facts if is_known else None
+
+    def _judge_replay(self, expected: int, facts: LogFacts | None) -> None:
+        if facts is not None and is_beyond_end(expected, facts.current):
+            raise replay_failed(expected, f"the server's log ends at {show(facts.current)}")
+        stall = self.liveness.replay_stall(self.clock(), expected, facts)
+        if stall is not None and (error := self._answer(stall)) is not None:
+            raise error
+
+    def _judge(self, facts: LogFacts, mark: Position | None) -> None:
+        if facts.unlogged_tables and mark is not None:
             if facts.source not in (None, self.source):
                 raise other_source(self.source, facts.source or "without these tables")
             raise row_logging_off(facts.unlogged_tables[0], mark)
-        self._require_witness(now, facts.current)
-        stall = self.liveness.verdict(now, facts)
+        self._require_witness(self.clock(), facts.current)
+        stall = self.liveness.verdict(self.clock(), facts)
         self.state.gauges.stalled_since = self.liveness.stalled_since
-        if stall is not None:
-            self._respond(stall)
+        if stall is not None and (error := self._answer(stall)) is not None:
+            raise error
         restart = self.state.spark.restart
         if mark and restart and (warning := self.liveness.lateness(restart, facts)):
             self._tell_late(restart, mark, facts.oldest, warning)
@@ -135,11 +175,36 @@ class CaptureGuard:
         if now - self._begun_at >= WITNESS_SECONDS:
             raise other_log(known, f"the log ends at {show(log_end)}")
 
-    def _respond(self, stall: Stall) -> None:
-        self.state.counters.stalls += stall.response is Response.REOPEN  # once for each stall
-        if stall.response is not Response.WARN:
-            raise stall.error()
-        STREAM_STALLED.log(logger, stream=self.state.stream, reason=stall.error())
+    def _answer(self, stall: Stall) -> InformixCdcError | None:
+        """Return the error that a stall ends the session or the query with, or tell of it."""
+        if stall.response is Response.REOPEN:
+            self.state.counters.stalls += 1  # once for each stall
+            return stall.error()
+        if stall.next_log is not None and self.reads_from(stall.next_log):
+            # What Spark has planned is there: no late change is mistaken for what cannot be read.
+            if self.liveness.note_passed_by(self.clock()) or stall.expected_commit is not None:
+                return self._answer_unreadable(stall.proven())
+            if not stall.is_silent:
+                return None  # it may yet come; the next look is the last
+            stall = stall.once_more()
+        if stall.response is Response.FAIL:
+            return stall.error()
+        if self.liveness.is_news(stall):
+            STREAM_STALLED.log(logger, stream=self.state.stream, reason=stall.error())
+        return None
+
+    def _answer_unreadable(self, stall: Stall) -> InformixCdcError | None:
+        if self.may_lose and self.state.spool is not None:
+            return stall.loss()
+        if self.liveness.is_news(stall):
+            LOG_UNREADABLE.log(
+                logger,
+                stream=self.state.stream,
+                position=show(stall.place),
+                current=show(stall.current or 0),
+                reason=stall.error(),
+            )
+        return None if stall.response is Response.WARN else stall.error()
 
     def _tell_late(self, restart: int, mark: Position, oldest: int, warning: str) -> None:
         begin, reason = _held_back(restart, mark, self.state.gauges.oldest_open_begin)

@@ -1,10 +1,10 @@
 """Go on after a loss of data, where option failOnDataLoss allows it.
 
 Rule: a jump is a new stream in the same checkpoint. It begins at the oldest position the server still
-has (or where the old one would have gone on, if that is still there), leaves out what was open before
-it, and is announced to Spark by an empty batch from the old stream's last offset to the new one's
-anchor; every range after that lies within one stream. What the old one had captured is handed out
-first.
+has (or where the old one would have gone on, if that is still there and can be read), leaves out what
+was open before it, and is announced to Spark by an empty batch from the old stream's last offset to the
+new one's anchor; every range after that lies within one stream. What the old one had captured is handed
+out first.
 """
 
 from __future__ import annotations
@@ -24,17 +24,18 @@ class Jump:
         stream: the id of the one that was lost.
         position: what the old stream had reached.
         is_same_source: whether its positions still mean something on this server.
+        not_before: what lies before it cannot be read, although the server has it.
     """
 
     stream: str
     position: Position
     is_same_source: bool
+    not_before: int = 0
 
     def begins_at(self, oldest: int, current: int) -> int:
         """Return where the new stream begins; `oldest` and `current` bound the server's log."""
-        if self.is_same_source and oldest <= self.position.restart <= current:
-            return self.position.restart
-        return oldest
+        is_there = self.is_same_source and oldest <= self.position.restart <= current
+        return max(self.position.restart if is_there else oldest, self.not_before)
 
     def anchor(self, place: int, current: int, unseen: frozenset[int]) -> Position:
         """Return the first pair of the new stream: what was delivered before does not come again.

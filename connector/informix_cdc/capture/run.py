@@ -17,11 +17,11 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from informix_capture_client.errors import DataLoss, Gap
+from informix_capture_client.errors import ConnectionLost, DataLoss, Gap
 from informix_capture_client.log_events import DATA_LOSS, SESSION_ABANDONED, STREAM_BEGUN
 from informix_capture_client.positions import Position, page_after, show
 from informix_capture_client.session import ReadAhead
-from informix_capture_client.stream import ChangeStream, MakeReader
+from informix_capture_client.stream import ChangeStream, MakeReader, shows_transactions
 from informix_cdc.capture.guard import CaptureGuard, other_source
 from informix_cdc.capture.jump import Jump, can_jump
 from informix_cdc.capture.liveness import Liveness
@@ -82,6 +82,7 @@ class CaptureRun:
             silent_seconds=2 * silent_seconds(self.options),  # the transport gives up first, if it can
             stalled_seconds=self.options.stalled_seconds,
             stalled=self.options.stalled,
+            has_heartbeat=bool(self.options.heartbeat_table),
         )
 
     def run(self) -> None:
@@ -153,11 +154,29 @@ class CaptureRun:
             self.state,
             self.clock,
             source.source,
-            is_replaying=lambda: self._expected() is not None,
+            expected=self._expected,
             known_loss=lambda: start.loss,
+            reads_from=lambda place: self._reads_from(place, source),
+            may_lose=not self.options.fail_on_data_loss,
         )
         pending = self._pending(source, lambda: start.logged_from)
-        capture(stream, source.encoder(), pending, self.state, self.stop, guard)
+        try:
+            capture(stream, source.encoder(), pending, self.state, self.stop, guard)
+        except ConnectionLost as reason:
+            if (explained := guard.explained(reason)) is not reason:
+                raise explained from reason
+            raise
+
+    def _reads_from(self, place: int, source: SourceTables) -> bool:
+        """Tell whether a session of its own that begins at a place is given records; bounded."""
+        probe = CaptureStart(self.options, source, None)
+        stream = ChangeStream(lambda: probe.begin_at(place), probe.close, self.read)
+        try:
+            return shows_transactions(
+                stream, silent_seconds(self.options), self.stop.is_set, self.clock
+            )
+        finally:
+            stream.stop(0.0 if self.stop.is_set() else self._stop_seconds)
 
     @property
     def _stop_seconds(self) -> float:
@@ -249,7 +268,12 @@ class CaptureRun:
             return
         self._loss, self._jump = (
             loss,
-            Jump(former.stream, former.mark, is_same_source=loss.gap not in _OTHER_POSITIONS),
+            Jump(
+                former.stream,
+                former.mark,
+                is_same_source=loss.gap not in _OTHER_POSITIONS,
+                not_before=loss.goes_on_at or 0,
+            ),
         )
         self.offset, self._private_folder = NOT_STARTED, None
         self.liveness.begin_stream()

@@ -139,6 +139,17 @@ class CaptureStart:
             names = tuple(column.name for column in table.columns)
             session.start_capture(CapturedTable(str(table.name), names, number))
 
+    def begin_at(self, place: int) -> Begun:
+        """Connect and activate a session at a place, to see what it is given there: nothing is kept."""
+        self._connection = open_capture_connection(self.options, self.source.db_locale)
+        session = CaptureSession(self._connection, self._session_settings())
+        with contextlib.ExitStack() as on_error:
+            on_error.callback(session.close)
+            self._start_captures(session)
+            session.activate(place)
+            on_error.pop_all()
+        return Begun(session, TransactionAssembler(None, floor=place))
+
     def _open_session(self, connection: Transport) -> contextlib.closing[CaptureSession]:
         return contextlib.closing(CaptureSession(connection, self._session_settings()))
 

@@ -1,7 +1,8 @@
 """Run the capture loop in a thread: start it, keep it going over lost connections, stop it.
 
-Rule: one thread, one stream. A lost connection is retried from the spool's own position; any other
-error ends the thread and is raised wherever somebody asks for rows.
+Rule: one thread, one stream. A lost connection is retried from the spool's own position, and so, once
+without progress, is a session that the server ended; any other error ends the thread and is raised
+wherever somebody asks for rows.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from informix_checkpoints.offsets import StreamOffset
 logger = logging.getLogger("informix_cdc.connector.capture_thread")  # a name in logs, not a module
 
 _MOST_PAUSE_SECONDS = 5.0
+_NOWHERE = object()
 _STEADY_SECONDS = 60.0  # a connection that lasted this long resets the count of failures
 
 
@@ -51,6 +53,7 @@ class CaptureThread:
         self._failed_since: float | None = None
         self._contacts_then = self._failures = 0
         self._progress_then: object = None
+        self._session_ended_at: object = _NOWHERE
         self._tried_at = time.monotonic()
         self._stop = threading.Event()
         self._capture = CaptureRun(
@@ -116,7 +119,12 @@ class CaptureThread:
         )
 
     def _is_worth_retrying(self, reason: BaseException) -> bool:
-        """Retry what was once a working connection; a first mistake is reported at once."""
+        """Retry what was once a working connection; a first mistake is reported at once.
+
+        Where one more session may help, a second one is not opened before the stream has moved on.
+        """
+        if isinstance(reason, InformixCdcError) and reason.one_more_session:
+            return self._progress() != self._session_ended_at
         spool = self.state.spool
         if spool is not None and spool.has_lost_rows:
             return False  # only who asks Spark where it stands can capture them again
@@ -124,25 +132,36 @@ class CaptureThread:
         is_away = isinstance(reason, InformixCdcError) and reason.is_temporary
         return isinstance(reason, ConnectionLost) or (is_away and was_connected)
 
+    def _progress(self) -> object:
+        """Return where the stream stands; nothing else is progress."""
+        return (spool.stream, spool.mark) if (spool := self.state.spool) else None
+
     def _is_given_up(self, attempt: RetryCallState) -> bool:
         """Count from the first failure after the last progress: silence before it is no failure.
 
         Bytes alone are no progress: what fails on its way into the spool would be tried for ever.
         """
-        now, spool = time.monotonic(), self.state.spool
-        progress = (spool.stream, spool.mark) if spool else None
+        now, progress = time.monotonic(), self._progress()
         was_steady = (
-            self.state.gauges.contacts > self._contacts_then and now - self._tried_at > _STEADY_SECONDS
+            self.state.gauges.contacts > self._contacts_then
+            and self.state.gauges.contact_at - self._tried_at > _STEADY_SECONDS
         )
         if self._failed_since is None or progress != self._progress_then or was_steady:
             self._failed_since, self._progress_then, self._failures = now, progress, 0
             attempt.attempt_number = 1  # pauses begin small again
         self._contacts_then = self.state.gauges.contacts
         self._failures += 1
+        if self._is_last_try(attempt):
+            return self._stop.is_set()
         most = self._options.max_reconnect_attempts
         too_often = bool(most) and self._failures > most
         too_long = now - self._failed_since > self._options.max_reconnect_seconds
         return self._stop.is_set() or too_often or too_long
+
+    def _is_last_try(self, attempt: RetryCallState) -> bool:
+        """Tell whether one more session is all that is tried, whatever the options allow."""
+        reason = attempt.outcome.exception() if attempt.outcome else None
+        return isinstance(reason, InformixCdcError) and reason.one_more_session
 
     def _pause(self, seconds: float) -> None:
         self._stop.wait(seconds)
@@ -152,4 +171,6 @@ class CaptureThread:
         self.state.counters.reconnect_attempts += 1
         self.state.counters.reconnects += self._failures == 1  # an outage, however often it is tried
         reason = attempt.outcome.exception() if attempt.outcome else None
+        if self._is_last_try(attempt):
+            self._session_ended_at = self._progress()
         CONNECTION_LOST.log(logger, stream=self.state.stream, failures=self._failures, reason=reason)

@@ -111,7 +111,7 @@ def _names(group: Sequence[Finding]) -> str:
 def _print_remedies(console: Console, groups: Iterable[Sequence[Finding]]) -> None:
     to_mend = [group for group in groups if group[0].remedy]
     if to_mend:
-        console.print("What mends it:", style="bold")
+        console.print("How to fix it:", style="bold")
     for group in to_mend:
         first = group[0]
         is_same = len({finding.remedy for finding in group}) == 1

@@ -1,7 +1,7 @@
 """Follow committed changes of a server without Spark, from now on: for a first look.
 
 Rule: the same session, assembler and decoder as the Spark source, but nothing is kept: no spool, no
-checkpoint, no second try when the connection breaks.
+checkpoint, no second try when the connection breaks. It ends with a sentence when reads bring nothing.
 """
 
 from __future__ import annotations
@@ -11,13 +11,14 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 
 from informix_capture_client.choices import RowForm
+from informix_capture_client.errors import ConnectionLost
 from informix_capture_client.records import TableSchema
 from informix_capture_client.shapes import ChangeEncoder, ChangeRow, changes_in, structs_of
-from informix_capture_client.stream import ChangeStream, Read
+from informix_capture_client.stream import Answer, ChangeStream, Read, Silence, Starting
 from informix_capture_client.transactions import Event, Passed, Transactions
-from informix_cdc.capture import UNSEEN_WAIT_SECONDS, CaptureStart
+from informix_cdc.capture import UNSEEN_WAIT_SECONDS, CaptureStart, Liveness
 from informix_cdc.options import SourceOptions
-from informix_cdc.server import SourceTables, look_up_tables
+from informix_cdc.server import SourceTables, look_up_tables, silent_seconds
 from informix_checkpoints.spool import in_row_form
 
 _POLL_SECONDS = 0.1
@@ -54,14 +55,48 @@ def follow(
     source = look_up_tables(options)
     start = CaptureStart(options, source, None)
     stream = ChangeStream(start.begin, start.close)
+    contact = _Contact(2 * silent_seconds(options))  # the transport gives up first, if it can
     try:
-        yield from _follow(stream, source, figures, on_ready)
+        yield from _follow(stream, source, figures, on_ready, contact)
+    except ConnectionLost as reason:
+        if not reason.is_silence:
+            raise
+        raise ConnectionLost(
+            f"A read does not return: {reason.message}",
+            "If it stays so, run informix-cdc record and send us the file.",
+            is_silence=True,
+        ) from None
     finally:
         stream.stop(options.read_timeout_seconds + _STOP_MARGIN_SECONDS)
 
 
+class _Contact:
+    """Holds a stream to sending something; see `Liveness`."""
+
+    def __init__(self, silent_seconds: float) -> None:
+        self._liveness = Liveness(silent_seconds, stalled_seconds=float("inf"))
+
+    def require(self, answer: Answer) -> None:
+        """Refuse a server that has said nothing for too long.
+
+        Raises:
+            ConnectionLost: reads bring no bytes, or do not return.
+        """
+        now = time.monotonic()
+        if isinstance(answer, Starting):
+            self._liveness.connect(now)
+        elif isinstance(answer, Silence):
+            self._liveness.require_contact(now, answer.empty_reads)
+        else:
+            self._liveness.hear(now, answer.reached)
+
+
 def _follow(
-    stream: ChangeStream, source: SourceTables, figures: TailFigures, on_ready: Callable[[], None]
+    stream: ChangeStream,
+    source: SourceTables,
+    figures: TailFigures,
+    on_ready: Callable[[], None],
+    contact: _Contact,
 ) -> Generator[list[ChangeRow], None, None]:
     # A TRUNCATE ends a Spark query unless its user says otherwise; who only looks wants to see it.
     encoder = ChangeEncoder(source.tables, source.rules, RowForm(truncate="emit"))
@@ -69,6 +104,7 @@ def _follow(
     is_ready = False
     while True:
         answer = stream.next(_POLL_SECONDS)
+        contact.require(answer)
         events = answer.events if isinstance(answer, Read) else ()
         if not is_ready and any(isinstance(event, Passed) for event in events):
             is_ready = True

@@ -116,7 +116,7 @@ def require_all_delivered(
         reached.append(found.reached)
         if found:
             raise DataLoss(
-                f"{stream}, stands at {show(stream.progress.delivered.position.commit)} and has not"
+                f"{stream}, is at {show(stream.progress.delivered.position.commit)} and has not yet"
                 f" delivered {_described(found, stream.tables)}. {_NOTHING_DONE}",
                 "Let its query run until it has them (open transactions must end first), stop it, and"
                 " try again.",
@@ -139,7 +139,7 @@ def _undelivered(
             _require_end(found.reached, read_log_space(connection), catalog)
     except DataLoss as reason:
         raise DataLoss(
-            f"what {stream}, has not delivered cannot be told: {reason.message} {_NOTHING_DONE}",
+            f"it is not known what {stream}, has yet to deliver: {reason.message} {_NOTHING_DONE}",
             "The stream has lost changes: when that is settled, use --no-checkpoint.",
         ) from None
     return found

@@ -26,7 +26,7 @@ _SCHEMES = ("file", "s3", "gs", "gcs", "abfs", "abfss", "hdfs", "viewfs")
 def address(text: str) -> str:
     """Read the address of a host, without a port."""
     if text in _WILDCARDS:
-        raise ValueError("must be one address, which executors are told")
+        raise ValueError("must be one address that executors can connect to")
     return listening_address(text)
 
 

@@ -135,3 +135,42 @@ def reads_until_timeout(client: RawClient) -> list[bytes]:
 def test_the_seconds_of_a_timeout_can_be_shortened(connect: Connect) -> None:
     client = capturing(connect, make_server(timeout_seconds=0.0), timeout=3600)
     assert names(client.until_timeout()) == ["TABSCHEMA", "TIMEOUT"]
+
+
+def test_a_wall_ends_the_log_for_later_sessions_and_no_others(
+    server: EmulatedServer, connect: Connect
+) -> None:
+    start, before = server.position(), capturing(connect, server)
+    fill(server, 1)
+    server.put_up_wall()
+    fill(server, 2)
+    server.switch_log()
+    next_log = server.position()
+    fill(server, 3)
+    assert names(before.until_timeout()).count("INSERT") == 6
+    for place in (start, server.log.files[0].records[-1].place):
+        later = capturing(connect, server, place)
+        *_, last = found = later.until_timeout()
+        assert names(found).count("INSERT") == (1 if place == start else 0)
+        assert (names(later.records()), last.name) == (["TIMEOUT"], "TIMEOUT")
+    assert names(capturing(connect, server, next_log).until_timeout()).count("INSERT") == 3
+    server.recover()
+    assert names(capturing(connect, server, start).until_timeout()).count("INSERT") == 6
+
+
+def test_a_read_before_a_wall_may_not_return_before_the_client_hangs_up(
+    server: EmulatedServer, connect: Connect
+) -> None:
+    start = server.position()
+    server.put_up_wall(reads_return=False)
+    fill(server, 1)
+    client = capturing(connect, server, start)
+    assert names(client.records()) == ["TABSCHEMA"]
+    client.connection.settimeout(0.3)
+    with pytest.raises(TimeoutError):
+        client.read()
+    client.close()
+    server.switch_log()
+    next_log = server.position()
+    fill(server, 2)
+    assert names(capturing(connect, server, next_log).until_timeout()).count("INSERT") == 2

@@ -294,7 +294,7 @@ def test_no_pair_lies_below_the_floor_whatever_a_timeout_says() -> None:
 
 def test_a_timeout_before_anything_was_read_of_the_page_before_the_end_is_no_anchor() -> None:
     """The server stands still for a moment: what that page holds would pass for new."""
-    assembler = TransactionAssembler(None, floor=4096, log_end=8192)
+    assembler = TransactionAssembler(None, floor=4096, log_end=8192, server_clock=1 << 31)
     assert feed(assembler, timeout(4096), timeout(0)) == []
     assert positions(feed(assembler, b(4100), c(4110), timeout(4110))) == [Position(4110, 4110)]
     patient = TransactionAssembler(None, floor=4096, log_end=8192)

@@ -1,4 +1,4 @@
-"""A batch that is captured again ends at its own commit, or is lost; it never waits for ever."""
+"""A batch that is captured again ends at its own commit, or is lost; a slow server proves no loss."""
 
 from __future__ import annotations
 
@@ -49,16 +49,11 @@ def test_a_replay_that_meets_a_later_commit_first_is_loss() -> None:
         feed(replay(13), b(11), row(12), c(14))
 
 
-def test_a_replay_that_meets_nothing_but_timeouts_is_loss() -> None:
-    with pytest.raises(DataLoss, match="ends at commit 0:0xd, but the server has nothing beyond 0:0xc"):
-        feed(replay(13), b(11), row(12), *[timeout(12)] * 10)
-
-
 def test_a_replay_that_meets_a_timeout_beyond_its_end_is_loss_at_once() -> None:
-    with pytest.raises(DataLoss, match="nothing beyond 0:0xd"):
+    with pytest.raises(DataLoss, match="ends at commit 0:0xd, but the server has nothing beyond 0:0xd"):
         feed(replay(13), b(11), row(12), timeout(13))
 
 
-def test_a_replay_bears_a_few_timeouts() -> None:
-    events = feed(replay(13), b(11), row(12), *[timeout(12)] * 9, c(13))
+def test_a_replay_bears_any_number_of_timeouts_before_its_end() -> None:
+    events = feed(replay(13), b(11), row(12), *[timeout(12)] * 1000, c(13))
     assert delivered(events) == [[12]]

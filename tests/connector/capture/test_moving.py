@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -27,7 +28,7 @@ from harness.capture.driving import (
 )
 from harness.capture.told import told
 from harness.runs.patience import PATIENCE, patiently, wait_until
-from harness.servers.stores import CUSTOMERS, ORDERS, SHORT_SECOND, listening_stores
+from harness.servers.stores import CUSTOMERS, ORDERS, SHORT_SECOND, listening_stores, source_options
 from informix_capture_client.emulator import EmulatedServer
 from informix_capture_client.errors import (
     AccessRefused,
@@ -40,8 +41,11 @@ from informix_capture_client.transport.emulator import EmulatorTransport
 from informix_cdc.capture import server_watch
 from informix_cdc.capture import thread as capture_thread
 from informix_cdc.capture.start import CaptureStart
+from informix_cdc.capture.thread import CaptureThread
+from informix_cdc.options.source import SourceOptions
 from informix_cdc.spark import next_offset as stream_progress
 from informix_cdc.spark.reader import InformixStreamReader
+from informix_checkpoints.offsets import NOT_STARTED as STREAM_NOT_STARTED
 from informix_checkpoints.spool.copies import SegmentCopies
 
 
@@ -141,6 +145,41 @@ def test_a_read_that_never_returns_is_left_to_itself_and_the_stream_goes_on(
         release.set()
         assert numbers(drained(made, end, insert(server, 3))[0]) == [3]
     assert numbers(rows) == [1, 2]
+
+
+@pytest.mark.fault(
+    fault="a session whose reads return no bytes, for ever",
+    outcome="taken for dead as one whose reads do not return; reconnects; rows as committed",
+)
+def test_a_session_that_gives_no_bytes_for_ever_is_left(
+    served: Served, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("informix_cdc.server.connections._SILENT_SECONDS", 0.5 * PATIENCE)
+    monkeypatch.setattr("informix_cdc.server.connections._SILENT_TIMEOUTS", 0)
+    server, listening = served
+    with reader(listening.port) as made:
+        anchor = anchor_of(made)
+        server.answer_empty(None, 1 << 62)
+        (session,) = server.sessions().values()
+        wait_until(lambda: session.empty_reads < 1 << 62)  # the read in flight has come back
+        rows, _ = drained(made, anchor, insert(server, 1))
+        assert figure(made, "reconnects") == 1
+    assert numbers(rows) == [1]
+    (lost,) = told(caplog, "connection_lost")
+    assert "but gave no bytes" in lost["reason"]
+
+
+def test_a_connection_that_is_silent_for_long_is_no_steady_one() -> None:
+    """With a long read timeout a stream whose reads never return must be given up all the same."""
+    capture = CaptureThread(SourceOptions.parse(source_options(1)), STREAM_NOT_STARTED)
+    long_ago = time.monotonic() - 1000
+    capture._tried_at = capture._failed_since = long_ago
+    attempt = SimpleNamespace(outcome=None, attempt_number=9)
+    capture.state.gauges.contacts, capture.state.gauges.contact_at = 1, long_ago + 900
+    assert not capture._is_given_up(attempt)  # type: ignore[arg-type]
+    capture._failed_since = long_ago
+    capture.state.gauges.contacts, capture.state.gauges.contact_at = 2, long_ago + 1
+    assert capture._is_given_up(attempt)  # type: ignore[arg-type]
 
 
 def test_a_start_that_takes_long_is_not_taken_for_a_dead_connection(

@@ -321,7 +321,7 @@ def test_many_and_wide_tables_stay_readable(shop: ListeningServer, columns: int)
         shop.server.create_table(f"stores:{name}", "id integer")
     shop.server.create_table("stores:informix.wide", f"id integer, {wide}")
     result = doctor(shop, tables=",".join([*names, "informix.wide"]), columns=columns)
-    table = result.stdout.partition("What mends it:")[0].splitlines()
+    table = result.stdout.partition("How to fix it:")[0].splitlines()
     assert all(len(line) <= columns for line in table)
     assert len(table) < 70
     assert "informix.t0, informix.t1, informix.t2 and 58 more: has no primary key" in " ".join(
@@ -333,7 +333,7 @@ def test_many_and_wide_tables_stay_readable(shop: ListeningServer, columns: int)
 def test_remedies_are_printed_unbroken_to_be_copied(shop: ListeningServer) -> None:
     without_cdc_database(shop.server)
     lines = doctor(shop, columns=80).stdout.splitlines()
-    mends = lines[lines.index("What mends it:") + 1]
+    mends = lines[lines.index("How to fix it:") + 1]
     assert mends.startswith("  syscdcv1: As user informix")
     assert mends.endswith(MAKES_CDC_DATABASE)
 

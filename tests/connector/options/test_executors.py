@@ -44,7 +44,7 @@ REFUSED = [
     (
         "every address at once",
         {"flightHost": "0.0.0.0"},
-        "must be one address, which executors are told",
+        "must be one address that executors can connect to",
     ),
     ("an address with a port", {"flightHost": "driver:4711"}, "without a port"),
     ("a URL for an address", {"flightHost": "grpc://driver"}, "without a port"),

@@ -26,7 +26,7 @@ from harness.simulation.setup import LOG_FILES, Setup
 from harness.simulation.spark import Checkpoint, Query
 from harness.simulation.wire import InProcessTransport
 from informix_capture_client import failpoints
-from informix_capture_client.errors import DataLoss, InformixCdcError
+from informix_capture_client.errors import ConnectionLost, DataLoss, InformixCdcError
 from informix_cdc.server import connections
 from informix_cdc.spark import reader as stream_reader
 from informix_cdc.spark.next_offset import NextOffset
@@ -233,17 +233,13 @@ class World:
         self.failures.append(reason)
         if isinstance(reason, DataLoss) and self.has_overwritten and self._may_fail_for_it():
             self.is_lost = self.is_over = bool(self.checkpoint.offsets)
-        elif not (_is_of_the_server(reason) or self._is_taken_for_the_end(reason)):
+        elif not _is_of_the_server(reason):
             raise Violation(f"the query failed: {reason}") from reason
         self.die("the query failed")
 
     def _may_fail_for_it(self) -> bool:
         """Tell whether a log that is gone ends the query; before the first batch it always does."""
         return self.setup.fail_on_data_loss or not self.checkpoint.offsets
-
-    def _is_taken_for_the_end(self, reason: InformixCdcError) -> bool:
-        """Tell whether a replay took the TIMEOUTs of a server that stands still for the log's end."""
-        return self.process.met_silence and "expected_commit" in reason.facts
 
     def _drain(self) -> None:
         """Let nothing more go wrong, and see that everything arrives."""
@@ -319,10 +315,7 @@ class World:
 
 def _is_of_the_server(reason: InformixCdcError) -> bool:
     """Tell whether a query fails for what the server did: somebody starts it again."""
-    return reason.is_temporary or reason.facts.get("error_name") in (
-        "CDC_E_INTERRUPT",
-        "CDC_E_MUSTCLOSE",
-    )
+    return reason.is_temporary or isinstance(reason, ConnectionLost)
 
 
 def _must(condition: bool, what: str) -> None:
