@@ -1,4 +1,4 @@
-"""Every example runs as its first line says, in a process of its own, and what it prints is right.
+"""Every example runs, and what it prints is right: two by themselves, the others in one Spark.
 
 They start Spark, but have no `spark` mark: it keeps tests in the process with the shared session.
 """
@@ -10,7 +10,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -32,20 +32,20 @@ _CONTENT = re.compile(r"^(?:\|.*\d.*\||batch .*|night .*)$", re.MULTILINE)
 _TIME = re.compile(r"\|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\|$", re.MULTILINE)  # of a commit: never the same
 
 
-def run(name: str, folder: Path, environment: Mapping[str, str]) -> str:
-    command = [sys.executable, str(EXAMPLES / f"{name}.py")]
-    environment = {**environment, **_ENVIRONMENT, "TMPDIR": str(folder)}
+def run(command: list[str], folder: Path, seconds: float) -> str:
+    environment = {**os.environ, **_ENVIRONMENT, "TMPDIR": str(folder)}
+    environment.pop("PYSPARK_PYTHON", None)
     done = subprocess.run(
-        command,
+        [sys.executable, *command],
         cwd=folder,
         env=environment,
         capture_output=True,
         text=True,
-        timeout=patiently(120),
+        timeout=patiently(seconds),
         check=False,
     )
     assert done.returncode == 0, done.stderr[-4000:]
-    return _TIME.sub("|", done.stdout)
+    return done.stdout
 
 
 def prints(*content: str) -> Check:
@@ -109,12 +109,28 @@ CHECKS: dict[str, Check] = {
 }
 
 
+# The first has Spark write to its own output, the other is Spark Connect.
+ALONE = ("quickstart", "auto_cdc")
+TOGETHER = [name for name in CHECKS if name not in ALONE]
+
+
+@pytest.fixture(scope="session")
+def printed_together(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    paths = [str(EXAMPLES / f"{name}.py") for name in TOGETHER]
+    command = [str(Path(__file__).with_name("examples_in_one_spark.py")), *paths]
+    return json.loads(run(command, tmp_path_factory.mktemp("examples"), seconds=300).splitlines()[-1])
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", CHECKS)
-def test_an_example_prints_what_it_is_about(name: str, tmp_path: Path) -> None:
-    environment = dict(os.environ)
-    environment.pop("PYSPARK_PYTHON", None)
-    CHECKS[name](run(name, tmp_path, environment))
+@pytest.mark.parametrize("name", TOGETHER)
+def test_an_example_prints_what_it_is_about(name: str, printed_together: dict[str, str]) -> None:
+    CHECKS[name](_TIME.sub("|", printed_together[name]))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ALONE)
+def test_an_example_prints_what_it_is_about_in_a_process_of_its_own(name: str, tmp_path: Path) -> None:
+    CHECKS[name](_TIME.sub("|", run([str(EXAMPLES / f"{name}.py")], tmp_path, seconds=120)))
 
 
 def test_every_example_is_run_and_listed() -> None:

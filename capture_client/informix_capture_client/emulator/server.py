@@ -36,6 +36,7 @@ _VERSIONS = {
 _CONFIGURATION = {"LTXHWM": "70", "LTXEHWM": "80", "DYNAMIC_LOGS": "2", "TEMPTAB_NOLOG": "0"}
 _FIRST_TRANSACTION_ID = 20
 _FIRST_PARTNUM = 0x00100200
+_TEN_YEARS = 10 * 365 * 86400.0
 
 
 class EmulatedServer:
@@ -71,8 +72,8 @@ class EmulatedServer:
             open client measured that on Informix 15, others rely on the contrary.
         reuses_partition_numbers: whether the next table gets the partition number of one that was
             dropped, as on real servers; its records are in the log still.
-        table_age_seconds: how long ago the partition of a new table says that it was created. That is
-            in whole seconds, and workloads begin at once.
+        table_age_seconds: how long ago the partition of a new table says that it was created: ten
+            years, since workloads begin at once, or by a clock of their own.
         session_readers: who may read `syscdcsess`; bootcdc.sql revokes that from public.
         cdc_user_type: the privilege of `cdc_users` on the CDC database: D, R or C.
     """
@@ -124,7 +125,7 @@ class EmulatedServer:
         self._session_ids = count(next_session_id)
         self._partnums: Iterator[int] = count(_FIRST_PARTNUM)
         self.reuses_partition_numbers = False
-        self.table_age_seconds = 60.0
+        self.table_age_seconds = _TEN_YEARS
         self._tables: dict[str, Table] = {}
         self.create_database(CDC_DATABASE, logged=True, locale=cdc_locale or _CDC_LOCALES[poses_as])
         self.create_database(SYSTEM_DATABASE, logged=True, locale=DEFAULT_LOCALE)

@@ -46,6 +46,7 @@ def emulated_world(driver: str = "", dialect: str = "informix") -> Iterator[Emul
         log_count=LOG_FILES,
         first_log=7,
     )
+    server.table_age_seconds = 0.0  # as a live server's
     with ListeningServer(server) as listening, _environment_kept():
         yield Emulated(server, listening.port, driver, dialect)
 

@@ -5,6 +5,7 @@ Rule: a death must be proven. A failpoint not reached, or a query that lives on,
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -23,6 +24,7 @@ from harness.runs.patience import wait_until
 from harness.spark.starting import is_late_worker
 
 DEATH_SECONDS = 60.0
+_STOPS = 4
 _RUNNER = "python_streaming_source_runner"
 
 
@@ -127,10 +129,21 @@ class MortalStreams:
             assert not self._armed.exists(), f"not at {failpoint}, but: {one.said()}"
 
     def one_dies_in_stop(self) -> None:
-        """Stop a query in the orderly way; its runner dies before it has closed its session."""
+        """Stop a query in the orderly way; its runner dies before it has closed its session.
+
+        Spark may kill a runner outright, without asking it to stop: then the query is stopped again.
+        """
         self.arm("reader.stop")
-        self._running()[0].stop()
-        wait_for(lambda: not self._armed.exists(), lambda: "the reader was not stopped")
+        one = self._running()[0]
+
+        for _ in range(_STOPS):
+            one.stop()
+            with contextlib.suppress(AssertionError):
+                wait_until(lambda: not self._armed.exists(), seconds=3)
+                return
+            one.start()
+            wait_for(lambda: bool(one.figures()), one.said)
+        raise AssertionError("the reader was not stopped")
 
     def one_runner_is_sent(self, with_signal: signal.Signals) -> None:
         """Send a signal to a process that captures."""

@@ -1,0 +1,38 @@
+"""Run examples one after the other in one process, which shares one Spark; print what each has printed.
+
+    python examples_in_one_spark.py EXAMPLE.py ...      prints a JSON object: text by the example's name
+
+Most of an example's time is Spark's start. Each is a program of its own all the same: what it leaves in
+the session must not disturb the next.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import runpy
+import sys
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+
+def printed_by(path: str) -> str:
+    """Return what an example prints, run as `python EXAMPLE.py` runs it."""
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        runpy.run_path(path, run_name="__main__")
+    return printed.getvalue()
+
+
+def main(paths: list[str]) -> None:
+    """Run them all; nobody stops Spark before the end."""
+    stop, SparkSession.stop = SparkSession.stop, lambda _self: None  # type: ignore[method-assign]
+    printed = {Path(path).stem: printed_by(path) for path in paths}
+    sys.stdout.write(json.dumps(printed))
+    if (session := SparkSession.getActiveSession()) is not None:
+        stop(session)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
