@@ -5,7 +5,7 @@ Rule: it reads what Spark wrote, and writes nothing.
 
 from __future__ import annotations
 
-from informix_checkpoints.offsets.offsets import NOT_STARTED, StreamOffset
+from informix_checkpoints.offsets.offsets import NOT_STARTED, StreamOffset, in_runs
 from informix_checkpoints.offsets.restart_needs import BatchAgain, RestartNeeds, restart_needs_of
 from informix_checkpoints.offsets.spark_checkpoint import Checkpoint, SourceProgress, read_checkpoint
 
@@ -16,6 +16,7 @@ __all__ = [
     "RestartNeeds",
     "SourceProgress",
     "StreamOffset",
+    "in_runs",
     "read_checkpoint",
     "restart_needs_of",
 ]

@@ -47,7 +47,7 @@ class StreamOffset:
             "source": self.source,
             "commit": self.position.commit,
             "restart": self.position.restart,
-            "unseen": list(_in_runs(self.position.unseen)),
+            "unseen": list(in_runs(self.position.unseen)),
             "witness": list(witness) if witness else None,
             "logged": self.logged_from or None,
             "form": self.row_form or None,
@@ -98,7 +98,7 @@ class StreamOffset:
 NOT_STARTED = StreamOffset("", "", Position(0, 0))
 
 
-def _in_runs(ids: tuple[int, ...]) -> Iterator[int | str]:
+def in_runs(ids: tuple[int, ...]) -> Iterator[int | str]:
     """Yield ids in their order, three or more in a row as "first-last": thousands may be open."""
     first = 0
     for number, transaction_id in enumerate(ids, 1):

@@ -26,6 +26,7 @@ from informix_checkpoints.offsets import (
     RestartNeeds,
     SourceProgress,
     StreamOffset,
+    in_runs,
     read_checkpoint,
     restart_needs_of,
 )
@@ -126,6 +127,7 @@ def _batch_json(number: int, offset: StreamOffset) -> dict[str, object]:
         "commitSequence": position.commit,
         "restartSequence": position.restart,
         "unseen": list(position.unseen),
+        "lost": offset.lost and offset.lost.message,
     }
 
 
@@ -180,6 +182,8 @@ def report_as_text(report: OffsetsReport) -> Iterator[Text | Table]:
 def _stream_text(progress: SourceProgress) -> str:
     planned, committed = progress.planned[1], progress.committed and progress.committed[1]
     text = f"Stream {planned.stream}, source digest {planned.source}."
+    if planned.lost is not None:
+        text += f" A loss was reported where it stands: {planned.lost.message}"
     if committed is None or committed.stream in ("", planned.stream):
         return text
     return f"{text} It goes on where stream {committed.stream} was lost."
@@ -201,7 +205,7 @@ def _positions_table(progress: SourceProgress) -> Table:
 
 def _row(name: str, number: int, offset: StreamOffset) -> tuple[str, ...]:
     position = offset.position
-    unseen = ", ".join(map(str, position.unseen)) or "-"
+    unseen = ", ".join(map(str, in_runs(position.unseen))) or "-"
     return name, str(number), show(position.commit), show(position.restart), unseen
 
 

@@ -128,7 +128,7 @@ def batches_of(progress: StreamingQueryProgress) -> Iterator[BatchProgress]:
     """Yield what a progress event says of our sources."""
     for number, source in enumerate(progress.sources):
         end = _object(source.endOffset)
-        if end.keys() == NOT_STARTED.to_json().keys():
+        if end.keys() >= NOT_STARTED.to_json().keys():  # later keys may be there
             yield BatchProgress(
                 query=progress.name or str(progress.id),
                 source=number,

@@ -77,6 +77,7 @@ def test_machines_get_the_same_as_one_object(tmp_path: Path) -> None:
         "commitSequence": LOG_7 + 0x20,
         "restartSequence": LOG_7 + 0x10,
         "unseen": [21, 22],
+        "lost": None,
     }
     assert source["planned"]["commit"] == "7:0x5e018"
     assert source["restart"] == {
@@ -117,6 +118,15 @@ def test_a_spool_that_is_not_intact_is_one_line(tmp_path: Path) -> None:
     assert result.exit_code == 1
     assert result.stderr.count("\n") == 1
     assert "manifest.json" in result.stderr
+
+
+def test_a_loss_that_was_reported_is_shown_and_unseen_ids_in_runs(tmp_path: Path) -> None:
+    last = offset(LOG_7 + 0x20, LOG_7 + 0x10, 7, 20, 21, 22)
+    run_batches(tmp_path, offset(LOG_7, LOG_7), {**last, "lost": ["ROW_LOGGING_OFF", "it was off."]})
+    assert "A loss was reported where it stands: it was off." in told(str(tmp_path))
+    assert "7, 20-22" in told(str(tmp_path))
+    planned = as_json(str(tmp_path))["sources"][0]["planned"]
+    assert (planned["lost"], planned["unseen"]) == ("it was off.", [7, 20, 21, 22])
 
 
 def test_a_query_that_has_committed_everything_runs_no_batch_again(tmp_path: Path) -> None:

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from harness.capture.told import told
-from informix_capture_client.positions import parse
+from informix_capture_client.positions import Position, Witness, parse
 from informix_cdc.monitoring.progress_listener import BatchProgress, ProgressListener, batches_of
-from informix_checkpoints.offsets.offsets import NOT_STARTED
+from informix_checkpoints.offsets.offsets import NOT_STARTED, StreamOffset
 
 OURS = {
     **NOT_STARTED.to_json(),
@@ -64,6 +64,13 @@ def test_a_batch_has_the_rows_and_figures_of_our_source_only() -> None:
     progress: Any = Progress([*sources, Source("0"), Source(None), Source("not JSON")], name="orders")
     (done,) = batches_of(progress)
     assert done == BatchProgress("orders", 1, 4, 7, 1.25, OURS, FIGURES)
+
+
+def test_an_offset_with_all_its_keys_is_ours() -> None:
+    witness = Witness(5, 7, 1_800_000_000)
+    offset = StreamOffset("s1", "d", Position(7, 6, (), witness), 5, "shape=rows")
+    progress: Any = Progress([Source(json.dumps(offset.to_json()))])
+    assert [done.end["witness"] for done in batches_of(progress)] == [list(witness)]
 
 
 def test_a_line_says_what_a_batch_took_and_leaves_out_what_is_not_known(
