@@ -117,6 +117,14 @@ TRANSACTIONS_LEFT_OUT = LogEvent(
     "transactions were left out because they are incomplete; `count` is their number so"
     " far for this reason",
 )
+LOG_END_NOT_REACHED = LogEvent(
+    "log_end_not_reached",
+    _WARNING,
+    ("stream", "reached", "log_end"),
+    "a run of Trigger.AvailableNow ends although the server's log went on to `log_end` when it began:"
+    " nothing beyond `reached` has come for 90 seconds. The server is late, hides transactions of"
+    " other tables (option heartbeatTable), or cannot read its log on; the rest comes with a later run",
+)
 FORMER_ROWS_LEFT_OUT = LogEvent(
     "former_rows_left_out",
     _WARNING,

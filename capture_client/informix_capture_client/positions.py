@@ -79,6 +79,16 @@ def parse(text: str) -> int:
     raise BadOption(f"{text!r} is not a position.", "Write log:0xposition or one integer.")
 
 
+class LogEnd(NamedTuple):
+    """Where a log ended, a page added since that is only known within a page, and when that was."""
+
+    position: int
+    time: int
+
+
+UNKNOWN_END = LogEnd(0, 0)
+
+
 class Witness(NamedTuple):
     """A delivered transaction: its BEGINTX and COMMTX numbers, and the time of its COMMTX."""
 

@@ -184,7 +184,7 @@ def test_a_headless_transaction_above_the_last_commit_is_loss() -> None:
 
     def script(world: ScriptedWorld) -> Steps:
         yield from headless(world)
-        world.edit(1, restart=world.last["commit"], witness=None)
+        world.edit(1, restart=world.last["commit"], witness=None, logged=None)
         yield DIE
         lasting = world.account.open[0]
         world.account.commit(lasting)

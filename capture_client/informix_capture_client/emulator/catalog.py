@@ -97,21 +97,27 @@ def _cdc_table(session_id: int, capture: Capture) -> Row:
 
 
 def _logs(server: EmulatedServer, _database: Database) -> Iterator[Row]:
-    """Yield the log files. Asking turns the page, unless the page being written counts as used.
+    """Yield the log files; which pages count as used is the server's choice.
 
-    So uniqid << 32 | used << 12 lies after every record so far and before the next one, as it does
-    on a server that counts a page as used once it is written. On the other kind the next record may
-    lie below.
+    Where asking ends the page, uniqid << 32 | used << 12 lies after every record so far and before the
+    next one. Where begun pages count, the next record may lie below; where only full ones do, records
+    so far may lie above.
     """
     log = server.log
     with log.changed:
-        counts_all = server.counts_page_being_written
-        log.current.used_pages = log.begun_pages() if counts_all else log.flush_page()
+        log.current.used_pages = _USED_PAGES[server.used_pages](log)
         for place, file in enumerate(log.files):
             is_current = int(file is log.current)
             yield _log(log, place, file.number, file.used_pages, is_used=1, is_current=is_current)
         for place in range(len(log.files), log.count):  # never used yet
             yield _log(log, place, 0, 0)
+
+
+_USED_PAGES: dict[str, Callable[[LogicalLog], int]] = {
+    "flushed": LogicalLog.flush_page,
+    "begun": LogicalLog.begun_pages,
+    "full": LogicalLog.full_pages,
+}
 
 
 def _log(

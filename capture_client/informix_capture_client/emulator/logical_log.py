@@ -135,6 +135,10 @@ class LogicalLog:
         """Return how many pages hold something, the one that is being written among them."""
         return self._page + (self._byte > PAGE_HEADER_BYTES)
 
+    def full_pages(self) -> int:
+        """Return how many pages lie before the one that is being written."""
+        return self._page
+
     def switch(self, number: int | None = None) -> LogFile:
         """Begin the next log file; ValueError if its number is not above the current one."""
         current = self.current

@@ -68,8 +68,9 @@ class EmulatedServer:
         ha_role: ha_type and ha_primary of `sysha_type`.
         configuration: values of onconfig by name, at first those of onconfig.std.
         hidden_tables: system tables on which no user has a right.
-        counts_page_being_written: whether `used` of syslogs counts the page that is being written: one
-            open client measured that on Informix 15, others rely on the contrary.
+        used_pages: which pages `used` of syslogs counts: those that hold something ("begun", as one
+            open client measured on Informix 15), those that are full ("full"), or all, since asking
+            ends the page ("flushed"): others rely on that.
         reuses_partition_numbers: whether the next table gets the partition number of one that was
             dropped, as on real servers; its records are in the log still.
         table_age_seconds: how long ago the partition of a new table says that it was created: ten
@@ -108,7 +109,7 @@ class EmulatedServer:
         self.ha_role: tuple[int, str | None] = (0, None)
         self.configuration = dict(_CONFIGURATION)
         self.hidden_tables: set[str] = set()
-        self.counts_page_being_written = False
+        self.used_pages = "flushed"
         self.session_readers = {self.owner}
         self.unset_locale = unset_locale
         self.cdc_user_type = "D"

@@ -60,7 +60,8 @@ class FormerTables:
         begun = int(one.begin_times[0])
         former = [number for number, created in enumerate(self.tables) if begun <= created.time]
         kept, rows_left = list[Piece](), 0
-        for rows in (piece.loaded() for piece in one.rows):
+        for piece in one.rows:
+            rows = piece.loaded()  # what is spilled, portion by portion
             is_row = _IS_OF_TABLE[rows.block.raw.kinds[rows.places]]
             labels = rows.block.table_ids[rows.places]
             is_former = is_row & np.isin(labels, former)
@@ -75,7 +76,7 @@ class FormerTables:
                     )
                 )
             rows_left += int(np.count_nonzero(is_row & ~is_former))
-            kept.append(RowRecords(rows.block, rows.places[~is_former]))
+            kept.append(RowRecords(rows.block, rows.places[~is_former]) if is_former.any() else piece)
         if not rows_left:
             return Passed(one.position, is_timeout=False)
         pieces = tuple(rows for rows in kept if len(rows))

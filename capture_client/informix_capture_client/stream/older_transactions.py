@@ -7,6 +7,8 @@ like one whose beginning is lost.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from informix_capture_client.records import (
@@ -21,18 +23,22 @@ from informix_capture_client.session import CaptureSession
 from informix_capture_client.stream.event_stream import in_our_numbers
 
 
-def transactions_older_than_start(session: CaptureSession, upto: int) -> frozenset[int]:
+def transactions_older_than_start(
+    session: CaptureSession, upto: int, note_read: Callable[[], None] = lambda: None
+) -> frozenset[int]:
     """Read an active session up to a position; return the ids that appear without their BEGINTX.
 
     Args:
         session: activated at the start of the stream; it is read to `upto` and of no use afterwards.
-        upto: a sequence number not beyond the log's present end.
+        upto: a sequence number near the log's present end.
+        note_read: called before each read, so that a read that does not return is noticed.
 
     Raises:
         InformixCdcError: the server cannot go on, or the connection breaks.
     """
     cutter, search = RecordCutter(), _Search(session, upto)
     while not search.is_done:
+        note_read()
         if (raw := cutter.feed(session.read())) is not None:
             search.note(parse_block(in_our_numbers(raw, session.record_kinds)))
     return frozenset(search.older)

@@ -51,7 +51,7 @@ from informix_capture_client.transactions.assembler import TransactionAssembler
 from informix_capture_client.transactions.counters import AssemblyCounters, FormerRows, StreamCounters
 from informix_capture_client.transactions.events import Event, Passed, Transactions
 from informix_capture_client.transactions.memory import MemoryLimit
-from informix_capture_client.transactions.replay import other_log, replay_failed, resumes_at
+from informix_capture_client.transactions.replay import other_log, replay_failed
 from informix_capture_client.transactions.row_records import Piece, RowRecords
 
 __all__ = [
@@ -67,5 +67,4 @@ __all__ = [
     "Transactions",
     "other_log",
     "replay_failed",
-    "resumes_at",
 ]

@@ -17,7 +17,7 @@ from typing import cast
 import numpy as np
 
 from informix_capture_client.errors import InformixCdcError, ProtocolViolation
-from informix_capture_client.positions import Position, Witness
+from informix_capture_client.positions import UNKNOWN_END, LogEnd, Position, Witness, page_after
 from informix_capture_client.records import (
     OF_NO_TRANSACTION,
     Begin,
@@ -48,10 +48,9 @@ class TransactionAssembler:
         start: the position to resume from. None means a first start: nothing is delivered until
             `anchor` has been found.
         unseen: transactions that were open when a first start chose its position.
-        server_clock, log_end: the server's time at a first start, in seconds since 1970, and where its
-            log ended (0: not known).
+        log_end: the end of the server's log, and its time, at a first start.
         floor: where a first start was activated; no pair lies below it, not even one of a TIMEOUT.
-        begins_stream: whether this session is the first of its stream, also where `start` is known.
+        begins_at: where the session is activated, if that is not at the restart position of `start`.
         expected_commit: a replay must pass exactly this COMMTX; anything beyond it first is loss.
 
     Attributes:
@@ -65,10 +64,9 @@ class TransactionAssembler:
         start: Position | None,
         *,
         unseen: frozenset[int] = frozenset(),
-        server_clock: int = 0,
-        log_end: int = 0,
+        log_end: LogEnd = UNKNOWN_END,
         floor: int = 0,
-        begins_stream: bool = False,
+        begins_at: int | None = None,
         expected_commit: int | None = None,
     ) -> None:
         self.anchor = start
@@ -77,12 +75,11 @@ class TransactionAssembler:
         # A TIMEOUT carries the number of the last data retrieved (guide, table 3-10): at a first start
         # that may lie before the position that was activated, hence `floor`.
         self._position = start or Position(floor, floor)
-        begins_stream = begins_stream or start is None
-        self._unseen = UnseenTransactions(start.unseen if start else unseen, log_end, begins_stream)
+        self._unseen = UnseenTransactions(start.unseen if start else unseen, log_end)
         self._open = OpenTransactions()
-        self._server_clock, self._log_end = server_clock, log_end
+        self._log_end = log_end
         self._replay = Replay(expected_commit)
-        self._witness = WitnessCheck(None if begins_stream else start)
+        self._witness = WitnessCheck(start, begins_at)
         self._waits_for_unseen = True
         self._carried = CarriedRecords()
         self._held = HeldRows()
@@ -164,7 +161,7 @@ class TransactionAssembler:
             # The server had nothing more to send: all that was in the log at the start has been read.
             # Not so if nothing came of the page before the log's end: it stands still for a moment.
             has_read = record.sequence_number > self._position.restart or not self._waits_for_unseen
-            is_caught_up = has_read or self._log_end <= self._position.restart
+            is_caught_up = has_read or self._log_end.position <= page_after(self._position.restart)
             return self._anchor_at(record.sequence_number, is_caught_up)
         if self._witness.awaited is not None:
             return Passed(self._position, is_timeout=True)  # it may be another log: nothing moves
@@ -318,8 +315,8 @@ class TransactionAssembler:
         is_rolled_back = ends.has_begun & ~ends.is_commit
         self.counters.note_ends(ends.sequence_numbers, np.zeros(len(ends), bool), is_rolled_back)
         for number, sequence_number in enumerate(ends.sequence_numbers.tolist()):
-            is_beyond = 0 < self._log_end <= sequence_number
-            is_late = is_beyond or int(times[number]) > self._server_clock
+            is_beyond = 0 < self._log_end.position <= sequence_number
+            is_late = is_beyond or int(times[number]) > self._log_end.time
             is_caught_up = bool(ends.is_commit[number]) and is_late
             if (passed := self._anchor_at(sequence_number, is_caught_up)) is not None:
                 yield passed
@@ -331,14 +328,14 @@ class TransactionAssembler:
         the last of a stretch is yielded.
         """
         ends.form_pairs(self._position, self.lowest_open())
-        for wrong in (self._replay.end_at(ends), self._witness.judge(ends)):
-            if wrong is not None:
-                self._note_failure(*wrong)
+        wrong = [self._replay.end_at(ends), self._witness.judge(ends)]
+        for place, reason in filter(None, wrong):
+            self._note_failure(place, reason)
         count = len(ends)
         if self._failure is not None:
             count = int(np.searchsorted(ends.places, self._failure[0]))
-        if count == 0:
-            return
+        if count == 0 or self._witness.awaited is not None:
+            return  # it may be another log: nothing moves
         delivered = self._delivered(ends, count)
         transactions, witness = None, self._position.witness
         if len(delivered):

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from informix_capture_client.positions import UNKNOWN_END, LogEnd
 from informix_capture_client.records import Bits, Integers, Kind, RecordBlock, is_one_of
 
 _BEGINTX = int(Kind.BEGINTX)
@@ -22,18 +23,17 @@ class UnseenTransactions:
 
     Args:
         ids: of the transactions that were open when the stream began.
-        log_end: where the log ended then; 0 if that is not known.
-        is_first_session: whether this session is the first of its stream.
+        log_end: where and when the log ended then; zeros if that is not known.
 
     Attributes:
         ids: all of them, in their order, as positions carry them.
     """
 
-    def __init__(self, ids: Iterable[int], log_end: int = 0, is_first_session: bool = False) -> None:
+    def __init__(self, ids: Iterable[int], log_end: LogEnd = UNKNOWN_END) -> None:
         self.ids = tuple(sorted(set(ids)))
         self._numbers = self._listed = np.array(self.ids, np.int64)
-        self._log_end, self._is_first_session = log_end, is_first_session
-        self._has_passed = log_end == 0  # whatever begins now, begins after the stream
+        self._log_end = log_end
+        self._has_passed = log_end.position == 0  # whatever begins now, begins after the stream
 
     @property
     def is_in_doubt(self) -> bool:
@@ -64,11 +64,10 @@ class UnseenTransactions:
     def close(self, transaction_id: int, end_number: int, *, is_after_anchor: bool) -> bool:
         """Take out a transaction that ends without a BEGINTX; tell whether it is older than the stream.
 
-        Whoever shows none in the first session of a stream began before the stream, and so did whoever
-        ended before it: a session may begin a little below the stream.
+        So is who has ended where the stream begins: a session may begin a little below it.
         """
-        is_older = self._is_first_session or end_number < self._log_end
-        was_unseen = transaction_id in self or (is_after_anchor and is_older)
+        has_ended_before = is_after_anchor and end_number < self._log_end.position
+        was_unseen = transaction_id in self or has_ended_before
         self.discard(transaction_id)
         return was_unseen
 
@@ -94,13 +93,16 @@ class UnseenTransactions:
         """Take BEGINTX records away from a stretch whose end, if it has one, is its last record.
 
         A session begins a page before the log's end. Who began there and was open when the stream began
-        may have changed rows before full row logging was on, and must not pass for whole. Its former
-        owner may have ended in that page too, so that the id alone does not tell.
+        may have changed rows before full row logging was on, and must not pass for whole. The former or
+        the next owner of its id may be in that page too: the first has ended, and begins no more; the
+        next has begun later by the server's clock, unless it was in the same second.
         """
         stretch = slice(first, end)
         is_begin = block.raw.kinds[stretch] == _BEGINTX
-        is_old = is_begin & (block.sequence_numbers[stretch] < self._log_end)
+        is_old = is_begin & (block.sequence_numbers[stretch] < self._log_end.position)
         self._has_passed |= bool((is_begin & ~is_old).any())
+        begins = np.flatnonzero(is_begin)
+        is_old[begins] &= block.times(first + begins) <= self._log_end.time
         is_old &= _is_among(self._listed, block.transaction_ids[stretch])
         if not is_old.any():
             return block, first, end

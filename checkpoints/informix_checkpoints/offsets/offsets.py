@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from informix_capture_client.errors import BadOption, DataLoss, Gap
-from informix_capture_client.positions import Position, Witness
+from informix_capture_client.positions import LogEnd, Position, Witness
 from informix_checkpoints.spool import ReportedLoss
 
 VERSION = 1
@@ -25,7 +25,7 @@ class StreamOffset:
     """A position, and the stream and source that it belongs to.
 
     Attributes:
-        logged_from: where the log ended when the stream began there: full row logging is known to hold
+        logged: where the log ended when the stream began there: full row logging is known to hold
             from here on, and the captured tables to exist. 0 for a stream that began in the past.
         row_form: the options that decide which rows a change becomes, as text; empty if not known.
         lost: the loss that was reported here, if one was; the stream does not go on by itself.
@@ -34,7 +34,7 @@ class StreamOffset:
     stream: str
     source: str
     position: Position
-    logged_from: int = 0
+    logged: LogEnd | None = None
     row_form: str = ""
     lost: ReportedLoss | None = None
 
@@ -49,7 +49,7 @@ class StreamOffset:
             "restart": self.position.restart,
             "unseen": list(in_runs(self.position.unseen)),
             "witness": list(witness) if witness else None,
-            "logged": self.logged_from or None,
+            "logged": list(self.logged) if self.logged else None,
             "form": self.row_form or None,
             "lost": [self.lost.gap.name, self.lost.message] if self.lost else None,
         }
@@ -75,7 +75,7 @@ class StreamOffset:
                 _text(given["stream"]),
                 _text(given["source"]),
                 position,
-                _number(given.get("logged", 0)),
+                _log_end(given.get("logged")),
                 _text(given.get("form", "")),
                 _loss(given.get("lost")),
             )
@@ -122,6 +122,14 @@ def _ids(value: object) -> Iterator[int]:
             yield item
         else:
             raise ValueError(f"{value!r} is not a list of transaction ids")
+
+
+def _log_end(value: object) -> LogEnd | None:
+    if value is None:
+        return None
+    if not isinstance(value, list) or len(value) != len(LogEnd._fields):
+        raise ValueError(f"{value!r} is not the end of a log")
+    return LogEnd(*map(_number, value))
 
 
 def _witness(value: object) -> Witness | None:

@@ -8,8 +8,10 @@ that a file must do. It lies beside the spools where they are kept, else in the 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -44,43 +46,59 @@ class ReportedLoss(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LossMarks:
-    """The marks in one folder."""
+    """The marks of streams: kept in the first of some folders, looked for in all.
 
-    folder: Path
+    A query may keep its spool in one run and not in another.
+    """
+
+    folders: tuple[Path, ...]
 
     @classmethod
     def beside(cls, spool_path: str) -> LossMarks:
-        """Return the marks of streams that keep their spools there; empty: of those that keep none."""
-        if spool_path:
-            return cls(Path(spool_path))
-        state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-        return cls(Path(state) / "informix-cdc" / "losses")
+        """Return the marks beside the spools, if they are kept, and in the user's state folder."""
+        folders = [Path(spool_path)] if spool_path else []
+        with contextlib.suppress(RuntimeError):  # a user without a home
+            state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+            folders.append(Path(state) / "informix-cdc" / "losses")
+        return cls(tuple(folders))
 
     def note(self, stream: str, source: str, loss: DataLoss) -> None:
         """Keep a loss of a stream.
 
         Raises:
-            OSError: the file cannot be written.
+            OSError: there is no folder for it, or the file cannot be written.
         """
         if (reported := ReportedLoss.of(loss)) is None:
             return
+        if not self.folders:
+            raise FileNotFoundError("no spoolPath, no XDG_STATE_HOME and no home of this user")
         known = {"source": source, "gap": reported.gap.name, "message": reported.message}
-        make_folder(self.folder, durable=True)
-        replace_file(self._path(stream), json.dumps(known).encode(), durable=True)
+        make_folder(self.folders[0], durable=True)
+        path = self.folders[0] / f"{stream}{_SUFFIX}"
+        replace_file(path, json.dumps(known).encode(), durable=True)
 
     def find(self, stream: str) -> ReportedLoss | None:
-        """Return what was reported of a stream; of a file that cannot be read, that it is there."""
-        try:
-            known = json.loads(self._path(stream).read_bytes())
-            return ReportedLoss(Gap[known["gap"]], str(known["message"]))
-        except (FileNotFoundError, NotADirectoryError):
-            return None
-        except (OSError, ValueError, KeyError, TypeError):
-            return ReportedLoss(Gap.ROW_LOGGING_OFF, f"{self._path(stream)} says so, and is damaged.")
+        """Return what was reported of a stream; of a file that makes no sense, that it is there.
+
+        Where no file can be read, none could be kept.
+        """
+        for path in self._paths(stream):
+            try:
+                content = path.read_bytes()
+            except OSError:
+                continue
+            try:
+                known = json.loads(content)
+                return ReportedLoss(Gap[known["gap"]], str(known["message"]))
+            except (ValueError, KeyError, TypeError):
+                return ReportedLoss(Gap.ROW_LOGGING_OFF, f"{path} says so, and is damaged.")
+        return None
 
     def remove(self, stream: str) -> None:
         """Forget a stream that was left for another one."""
-        self._path(stream).unlink(missing_ok=True)
+        for path in self._paths(stream):
+            with contextlib.suppress(OSError):
+                path.unlink()
 
-    def _path(self, stream: str) -> Path:
-        return self.folder / f"{stream}{_SUFFIX}"
+    def _paths(self, stream: str) -> Iterator[Path]:
+        return (folder / f"{stream}{_SUFFIX}" for folder in self.folders)

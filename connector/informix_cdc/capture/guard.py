@@ -79,11 +79,14 @@ class CaptureGuard:
     clock: Callable[[], float] = time.monotonic
     source: str = ""  # what the stream was begun on
     expected: Callable[[], int | None] = lambda: None
+    scout_reads: Callable[[], int] = lambda: 0
     known_loss: Callable[[], DataLoss | None] = lambda: None
     reads_from: Callable[[int], bool] = lambda _position: False
     may_lose: bool = False
     _begun_at: float | None = field(default=None, init=False)
     _awaited: Witness | None = field(default=None, init=False)
+    _scout_reads: int = field(default=0, init=False)
+    _unlogged_at: float | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         spool = self.state.spool
@@ -101,7 +104,7 @@ class CaptureGuard:
         """
         now = self.clock()
         if isinstance(answer, Starting):
-            self.liveness.connect(now)  # connecting, or looking for older transactions, is no silence
+            self._hear_of_start(now)
             return
         if self._begun_at is None:
             self._begun_at = now  # what was said before, row logging for one, may have changed since
@@ -111,6 +114,15 @@ class CaptureGuard:
             self._awaited = answer.assembler.awaited_witness
             self.liveness.hear(now, answer.reached)
             self.state.gauges.stalled_since = self.liveness.stalled_since
+
+    def _hear_of_start(self, now: float) -> None:
+        """Judge the time before there is a session: connecting is no silence, a read that hangs is."""
+        reads = self.scout_reads()
+        if not reads or reads != self._scout_reads:
+            self.liveness.connect(now)
+        else:
+            self.liveness.require_contact(now)
+        self._scout_reads = reads
 
     def judge(self, mark: Position | None) -> None:
         """Judge what the server last said, once what was read is in the spool.
@@ -155,9 +167,9 @@ class CaptureGuard:
 
     def _judge(self, facts: LogFacts, mark: Position | None) -> None:
         if facts.unlogged_tables and mark is not None:
-            if facts.source not in (None, self.source):
-                raise other_source(self.source, facts.source or "without these tables")
-            raise row_logging_off(facts.unlogged_tables[0], mark)
+            self._judge_unlogged(facts, mark)
+        else:
+            self._unlogged_at = None
         self._require_witness(self.clock(), facts.current)
         stall = self.liveness.verdict(self.clock(), facts)
         self.state.gauges.stalled_since = self.liveness.stalled_since
@@ -166,6 +178,14 @@ class CaptureGuard:
         restart = self.state.spark.restart
         if mark and restart and (warning := self.liveness.lateness(restart, facts)):
             self._tell_late(restart, mark, facts.oldest, warning)
+
+    def _judge_unlogged(self, facts: LogFacts, mark: Position) -> None:
+        """Refuse to go on when the server has said so twice: the checkpoint will remember it."""
+        if facts.source not in (None, self.source):
+            raise other_source(self.source, facts.source or "without these tables")
+        if self._unlogged_at is not None and facts.asked_at > self._unlogged_at:
+            raise row_logging_off(facts.unlogged_tables[0], mark)
+        self._unlogged_at = self._unlogged_at or facts.asked_at
 
     def _require_witness(self, now: float, log_end: int) -> None:
         """Refuse a log that has long ended below what was delivered from it."""

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from informix_capture_client.errors import ConnectionLost, DataLoss, Gap
 from informix_capture_client.log_events import DATA_LOSS, SESSION_ABANDONED, STREAM_BEGUN
-from informix_capture_client.positions import Position, page_after, show
+from informix_capture_client.positions import LogEnd, Position, page_after, show
 from informix_capture_client.session import ReadAhead
 from informix_capture_client.stream import ChangeStream, MakeReader, shows_transactions
 from informix_cdc.capture.guard import CaptureGuard, other_source
@@ -123,6 +123,7 @@ class CaptureRun:
             source = describe_tables(self.options, catalog)
             if not self.state.target_position:  # the first time, not when a connection was lost
                 self.state.target_position = page_after(catalog.current_position())
+                self.state.log_space = catalog.log_space()
         self.check_schema(source.schema())
         if self.stop.is_set():
             return
@@ -143,7 +144,7 @@ class CaptureRun:
             self._jump,
             self.state.counters.assembly,
             self.offset.lost.error() if self.offset.lost else None,
-            self.offset.logged_from,
+            self.offset.logged,
         )
         stream = ChangeStream(start.begin, start.close, self.read, self.state.counters.received)
         self._stream = stream
@@ -155,11 +156,12 @@ class CaptureRun:
             self.clock,
             source.source,
             expected=self._expected,
+            scout_reads=lambda: start.scout_reads,
             known_loss=lambda: start.loss,
             reads_from=lambda place: self._reads_from(place, source),
             may_lose=not self.options.fail_on_data_loss,
         )
-        pending = self._pending(source, lambda: start.logged_from)
+        pending = self._pending(source, lambda: start.logged)
         try:
             capture(stream, source.encoder(), pending, self.state, self.stop, guard)
         except ConnectionLost as reason:
@@ -182,10 +184,10 @@ class CaptureRun:
     def _stop_seconds(self) -> float:
         return self.options.read_timeout_seconds + STOP_MARGIN_SECONDS
 
-    def _pending(self, source: SourceTables, logged_from: Callable[[], int]) -> Pending:
+    def _pending(self, source: SourceTables, logged: Callable[[], LogEnd | None]) -> Pending:
         return Pending(
             self.state.spool,
-            lambda anchor: self._begin_stream(source, anchor, logged_from()),
+            lambda anchor: self._begin_stream(source, anchor, logged()),
             self.clock,
             latency_seconds=self.options.max_latency_ms / 1000,
             segment_bytes=self.options.segment_bytes,
@@ -203,14 +205,14 @@ class CaptureRun:
         if spool is not None and spool.source != source.source:
             raise other_source(spool.source, source.source)
 
-    def _begin_stream(self, source: SourceTables, anchor: Position, logged_from: int) -> Spool:
+    def _begin_stream(self, source: SourceTables, anchor: Position, logged: LogEnd | None) -> Spool:
         """Open the spool of a new stream; say so if it goes on where another was lost."""
         if self._jump is not None and self._loss is not None:
             DATA_LOSS.log(logger, **self._jump.report(self._loss, anchor))
             LossMarks.beside(self.options.spool_path).remove(self._jump.stream)
             self._jump = self._loss = None
             self._jumps = 0
-        self.offset = StreamOffset(secrets.token_hex(8), source.source, anchor, logged_from)
+        self.offset = StreamOffset(secrets.token_hex(8), source.source, anchor, logged)
         return self._open_spool(source, self.offset)
 
     def _open_spool(self, source: SourceTables, offset: StreamOffset) -> Spool:
@@ -237,7 +239,7 @@ class CaptureRun:
             spool=folder,
         )
         self.state.counters.appended.begin(spool.end.commit if spool.segment_count else None)
-        self.state.logged_from = offset.logged_from
+        self.state.logged = offset.logged
         self.state.spool = spool
         self.state.notify()
         return spool

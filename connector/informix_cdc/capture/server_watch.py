@@ -90,6 +90,8 @@ class ServerWatch:
                     # shows no row logging either.
                     facts = replace(facts, source=_source_now(self._options, catalog))
                 self.facts = facts
+                if self.facts.unlogged_tables:
+                    wait_seconds = SOON_SECONDS  # it is asked twice before it is believed
                 if self._closed.wait(min(wait_seconds, INTERVAL_SECONDS)):
                     return
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from informix_capture_client.catalog import Catalog, require_in_log
 from informix_capture_client.errors import BadOption, DataLoss, ServerRefused
-from informix_capture_client.positions import Position, page_after, parse, show
+from informix_capture_client.positions import UNKNOWN_END, LogEnd, Position, page_after, parse, show
 from informix_capture_client.session import CapturedTable, CaptureSession, SessionSettings
 from informix_capture_client.stream import (
     Begun,
@@ -30,7 +30,6 @@ from informix_capture_client.transactions import (
     AssemblyCounters,
     MemoryLimit,
     TransactionAssembler,
-    resumes_at,
 )
 from informix_capture_client.transport import Transport
 from informix_cdc.capture.guard import row_logging_off
@@ -43,6 +42,8 @@ from informix_cdc.server import (
     require_capturing_server,
 )
 from informix_checkpoints.spool import SpillFiles
+
+_NEAR_BYTES = 16 << 20  # of log that is read again at most, to see that it is the same
 
 
 @dataclass(slots=True)
@@ -61,7 +62,8 @@ class CaptureStart:
     jump: Jump | None = None
     counters: AssemblyCounters = field(default_factory=AssemblyCounters)
     loss: DataLoss | None = None  # to be raised once the expected commit has passed
-    logged_from: int = 0  # as `StreamOffset` has it; found where a stream begins
+    logged: LogEnd | None = None  # as `StreamOffset` has it; found where a stream begins
+    scout_reads: int = 0  # of the log for older transactions, before there is a session
     _connection: Transport | None = None
     _former: FormerTables = field(default_factory=FormerTables)
 
@@ -103,7 +105,7 @@ class CaptureStart:
 
     def _former_tables(self, catalog: Catalog) -> FormerTables:
         """Return what is to be left out: nothing where the stream began at the end of the log."""
-        if self.logged_from or (self.position is None and self._begins_now):
+        if self.logged or (self.position is None and self._begins_now):
             return FormerTables()
         tables = self.source.tables
         return FormerTables([Creation(str(t.name), catalog.created_at(t)) for t in tables])
@@ -180,12 +182,11 @@ class CaptureStart:
         # listed as unseen does it no harm. The other way round it would be in neither (decision 0004).
         # The log's end after them: whoever began below it and is listed is older than the stream.
         place, still_open = catalog.next_position(), catalog.open_transactions()
-        self.logged_from = catalog.current_position()
+        self.logged = LogEnd(page_after(catalog.current_position()), catalog.clock())
         assembler = TransactionAssembler(
             None,
             unseen=still_open,
-            server_clock=catalog.clock(),
-            log_end=self.logged_from,
+            log_end=self.logged,
             floor=place,
         )
         return assembler, place
@@ -208,13 +209,13 @@ class CaptureStart:
         # transaction could not be told from one whose beginning is lost (decision 0004).
         place = _chosen_position(self.options.starting_position, catalog)
         anchor = Position(place, place, tuple(sorted(self._older_than(place, catalog))))
-        return TransactionAssembler(anchor, begins_stream=True), place
+        return TransactionAssembler(anchor), place
 
     def _jump(self, jump: Jump, catalog: Catalog) -> tuple[TransactionAssembler, int]:
         oldest, end = catalog.oldest_position(), page_after(catalog.current_position())
         place = jump.begins_at(oldest, end)
         anchor = jump.anchor(place, end, self._older_than(place, catalog))
-        return TransactionAssembler(anchor, begins_stream=True), place
+        return TransactionAssembler(anchor), place
 
     def _older_than(self, place: int, catalog: Catalog) -> frozenset[int]:
         """Read the log from a position on for the transactions that were open there."""
@@ -224,8 +225,11 @@ class CaptureStart:
         with contextlib.closing(connection), self._open_session(connection) as scout:
             self._start_captures(scout)
             scout.activate(place)
-            older = transactions_older_than_start(scout, upto)
+            older = transactions_older_than_start(scout, upto, self._note_read)
         return older | still_open
+
+    def _note_read(self) -> None:
+        self.scout_reads += 1
 
     def _resume(
         self, position: Position, session: CaptureSession, catalog: Catalog
@@ -236,12 +240,17 @@ class CaptureStart:
         # Off now may mean off for a while: rows that changed meanwhile are not whole. Switching it on
         # again here would hide that (decision 0005, docs/design.md section 5).
         for table in self.source.tables:
-            if not catalog.logs_full_rows(table):
+            # Asked twice: one wrong look must not end a stream for good.
+            if not (catalog.logs_full_rows(table) or catalog.logs_full_rows(table)):
                 self._note_loss(row_logging_off(str(table.name), position), session, str(table.name))
+        place = _resumes_at(position, catalog)
         assembler = TransactionAssembler(
-            position, log_end=self.logged_from, expected_commit=self.expected_commit
+            position,
+            log_end=self.logged or UNKNOWN_END,
+            begins_at=place,
+            expected_commit=self.expected_commit,
         )
-        return assembler, resumes_at(position)
+        return assembler, place
 
     def _activate(self, session: CaptureSession, place: int) -> None:
         try:
@@ -251,6 +260,18 @@ class CaptureStart:
                 raise
             # The guide knows only 0 and positions that a session has returned.
             session.activate(0)
+
+
+def _resumes_at(position: Position, catalog: Catalog) -> int:
+    """Return where a session begins that goes on from a pair: at its witness, if that is near.
+
+    Lower is as good as `restart`: what commits at or below `commit` is not delivered again.
+    """
+    known, space = position.witness, catalog.log_space()
+    if known is None or space is None or space.is_overwritten(known.begin):
+        return position.restart
+    distance = space.bytes_since(known.begin) - space.bytes_since(position.restart)
+    return min(known.begin, position.restart) if distance <= _NEAR_BYTES else position.restart
 
 
 def _chosen_position(text: str, catalog: Catalog) -> int:

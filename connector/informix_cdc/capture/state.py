@@ -8,12 +8,18 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from informix_capture_client.catalog import LogSpace
 from informix_capture_client.errors import ConnectionLost, InformixCdcError
-from informix_capture_client.log_events import FORMER_ROWS_LEFT_OUT, TRANSACTIONS_LEFT_OUT
-from informix_capture_client.positions import Position, show
+from informix_capture_client.log_events import (
+    FORMER_ROWS_LEFT_OUT,
+    LOG_END_NOT_REACHED,
+    TRANSACTIONS_LEFT_OUT,
+)
+from informix_capture_client.positions import LogEnd, Position, show
 from informix_capture_client.stream import Answer, Read
 from informix_capture_client.transactions import Event, Passed, Transactions
 from informix_cdc.capture.counts import Counters, Gauges
@@ -22,6 +28,10 @@ from informix_cdc.capture.spark_side import SparkSide
 from informix_checkpoints.spool import Spool
 
 logger = logging.getLogger("informix_cdc.connector.capture_state")  # a name in logs, not a module
+
+# How long a run of AvailableNow waits for a server that does not send what is in its log.
+LATE_SECONDS = 90.0
+_NEAR_PAGES = 3  # TIMEOUT names the last record; the page after it may count as used
 
 
 @dataclass(slots=True)
@@ -64,7 +74,9 @@ class CaptureState:
         former_streams: streams that this one goes on from after a loss of data.
         target_position: beyond the log's end when the capture began; 0 while that is not known. Not its
             clock: that may be set back, and then half of what was committed would do.
-        logged_from: as `StreamOffset` has it.
+        log_space: the log files when the capture began; None where the server does not tell.
+        clock: seconds from anywhere.
+        logged: as `StreamOffset` has it.
         watch: knows how the server's log stands.
     """
 
@@ -75,8 +87,11 @@ class CaptureState:
     spool: Spool | None = None
     former_streams: set[str] = field(default_factory=set)
     target_position: int = 0
-    logged_from: int = 0
+    log_space: LogSpace | None = None
+    clock: Callable[[], float] = time.monotonic
+    logged: LogEnd | None = None
     watch: Watch | None = None
+    _late_since: float | None = field(default=None, init=False)
     _changed: threading.Condition = field(default_factory=threading.Condition)
 
     def successor(self) -> CaptureState:
@@ -118,14 +133,36 @@ class CaptureState:
         if self.gauges.is_caught_up or not isinstance(answer, Read) or not self.target_position:
             return False
         is_past = answer.reached >= self.target_position
-        return is_past or any(self._is_past_start(event) for event in answer.events)
+        return is_past or any(self._is_past_start(event, answer) for event in answer.events)
 
-    def _is_past_start(self, event: Event) -> bool:
+    def _is_past_start(self, event: Event, answer: Read) -> bool:
         if isinstance(event, Passed):
             # `restart` stays behind while a transaction is open; `commit` moves with every COMMTX
             newest = max(event.position.commit, event.position.restart)
-            return event.is_timeout or newest >= self.target_position
+            is_end = event.is_timeout and self._is_end_of_log(answer)
+            return is_end or newest >= self.target_position
         return isinstance(event, Transactions) and event.position.commit >= self.target_position
+
+    def _is_end_of_log(self, answer: Read) -> bool:
+        """Tell whether a TIMEOUT means that all has come which was in the log at the start.
+
+        A server may be late, or unable to read its log on; that is waited for, and told.
+        """
+        space = self.log_space
+        is_near = space is None or space.bytes_since(answer.reached) <= _NEAR_PAGES * space.page_bytes
+        if is_near and answer.assembler.awaited_witness is None:
+            return True
+        now = self.clock()
+        self._late_since = now if self._late_since is None else self._late_since
+        if now - self._late_since < LATE_SECONDS:
+            return False
+        LOG_END_NOT_REACHED.log(
+            logger,
+            stream=self.stream,
+            reached=show(answer.reached),
+            log_end=show(self.target_position),
+        )
+        return True
 
     def note(self, answer: Answer, catches_up: bool = False) -> None:
         """Note what the latest bytes said, once what they complete is in the spool.

@@ -124,7 +124,7 @@ class CaptureThread:
         Where one more session may help, a second one is not opened before the stream has moved on.
         """
         if isinstance(reason, InformixCdcError) and reason.one_more_session:
-            return self._progress() != self._session_ended_at
+            return self._was_steady() or self._progress() != self._session_ended_at
         spool = self.state.spool
         if spool is not None and spool.has_lost_rows:
             return False  # only who asks Spark where it stands can capture them again
@@ -136,17 +136,19 @@ class CaptureThread:
         """Return where the stream stands; nothing else is progress."""
         return (spool.stream, spool.mark) if (spool := self.state.spool) else None
 
+    def _was_steady(self) -> bool:
+        """Tell whether the last connection has served for a while."""
+        gauges = self.state.gauges
+        has_served = gauges.contact_at - self._tried_at > _STEADY_SECONDS
+        return gauges.contacts > self._contacts_then and has_served
+
     def _is_given_up(self, attempt: RetryCallState) -> bool:
         """Count from the first failure after the last progress: silence before it is no failure.
 
         Bytes alone are no progress: what fails on its way into the spool would be tried for ever.
         """
         now, progress = time.monotonic(), self._progress()
-        was_steady = (
-            self.state.gauges.contacts > self._contacts_then
-            and self.state.gauges.contact_at - self._tried_at > _STEADY_SECONDS
-        )
-        if self._failed_since is None or progress != self._progress_then or was_steady:
+        if self._failed_since is None or progress != self._progress_then or self._was_steady():
             self._failed_since, self._progress_then, self._failures = now, progress, 0
             attempt.attempt_number = 1  # pauses begin small again
         self._contacts_then = self.state.gauges.contacts

@@ -7,11 +7,14 @@ rows. It alone goes to stdout, for scripts; everything else goes to stderr.
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Collection
 
 import click
 
-from informix_capture_client.positions import show
+from informix_capture_client.catalog import Catalog
+from informix_capture_client.errors import ServerRefused
+from informix_capture_client.positions import page_after, show
 from informix_cdc.operations import switch_on
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import open_capture_connection, open_catalog, require_logged_database
@@ -21,6 +24,9 @@ Every change that is made from now on has whole rows, and lies at {position} or 
 changed shortly before may lie behind it too, without them: no writer should have run until now. Start
 a new stream there, with a new checkpoint:
   .option("startingPosition", "{position}")"""
+
+WAIT_SECONDS = 10.0
+_POLL_SECONDS = 0.1
 
 _DONE = {
     False: "full row logging is on",
@@ -44,8 +50,35 @@ def acquire(options: SourceOptions) -> None:
                 was_on = catalog.logs_full_rows(table)
                 switch_on(connection, catalog, table, options.dialect)
                 click.echo(f"{table.name}: {_DONE[was_on]}.", err=True)
-        position = catalog.next_position()
-        _tell(show(position), catalog.open_transactions())
+        position, still_open = _position_behind_the_switch(catalog)
+        _tell(show(position), still_open)
+
+
+def _position_behind_the_switch(catalog: Catalog) -> tuple[int, frozenset[int]]:
+    """Return where every change from now on lies, and what is open there.
+
+    Who was open before the switch may have changed rows without full row logging. A stream knows that
+    it is older by its BEGINTX below the position; the log's end is only known within a page, so that
+    it is waited for until the log has moved on by two, or all of these have ended.
+
+    Raises:
+        ServerRefused: neither happens in time.
+    """
+    switched_at, before = catalog.current_position(), catalog.open_transactions()
+    deadline = time.monotonic() + WAIT_SECONDS
+    while True:
+        position, still_open = catalog.next_position(), catalog.open_transactions()
+        if not before & still_open or position >= page_after(switched_at):
+            return position, still_open
+        if time.monotonic() >= deadline:
+            ids = ", ".join(map(str, sorted(before & still_open)))
+            raise ServerRefused(
+                "full row logging is on, but the log does not move on behind the switch, so that"
+                f" transactions that were open before it may lie there: {ids}.",
+                "Run this again when they have ended; or run it again and meanwhile switch the log:"
+                " onmode -l.",
+            )
+        time.sleep(_POLL_SECONDS)
 
 
 def _tell(position: str, open_transactions: Collection[int]) -> None:

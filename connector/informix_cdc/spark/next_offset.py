@@ -73,7 +73,7 @@ class NextOffset:
             position = self._next_position(spool, state, start.position, limits)
         if position is None:
             return None
-        return StreamOffset(spool.stream, spool.source, position, state.logged_from)
+        return StreamOffset(spool.stream, spool.source, position, state.logged)
 
     def _has_news(
         self, state: CaptureState, start: StreamOffset, limits: BatchLimits, is_last: bool

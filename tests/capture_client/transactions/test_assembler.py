@@ -24,12 +24,11 @@ from harness.capture.streams import (
     truncate,
 )
 from informix_capture_client.errors import DataLoss, Gap, ProtocolViolation
-from informix_capture_client.positions import Position, Witness
+from informix_capture_client.positions import LogEnd, Position, Witness
 from informix_capture_client.records.records import Kind, ServerError, TableSchema
 from informix_capture_client.transactions.assembler import TransactionAssembler
 from informix_capture_client.transactions.counters import AssemblyCounters
 from informix_capture_client.transactions.events import Passed, Transactions
-from informix_capture_client.transactions.replay import resumes_at
 
 # whole transactions, in commit order
 
@@ -272,19 +271,22 @@ def test_another_transaction_in_its_place_is_another_log(number: int, time: int)
     assert caught.value.gap is Gap.OTHER_LOG
 
 
-@pytest.mark.parametrize("restart", [8 + (1 << 32), 9 + (4096 << 12)], ids=["log", "pages"])
-def test_a_last_transaction_too_far_from_the_restart_position_is_not_asked_for(restart: int) -> None:
-    position = Position(10, restart, (), Witness(8, 10, 5))
-    assert resumes_at(position) == restart
+def test_a_session_that_begins_behind_its_last_transaction_does_not_ask_for_it() -> None:
+    position = Position(10, 9, (), Witness(8, 10, 5))
     assert TransactionAssembler(position).awaited_witness is None
-    assert resumes_at(Position(10, 8 + (4096 << 12), (), Witness(8, 10, 5))) == 8
+    assert TransactionAssembler(position, begins_at=8).awaited_witness == Witness(8, 10, 5)
+
+
+def test_no_end_moves_a_position_before_the_last_delivered_transaction_has_come_by() -> None:
+    events = feed(witnessed(), b(5, 3), c(6, 3), b(7, 3), rollback(7, 3))
+    assert events == []
 
 
 # a first start
 
 
 def first_start(*unseen: int, clock: int = 0) -> TransactionAssembler:
-    return TransactionAssembler(None, unseen=frozenset(unseen), server_clock=clock)
+    return TransactionAssembler(None, unseen=frozenset(unseen), log_end=LogEnd(0, clock))
 
 
 def test_no_pair_lies_below_the_floor_whatever_a_timeout_says() -> None:
@@ -294,10 +296,10 @@ def test_no_pair_lies_below_the_floor_whatever_a_timeout_says() -> None:
 
 def test_a_timeout_before_anything_was_read_of_the_page_before_the_end_is_no_anchor() -> None:
     """The server stands still for a moment: what that page holds would pass for new."""
-    assembler = TransactionAssembler(None, floor=4096, log_end=8192, server_clock=1 << 31)
+    assembler = TransactionAssembler(None, floor=4096, log_end=LogEnd(12288, 1 << 31))
     assert feed(assembler, timeout(4096), timeout(0)) == []
     assert positions(feed(assembler, b(4100), c(4110), timeout(4110))) == [Position(4110, 4110)]
-    patient = TransactionAssembler(None, floor=4096, log_end=8192)
+    patient = TransactionAssembler(None, floor=4096, log_end=LogEnd(12288, 0))
     patient.stop_waiting_for_unseen()
     assert positions(feed(patient, timeout(4096))) == [Position(4096, 4096)]
 
@@ -317,20 +319,22 @@ def test_the_anchor_is_the_first_commit_after_the_servers_clock() -> None:
 
 
 def test_the_anchor_is_the_first_commit_beyond_the_logs_end_whatever_its_time() -> None:
-    assembler = TransactionAssembler(None, server_clock=2000, log_end=8)
+    assembler = TransactionAssembler(None, log_end=LogEnd(8, 2000))
     assert feed(assembler, b(1), row(2), c(3, time=1)) == []
     assert feed(assembler, b(6), row(7), c(8, time=1)) == [Passed(Position(8, 8), False)]
 
 
-@pytest.mark.parametrize("is_known", [False, True], ids=["a first start", "a start in the past"])
-def test_in_the_first_session_of_a_stream_a_headless_commit_is_older_than_the_stream(
-    is_known: bool,
+@pytest.mark.parametrize("is_resumed", [False, True], ids=["first session", "resumed"])
+def test_a_headless_commit_where_the_stream_begins_is_older_and_one_behind_is_loss(
+    is_resumed: bool,
 ) -> None:
-    """No session of it has begun below, so its BEGINTX lies before the stream."""
-    assembler = TransactionAssembler(Position(2, 2), begins_stream=True) if is_known else first_start()
+    start = Position(2, 2) if is_resumed else None
+    assembler = TransactionAssembler(start, log_end=LogEnd(6, 0))
     feed(assembler, timeout(2))
-    assert delivered(feed(assembler, row(3, 7), c(4, 7), b(5), row(6), c(7))) == [[6]]
+    assert delivered(feed(assembler, row(3, 7), c(4, 7), b(7), row(8), c(9))) == [[8]]
     assert assembler.counters.unseen_transactions == 1
+    with pytest.raises(DataLoss, match="its beginning lies before"):
+        feed(assembler, row(10, 7), c(11, 7))
 
 
 def test_a_transaction_open_over_the_anchor_is_delivered_if_it_began_after_the_start() -> None:

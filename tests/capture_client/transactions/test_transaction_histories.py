@@ -15,7 +15,7 @@ from capture_client.transactions.histories import (
 )
 from harness.capture.streams import cut_at, feed_chunks
 from harness.runs.examples import examples
-from informix_capture_client.positions import Position
+from informix_capture_client.positions import LogEnd, Position
 from informix_capture_client.transactions import carried_records
 from informix_capture_client.transactions.assembler import TransactionAssembler
 
@@ -167,7 +167,7 @@ def test_a_first_start_among_open_transactions_finds_its_anchor_and_can_be_resum
     unseen = frozenset(key for key, first in open_then.items() if first is not None)
     now = (seen[0].time if seen else 0) + clock
     model = Model(seen, is_started=False, unseen=unseen, clock=now)
-    assembler = TransactionAssembler(None, unseen=unseen, server_clock=now)
+    assembler = TransactionAssembler(None, unseen=unseen, log_end=LogEnd(0, now))
     whole = observe(assembler, seen, cuts)
     assert_agree(whole, model.observed())
     assert (assembler.anchor is not None) == model.is_started

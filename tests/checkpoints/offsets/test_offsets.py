@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from informix_capture_client.errors import BadOption, DataLoss, Gap
-from informix_capture_client.positions import Position, Witness
+from informix_capture_client.positions import LogEnd, Position, Witness
 from informix_checkpoints.offsets import NOT_STARTED, StreamOffset
 from informix_checkpoints.spool import ReportedLoss
 
@@ -22,10 +22,8 @@ OFFSETS = st.builds(
     StreamOffset,
     st.just("5c1f09ab2d7e4410"),
     st.just("5a5a"),
-    st.builds(
-        Position, NUMBERS, NUMBERS, IDS, st.none() | st.builds(Witness, NUMBERS, NUMBERS, NUMBERS)
-    ),
-    NUMBERS,
+    st.builds(Position, NUMBERS, NUMBERS, IDS, WITNESSES),
+    st.none() | st.builds(LogEnd, NUMBERS, NUMBERS),
     st.sampled_from(["", "shape=rows beforeImage=true truncate=fail"]),
     st.sampled_from([None, ReportedLoss.of(LOSS)]),
 )
@@ -71,7 +69,8 @@ def test_not_started_is_a_constant_of_all_versions() -> None:
         {"unseen": [True]},
         {"witness": [1, 2]},
         {"witness": "1"},
-        {"logged": -1},
+        {"logged": [-1, 0]},
+        {"logged": 5},
         {"form": 3},
         {"lost": ["NOBODY_KNOWS", "x"]},
         {"lost": ["ROW_LOGGING_OFF"]},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 import pytest
@@ -12,20 +13,25 @@ from harness.capture.driving import (
     anchor_of,
     begun_and_stopped,
     drained,
+    foreign_traffic,
     insert,
     meanwhile,
     numbers,
     reader,
 )
+from harness.runs.patience import patiently
 from harness.servers.stores import ORDERS, listening_stores
 from informix_capture_client.positions import page_after, parse
 from informix_cdc.capture.start import CaptureStart
+from informix_cdc.commands import acquire as acquire_command
 
 
-@pytest.fixture(params=[False, True], ids=["counts written pages", "counts the page being written"])
+@pytest.fixture(params=["flushed", "begun", "full"])
 def counting(request: pytest.FixtureRequest) -> Iterator[Served]:
-    with listening_stores() as (server, listening):
-        server.counts_page_being_written = request.param
+    """A server whose clock says another second whenever it is asked."""
+    seconds = itertools.count(1_800_000_000)
+    with listening_stores(clock=lambda: float(next(seconds))) as (server, listening):
+        server.used_pages = request.param
         yield server, listening
 
 
@@ -36,6 +42,29 @@ def test_what_is_written_after_acquire_lies_at_its_position_or_behind_it(countin
     begin = server.begin()
     assert position <= begin.begin_sequence <= page_after(page_after(position))
     begin.commit()
+
+
+def test_a_transaction_that_is_open_at_acquire_is_left_out_whole(
+    counting: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It changed a row before full row logging was on: what comes after that is half of it."""
+    server, listening = counting
+    half = server.begin()
+    half.insert(ORDERS, {"order_num": 1})
+    monkeypatch.setattr(acquire_command, "WAIT_SECONDS", 0.2)
+    refused = run(listening, "acquire", "informix.orders")
+    assert refused.exit_code == 1
+    assert f"transactions that were open before it may lie there: {half.id}" in refused.stderr
+    assert refused.stdout == ""
+    monkeypatch.setattr(acquire_command, "WAIT_SECONDS", patiently(10))
+    with foreign_traffic(server):
+        position = run(listening, "acquire", "informix.orders").stdout.strip()
+    half.insert(ORDERS, {"order_num": 2})
+    half.commit()
+    last = insert(server, 3)
+    with reader(listening.port, startingPosition=position) as made:
+        rows, _ = drained(made, anchor_of(made), last)
+    assert numbers(rows) == [3]
 
 
 def test_no_row_is_missed_that_is_committed_after_acquire(counting: Served) -> None:
@@ -83,6 +112,24 @@ def test_what_committed_in_the_page_before_a_start_at_the_latest_does_not_come(
         anchor = anchor_of(made)
         rows, _ = drained(made, anchor, insert(server, 3))
     assert numbers(rows) == [3]
+
+
+def test_a_transaction_that_is_open_at_the_start_is_left_out_whole(
+    counting: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("informix_cdc.capture.pending.UNSEEN_WAIT_SECONDS", 0.2)
+    server, listening = counting
+    half = server.begin()
+    half.insert(ORDERS, {"order_num": 1})
+    with reader(listening.port) as made:
+        anchor = anchor_of(made)
+        assert anchor["unseen"] == [half.id]
+    half.insert(ORDERS, {"order_num": 2})
+    half.commit()
+    with reader(listening.port) as made:  # a new process judges alike
+        rows, end = drained(made, anchor, insert(server, 3))
+    assert numbers(rows) == [3]
+    assert end["unseen"] == []
 
 
 @pytest.mark.fault(

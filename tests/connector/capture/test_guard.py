@@ -87,6 +87,13 @@ def test_what_the_server_said_before_the_session_was_open_is_not_judged() -> Non
         guard.hear(Read([], log_page(9, 5), 0, TransactionAssembler(Position(0, 0))))
         guard.judge(mark)
     watch.facts = replace(OFF, asked_at=10.1)
+    guard.judge(mark)  # one wrong look must not end a stream for good
+    watch.facts = replace(OFF, asked_at=10.2, unlogged_tables=())
+    guard.judge(mark)
+    for asked_at in (10.3, 10.3):  # the same look
+        watch.facts = replace(OFF, asked_at=asked_at)
+        guard.judge(mark)
+    watch.facts = replace(OFF, asked_at=10.4)
     with pytest.raises(DataLoss, match=r"full row logging of .*orders was switched off"):
         guard.judge(mark)
 

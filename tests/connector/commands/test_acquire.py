@@ -12,6 +12,7 @@ from connector.commands.stopped_queries import checkpoint_option, is_logged, sto
 from harness.capture.driving import (
     Served,
     anchor_of,
+    foreign_traffic,
     insert,
     next_offset,
     numbers,
@@ -69,7 +70,8 @@ def test_acquire_names_the_transactions_that_are_open_and_tables_that_were_on(se
     server, listening = served
     server.set_full_row_logging(ORDERS, on=True)
     open_now = server.begin()
-    result = run(listening, "acquire", "informix.orders")
+    with foreign_traffic(server):
+        result = run(listening, "acquire", "informix.orders")
     assert f"Open transactions: 1 (ids {open_now.id})." in result.stderr
     assert "was on already; whether it was off in between cannot be seen" in result.stderr
 

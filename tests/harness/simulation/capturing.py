@@ -116,6 +116,7 @@ class SimulatedCapture(CaptureThread):
         self.is_running = self.has_run = False
         self._world = world
         self.flag = StopFlag(world)
+        self.state.clock = world.clock
         self.state._changed = Handover(world)  # type: ignore[assignment]
         self._stop = self.flag  # type: ignore[assignment]
         self._capture = CaptureRun(

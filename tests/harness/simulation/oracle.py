@@ -27,22 +27,31 @@ class Stream:
     """One stream: where it begins in the log, its first offset, and the oldest log at that time."""
 
     begins_at: int
+    surely_from: int
+    listed: frozenset[int]
     anchor: Offset
     oldest_log: int
 
     def may_deliver(self, noted: Noted) -> bool:
-        """Tell whether a transaction ended so shortly before the stream that it comes or does not.
+        """Tell whether a transaction is so near to the stream's beginning that it comes or does not.
 
         A stream begins where the log ends, as far as that can be told: within a page. Where nothing of
-        that page was sent for seconds, its first offset lies before what the page holds.
+        that page was sent for seconds, its first offset lies before what the page holds; and an id that
+        is used again in that page may pass for the one that was open.
         """
         assert noted.commit is not None
-        return self.anchor["commit"] < noted.commit < self.begins_at
+        is_around = noted.commit < self.begins_at or self.may_be_older(noted)
+        return self.anchor["commit"] < noted.commit and is_around
+
+    def may_be_older(self, noted: Noted) -> bool:
+        """Tell whether it may pass for a transaction that was open when the stream began."""
+        return noted.transaction.id in self.listed and noted.begin < self.surely_from
 
     def delivers(self, noted: Noted, upto: int) -> bool:
         """Tell whether a transaction belongs to the rows of this stream up to a commit."""
         assert noted.commit is not None
-        return self.anchor["commit"] < noted.commit <= upto and noted.begin >= self.begins_at
+        is_after = self.anchor["commit"] < noted.commit <= upto and noted.begin >= self.begins_at
+        return is_after and not self.may_be_older(noted)
 
 
 @dataclass
@@ -58,7 +67,9 @@ class Oracle:
         self.offsets.append(end)
         if end["stream"] != start["stream"]:
             process = self.world.process
-            self.streams[end["stream"]] = Stream(process.begins_at, end, process.oldest_log)
+            self.streams[end["stream"]] = Stream(
+                process.begins_at, process.surely_from, process.listed, end, process.oldest_log
+            )
             may_begin = start["stream"] == "" or not self.world.setup.fail_on_data_loss
             assert may_begin, "another stream"
             return
@@ -93,7 +104,8 @@ class Oracle:
             stream = self.streams[offset["stream"]]
             for noted in self.world.account.committed:
                 is_cut = (noted.commit or 0) > offset["commit"] and noted.begin < offset["restart"]
-                assert not is_cut or noted.begin < stream.begins_at, (
+                is_excused = noted.begin < stream.begins_at or stream.may_be_older(noted)
+                assert not is_cut or is_excused, (
                     f"{offset} is no valid pair: {noted.changes} began at {noted.begin:#x}"
                     f" and committed at {noted.commit:#x}"
                 )

@@ -27,6 +27,7 @@ from harness.simulation.spark import Checkpoint, Query
 from harness.simulation.wire import InProcessTransport
 from informix_capture_client import failpoints
 from informix_capture_client.errors import ConnectionLost, DataLoss, InformixCdcError
+from informix_capture_client.positions import page_after
 from informix_cdc.server import connections
 from informix_cdc.spark import reader as stream_reader
 from informix_cdc.spark.next_offset import NextOffset
@@ -57,6 +58,8 @@ class Process:
     commits_then: int = 0
     met_silence: bool = False  # its server has stood still
     begins_at: int = 0
+    surely_from: int = 0
+    listed: frozenset[int] = frozenset()
     log_end_when_listed: int = 0  # when open transactions were asked for
     oldest_log: int = 0
 
@@ -309,7 +312,9 @@ class World:
             # A stream that begins now is activated a little before the log's end; what is open then is
             # older than the stream, wherever in the log it began.
             begins_now = self.setup.starting_position == "latest" and not capture.state.former_streams
-            self.process.begins_at = self.process.log_end_when_listed if begins_now else position
+            listed_at = self.process.log_end_when_listed
+            self.process.begins_at = listed_at if begins_now else position
+            self.process.surely_from = page_after(listed_at) if begins_now else position
             self.process.oldest_log = self.server.oldest_log()
 
 
