@@ -132,15 +132,18 @@ class CaptureState:
         """Tell whether what came is the first that lies beyond the capture's start."""
         if self.gauges.is_caught_up or not isinstance(answer, Read) or not self.target_position:
             return False
-        is_past = answer.reached >= self.target_position
-        return is_past or any(self._is_past_start(event, answer) for event in answer.events)
+        # As long as the log may be another one, its positions say nothing.
+        is_known = answer.assembler.awaited_witness is None
+        is_past = answer.reached >= self.target_position or any(map(self._is_past, answer.events))
+        if is_known and is_past:
+            return True
+        is_idle = any(isinstance(event, Passed) and event.is_timeout for event in answer.events)
+        return is_idle and self._is_end_of_log(answer)
 
-    def _is_past_start(self, event: Event, answer: Read) -> bool:
+    def _is_past(self, event: Event) -> bool:
         if isinstance(event, Passed):
             # `restart` stays behind while a transaction is open; `commit` moves with every COMMTX
-            newest = max(event.position.commit, event.position.restart)
-            is_end = event.is_timeout and self._is_end_of_log(answer)
-            return is_end or newest >= self.target_position
+            return max(event.position.commit, event.position.restart) >= self.target_position
         return isinstance(event, Transactions) and event.position.commit >= self.target_position
 
     def _is_end_of_log(self, answer: Read) -> bool:

@@ -8,6 +8,7 @@ import pytest
 
 from harness.capture.driving import (
     GOES_ON,
+    Offset,
     Served,
     anchor_of,
     begun_and_stopped,
@@ -19,13 +20,15 @@ from harness.capture.driving import (
     next_offset,
     numbers,
     reader,
+    rows_of,
 )
 from harness.capture.told import told
 from harness.runs.patience import wait_until
 from harness.servers.stores import CUSTOMERS, ORDER_COLUMNS, ORDERS, listening_stores, order_row
 from informix_capture_client.errors import DataLoss, Gap
-from informix_capture_client.positions import show
+from informix_capture_client.positions import parse, show
 from informix_cdc.capture import server_watch
+from informix_cdc.spark.reader import InformixStreamReader
 
 NOON = 1_800_000_000.0
 
@@ -107,6 +110,84 @@ def test_a_log_that_lost_its_end_under_a_running_query_ends_it(timed: Served, cl
         error = failure_of(lambda: next_offset(made, end))
     assert isinstance(error, DataLoss)
     assert error.gap is Gap.OTHER_LOG
+
+
+@pytest.mark.fault(
+    fault="the same, where the last delivered transaction began in the log file before",
+    outcome="the same",
+)
+def test_a_lost_end_shows_although_the_last_transaction_began_in_an_earlier_log_file(
+    timed: Served, clock: Clock
+) -> None:
+    server, listening = timed
+    with reader(listening.port) as made:
+        anchor = anchor_of(made)
+        begun = server.position()
+        long = server.begin()
+        long.insert(ORDERS, order_row((1, None, None, None)))
+        server.switch_log()
+        held = server.begin()
+        _, end = drained(made, anchor, long.commit())
+    held.rollback()
+    server.recover(lost_from=begun)
+    clock.now += 100
+    for number in range(3, 60):
+        insert(server, number)
+    server.switch_log()
+    insert(server, 60)
+    with reader(listening.port) as made:
+        error = failure_of(lambda: next_offset(made, end))
+    assert isinstance(error, DataLoss)
+    assert error.gap is Gap.OTHER_LOG
+
+
+def available_now(made: InformixStreamReader, start: Offset) -> list[int]:
+    """Run as a nightly job does; an error of it is raised."""
+    made.prepareForTriggerAvailableNow()
+    found: list[int] = []
+    while (end := made.latestOffset(start, made.getDefaultReadLimit())) != start:
+        found += numbers(rows_of(made, start, end))
+        start = end
+    return found
+
+
+def test_a_nightly_run_does_not_end_well_in_a_log_that_lost_its_end(
+    timed: Served, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server_watch, "INTERVAL_SECONDS", 0.1)
+    monkeypatch.setattr("informix_cdc.capture.guard.WITNESS_SECONDS", 0.3)
+    server, listening = timed
+    for number in range(100, 200):
+        insert(server, number)
+    end, _ = two_delivered(timed)
+    server.recover(lost_from=server.log.files[-1].records[8].place)
+    insert(server, 300)
+    with reader(listening.port) as made:
+        error = failure_of(lambda: available_now(made, end))
+    assert isinstance(error, DataLoss)
+
+
+@pytest.mark.fault(
+    fault="AvailableNow where the server sends nothing of the rest of its log",
+    outcome="waits for a while, then ends with a warning that names both places",
+)
+def test_a_nightly_run_that_cannot_read_to_the_end_says_so(
+    timed: Served, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("informix_cdc.capture.state.LATE_SECONDS", 0.5)
+    server, listening = timed
+    anchor = begun_and_stopped(listening.port)
+    insert(server, 1)
+    with reader(listening.port) as made:
+        assert available_now(made, anchor) == [1]
+        end = made.latestOffset(anchor, made.getDefaultReadLimit())
+    server.put_up_wall()
+    for number in range(2, 60):
+        insert(server, number)
+    with reader(listening.port) as made:
+        assert available_now(made, end) == []
+    (event,) = told(caplog, "log_end_not_reached")
+    assert parse(event["reached"]) < parse(event["log_end"])
 
 
 def test_a_stream_may_go_on_in_another_log_if_it_is_told_to(timed: Served, clock: Clock) -> None:

@@ -24,12 +24,14 @@ from harness.capture.driving import (
     reader,
     rows_of,
 )
-from harness.runs.patience import patiently
+from harness.runs.patience import PATIENCE, patiently, wait_until
 from harness.servers.stores import ORDERS, listening_stores, source_options
-from informix_capture_client.errors import BadOption, DataLoss
+from informix_capture_client.emulator import EmulatedServer
+from informix_capture_client.errors import BadOption, ConnectionLost, DataLoss
 from informix_capture_client.records.records import Kind
 from informix_capture_client.transport.emulator import EmulatorTransport
 from informix_cdc.options.source import SourceOptions
+from informix_cdc.server import connections
 from informix_cdc.spark import next_offset as stream_progress
 from informix_cdc.spark.reader import InformixStreamReader
 
@@ -127,6 +129,53 @@ def test_a_killed_session_ends_the_stream_with_the_symbolic_name(
         server.inject_error_record(None, 0x1, "CDC_E_INTERNAL")
         error = failure_of(lambda: next_offset(made, anchor))
     assert "CDC_E_INTERNAL" in str(error)
+
+
+def killed_once_more(made: InformixStreamReader, server: EmulatedServer) -> None:
+    """Kill the session of a stream that stands still, and wait for the next one."""
+    (killed,) = server.sessions()
+    server.kill_session(killed)
+    wait_until(lambda: [n for n, s in server.sessions().items() if n != killed and s.is_active])
+
+
+@pytest.mark.fault(
+    fault="the sessions of a quiet stream are killed, night after night",
+    outcome="each is opened once more; only a second kill at once ends the query",
+)
+def test_kills_that_are_far_apart_end_no_quiet_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("informix_cdc.capture.thread._STEADY_SECONDS", 0.3)
+    quiet = listening_stores(foreign_transactions=False)
+    with quiet as (server, listening), reader(listening.port) as made:
+        anchor = anchor_of(made)
+        for _night in range(3):
+            killed_once_more(made, server)
+            then = made._state.gauges.contacts  # type: ignore[union-attr]
+            time.sleep(0.5 * PATIENCE)  # it serves for a while
+            wait_until(lambda then=then: made._state.gauges.contacts > then)  # type: ignore[misc,union-attr]
+        rows, _ = drained(made, anchor, insert(server, 1))
+    assert numbers(rows) == [1]
+
+
+@pytest.mark.fault(
+    fault="a read that does not return while a start in the past looks for older transactions",
+    outcome="the connection is taken for dead; IFXCDC-0001 when that does not end",
+)
+def test_a_start_in_the_past_does_not_wait_for_a_read_that_never_returns(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("informix_cdc.server.connections._SILENT_TIMEOUTS", 0)
+    monkeypatch.setattr("informix_cdc.server.connections._SILENT_SECONDS", 0.3)
+    transports = {"emulator": lambda settings, _seconds: EmulatorTransport(settings, None)}
+    monkeypatch.setattr(connections, "_TRANSPORTS", transports)
+    with listening_stores() as (server, listening):
+        server.set_full_row_logging(ORDERS, True)
+        insert(server, 1)
+        server.put_up_wall(reads_return=False)
+        options = {"startingPosition": "earliest", "maxReconnectSeconds": "1"}
+        with reader(listening.port, **options) as made:
+            error = failure_of(lambda: next_offset(made, made.initialOffset(), seconds=20))
+        server.recover()
+    assert isinstance(error, ConnectionLost)
 
 
 def test_a_planned_quiet_pair_is_no_loss_after_a_reconnect(
