@@ -26,7 +26,7 @@ from harness.capture.driving import (
     rows_of,
 )
 from harness.capture.told import told
-from harness.servers.stores import ORDERS
+from harness.servers.stores import ORDERS, listening_stores
 from informix_capture_client.errors import DataLoss, Gap, InformixCdcError
 from informix_cdc.capture import server_watch
 
@@ -204,3 +204,18 @@ def test_a_table_that_is_gone_is_not_called_switched_off(served: Served, is_othe
             server.drop_table(ORDERS)
         error: InformixCdcError = failure_of(lambda: next_offset(made, end))
     assert "switched off" not in error.message
+
+
+@pytest.mark.fault(
+    fault="the server was set up anew: same names, a younger log, no full row logging",
+    outcome="IFXCDC-0006 that says where its log ends; nothing is said of row logging",
+)
+def test_a_server_that_was_set_up_anew_is_called_so(served: Served) -> None:
+    with listening_stores(first_log=9) as (_, former):
+        anchor = begun_and_stopped(former.port)
+    with reader(served[1].port) as made:
+        error = failure_of(lambda: next_offset(made, anchor))
+    assert isinstance(error, DataLoss)
+    assert error.gap is Gap.LOG_ENDS_BEFORE
+    assert "set up anew" in str(error)
+    assert "row logging" not in str(error)
