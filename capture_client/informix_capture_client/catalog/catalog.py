@@ -21,7 +21,7 @@ from informix_capture_client.catalog.set_up import (
     check_table_kind,
 )
 from informix_capture_client.catalog.type_spelling import type_text
-from informix_capture_client.errors import ServerRefused
+from informix_capture_client.errors import AccessRefused, ServerRefused
 from informix_capture_client.findings import require
 from informix_capture_client.positions import log_page
 from informix_capture_client.sql_names import TableName
@@ -95,10 +95,10 @@ class Catalog:
         return log_page(int(self._one(statements.OLDEST_LOG)), 0)
 
     def log_space(self) -> LogSpace | None:
-        """Return the log files and their sizes; None where the server does not tell."""
+        """Return the log files and their sizes; None where the server does not tell this user."""
         try:
             return read_log_space(self._transport)
-        except ServerRefused:
+        except (AccessRefused, ServerRefused):
             return None
 
     def open_transactions(self) -> frozenset[int]:

@@ -202,6 +202,17 @@ def test_a_stream_may_go_on_in_another_log_if_it_is_told_to(timed: Served, clock
     assert numbers(rows)[-2:] == [3, 4]
 
 
+def test_a_user_who_may_not_see_the_sizes_of_log_files_has_a_stream_all_the_same(
+    timed: Served,
+) -> None:
+    server, listening = timed
+    server.hidden_tables.add("sysdbspaces")
+    end, _ = two_delivered(timed)
+    insert(server, 3)
+    with reader(listening.port) as made:
+        assert available_now(made, end) == [3]
+
+
 @pytest.mark.parametrize("quiet", [0, 3], ids=["at once", "after foreign transactions"])
 def test_a_stream_meets_its_last_transaction_again_and_goes_on(timed: Served, quiet: int) -> None:
     server, listening = timed
