@@ -18,7 +18,15 @@ from pathlib import Path
 
 from informix_capture_client.catalog import Catalog, require_in_log
 from informix_capture_client.errors import BadOption, DataLoss, ServerRefused
-from informix_capture_client.positions import UNKNOWN_END, LogEnd, Position, page_after, parse, show
+from informix_capture_client.positions import (
+    UNKNOWN_END,
+    LogEnd,
+    Position,
+    log_number,
+    page_after,
+    parse,
+    show,
+)
 from informix_capture_client.session import CapturedTable, CaptureSession, SessionSettings
 from informix_capture_client.stream import (
     Begun,
@@ -268,7 +276,11 @@ def _resumes_at(position: Position, catalog: Catalog) -> int:
     Lower is as good as `restart`: what commits at or below `commit` is not delivered again.
     """
     known, space = position.witness, catalog.log_space()
-    if known is None or space is None or space.is_overwritten(known.begin):
+    if known is None or space is None:
+        return position.restart
+    # The oldest log file may be used again before the session begins, while that of `restart` stays.
+    is_same = log_number(known.begin) == log_number(position.restart)
+    if not is_same and log_number(known.begin) <= space.oldest.number:
         return position.restart
     distance = space.bytes_since(known.begin) - space.bytes_since(position.restart)
     return min(known.begin, position.restart) if distance <= _NEAR_BYTES else position.restart
