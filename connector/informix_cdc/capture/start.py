@@ -280,8 +280,7 @@ def _resumes_at(position: Position, catalog: Catalog) -> int:
         return position.restart
     # The oldest log file may be used again before the session begins, while that of `restart` stays.
     is_same = log_number(known.begin) == log_number(position.restart)
-    first_sure = space.oldest.number + (not space.free_bytes)  # unused files are taken first
-    if not is_same and log_number(known.begin) < first_sure:
+    if not is_same and log_number(known.begin) <= space.oldest.number:
         return position.restart
     distance = space.bytes_since(known.begin) - space.bytes_since(position.restart)
     return min(known.begin, position.restart) if distance <= _NEAR_BYTES else position.restart

@@ -120,6 +120,7 @@ def test_a_lost_end_shows_although_the_last_transaction_began_in_an_earlier_log_
     timed: Served, clock: Clock
 ) -> None:
     server, listening = timed
+    server.switch_log()  # a session never begins in the oldest file for this: it may be used again
     with reader(listening.port) as made:
         anchor = anchor_of(made)
         begun = server.position()
