@@ -73,11 +73,13 @@ class EmulatedServer:
             ends the page ("flushed"): others rely on that.
         reuses_partition_numbers: whether the next table gets the partition number of one that was
             dropped, as on real servers; its records are in the log still.
-        table_age_seconds: how long ago the partition of a new table says that it was created: ten
-            years, since workloads begin at once, or by a clock of their own.
+        table_age_seconds: how long ago a new partition says that it was created: workloads begin at once.
         session_readers: who may read `syscdcsess`; bootcdc.sql revokes that from public.
         cdc_user_type: the privilege of `cdc_users` on the CDC database: D, R or C.
     """
+
+    used_pages, reuses_partition_numbers, table_age_seconds = "flushed", False, _TEN_YEARS
+    cdc_user_type, row_logging_refusals, _is_silent = "D", 0, False
 
     def __init__(
         self,
@@ -109,10 +111,8 @@ class EmulatedServer:
         self.ha_role: tuple[int, str | None] = (0, None)
         self.configuration = dict(_CONFIGURATION)
         self.hidden_tables: set[str] = set()
-        self.used_pages = "flushed"
         self.session_readers = {self.owner}
         self.unset_locale = unset_locale
-        self.cdc_user_type = "D"
         self.databases: dict[str, Database] = {}
         self.log = LogicalLog(first_log, log_pages, page_bytes, log_count, lambda: self.clock())
         self.log.may_drop = self._is_unneeded
@@ -120,13 +120,9 @@ class EmulatedServer:
         self._manner = ReadingManner(
             wait_to_fill, foreign_transactions, lambda: self._is_silent, timeout_seconds
         )
-        self.row_logging_refusals = 0
-        self._is_silent = False
         self._sessions: dict[int, CaptureSession] = {}
         self._session_ids = count(next_session_id)
         self._partnums: Iterator[int] = count(_FIRST_PARTNUM)
-        self.reuses_partition_numbers = False
-        self.table_age_seconds = _TEN_YEARS
         self._tables: dict[str, Table] = {}
         self.create_database(CDC_DATABASE, logged=True, locale=cdc_locale or _CDC_LOCALES[poses_as])
         self.create_database(SYSTEM_DATABASE, logged=True, locale=DEFAULT_LOCALE)

@@ -14,6 +14,7 @@ from informix_capture_client.records.framing import (
 )
 from informix_capture_client.records.records import (
     BOUNDS,
+    OF_A_TABLE,
     OF_NO_TRANSACTION,
     ROW_HEADER_BYTES,
     Begin,
@@ -30,6 +31,7 @@ __all__ = [
     "BOUNDS",
     "MARGIN_BYTES",
     "MAX_PAYLOAD_BYTES",
+    "OF_A_TABLE",
     "OF_NO_TRANSACTION",
     "ROW_HEADER_BYTES",
     "Begin",

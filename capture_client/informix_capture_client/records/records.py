@@ -140,6 +140,7 @@ def is_one_of(*kinds: Kind) -> NDArray[np.bool_]:
 
 
 OF_NO_TRANSACTION = is_one_of(Kind.TABSCHEMA, Kind.TIMEOUT, Kind.ERROR)
+OF_A_TABLE = is_one_of(Kind.INSERT, Kind.DELETE, Kind.UPDBEF, Kind.UPDAFT, Kind.TRUNCATE)
 BOUNDS = is_one_of(Kind.BEGINTX, Kind.COMMTX)
 _IS_ROW = is_one_of(*_ROW_KINDS)
 _HAS_SEQUENCE = ~is_one_of(Kind.TABSCHEMA, Kind.ERROR)

@@ -24,6 +24,7 @@ from informix_capture_client.errors import InformixCdcError, ProtocolViolation
 from informix_capture_client.failpoints import failpoint
 from informix_capture_client.records import (
     BOUNDS,
+    OF_A_TABLE,
     Kind,
     RawRecords,
     RecordBlock,
@@ -44,7 +45,6 @@ from informix_capture_client.transactions import (
 
 _HAS_SEQUENCE = ~is_one_of(Kind.TABSCHEMA, Kind.ERROR)
 _TIMEOUT = int(Kind.TIMEOUT)
-_IS_OF_TABLE = is_one_of(Kind.INSERT, Kind.DELETE, Kind.UPDBEF, Kind.UPDAFT, Kind.TRUNCATE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +209,7 @@ def _without(table_id: int | None, block: RecordBlock) -> RecordBlock | None:
     """Return a block without the rows of a table; None if nothing else is left."""
     if table_id is None:
         return block
-    kept = np.flatnonzero(~(_IS_OF_TABLE[block.raw.kinds] & (block.table_ids == table_id)))
+    kept = np.flatnonzero(~(OF_A_TABLE[block.raw.kinds] & (block.table_ids == table_id)))
     if len(kept) == len(block):
         return block
     return block.only(kept) if len(kept) else None

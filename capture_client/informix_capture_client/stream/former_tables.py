@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from informix_capture_client.records import Kind, is_one_of
+from informix_capture_client.records import OF_A_TABLE
 from informix_capture_client.transactions import (
     FormerRows,
     Passed,
@@ -24,8 +24,6 @@ from informix_capture_client.transactions import (
     StreamCounters,
     Transactions,
 )
-
-_IS_OF_TABLE = is_one_of(Kind.INSERT, Kind.DELETE, Kind.UPDBEF, Kind.UPDAFT, Kind.TRUNCATE)
 
 
 class Creation(NamedTuple):
@@ -62,7 +60,7 @@ class FormerTables:
         kept, rows_left = list[Piece](), 0
         for piece in one.rows:
             rows = piece.loaded()  # what is spilled, portion by portion
-            is_row = _IS_OF_TABLE[rows.block.raw.kinds[rows.places]]
+            is_row = OF_A_TABLE[rows.block.raw.kinds[rows.places]]
             labels = rows.block.table_ids[rows.places]
             is_former = is_row & np.isin(labels, former)
             for number in set(np.unique(labels[is_former]).tolist()) - self._noted:

@@ -102,6 +102,10 @@ class TransactionAssembler:
         """The last transaction delivered before this session, as long as its COMMTX has not come by."""
         return self._witness.awaited
 
+    def forget_witness(self) -> None:
+        """Do not ask for the last delivered transaction: the session begins behind it after all."""
+        self._witness.give_up()
+
     @property
     def open_bytes(self) -> tuple[int, int]:
         """What rows of open transactions take in memory, without the few carried, and in the store."""

@@ -82,6 +82,10 @@ class WitnessCheck:
         # A session that begins behind its BEGINTX need not show it: some servers hide such ends.
         self.awaited = known if known is not None and place <= known.begin else None
 
+    def give_up(self) -> None:
+        """Ask no more: the log does not reach back so far."""
+        self.awaited = None
+
     def judge(self, ends: Ends) -> tuple[int, DataLoss] | None:
         """Return what is wrong with the first COMMTX at or above the awaited one, and its place."""
         if (known := self.awaited) is None:
@@ -90,16 +94,12 @@ class WitnessCheck:
         if len(reached) == 0:
             return None
         first = int(reached[0])
-        number, time = (
-            int(ends.sequence_numbers[first]),
-            int(ends.block.times(ends.places)[first]),
-        )
+        number, place = int(ends.sequence_numbers[first]), int(ends.places[first])
+        time = int(ends.block.times(ends.places[first : first + 1])[0])
         if (number, time) == (known.commit, known.time):
             self.awaited = None
             return None
-        return int(ends.places[first]), other_log(
-            known, f"the log shows {show(number)} of second {time}"
-        )
+        return place, other_log(known, f"the log shows {show(number)} of second {time}")
 
 
 def other_log(known: Witness, what: str) -> DataLoss:

@@ -67,7 +67,9 @@ class CaptureGuard:
         watch: knows what the server says of its log.
         state: of the capture.
         clock: seconds from anywhere.
+        source: the digest of what the stream was begun on.
         expected: the COMMTX that a planned batch ends at, while it is captured again.
+        scout_reads: how often the log was read for older transactions, before there is a session.
         known_loss: what is to be raised once no planned batch stands before it.
         reads_from: whether a session of its own that begins at a position is given records there.
         may_lose: whether the stream may go on behind what it cannot read (failOnDataLoss=false).
@@ -77,7 +79,7 @@ class CaptureGuard:
     watch: Watch
     state: CaptureState
     clock: Callable[[], float] = time.monotonic
-    source: str = ""  # what the stream was begun on
+    source: str = ""
     expected: Callable[[], int | None] = lambda: None
     scout_reads: Callable[[], int] = lambda: 0
     known_loss: Callable[[], DataLoss | None] = lambda: None
@@ -185,7 +187,8 @@ class CaptureGuard:
             raise other_source(self.source, facts.source or "without these tables")
         if self._unlogged_at is not None and facts.asked_at > self._unlogged_at:
             raise row_logging_off(facts.unlogged_tables[0], mark)
-        self._unlogged_at = self._unlogged_at or facts.asked_at
+        if self._unlogged_at is None:
+            self._unlogged_at = facts.asked_at
 
     def _require_witness(self, now: float, log_end: int) -> None:
         """Refuse a log that has long ended below what was delivered from it."""

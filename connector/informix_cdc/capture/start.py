@@ -101,7 +101,7 @@ class CaptureStart:
             else:
                 assembler, place = self._resume(self.position, session, catalog)
         self._start_captures(session)
-        self._activate(session, place)
+        self._activate(session, place, assembler)
         self.counters.begin_session()
         assembler.counters = self.counters
         assembler.limit_memory(self._memory_limit())
@@ -260,14 +260,18 @@ class CaptureStart:
         )
         return assembler, place
 
-    def _activate(self, session: CaptureSession, place: int) -> None:
+    def _activate(self, session: CaptureSession, place: int, assembler: TransactionAssembler) -> None:
         try:
             session.activate(place)
         except (DataLoss, ServerRefused):
-            if self.position is not None or self.options.starting_position != "latest" or self.jump:
+            if self.position is not None and place < self.position.restart:
+                assembler.forget_witness()  # its log file was used again meanwhile
+                session.activate(self.position.restart)
+            elif self.position is None and self._begins_now:
+                # The guide knows only 0 and positions that a session has returned.
+                session.activate(0)
+            else:
                 raise
-            # The guide knows only 0 and positions that a session has returned.
-            session.activate(0)
 
 
 def _resumes_at(position: Position, catalog: Catalog) -> int:

@@ -203,6 +203,18 @@ def test_a_stream_may_go_on_in_another_log_if_it_is_told_to(timed: Served, clock
     assert numbers(rows)[-2:] == [3, 4]
 
 
+def test_a_witness_whose_log_file_is_used_again_just_then_is_not_asked_for(
+    timed: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server, listening = timed
+    end, _ = two_delivered(timed)
+    monkeypatch.setattr("informix_cdc.capture.start._resumes_at", lambda *_: 1)  # gone by now
+    last = insert(server, 3)
+    with reader(listening.port) as made:
+        rows, _ = drained(made, end, last)
+    assert numbers(rows) == [3]
+
+
 def test_a_user_who_may_not_see_the_sizes_of_log_files_has_a_stream_all_the_same(
     timed: Served,
 ) -> None:
