@@ -73,7 +73,7 @@ class EmulatedServer:
             ends the page ("flushed"): others rely on that.
         reuses_partition_numbers: whether the next table gets the partition number of one that was
             dropped, as on real servers; its records are in the log still.
-        table_age_seconds: how long ago a new partition says that it was created: workloads begin at once.
+        table_age_seconds: how long ago a new partition claims to be created; workloads begin at once.
         session_readers: who may read `syscdcsess`; bootcdc.sql revokes that from public.
         cdc_user_type: the privilege of `cdc_users` on the CDC database: D, R or C.
     """
