@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from informix_capture_client.errors import BadOption, DataLoss, Gap
 from informix_capture_client.positions import LogEnd, Position, Witness
@@ -18,6 +19,7 @@ from informix_checkpoints.spool import ReportedLoss
 VERSION = 1
 _IDS = re.compile(r"(\d{1,19})-(\d{1,19})")
 _MOST_IDS = 1 << 20  # more are no list of open transactions
+_Numbers = TypeVar("_Numbers", LogEnd, Witness)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +28,7 @@ class StreamOffset:
 
     Attributes:
         logged: where the log ended when the stream began there: full row logging is known to hold
-            from here on, and the captured tables to exist. 0 for a stream that began in the past.
+            from here on, and the captured tables to exist. None where it began in the past.
         row_form: the options that decide which rows a change becomes, as text; empty if not known.
         lost: the loss that was reported here, if one was; the stream does not go on by itself.
     """
@@ -69,13 +71,13 @@ class StreamOffset:
                 _number(given["commit"]),
                 _number(given["restart"]),
                 tuple(_ids(given["unseen"])),
-                _witness(given.get("witness")),
+                _numbers(Witness, given.get("witness")),
             )
             return cls(
                 _text(given["stream"]),
                 _text(given["source"]),
                 position,
-                _log_end(given.get("logged")),
+                _numbers(LogEnd, given.get("logged")),
                 _text(given.get("form", "")),
                 _loss(given.get("lost")),
             )
@@ -124,20 +126,12 @@ def _ids(value: object) -> Iterator[int]:
             raise ValueError(f"{value!r} is not a list of transaction ids")
 
 
-def _log_end(value: object) -> LogEnd | None:
+def _numbers(kind: type[_Numbers], value: object) -> _Numbers | None:
     if value is None:
         return None
-    if not isinstance(value, list) or len(value) != len(LogEnd._fields):
-        raise ValueError(f"{value!r} is not the end of a log")
-    return LogEnd(*map(_number, value))
-
-
-def _witness(value: object) -> Witness | None:
-    if value is None:
-        return None
-    if not isinstance(value, list) or len(value) != len(Witness._fields):
-        raise ValueError(f"{value!r} is not a transaction")
-    return Witness(*map(_number, value))
+    if not isinstance(value, list) or len(value) != len(kind._fields):
+        raise ValueError(f"{value!r} is not {', '.join(kind._fields)}")
+    return kind(*map(_number, value))
 
 
 def _loss(value: object) -> ReportedLoss | None:
