@@ -51,8 +51,10 @@ fmt: $(VENV)/.installed ## put the code into its format
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-docs: $(VENV)/.installed ## make the tables of README and docs/ anew from the code
+docs: $(VENV)/.installed ## make the tables and pictures of README and docs/ anew from the code
 	cd tests && $(abspath $(BIN))/python -m manual.made_parts && $(abspath $(BIN))/python -m faults.fault_matrix
+	@echo "Drawing the pictures; the demo runs for one of them, half a minute ..."
+	cd tests && $(abspath $(BIN))/python -m manual.pictures demo
 
 quick: $(VENV)/.installed ## tests that neither start Spark nor are slow, with few examples: about two minutes
 	@echo "Tests without Spark, with a fifth of the examples, on $(WORKERS) workers ..."
