@@ -12,6 +12,8 @@ PIP    := $(BIN)/python -m pip install --disable-pip-version-check --progress-ba
 
 export PYSPARK_PYTHON := $(abspath $(BIN)/python)
 export PYSPARK_DRIVER_PYTHON := $(abspath $(BIN)/python)
+# Every worker of pytest and every process of Spark would compile all modules again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help install demo check fmt docs quick test thorough matrix fuzz up down bench build clean
 .DEFAULT_GOAL := help
