@@ -15,8 +15,7 @@ from typing import Any, cast
 from informix_capture_client.choices import ColumnChoice, DecodeRules, RowForm, parse_names
 from informix_capture_client.errors import BadOption
 from informix_capture_client.sql_names import NamePath, TableName
-from informix_cdc.options.connection import PASSWORD_VARIABLE as PASSWORD_VARIABLE
-from informix_cdc.options.connection import password_from, with_connection_string
+from informix_cdc.options.connection import with_connection_string
 from informix_cdc.options.declaring import (
     flag,
     floating_decimal,
@@ -27,6 +26,8 @@ from informix_cdc.options.declaring import (
     whole_number,
 )
 from informix_cdc.options.executors import LOOPBACK, ExecutorOptions, listening_address
+from informix_cdc.options.passwords import PASSWORD_VARIABLE as PASSWORD_VARIABLE
+from informix_cdc.options.passwords import require_password
 from informix_checkpoints.limits import BatchLimits
 
 
@@ -219,15 +220,15 @@ class SourceOptions(ExecutorOptions):
         options = cls(**values)
         options.table_names()
         options.heartbeat()
-        return replace(
-            options,
-            user=options.user or options.dialect.owner,
-            password=password_from(options, environment),
-        )
+        require_password(options, environment)
+        return replace(options, user=options.user or options.dialect.owner)
 
     def without_secrets(self) -> SourceOptions:
-        """Return the same options without the password, for a journey to the executors."""
-        return replace(self, password="")
+        """Return the same options for executors, which open no connection to the server.
+
+        Neither the password travels there nor a word of where it is.
+        """
+        return replace(self, password="", password_file="", password_command="", connection_string="")
 
     def column_choice(self) -> ColumnChoice:
         """Return which columns are captured."""
@@ -329,4 +330,5 @@ def _read(declared: Field[Any], given: Mapping[str, str]) -> object:
     try:
         return declared.metadata["read"](text)
     except ValueError as reason:
-        raise BadOption(f"option {name!r} {reason}, not {text!r}.", option=name) from None
+        # without the value, which may be a password in the wrong place
+        raise BadOption(f"option {name!r} {reason}.", option=name) from None

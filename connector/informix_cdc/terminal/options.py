@@ -23,6 +23,7 @@ _NO_TABLE = {"database": SYSTEM_DATABASE, "table": "informix.systables"}  # none
 # A password on the command line would be in every `ps`; the others mean something to Spark only.
 _NOT_HERE = {
     "password",
+    "allowPasswordOption",
     "truncate",
     "startingPosition",
     "shape",
