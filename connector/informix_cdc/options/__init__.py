@@ -5,8 +5,8 @@ Rule: light to import: neither NumPy nor Arrow nor Spark.
 
 from __future__ import annotations
 
+from informix_cdc.options.authentication import PASSWORD_VARIABLE, fetch_password
 from informix_cdc.options.declaring import names
-from informix_cdc.options.passwords import PASSWORD_VARIABLE, fetch_password
 from informix_cdc.options.source import SourceOptions, option_rows
 
 __all__ = ["PASSWORD_VARIABLE", "SourceOptions", "fetch_password", "names", "option_rows"]

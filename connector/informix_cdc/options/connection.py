@@ -10,7 +10,15 @@ from dataclasses import dataclass
 from informix_capture_client.dialects import DIALECTS, INFORMIX, Dialect
 from informix_capture_client.errors import BadOption
 from informix_capture_client.sql_names import TableName
-from informix_capture_client.transport import ConnectionSettings
+from informix_capture_client.transport import (
+    NO_ENCRYPTION,
+    PASSWORD,
+    TLS,
+    TRUSTED,
+    ConnectionSettings,
+)
+from informix_cdc.options.authentication import PASSWORD_VARIABLE
+from informix_cdc.options.connection_string import for_the_driver
 from informix_cdc.options.declaring import (
     flag,
     names,
@@ -18,18 +26,6 @@ from informix_cdc.options.declaring import (
     option,
     whole_number,
 )
-from informix_cdc.options.passwords import PASSWORD, PASSWORD_VARIABLE, TRUSTED
-
-_CONNECTION_KEYS = {
-    "host": "host",
-    "service": "port",
-    "server": "server",
-    "database": "database",
-    "uid": "user",
-    "db_locale": "dbLocale",
-    "client_locale": "clientLocale",
-}
-_PASSWORD_KEYS = ("pwd", "password")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +77,12 @@ class ConnectionOptions:
         flag,
         default=False,
     )
+    encryption: str = option(
+        "How the connection is kept from being read on its way: tls (the port is of a listener with"
+        " protocol onsocssl), or none.",
+        one_of(TLS, NO_ENCRYPTION),
+        default=NO_ENCRYPTION,
+    )
     transport: str = option(
         "How to connect: odbc (Informix's ODBC driver) or emulator (the protocol of the embedded"
         " emulator).",
@@ -99,7 +101,7 @@ class ConnectionOptions:
     )
     client_locale: str = option("Locale of the connection (CLIENT_LOCALE).", default="en_us.utf8")
     connection_string: str = option(
-        "Additional keywords for the ODBC driver, KEY=value;KEY=value; a password in it is refused.",
+        "Additional keywords for the ODBC driver, KEY=value;KEY=value; a secret in it is refused.",
         default="",
     )
 
@@ -130,40 +132,8 @@ class ConnectionOptions:
             driver=self.driver,
             db_locale=db_locale,
             client_locale=self.client_locale,
-            extra=_extra(self.connection_string),
+            extra=for_the_driver(self.connection_string),
             dialect=self.dialect,
+            encryption=self.encryption,
+            authentication=self.authentication,
         )
-
-
-def _pieces(connection_string: str) -> list[tuple[str, str]]:
-    pieces = [piece for piece in connection_string.split(";") if piece.strip()]
-    return [(key.strip(), value) for key, _, value in (piece.partition("=") for piece in pieces)]
-
-
-def with_connection_string(given: dict[str, str]) -> dict[str, str]:
-    """Set the options that a connection string names."""
-    merged = dict(given)
-    for key, value in _pieces(given.get("connectionstring", "")):
-        if key.lower() in _PASSWORD_KEYS:
-            raise BadOption(
-                "option 'connectionString' holds a password, which would show in query plans.",
-                "Take it out; use option passwordFile or the environment variable"
-                f" {PASSWORD_VARIABLE}.",
-                option="connectionString",
-            )
-        name = _CONNECTION_KEYS.get(key.lower())
-        if name and merged.setdefault(name.lower(), value) != value:
-            raise BadOption(
-                f"option 'connectionString' says {key}={value}, but option {name!r} says otherwise.",
-                "Keep one of them.",
-                option="connectionString",
-            )
-    return merged
-
-
-def _extra(connection_string: str) -> str:
-    return ";".join(
-        f"{key}={value}"
-        for key, value in _pieces(connection_string)
-        if key.lower() not in _CONNECTION_KEYS
-    )

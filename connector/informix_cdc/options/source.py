@@ -15,7 +15,9 @@ from typing import Any, cast
 from informix_capture_client.choices import ColumnChoice, DecodeRules, RowForm, parse_names
 from informix_capture_client.errors import BadOption
 from informix_capture_client.sql_names import NamePath, TableName
-from informix_cdc.options.connection import with_connection_string
+from informix_cdc.options.authentication import PASSWORD_VARIABLE as PASSWORD_VARIABLE
+from informix_cdc.options.authentication import require_access, user_to_connect_as
+from informix_cdc.options.connection_string import with_connection_string
 from informix_cdc.options.declaring import (
     flag,
     floating_decimal,
@@ -26,8 +28,6 @@ from informix_cdc.options.declaring import (
     whole_number,
 )
 from informix_cdc.options.executors import LOOPBACK, ExecutorOptions, listening_address
-from informix_cdc.options.passwords import PASSWORD_VARIABLE as PASSWORD_VARIABLE
-from informix_cdc.options.passwords import require_password
 from informix_checkpoints.limits import BatchLimits
 
 
@@ -220,8 +220,8 @@ class SourceOptions(ExecutorOptions):
         options = cls(**values)
         options.table_names()
         options.heartbeat()
-        require_password(options, environment)
-        return replace(options, user=options.user or options.dialect.owner)
+        require_access(options, environment)
+        return replace(options, user=user_to_connect_as(options))
 
     def without_secrets(self) -> SourceOptions:
         """Return the same options for executors, which open no connection to the server.

@@ -11,8 +11,8 @@ import pytest
 
 from harness.servers.stores import source_options
 from informix_capture_client.errors import BadOption
-from informix_cdc.options import passwords
-from informix_cdc.options.passwords import fetch_password
+from informix_cdc.options import authentication
+from informix_cdc.options.authentication import fetch_password
 from informix_cdc.options.source import SourceOptions
 
 SECRET = "s3cret-Wq7"
@@ -113,7 +113,7 @@ FAILING = {
 def test_a_command_that_gives_no_password_is_named_and_what_it_prints_is_not(
     how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(passwords, "_COMMAND_SECONDS", 0.2 if how == "waits" else 60)
+    monkeypatch.setattr(authentication, "_COMMAND_SECONDS", 0.2 if how == "waits" else 60)
     script, says = FAILING[how]
     program = tmp_path / SECRET
     program.write_text(f"#!/bin/sh\n{script}\n")

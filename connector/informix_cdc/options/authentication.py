@@ -1,4 +1,4 @@
-"""Where the user's password is, and how it is fetched from there when a connection opens.
+"""Who connects, and where the password is: it is fetched from there when a connection opens.
 
 Rule: nothing here keeps a password, and no error quotes what was given or read: a path or a command may
 be a password in the wrong option, and a command's output may hold one.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import pwd
 import shlex
 import shutil
 import subprocess
@@ -16,12 +17,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from informix_capture_client.errors import BadOption
+from informix_capture_client.transport import TLS, TRUSTED
 
 if TYPE_CHECKING:
     from informix_cdc.options.connection import ConnectionOptions
 
 PASSWORD_VARIABLE = "INFORMIX_CDC_PASSWORD"
-PASSWORD, TRUSTED = "password", "trusted"
 
 _COMMAND_SECONDS = 30.0  # a connection waits for it, and so does a query that is being stopped
 
@@ -51,28 +52,60 @@ def fetch_password(options: ConnectionOptions, environment: Mapping[str, str] = 
     )
 
 
-def require_password(options: ConnectionOptions, environment: Mapping[str, str]) -> None:
-    """Refuse at once what cannot give a password later; no command is run for it.
+def require_access(options: ConnectionOptions, environment: Mapping[str, str]) -> None:
+    """Refuse at once what cannot open a connection later; no command is run for it.
 
     Raises:
         BadOption: names the option and the remedy.
     """
-    named = {
+    if options.encryption == TLS and options.transport == "emulator":
+        raise BadOption(
+            "encryption=tls needs transport=odbc: the emulator's protocol is not encrypted.",
+            "Leave option encryption away.",
+            option="encryption",
+        )
+    if options.authentication == TRUSTED:
+        _refuse_beside_trust(options)
+    elif options.password_command and not options.password and not options.password_file:
+        _words_of(options.password_command)
+    else:
+        fetch_password(options, environment)
+
+
+def user_to_connect_as(options: ConnectionOptions) -> str:
+    """Return the user: the one given, or the product's owner; a trusted one is the system's."""
+    if options.authentication == TRUSTED:
+        return _user_of_system()
+    return options.user or options.dialect.owner
+
+
+def _refuse_beside_trust(options: ConnectionOptions) -> None:
+    given = {
+        "user": options.user,
         "password": options.password,
         "passwordFile": options.password_file,
         "passwordCommand": options.password_command,
     }
-    given = [name for name, text in named.items() if text]
-    if options.authentication == TRUSTED and given:
+    for name, text in given.items():
+        if text:
+            raise BadOption(
+                f"option {name!r} means nothing with authentication=trusted, where the server takes the"
+                " user of the operating system.",
+                "Keep one of them.",
+                option=name,
+            )
+
+
+def _user_of_system() -> str:
+    """Return whom the server takes us for: a connection without a user is the process's own."""
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
         raise BadOption(
-            f"option {given[0]!r} means nothing with authentication=trusted.",
-            "Keep one of them: the server is given a password, or trusts this host and its user.",
-            option=given[0],
-        )
-    if given[:1] == ["passwordCommand"]:
-        _words_of(options.password_command)
-    else:
-        fetch_password(options, environment)
+            f"authentication=trusted: the system has no name for user id {os.geteuid()}.",
+            "Run as a user that both the system and the server know, or use authentication=password.",
+            option="authentication",
+        ) from None
 
 
 def _in_file(path: str) -> str:
