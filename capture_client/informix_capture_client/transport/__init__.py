@@ -18,7 +18,11 @@ from informix_capture_client.transport.connection_strings import PROTOCOLS
 from informix_capture_client.transport.emulator import EmulatorTransport
 from informix_capture_client.transport.keywords import Keyword, read_keywords
 from informix_capture_client.transport.odbc import OdbcTransport
-from informix_capture_client.transport.odbc_library import load_driver
+from informix_capture_client.transport.odbc_library import (
+    find_driver,
+    installation_of,
+    load_driver,
+)
 from informix_capture_client.transport.recorder import FORMAT, VERSION, Event, RecordingTransport
 
 __all__ = [
@@ -37,6 +41,8 @@ __all__ = [
     "RecordingTransport",
     "Row",
     "Transport",
+    "find_driver",
+    "installation_of",
     "load_driver",
     "read_keywords",
 ]

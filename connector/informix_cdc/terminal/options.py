@@ -16,6 +16,7 @@ import click
 from informix_capture_client.errors import BadOption, InformixCdcError
 from informix_capture_client.statements import SYSTEM_DATABASE
 from informix_cdc.options import PASSWORD_VARIABLE, SourceOptions, option_rows
+from informix_cdc.terminal.printable import printable
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -52,7 +53,8 @@ _NOT_HERE = {
     "logLevel",
 }
 PASSWORD_HINT = (
-    f"The password comes from the environment variable {PASSWORD_VARIABLE} or from --password-file."
+    f"The password comes from the environment variable {PASSWORD_VARIABLE}, from --password-file or from"
+    " --password-command."
 )
 
 
@@ -60,7 +62,7 @@ class OneLineError(click.ClickException):
     """An error that is shown as the sentence it is."""
 
     def __init__(self, message: str) -> None:
-        super().__init__(" ".join(message.split()))
+        super().__init__(printable(" ".join(message.split())))
 
     def show(self, file: IO[Any] | None = None) -> None:
         """Print the sentence on stderr."""
