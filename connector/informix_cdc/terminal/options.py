@@ -53,8 +53,8 @@ _NOT_HERE = {
     "logLevel",
 }
 PASSWORD_HINT = (
-    f"The password comes from the environment variable {PASSWORD_VARIABLE}, from --password-file or from"
-    " --password-command."
+    f"The password comes from the environment variable {PASSWORD_VARIABLE}, from --password-file or"
+    " from --password-command."
 )
 
 
