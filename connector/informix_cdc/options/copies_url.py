@@ -54,9 +54,8 @@ def url_of_copies(text: str) -> str:
         raise BadOption("option 'segmentCopies' is not a URL.", option="segmentCopies") from None
     if not is_harmless:
         raise BadOption(
-            "option 'segmentCopies' may hold a secret, before an @ or in a parameter, which would show in"
-            " query plans.",
-            "Give each host its rights by its role or its environment. Parameters may be"
+            "option 'segmentCopies' may hold a secret, before an @ or in a parameter: it shows in plans.",
+            "Give each host its rights by its role or its environment. Known parameters are"
             f" {', '.join(_PARAMETERS)}.",
             option="segmentCopies",
         )

@@ -1,8 +1,9 @@
 """What a plan of Spark Connect must not hold: a password.
 
-Rule: a Connect server writes the text of a plan, options and all, into its event log and its UI. Spark
-redacts options by their names (`spark.redaction.regex`) in plans of its own only: with Spark 4.3 the
-password stood in SparkListenerConnectOperationStarted and SparkListenerSQLExecutionStart.
+Rule: a Connect server writes the text of a plan, options and all, into its event log and its UI, before
+the source is asked for anything. So a password there is refused, lest it stay unnoticed. Spark redacts
+options by their names (`spark.redaction.regex`) in plans of its own only: with Spark 4.3 the password
+stood in SparkListenerConnectOperationStarted and SparkListenerSQLExecutionStart.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ def refuse_password_in_plan(
     if options.password and not options.allow_password_option and is_of_connect(environment):
         raise BadOption(
             "option 'password' came over Spark Connect, whose event log and UI show it.",
-            "Give it to the Connect server: by passwordFile, passwordCommand or environment variable"
-            f" {PASSWORD_VARIABLE}; or, knowing who can read these, set allowPasswordOption=true.",
+            "Change it if others can read these: a query that was started at once has shown it. Give it"
+            " to the Connect server by passwordFile, passwordCommand or its environment's"
+            f" {PASSWORD_VARIABLE}; or, knowing who can read them, set allowPasswordOption=true.",
             option="password",
         )

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import io
 import sys
 from pathlib import Path
 
 import pytest
 from pyspark.serializers import CloudPickleSerializer
 from pyspark.sql.datasource import CaseInsensitiveDict
-from pyspark.sql.types import IntegerType, StructType
-from pyspark.sql.worker.plan_data_source_read import write_read_func_and_partitions
 
 from harness.servers.stores import source_options
+from harness.spark.sent_to_executors import sent_to_executors
 from informix_capture_client.errors import BadOption
 from informix_cdc.spark.connect_plans import refuse_password_in_plan
 from informix_cdc.spark.datasource import InformixCdcDataSource
 
 SECRET = "Can4ryPw_Zq7xWv"
-SCHEMA = StructType().add("a", IntegerType())
 
 
 def ways(folder: Path) -> dict[str, dict[str, str]]:
@@ -33,23 +30,6 @@ def ways(folder: Path) -> dict[str, dict[str, str]]:
     }
 
 
-def sent_by_planning_worker(source: InformixCdcDataSource) -> bytes:
-    """Do what PySpark's planning worker does with a data source, with its own function."""
-    pickler, sent = CloudPickleSerializer(), io.BytesIO()
-    copied = pickler.loads(pickler.dumps(source))
-    reader = copied.streamReader(SCHEMA)
-    write_read_func_and_partitions(
-        sent,
-        reader=reader,
-        data_source=copied,
-        schema=SCHEMA,
-        max_arrow_batch_size=10_000,
-        binary_as_bytes=True,
-    )
-    assert reader._options.host == "127.0.0.1"
-    return sent.getvalue()
-
-
 @pytest.mark.parametrize("way", ["option", "file", "command", "environment"])
 def test_no_password_and_no_way_to_it_is_sent_to_executors(
     way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -57,7 +37,7 @@ def test_no_password_and_no_way_to_it_is_sent_to_executors(
     if way == "environment":
         monkeypatch.setenv("INFORMIX_CDC_PASSWORD", SECRET)
     given = source_options(1, **ways(tmp_path)[way])
-    sent = sent_by_planning_worker(InformixCdcDataSource(CaseInsensitiveDict(given)))
+    sent = sent_to_executors(given)
     assert b"InformixStreamReader" in sent
     assert SECRET.encode() not in sent
     assert b"where-it-is" not in sent
