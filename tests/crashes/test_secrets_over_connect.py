@@ -50,7 +50,7 @@ def run(folder: Path, streams: Mapping[str, object], settings: Mapping[str, str]
 
 @pytest.mark.fault(
     fault="option password over Spark Connect, whose event log shows plans",
-    outcome="refused; by passwordFile, or with allowPasswordOption and a redaction, no event log has it",
+    outcome="refused; by passwordFile, or with allowPasswordOption and redaction, no event log has it",
 )
 def test_no_password_is_in_the_event_log_of_a_connect_server(tmp_path: Path) -> None:
     with listening_stores() as (server, listening):

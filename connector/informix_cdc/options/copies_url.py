@@ -54,7 +54,7 @@ def url_of_copies(text: str) -> str:
         raise BadOption("option 'segmentCopies' is not a URL.", option="segmentCopies") from None
     if not is_harmless:
         raise BadOption(
-            "option 'segmentCopies' may hold a secret, before an @ or in a parameter: it shows in plans.",
+            "option 'segmentCopies' may hold a secret, before an @ or in a parameter; plans show it.",
             "Give each host its rights by its role or its environment. Known parameters are"
             f" {', '.join(_PARAMETERS)}.",
             option="segmentCopies",
