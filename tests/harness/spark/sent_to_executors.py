@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import io
 
 from pyspark.serializers import CloudPickleSerializer
@@ -19,12 +20,13 @@ def sent_to_executors(options: dict[str, str]) -> bytes:
     pickler, sent = CloudPickleSerializer(), io.BytesIO()
     made = InformixCdcDataSource(CaseInsensitiveDict(options))
     copied = pickler.loads(pickler.dumps(made))
-    write_read_func_and_partitions(
-        sent,
-        reader=copied.streamReader(SCHEMA),
-        data_source=copied,
-        schema=SCHEMA,
-        max_arrow_batch_size=10_000,
-        binary_as_bytes=True,
-    )
+    told = {
+        "reader": copied.streamReader(SCHEMA),
+        "data_source": copied,
+        "schema": SCHEMA,
+        "max_arrow_batch_size": 10_000,
+        "binary_as_bytes": True,
+    }
+    taken = inspect.signature(write_read_func_and_partitions).parameters  # of this PySpark
+    write_read_func_and_partitions(sent, **{key: told[key] for key in told if key in taken})
     return sent.getvalue()
