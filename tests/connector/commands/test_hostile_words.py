@@ -7,6 +7,7 @@ import json
 import re
 import unicodedata
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import click
@@ -22,6 +23,7 @@ from informix_capture_client.errors import AccessRefused
 from informix_capture_client.findings import Finding, State
 from informix_cdc.commands import doctor, offsets, status, tail
 from informix_cdc.options import SourceOptions
+from informix_cdc.terminal.change_text import as_lines, to_json
 from informix_cdc.terminal.console import plain_console
 from informix_cdc.terminal.options import one_line_errors
 from informix_cdc.terminal.printable import printable
@@ -112,3 +114,11 @@ def test_the_doctor_shows_a_hostile_answer(
     assert steers(shown) == []
     if as_json:
         assert json.loads(shown)["findings"][0]["remedy"] == HOSTILE
+
+
+def test_a_line_of_json_and_a_line_for_people_show_a_hostile_cell() -> None:
+    change: Any = SimpleNamespace(change_type="insert", row={"note": HOSTILE}, metadata={})
+    line = to_json(change)
+    assert steers(line) == []
+    assert json.loads(line)["row"] == {"note": HOSTILE}
+    assert steers(printed(next(as_lines([change]))[1])) == []
