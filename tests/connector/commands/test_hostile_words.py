@@ -78,7 +78,8 @@ def a_table() -> Table:
 @pytest.mark.parametrize("live", [False, True])
 def test_no_table_line_or_live_view_steers_a_terminal(live: bool) -> None:
     shown = printed(a_table(), live=live)
-    assert shown.count(IN_A_CELL) == 2
+    assert SHOWN in shown
+    assert shown.count(IN_A_CELL[:10]) == 2  # the other one, a Text, is cut
     assert steers(shown) == []
     for line in (Text(HOSTILE), Text("x").append(HOSTILE, "red")):
         assert IN_A_CELL in printed(line, live=live)
