@@ -18,9 +18,10 @@ from rich.table import Table
 from rich.text import Text
 
 from informix_capture_client.findings import Finding, State
+from informix_capture_client.printable import printable
 from informix_cdc.operations import diagnose
 from informix_cdc.options import SourceOptions
-from informix_cdc.terminal import plain_console, printable
+from informix_cdc.terminal import plain_console
 
 _STYLES = {
     State.OK: "green",

@@ -17,7 +17,6 @@ from informix_cdc.terminal.options import (
     options_without_tables,
     parse_options,
 )
-from informix_cdc.terminal.printable import printable
 
 if TYPE_CHECKING:
     from informix_cdc.terminal.change_text import as_lines, kind_of, table_of, time_of, to_json
@@ -38,7 +37,6 @@ __all__ = [
     "parse_options",
     "place_as_json",
     "plain_console",
-    "printable",
     "table_of",
     "time_of",
     "to_json",

@@ -14,8 +14,8 @@ from typing import Any
 
 from rich.text import Text
 
+from informix_capture_client.printable import printable
 from informix_capture_client.shapes import ChangeRow
-from informix_cdc.terminal.printable import printable
 
 _LARGEST_EXACT_DOUBLE = 2**53
 _LONGEST_VALUE = 40

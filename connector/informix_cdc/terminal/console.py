@@ -13,7 +13,7 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.text import Text
 
-from informix_cdc.terminal.printable import printable
+from informix_capture_client.printable import printable
 
 
 class PlainConsole(Console):

@@ -14,9 +14,9 @@ from typing import IO, Any, TypeVar
 import click
 
 from informix_capture_client.errors import BadOption, InformixCdcError
+from informix_capture_client.printable import printable
 from informix_capture_client.statements import SYSTEM_DATABASE
 from informix_cdc.options import PASSWORD_VARIABLE, SourceOptions, option_rows
-from informix_cdc.terminal.printable import printable
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

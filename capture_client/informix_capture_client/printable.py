@@ -1,7 +1,8 @@
 r"""What a server says must not steer the terminal that shows it: control characters are written out.
 
-Rule: the one place that escapes; what is printed goes through here, or through `plain_console`, which
-does the same to each piece of a table. Spelt as JSON spells it, so that JSON stays what it was.
+Rule: the one place that escapes. Errors go through here, whoever shows them, and what commands print:
+tables by their console, which does the same to each piece. Spelt as JSON spells it, so that JSON stays
+what it was.
 """
 
 from __future__ import annotations
