@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 PASSWORD_VARIABLE = "INFORMIX_CDC_PASSWORD"
 
+# "off" where people who may not run commands on the driver may set options, through SQL for one
+COMMAND_SWITCH = "INFORMIX_CDC_PASSWORD_COMMAND"
 _COMMAND_SECONDS = 30.0  # a connection waits for it, and so does a query that is being stopped
 
 
@@ -41,7 +43,7 @@ def fetch_password(options: ConnectionOptions, environment: Mapping[str, str] = 
     if options.password_file:
         return _in_file(options.password_file)
     if options.password_command:
-        return _from_command(options.password_command)
+        return _from_command(options.password_command, environment)
     if password := environment.get(PASSWORD_VARIABLE, ""):
         return password
     raise BadOption(
@@ -67,7 +69,7 @@ def require_access(options: ConnectionOptions, environment: Mapping[str, str]) -
     if options.authentication == TRUSTED:
         _refuse_beside_trust(options)
     elif options.password_command and not options.password and not options.password_file:
-        _words_of(options.password_command)
+        _words_of(options.password_command, environment)
     else:
         fetch_password(options, environment)
 
@@ -126,8 +128,10 @@ def _in_file(path: str) -> str:
     )
 
 
-def _words_of(command: str) -> list[str]:
+def _words_of(command: str, environment: Mapping[str, str]) -> list[str]:
     """Split a command as a shell would, but expand nothing: no shell runs it."""
+    if environment.get(COMMAND_SWITCH, "").lower() == "off":
+        raise _refused(f"is not run: {COMMAND_SWITCH}=off is set here")
     words: list[str] = []
     with contextlib.suppress(ValueError):  # a quote without its other half
         words = shlex.split(command)
@@ -136,10 +140,10 @@ def _words_of(command: str) -> list[str]:
     return words
 
 
-def _from_command(command: str) -> str:
+def _from_command(command: str, environment: Mapping[str, str]) -> str:
     password, what = "", "printed nothing on its standard output"
     try:
-        password = _output_of(_words_of(command)).decode("utf-8").strip()
+        password = _output_of(_words_of(command, environment)).decode("utf-8").strip()
     except subprocess.TimeoutExpired:
         what = f"did not end within {_COMMAND_SECONDS:g} seconds"
     except subprocess.CalledProcessError as reason:
