@@ -14,6 +14,7 @@ from harness.spark.sent_to_executors import sent_to_executors
 from informix_capture_client.errors import BadOption
 from informix_cdc.spark.connect_plans import refuse_password_in_plan
 from informix_cdc.spark.datasource import InformixCdcDataSource
+from informix_cdc.testing import emulated_source
 
 SECRET = "Can4ryPw_Zq7xWv"
 
@@ -66,6 +67,14 @@ def test_over_spark_connect_option_password_is_refused_and_the_ways_out_are_name
     assert SECRET not in str(caught.value)
     assert "allowPasswordOption=true" in str(caught.value)
     InformixCdcDataSource(source_options(1, password=SECRET, allowPasswordOption="true"))
+
+
+def test_the_emulator_for_tests_of_users_is_reached_over_spark_connect_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv(*next(iter(CONNECT.items())))
+    with emulated_source({"informix.orders": "order_num serial"}) as (_, options):
+        assert InformixCdcDataSource(options).schema().names[0] == "order_num"
 
 
 def test_in_a_classic_session_option_password_is_taken(tmp_path: Path) -> None:
