@@ -15,7 +15,8 @@ from informix_capture_client.errors import BadOption
 from informix_cdc.options import PASSWORD_VARIABLE, SourceOptions
 
 # Spark tells its Python workers whose files they use: of a client's session, or, in a classic session,
-# "default" (as seen with Spark 4.3).
+# "default" (as seen with Spark 4.3). A classic session with artifacts of its own looks like a client's:
+# there the refusal may be one too many.
 _SESSION_OF_WORKER = "SPARK_JOB_ARTIFACT_UUID"
 _CLASSIC = "default"
 
