@@ -93,16 +93,31 @@ def demo(seconds: float, transactions_per_second: float, seed: int) -> None:
     " 2^53, are strings.",
 )
 @click.option("--limit", type=click.IntRange(1), help="Number of rows after which to end.")
-def tail(output_format: str, limit: int | None, **given: str | None) -> None:
+@click.option(
+    "--from",
+    "startingPosition",
+    metavar="PLACE",
+    default="latest",
+    show_default=True,
+    help="Where to begin, as option startingPosition: latest (now), earliest (the oldest log file), or"
+    " a position such as 40:0x18; status, offsets and acquire print such ones.",
+)
+@click.option(
+    "--no-switch",
+    is_flag=True,
+    help="Refuse a table whose full row logging is off, and change nothing on the server.",
+)
+def tail(output_format: str, limit: int | None, no_switch: bool, **given: str | None) -> None:
     """Print committed changes as they happen, without Spark.
 
-    Begins now, ends with Ctrl-C. Switches full row logging on for the tables, as every capture must;
+    Begins now, unless --from says otherwise, and ends with Ctrl-C. Switches full row logging on for the
+    tables, as every capture must: the server then refuses ALTER TABLE of them until
     `informix-cdc release` switches it off again.
     """
     from informix_cdc.commands.tail import print_changes
 
     with one_line_errors():
-        print_changes(parse_options(given), output_format, limit)
+        print_changes(parse_options(given), output_format, limit, may_switch_on=not no_switch)
 
 
 tail.epilog = PASSWORD_HINT

@@ -20,6 +20,7 @@ from types import FrameType
 
 import click
 
+from informix_capture_client.catalog import Table
 from informix_capture_client.errors import InformixCdcError
 from informix_capture_client.sql_names import quoted
 from informix_capture_client.transport import ConnectionSettings, RecordingTransport, Transport
@@ -28,6 +29,7 @@ from informix_cdc.capture import CaptureStart
 from informix_cdc.operations import RecordingFile
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import SourceTables, Wrap, every_connection, look_up_tables, open_catalog
+from informix_cdc.terminal import say_stays_on, say_switched_on
 
 _WARNING = (
     "A recording holds the rows themselves: anyone who has the file can read them. It holds no"
@@ -70,7 +72,13 @@ def _recorder(file: RecordingFile) -> Wrap:
 
 
 def _read(options: SourceOptions, source: SourceTables, limits: RecordLimits) -> None:
-    start = CaptureStart(options, source, None)
+    switched_on: list[Table] = []
+
+    def tell_the_switch(table: Table) -> None:
+        switched_on.append(table)
+        say_switched_on(table)
+
+    start = CaptureStart(options, source, None, on_switched_on=tell_the_switch)
     with (
         contextlib.closing(start),
         _until_interrupted() as stop,
@@ -80,8 +88,9 @@ def _read(options: SourceOptions, source: SourceTables, limits: RecordLimits) ->
         ends_at = time.monotonic() + (limits.seconds or float("inf"))
         for number in itertools.count():
             if stop.is_set() or number == limits.reads or time.monotonic() >= ends_at:
-                return
+                break
             session.read()
+    say_stays_on(switched_on)
 
 
 @contextlib.contextmanager

@@ -17,27 +17,46 @@ from informix_cdc.terminal.options import (
     options_without_tables,
     parse_options,
 )
+from informix_cdc.terminal.screen import (
+    answers,
+    counted,
+    hanging,
+    say,
+    say_unbroken,
+    unbroken,
+    width_of,
+)
 
 if TYPE_CHECKING:
     from informix_cdc.terminal.change_text import as_lines, kind_of, table_of, time_of, to_json
     from informix_cdc.terminal.log_distance_text import distance_text, headroom_text, place_as_json
+    from informix_cdc.terminal.row_logging_text import say_stays_on, say_switched_on
 
 __all__ = [
     "PASSWORD_HINT",
     "OneLineError",
+    "answers",
     "as_lines",
     "connection_options",
+    "counted",
     "distance_text",
     "flag_of",
+    "hanging",
     "headroom_text",
     "kind_of",
     "one_line_errors",
     "options_without_tables",
     "parse_options",
     "place_as_json",
+    "say",
+    "say_stays_on",
+    "say_switched_on",
+    "say_unbroken",
     "table_of",
     "time_of",
     "to_json",
+    "unbroken",
+    "width_of",
 ]
 
 __getattr__ = lazy_names(
@@ -48,6 +67,8 @@ __getattr__ = lazy_names(
         "headroom_text": "log_distance_text",
         "kind_of": "change_text",
         "place_as_json": "log_distance_text",
+        "say_stays_on": "row_logging_text",
+        "say_switched_on": "row_logging_text",
         "table_of": "change_text",
         "time_of": "change_text",
         "to_json": "change_text",

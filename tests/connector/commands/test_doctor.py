@@ -40,6 +40,13 @@ Findings = list[dict[str, Any]]
 MAKES_CDC_DATABASE = "cd $INFORMIXDIR/etc && dbaccess - syscdcv1.sql"
 
 
+@pytest.fixture
+def shop(shop: ListeningServer) -> ListeningServer:
+    """The demo's shop, with a table that a capture finds as it needs it."""
+    shop.server.set_full_row_logging(ORDERS, on=True)
+    return shop
+
+
 def run(*arguments: str, password: str | None = PASSWORD, columns: int = 120) -> Result:
     environment = {PASSWORD_VARIABLE: password, "COLUMNS": str(columns)}
     result = CliRunner().invoke(main, ["doctor", *arguments], env=environment)
@@ -286,6 +293,14 @@ def test_a_log_that_is_overwritten_within_a_day_warns_with_hours_and_a_command()
     assert "8 times for 24 hours: onparams -a -d <dbspace> -s " in found["remedy"]
 
 
+def test_the_doctor_warns_of_what_a_start_will_change_for_good(shop: ListeningServer) -> None:
+    shop.server.set_full_row_logging(ORDERS, on=False)
+    found = of(findings(doctor(shop, "--json")), "full row logging")
+    assert found["state"] == "warning"
+    assert "switches it on for good. From then on the server refuses ALTER TABLE." in found["found"]
+    assert found["remedy"].endswith("informix-cdc release informix.orders")
+
+
 def test_sessions_of_others_are_told_with_their_tables(shop: ListeningServer) -> None:
     shop.server.set_full_row_logging(ORDERS, on=True)
     options = SourceOptions.parse(
@@ -308,6 +323,7 @@ def test_sessions_of_others_are_told_with_their_tables(shop: ListeningServer) ->
 
 
 def test_the_doctor_changes_nothing(shop: ListeningServer) -> None:
+    shop.server.set_full_row_logging(ORDERS, on=False)
     doctor(shop, tables=",".join(TABLE_NAMES))
     assert not shop.server.table(ORDERS).full_row_logging
     assert shop.server.sessions() == {}
@@ -359,6 +375,7 @@ def test_a_server_is_sound_in_whatever_code_sets_its_databases_are(
     server = EmulatedServer(cdc_locale=cdc_locale, unset_locale=unset)
     server.create_database("shop", locale=locale)
     server.create_table("shop:informix.t", "id serial primary key")
+    server.set_full_row_logging("shop:informix.t", on=True)
     with ListeningServer(server) as listening:
         arguments = [each for each in connection_arguments(listening) if "database" not in each]
         result = run(*arguments, "--database=shop", "--table=informix.t", "--json")
