@@ -5,6 +5,7 @@ Rule: quick to start. A command imports what it needs when it runs; Spark is loa
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ from click.core import ParameterSource
 from informix_cdc import __version__
 from informix_cdc.terminal import (
     PASSWORD_HINT,
+    Commands,
     OneLineError,
     connection_options,
     one_line_errors,
@@ -37,7 +39,9 @@ _OF_ROWS = ("columns", "unsupportedColumns", "lobs", *_OF_VALUES)
 _OF_TABLES = ("database", "table", *_OF_READING, *_OF_ROWS)
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.group(
+    cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110}
+)
 @click.version_option(__version__, prog_name="informix-cdc")
 def main() -> None:
     """Live change data capture from IBM Informix into Spark.
@@ -46,7 +50,7 @@ def main() -> None:
     """
 
 
-@main.command()
+@main.command(short_help="Watch a shop's changes stream through Spark, without an Informix.")
 @click.option(
     "--seconds",
     type=click.FloatRange(1),
@@ -81,7 +85,7 @@ def demo(seconds: float, transactions_per_second: float, seed: int) -> None:
         raise SystemExit(run(DemoSettings(seconds, transactions_per_second, seed)))
 
 
-@main.command()
+@main.command(short_help="Print committed changes as they happen, without Spark.")
 @connection_options("maxRecordsPerRead", "readBufferBytes")
 @click.option(
     "--format",
@@ -123,7 +127,7 @@ def tail(output_format: str, limit: int | None, no_switch: bool, **given: str | 
 tail.epilog = PASSWORD_HINT
 
 
-@main.command(epilog=PASSWORD_HINT)
+@main.command(epilog=PASSWORD_HINT, short_help="Check all that a stream needs, and name the remedies.")
 @connection_options(*_OF_VALUES, *_OF_READING)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
 def doctor(as_json: bool, **given: str | None) -> None:
@@ -138,7 +142,9 @@ def doctor(as_json: bool, **given: str | None) -> None:
         raise SystemExit(print_findings(parse_options(given), as_json=as_json))
 
 
-@main.command(epilog=PASSWORD_HINT)
+@main.command(
+    epilog=PASSWORD_HINT, short_help="Switch full row logging off, so that tables can be altered."
+)
 @connection_options(*_OF_VALUES, "unsupportedColumns", "table", "maxRecordsPerRead", "readBufferBytes")
 @click.argument("tables", nargs=-1, required=True, metavar="TABLE...")
 @click.option(
@@ -192,7 +198,7 @@ def release(
         )
 
 
-@main.command(epilog=PASSWORD_HINT)
+@main.command(epilog=PASSWORD_HINT, short_help="Switch full row logging on again, after an ALTER.")
 @connection_options(*_OF_ROWS, "table", *_OF_READING)
 @click.argument("tables", nargs=-1, required=True, metavar="TABLE...")
 def acquire(tables: tuple[str, ...], **given: str | None) -> None:
@@ -212,7 +218,9 @@ def _options_of(tables: tuple[str, ...], given: dict[str, str | None]) -> Source
     return parse_options({**given, "table": ",".join(tables), "unsupportedColumns": "omit-following"})
 
 
-@main.command(epilog=PASSWORD_HINT)
+@main.command(
+    epilog=PASSWORD_HINT, short_help="Show capture sessions, the log, and the lag of checkpoints."
+)
 @connection_options(*_OF_TABLES)
 @click.option(
     "--checkpoint",
@@ -245,9 +253,9 @@ def status(
         print_status(options, checkpoints, as_json=as_json, watch_seconds=watch)
 
 
-@main.command(epilog=PASSWORD_HINT)
+@main.command(epilog=PASSWORD_HINT, short_help="Show where a query's checkpoint stands in the log.")
 @click.argument("checkpoint")
-@connection_options(*_OF_TABLES, needed=False)
+@connection_options(*_OF_TABLES)
 @click.option(
     "--spool-path",
     default="",
@@ -255,23 +263,31 @@ def status(
     help="Option spoolPath of the query, to show what its spool holds.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
-def offsets(checkpoint: str, spool_path: str, as_json: bool, **given: str | None) -> None:
+@click.pass_context
+def offsets(
+    context: click.Context, /, checkpoint: str, spool_path: str, as_json: bool, **given: str | None
+) -> None:
     """Show the offsets in a query's CHECKPOINT, and what a restart needs.
 
     CHECKPOINT is the query's checkpointLocation: a local path, or a URL such as s3://bucket/path.
     Positions are shown as the server writes them: number of the logical log, and place in it. No server
-    is asked, unless --host and --server name one: then the headroom is shown too.
+    is asked, unless flags or --profile name one: then the headroom is shown too.
     """
     from informix_cdc.commands.offsets import print_offsets
     from informix_cdc.terminal import options_without_tables
 
     with one_line_errors():
-        is_server_named = any(value is not None for value in given.values())
-        options = options_without_tables(given) if is_server_named else None
+        options = options_without_tables(given) if _is_server_named(context, given) else None
         print_offsets(checkpoint, spool_path, options, as_json=as_json)
 
 
-@main.command(epilog=PASSWORD_HINT)
+def _is_server_named(context: click.Context, given: Iterable[str]) -> bool:
+    """Tell whether a server was typed: variables that are always set must not connect unasked."""
+    sources = (context.get_parameter_source(name) for name in (*given, "profile"))
+    return ParameterSource.COMMANDLINE in sources
+
+
+@main.command(epilog=PASSWORD_HINT, short_help="Record a server's answers, to replay them elsewhere.")
 @connection_options("maxRecordsPerRead", "readBufferBytes")
 @click.option(
     "--to",
@@ -299,7 +315,7 @@ def record(
         record_to(parse_options(given), path, limits, catalog_only=catalog_only)
 
 
-@main.command()
+@main.command(short_help="Serve an emulated Informix with a demo database.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
     "--port",

@@ -178,4 +178,4 @@ def test_offsets_with_a_server_tells_how_far_it_is_from_overwriting_them(
 def test_offsets_with_half_a_server_says_which_half_is_missing(tmp_path: Path) -> None:
     run_batches(tmp_path, offset(1, 1))
     line = refusal(run_plain("offsets", str(tmp_path), "--server=informix"), exit_code=2)
-    assert "'host' is missing" in line
+    assert "--host is missing" in line
