@@ -18,8 +18,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
 
-import click
-
 from informix_capture_client.catalog import Table
 from informix_capture_client.errors import InformixCdcError
 from informix_capture_client.sql_names import quoted
@@ -29,7 +27,7 @@ from informix_cdc.capture import CaptureStart
 from informix_cdc.operations import RecordingFile
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import SourceTables, Wrap, every_connection, look_up_tables, open_catalog
-from informix_cdc.terminal import say_stays_on, say_switched_on
+from informix_cdc.terminal import counted, say, say_stays_on, say_switched_on
 
 _WARNING = (
     "A recording holds the rows themselves: anyone who has the file can read them. It holds no"
@@ -53,13 +51,13 @@ def record(
     Raises:
         InformixCdcError: the capture cannot start or go on; what was recorded until then is kept.
     """
-    click.echo(_WARNING, err=True)
+    say(_WARNING)
     file = RecordingFile(path, _header(options))
     with contextlib.closing(file), every_connection(_recorder(file)):
         source = look_up_tables(options)
         if not catalog_only:
             _read(options, source, limits)
-    click.echo(f"{file.reads:,} reads, {file.read_bytes:,} bytes of the log: {path}", err=True)
+    say(f"{counted(file.reads, 'read')}, {counted(file.read_bytes, 'byte')} of the log: {path}")
 
 
 def _recorder(file: RecordingFile) -> Wrap:
@@ -84,7 +82,7 @@ def _read(options: SourceOptions, source: SourceTables, limits: RecordLimits) ->
         _until_interrupted() as stop,
         contextlib.closing(start.begin().session) as session,
     ):
-        click.echo(f"Recording {', '.join(options.tables)} from now on. Ctrl-C ends.", err=True)
+        say(f"Recording {', '.join(options.tables)} from now on. Ctrl-C ends.")
         ends_at = time.monotonic() + (limits.seconds or float("inf"))
         for number in itertools.count():
             if stop.is_set() or number == limits.reads or time.monotonic() >= ends_at:

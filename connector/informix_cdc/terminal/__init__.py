@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from informix_capture_client.lazy_names import lazy_names
-from informix_cdc.terminal.help_pages import Commands
+from informix_cdc.terminal.help_pages import Command, Commands
 from informix_cdc.terminal.options import (
     PASSWORD_HINT,
     OneLineError,
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "PASSWORD_HINT",
+    "Command",
     "Commands",
     "OneLineError",
     "answers",

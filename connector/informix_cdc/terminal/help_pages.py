@@ -5,7 +5,7 @@ Rule: click makes the pages; here is only what it breaks lines at.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 import click
 
@@ -20,7 +20,7 @@ class _Pages(click.HelpFormatter):
         super().write_text(_unbreakable(text))
 
     def write_dl(
-        self, rows: Sequence[tuple[str, str]], col_max: int = 30, col_spacing: int = 2
+        self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2
     ) -> None:
         """Write flags, or commands, and what they mean."""
         shown = [(_unbreakable(name), _unbreakable(meaning)) for name, meaning in rows]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,18 +12,21 @@ from typing import Any
 import pytest
 
 from connector.commands.commands import refusal, run_plain, server_options
+from connector.commands.conftest import start
 from harness.capture.driving import (
     Served,
     anchor_of,
     insert,
     reader,
 )
+from harness.runs.patience import patiently
 from harness.servers.stores import PASSWORD, listening_stores
 from harness.spark.checkpoints import offset, run_batches
 from informix_capture_client.positions import log_page, show
 from informix_cdc.commands import status as status_command
+from informix_cdc.options import PASSWORD_VARIABLE
 
-NOW = 1_700_000_000
+NOW, NOW_TEXT = 1_700_000_000, "2023-11-14T22:13:20+00:00"
 LOG_BYTES = 8 * 2048
 
 
@@ -47,7 +52,7 @@ def told(served: Served, *arguments: str) -> str:
 
 def test_a_quiet_server_says_so(served: Served) -> None:
     found = status(served)
-    assert (found["server"], found["clock"]) == ("informix", NOW)
+    assert (found["server"], found["clock"]) == ("informix", NOW_TEXT)
     assert found["sessions"] == found["checkpoints"] == []
     assert found["log"] == {
         "current": "40:0x0",
@@ -81,7 +86,7 @@ def test_open_sessions_are_told_with_what_they_capture(served: Served) -> None:
             {
                 "session": session_id,
                 "apiVersion": "1.1",
-                "created": NOW,
+                "created": NOW_TEXT,
                 "timeoutSeconds": 1,
                 "errorCode": 0,
                 "tables": ["stores:informix.orders"],
@@ -155,6 +160,40 @@ def test_watching_asks_again_until_it_is_interrupted(
     assert positions == ["40:0x0", "41:0x0", "42:0x0"]
     slept.clear()
     assert "Log: at 45:0x0" in run_plain("status", *server_options(served[1]), "--watch=2").output
+
+
+def test_watching_into_a_pipe_shows_each_look_when_it_is_taken(served: Served) -> None:
+    given = ["status", *server_options(served[1]), "--watch=0.1"]
+    process = start(*given, environment={PASSWORD_VARIABLE: PASSWORD})
+    assert process.stdout is not None
+    looks = []
+    try:
+        while len(looks) < 2:
+            line = process.stdout.readline()
+            assert line, process.communicate()
+            looks += [line] if line.startswith("Log: ") else []
+        os.killpg(process.pid, signal.SIGINT)
+        process.communicate(timeout=patiently(10))
+    finally:
+        process.kill()
+        process.wait()
+    assert process.returncode == 0
+
+
+def test_one_log_is_told_as_one_and_several_as_several(served: Served) -> None:
+    assert "only log 40 is kept" in told(served)
+    served[0].switch_log()
+    assert "logs 40 to 41 are kept" in told(served)
+
+
+def test_a_loss_that_was_reported_is_told_as_by_offsets(served: Served, tmp_path: Path) -> None:
+    here = log_page(40, 0)
+    run_batches(tmp_path, {**offset(here, here), "lost": ["ROW_LOGGING_OFF", "it was off."]})
+    (found,) = status(served, f"--checkpoint={tmp_path}")["checkpoints"]
+    assert found["lost"] == "it was off."
+    assert "A loss was reported where it stands: it was off." in told(
+        served, f"--checkpoint={tmp_path}"
+    )
 
 
 def test_a_spoilt_checkpoint_is_one_line(served: Served, tmp_path: Path) -> None:
