@@ -35,6 +35,7 @@ _OF_READING = (
 )
 _OF_ROWS = ("columns", "unsupportedColumns", "lobs", *_OF_VALUES)
 
+_OF_HOST = (*("spoolPath", "maxSpoolBytes", "flightHost", "flightPort", "metricsHost", "metricsPort"),)
 _OF_TABLES = ("database", "table", *_OF_READING, *_OF_ROWS)
 
 
@@ -92,13 +93,15 @@ tail.epilog = PASSWORD_HINT
 
 
 @main.command(epilog=PASSWORD_HINT, short_help="Check all that a stream needs, and name the remedies.")
-@connection_options(*_OF_VALUES, *_OF_READING)
+@connection_options(*_OF_VALUES, *_OF_READING, also=_OF_HOST)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
 def doctor(as_json: bool, **given: str | None) -> None:
-    """Check driver, server, database and tables, and name the remedy for what is wrong.
+    """Check driver, server, tables and this host, and name the remedy for what is wrong.
 
-    Changes nothing. Each check ends as ok, warning, failure, or not checked because an earlier one
-    failed. Exit code 0: no failure; 1: at least one; 2: an option is wrong.
+    Changes nothing. Run it where Spark's driver is to run: it looks at Spark, Java, the workers'
+    Python, the spool's folder and the ports too. Each check ends as ok, warning, failure, or not
+    checked because an earlier one failed. Exit code 0: no failure; 1: at least one; 2: an option is
+    wrong.
     """
     from informix_cdc.commands.doctor import print_findings
 

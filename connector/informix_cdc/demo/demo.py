@@ -25,9 +25,9 @@ from rich.console import Console
 from informix_capture_client.emulator import ListeningServer
 from informix_cdc.demo import database as database
 from informix_cdc.demo.check import DemoCheck
-from informix_cdc.demo.java import Java, JavaUnfit, find_java
 from informix_cdc.demo.view import Account, summary, view_for
 from informix_cdc.demo.workload import Workload
+from informix_cdc.host import Java, JavaUnfit, find_java
 from informix_cdc.terminal import OneLineError
 
 if TYPE_CHECKING:

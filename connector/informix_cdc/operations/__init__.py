@@ -5,7 +5,7 @@ Rule: values in, values out; what is shown is decided elsewhere.
 
 from __future__ import annotations
 
-from informix_cdc.operations.doctor import diagnose
+from informix_cdc.operations.doctor import diagnose, diagnose_as_known
 from informix_cdc.operations.recording_file import RecordingFile
 from informix_cdc.operations.row_logging import require_not_captured, switch_off, switch_on
 from informix_cdc.operations.tail import TailFigures, follow
@@ -16,6 +16,7 @@ __all__ = [
     "StreamOfTables",
     "TailFigures",
     "diagnose",
+    "diagnose_as_known",
     "follow",
     "require_all_delivered",
     "require_not_captured",

@@ -87,10 +87,15 @@ def answers(*, on_stderr: bool = False) -> Console:
     return console
 
 
-def hanging(head: Text, body: Text, console: Console, indent: int) -> Iterator[Text]:
-    """Yield lines of `head` and `body`, in which the body is continued below its beginning."""
+def hanging(
+    head: Text, body: Text, console: Console, indent: int, *, is_wrapped: bool = False
+) -> Iterator[Text]:
+    """Yield lines of `head` and `body`, in which the body is continued below its beginning.
+
+    They are wrapped on a terminal; with `is_wrapped` elsewhere too.
+    """
     room = console.width - indent
-    if not console.is_terminal or room < _LEAST_FOR_TEXT:
+    if not (console.is_terminal or is_wrapped) or room < _LEAST_FOR_TEXT:
         yield Text.assemble(head, body)
         return
     first = console.width - cell_len(head.plain)
