@@ -27,7 +27,7 @@ from informix_cdc.capture import CaptureStart
 from informix_cdc.operations import RecordingFile
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import SourceTables, Wrap, every_connection, look_up_tables, open_catalog
-from informix_cdc.terminal import counted, say, say_stays_on, say_switched_on
+from informix_cdc.terminal import counted, say, say_stays_on, say_switched_on, shown_progress
 
 _WARNING = (
     "A recording holds the rows themselves: anyone who has the file can read them. It holds no"
@@ -41,6 +41,11 @@ class RecordLimits:
 
     seconds: float | None = None
     reads: int | None = None
+
+    @property
+    def most_seconds(self) -> float:
+        """Seconds after which it ends; infinity if it does not."""
+        return self.seconds or float("inf")
 
 
 def record(
@@ -56,8 +61,12 @@ def record(
     with contextlib.closing(file), every_connection(_recorder(file)):
         source = look_up_tables(options)
         if not catalog_only:
-            _read(options, source, limits)
-    say(f"{counted(file.reads, 'read')}, {counted(file.read_bytes, 'byte')} of the log: {path}")
+            _read(options, source, limits, file)
+    say(f"{_figures(file)}: {path}")
+
+
+def _figures(file: RecordingFile) -> str:
+    return f"{counted(file.reads, 'read')}, {counted(file.read_bytes, 'byte')} of the log"
 
 
 def _recorder(file: RecordingFile) -> Wrap:
@@ -69,7 +78,9 @@ def _recorder(file: RecordingFile) -> Wrap:
     return wrap
 
 
-def _read(options: SourceOptions, source: SourceTables, limits: RecordLimits) -> None:
+def _read(
+    options: SourceOptions, source: SourceTables, limits: RecordLimits, file: RecordingFile
+) -> None:
     switched_on: list[Table] = []
 
     def tell_the_switch(table: Table) -> None:
@@ -83,11 +94,14 @@ def _read(options: SourceOptions, source: SourceTables, limits: RecordLimits) ->
         contextlib.closing(start.begin().session) as session,
     ):
         say(f"Recording {', '.join(options.tables)} from now on. Ctrl-C ends.")
-        ends_at = time.monotonic() + (limits.seconds or float("inf"))
-        for number in itertools.count():
-            if stop.is_set() or number == limits.reads or time.monotonic() >= ends_at:
-                break
-            session.read()
+        with shown_progress("Recording", limits.reads or limits.seconds) as show:
+            begun_at = time.monotonic()
+            for number in itertools.count():
+                seconds = time.monotonic() - begun_at
+                show(number if limits.reads else seconds, _figures(file))
+                if stop.is_set() or number == limits.reads or seconds >= limits.most_seconds:
+                    break
+                session.read()
     say_stays_on(switched_on)
 
 

@@ -7,15 +7,17 @@ nothing commits while somebody thinks; the switch comes last. `--yes` overrides 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import click
 
 from informix_capture_client.catalog import Catalog, Table
+from informix_capture_client.doctor import shown_bytes
 from informix_capture_client.errors import BadOption
 from informix_capture_client.positions import show
 from informix_capture_client.sql_names import TableName
 from informix_cdc.operations import (
+    OnRead,
     StreamOfTables,
     require_all_delivered,
     require_not_captured,
@@ -25,7 +27,7 @@ from informix_cdc.operations import (
 from informix_cdc.options import SourceOptions
 from informix_cdc.options import names as names_in
 from informix_cdc.server import open_capture_connection, open_catalog, require_logged_database
-from informix_cdc.terminal import say
+from informix_cdc.terminal import say, shown_progress
 
 _WARNING = (
     "Full row logging of {tables} will be switched off on server {server}. From then on its changes"
@@ -85,9 +87,24 @@ def release(
         _ask(options, tables, streams, is_sure)
         if streams:
             say(_READING.format(seconds=quiet_seconds))
-        reached = require_all_delivered(streams, options, catalog, db_locale, quiet_seconds)
+        with _shown_reading(quiet_seconds) as on_read:
+            reached = require_all_delivered(
+                streams, options, catalog, db_locale, quiet_seconds, on_read
+            )
         _switch_all_off(tables, options, catalog, db_locale)
         _tell(options.table_names(), reached, catalog.current_position())
+
+
+@contextlib.contextmanager
+def _shown_reading(most_quiet_seconds: float) -> Iterator[OnRead]:
+    with shown_progress("Reading the log", total=1.0) as show:
+
+        def note(read_bytes: int, total_bytes: int, quiet_seconds: float) -> None:
+            quiet = f"quiet for {quiet_seconds:.0f} of {most_quiet_seconds:g} s"
+            size = f"{shown_bytes(read_bytes)} of {shown_bytes(total_bytes)}, " if total_bytes else ""
+            show(read_bytes / total_bytes if total_bytes else 0, size + quiet)
+
+        yield note
 
 
 def _switch_all_off(

@@ -9,9 +9,15 @@ from informix_cdc.operations.doctor import diagnose, diagnose_as_known
 from informix_cdc.operations.recording_file import RecordingFile
 from informix_cdc.operations.row_logging import require_not_captured, switch_off, switch_on
 from informix_cdc.operations.tail import TailFigures, follow
-from informix_cdc.operations.undelivered import StreamOfTables, require_all_delivered, streams_of
+from informix_cdc.operations.undelivered import (
+    OnRead,
+    StreamOfTables,
+    require_all_delivered,
+    streams_of,
+)
 
 __all__ = [
+    "OnRead",
     "RecordingFile",
     "StreamOfTables",
     "TailFigures",

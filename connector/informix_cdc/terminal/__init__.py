@@ -31,6 +31,7 @@ from informix_cdc.terminal.screen import (
 if TYPE_CHECKING:
     from informix_cdc.terminal.change_text import as_lines, kind_of, table_of, time_of, to_json
     from informix_cdc.terminal.log_distance_text import distance_text, headroom_text, place_as_json
+    from informix_cdc.terminal.progress import shown_progress, waiting
     from informix_cdc.terminal.row_logging_text import say_stays_on, say_switched_on
 
 __all__ = [
@@ -55,10 +56,12 @@ __all__ = [
     "say_stays_on",
     "say_switched_on",
     "say_unbroken",
+    "shown_progress",
     "table_of",
     "time_of",
     "to_json",
     "unbroken",
+    "waiting",
     "width_of",
 ]
 
@@ -72,8 +75,10 @@ __getattr__ = lazy_names(
         "place_as_json": "log_distance_text",
         "say_stays_on": "row_logging_text",
         "say_switched_on": "row_logging_text",
+        "shown_progress": "progress",
         "table_of": "change_text",
         "time_of": "change_text",
         "to_json": "change_text",
+        "waiting": "progress",
     },
 )
