@@ -90,7 +90,7 @@ def run(settings: DemoSettings) -> int:
     console.print(
         "[bold]informix-cdc demo[/]: a shop's transactions, live into Spark.\n"
         "The server is an embedded emulator: no Informix is needed.\n",
-        soft_wrap=True,
+        soft_wrap=not console.is_terminal,
     )
     patience = _Patience()
     patience.listen()
@@ -177,7 +177,7 @@ class _Demo:
             return _INTERRUPTED
         self._console.print()
         self._console.print(summary(self._check, account))
-        self._console.print(_NEXT, soft_wrap=True)
+        self._console.print(_NEXT, soft_wrap=not self._console.is_terminal)
         return 0 if self._check.verdict()[0] else 1
 
     def _take(self, rows: DataFrame, _batch: int) -> None:

@@ -11,7 +11,11 @@ from informix_capture_client.catalog import Table
 from informix_cdc.capture import to_alter
 from informix_cdc.terminal.screen import say
 
-_SWITCHED_ON = "Full row logging of {table} was off and was switched on: every capture needs it."
+# What the server then refuses: docs/assumptions.md, 52.
+_SWITCHED_ON = (
+    "Full row logging of {table} was off and was switched on, as every capture needs it: the server"
+    " refuses ALTER TABLE of it until `{command}`."
+)
 _STAYS_ON = (
     "Full row logging of {tables} stays on. The server refuses ALTER TABLE, and logs every changed row"
     " whole, until you run:"
@@ -20,8 +24,7 @@ _STAYS_ON = (
 
 def say_switched_on(table: Table) -> None:
     """Say that a table was changed in a way that outlasts the command."""
-    say(_SWITCHED_ON.format(table=table.name))
-    say(f"The server refuses ALTER TABLE of it until you run:\n  {to_alter(table)}")
+    say(_SWITCHED_ON.format(table=table.name, command=to_alter(table)))
 
 
 def say_stays_on(tables: Iterable[Table]) -> None:
