@@ -71,22 +71,27 @@ class _WholeNumber(click.IntRange):
         self.convert = check  # type: ignore[method-assign, assignment]
 
 
-_PATHS = {
-    "passwordFile": click.Path(dir_okay=False),
-    "driver": click.Path(dir_okay=False),
-    "spoolPath": click.Path(file_okay=False),
-}
+class _Place(click.Path):
+    """A path that a shell completes; what is wrong with it is said by who opens it."""
+
+    def __init__(self, check: _Check, *, is_folder: bool) -> None:
+        super().__init__(file_okay=not is_folder, dir_okay=is_folder)
+        self.convert = check  # type: ignore[method-assign]
+
+
+_IS_FOLDER = {"passwordFile": False, "driver": False, "spoolPath": True}
 
 
 def type_of(name: str, read: Callable[[str], Any], refuse: Refuse) -> click.ParamType:  # type: ignore[type-arg]
     """Return the type of an option, by its name and by how its text is read."""
-    if name in _PATHS:
-        return _PATHS[name]
+    check = _Check(read, refuse)
+    if name in _IS_FOLDER:
+        return _Place(check, is_folder=_IS_FOLDER[name])
     if isinstance(read, Words):
-        return _Word(read.words, _Check(read, refuse))
+        return _Word(read.words, check)
     if isinstance(read, WholeNumbers):
-        return _WholeNumber(read, _Check(read, refuse))
-    return click.STRING if read is str else _Text(_Check(read, refuse))
+        return _WholeNumber(read, check)
+    return _Text(check)
 
 
 def _named(param: click.Parameter | None, ctx: click.Context | None) -> str:

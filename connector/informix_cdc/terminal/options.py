@@ -156,9 +156,8 @@ def _complete_profile(
     _context: click.Context, _option: click.Parameter, begun: str
 ) -> list[CompletionItem]:
     with contextlib.suppress(BadOption):
-        return [
-            CompletionItem(name) for name in read_profiles(profiles_path()) if name.startswith(begun)
-        ]
+        names = read_profiles(profiles_path())
+        return [CompletionItem(name) for name in names if name.startswith(begun)]
     return []
 
 
@@ -179,9 +178,8 @@ def parse_options(given: Mapping[str, str | None]) -> SourceOptions:
     """
     options = _not_overruled({name: value for name, value in given.items() if value is not None})
     if missing := missing_options(options):
-        flags = " and ".join(
-            [", ".join(map(flag_of, missing[:-1])), flag_of(missing[-1])]
-        ).removeprefix(" and ")
+        *others, last = map(flag_of, missing)
+        flags = f"{', '.join(others)} and {last}" if others else last
         first = ENVIRONMENT_PREFIX + missing[0].upper()
         raise BadOption(
             f"{flags} {'is' if len(missing) == 1 else 'are'} missing.",
@@ -206,9 +204,8 @@ def _not_overruled(given: dict[str, str]) -> dict[str, str]:
 
     said = with_connection_string({"connectionstring": text})
     mine = rank("connectionString")
-    return {
-        name: value for name, value in given.items() if name.lower() not in said or rank(name) >= mine
-    }
+    kept = (name for name in given if name.lower() not in said or rank(name) >= mine)
+    return {name: given[name] for name in kept}
 
 
 def options_without_tables(given: Mapping[str, str | None]) -> SourceOptions:
@@ -218,6 +215,5 @@ def options_without_tables(given: Mapping[str, str | None]) -> SourceOptions:
         BadOption: a value is malformed or missing.
     """
     said = with_connection_string({"connectionstring": given.get("connectionString") or ""})
-    return parse_options(
-        {**{name: value for name, value in _NO_TABLE.items() if name not in said}, **given}
-    )
+    of_none = {name: value for name, value in _NO_TABLE.items() if name not in said}
+    return parse_options({**given, **of_none})

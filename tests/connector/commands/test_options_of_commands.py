@@ -165,6 +165,22 @@ def test_a_profile_stands_in_for_flags_and_the_environment_overrules_it(
     assert not doctor_ok(run("doctor", "--profile=shop", "--json", "--port=1"))
 
 
+def test_a_connection_string_of_a_profile_may_name_a_database_that_status_does_not_need(
+    shop: ListeningServer, profiles: Path
+) -> None:
+    text = f"HOST=127.0.0.1;SERVICE={shop.port};SERVER=informix;DATABASE=stores"
+    written(profiles, "shop", {"connectionString": text, "transport": "emulator"})
+    result = run("status", "--profile=shop")
+    assert result.exit_code == 0, result.output
+
+
+def test_a_folder_as_password_file_is_one_line(tmp_path: Path) -> None:
+    result = run("tail", *RELATED, "--host=h", f"--password-file={tmp_path}", **{PASSWORD_VARIABLE: ""})
+    assert result.exit_code == 2
+    assert result.stderr.startswith("Error: IFXCDC-0003: option 'passwordFile'")
+    assert result.stderr.count("\n") == 1
+
+
 def test_a_profile_is_plain_toml_with_numbers_and_lists(profiles: Path) -> None:
     profiles.write_text('[p]\nHOST = "h"\nport = 0\ntable = ["informix.a", "informix.b"]\n')
     profiles.chmod(0o600)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -19,7 +20,7 @@ from harness.capture.driving import (
     insert,
     reader,
 )
-from harness.runs.patience import patiently
+from harness.runs.patience import patiently, wait_until
 from harness.servers.stores import PASSWORD, listening_stores
 from harness.spark.checkpoints import offset, run_batches
 from informix_capture_client.positions import log_page, show
@@ -166,12 +167,17 @@ def test_watching_into_a_pipe_shows_each_look_when_it_is_taken(served: Served) -
     given = ["status", *server_options(served[1]), "--watch=0.1"]
     process = start(*given, environment={PASSWORD_VARIABLE: PASSWORD})
     assert process.stdout is not None
-    looks = []
+    pipe, seen = process.stdout.fileno(), bytearray()
+    os.set_blocking(pipe, False)
+
+    def has_two_looks() -> bool:
+        with contextlib.suppress(BlockingIOError):
+            seen.extend(os.read(pipe, 1 << 16))
+        return seen.count(b"Log: ") >= 2
+
     try:
-        while len(looks) < 2:
-            line = process.stdout.readline()
-            assert line, process.communicate()
-            looks += [line] if line.startswith("Log: ") else []
+        wait_until(has_two_looks, 20, seen.decode)
+        os.set_blocking(pipe, True)
         os.killpg(process.pid, signal.SIGINT)
         process.communicate(timeout=patiently(10))
     finally:
