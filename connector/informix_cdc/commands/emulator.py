@@ -40,11 +40,11 @@ def serve_demo(
 ) -> None:
     """Serve until interrupted; print how to connect."""
 
-    def announce(listening: ListeningServer) -> None:
-        _announce(listening, transactions_per_second, dialect)
+    def when_ready(listening: ListeningServer) -> None:
+        announce(listening, transactions_per_second, dialect)
 
     with _workload(server, transactions_per_second):
-        serve(server, host, port, announce)
+        serve(server, host, port, when_ready)
     say("The emulator has ended.")
 
 
@@ -58,7 +58,8 @@ def command_to_watch(listening: ListeningServer, dialect: str = INFORMIX.name) -
     )
 
 
-def _announce(listening: ListeningServer, transactions_per_second: float | None, dialect: str) -> None:
+def announce(listening: ListeningServer, transactions_per_second: float | None, dialect: str) -> None:
+    """Say where the emulator listens, and print the command that watches it."""
     quiet = "" if transactions_per_second else " It is quiet: --demo-workload 5 brings it to life."
     say(
         f"An emulator, not {_NOT_A[dialect]} server, listens on {listening.host}:{listening.port}."

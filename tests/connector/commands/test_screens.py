@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
+from connector.commands.commands import run
 from connector.commands.conftest import connection_arguments
+from connector.commands.stopped_queries import checkpoint_option, stopped_query
+from harness.capture.driving import Served
 from harness.runs.patience import patiently
 from harness.runs.terminal import lines_on, on_a_terminal, words_of
 from harness.spark.checkpoints import offset, run_batches
 from informix_capture_client.emulator import ListeningServer
 from informix_capture_client.positions import log_page
+from informix_cdc.commands import emulator as emulator_command
+from informix_cdc.commands import release as release_command
 from informix_cdc.commands.cli import main
 from informix_cdc.demo.database import CUSTOMERS, ORDERS, PASSWORD
 from informix_cdc.options import PASSWORD_VARIABLE
+from informix_cdc.terminal import screen
 
 COLUMNS = 80
 LONGEST = 48  # columns; what is longer may not fit beside an indent: paths of this test's folder
@@ -133,6 +141,36 @@ def test_status_and_offsets_of_a_checkpoint_break_no_word(
         narrow, wide = both([*command, *connection])
         assert "was switched off meanwhile" in " ".join(narrow.split())
         assert broken_words(narrow, wide) == {}
+
+
+def test_release_shows_how_far_the_log_is_read(
+    served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown: list[tuple[float, str]] = []
+
+    @contextmanager
+    def noted(what: str, total: float) -> Iterator[Callable[[float, str], None]]:
+        assert (what, total) == ("Reading the log", 1.0)
+        yield lambda done, note: shown.append((done, note))
+
+    monkeypatch.setattr(release_command, "shown_progress", noted)
+    stopped_query(served, tmp_path, 1, 2, 3)
+    given = ["informix.orders", checkpoint_option(tmp_path), "--yes"]
+    assert run(served[1], "release", *given).exit_code == 0
+    assert shown[-1][0] == max(done for done, _ in shown) <= 1
+    assert re.fullmatch(r".* of .*iB, quiet for \d+ of 0.2 s", shown[-1][1])
+
+
+def test_what_the_emulator_says_is_broken_between_words(
+    shop: ListeningServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    emulator_command.announce(shop, None, "informix")
+    wide = "".join(capsys.readouterr())
+    monkeypatch.setattr(screen, "width_of", lambda _stream: COLUMNS)
+    emulator_command.announce(shop, None, "informix")
+    command, sentences = capsys.readouterr()
+    assert broken_words(sentences + command, wide) == {}
+    assert len(command.splitlines()) == 1  # to be copied
 
 
 def test_a_long_row_is_continued_below_its_values_and_only_the_time_is_bold(
