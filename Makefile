@@ -12,8 +12,10 @@ PIP    := $(BIN)/python -m pip install --disable-pip-version-check --progress-ba
 
 export PYSPARK_PYTHON := $(abspath $(BIN)/python)
 export PYSPARK_DRIVER_PYTHON := $(abspath $(BIN)/python)
+# Every worker of pytest and every process of Spark would compile all modules again.
+unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install demo check fmt docs quick test thorough fuzz up down bench build clean
+.PHONY: help install demo check fmt docs quick test thorough matrix fuzz up down bench build clean
 .DEFAULT_GOAL := help
 
 help: ## list these words
@@ -51,8 +53,10 @@ fmt: $(VENV)/.installed ## put the code into its format
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-docs: $(VENV)/.installed ## make the tables of README and docs/ anew from the code
+docs: $(VENV)/.installed ## make the tables and pictures of README and docs/ anew from the code
 	cd tests && $(abspath $(BIN))/python -m manual.made_parts && $(abspath $(BIN))/python -m faults.fault_matrix
+	@echo "Drawing the pictures; the demo runs for one of them, half a minute ..."
+	cd tests && $(abspath $(BIN))/python -m manual.pictures demo
 
 quick: $(VENV)/.installed ## tests that neither start Spark nor are slow, with few examples: about two minutes
 	@echo "Tests without Spark, with a fifth of the examples, on $(WORKERS) workers ..."
@@ -66,6 +70,10 @@ thorough: $(VENV)/.installed ## all failpoints, more seeds, ten times the exampl
 	@echo "All tests with ten times the examples, other ones each time ..."
 	HYPOTHESIS_PROFILE=thorough INFORMIX_CDC_TEST_PATIENCE=10 $(PYTEST) --numprocesses $(SPARK_WORKERS)
 	$(MAKE) fuzz SECONDS=600
+
+matrix: $(VENV)/.installed ## one stream on the oldest and newest PySpark and Python, and a Delta MERGE
+	@echo "Five environments with a Spark each in .matrix/: some 5 GB, and minutes when they are made ..."
+	cd tests && $(abspath $(BIN))/python -m matrix
 
 fuzz: $(VENV)/.installed ## feed noise to every door for SECONDS each, guided by coverage
 	@echo "Installing atheris ..."
@@ -86,4 +94,4 @@ build: $(VENV)/.installed ## a wheel in dist/
 	$(BIN)/python -m build --wheel
 
 clean: ## remove what the other words made
-	rm -rf $(VENV) build dist *.egg-info
+	rm -rf $(VENV) .matrix build dist *.egg-info

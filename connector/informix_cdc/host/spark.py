@@ -22,7 +22,7 @@ from informix_capture_client.findings import Finding, State, failure, ok, warnin
 from informix_cdc.host.java import JavaUnfit, find_java
 from informix_cdc.options import SourceOptions
 
-OLDEST_SPARK = (4, 2)
+OLDEST_SPARK, FIRST_WITH_LIMITS = (4, 0), (4, 2)  # docs/versions.md
 _SPARK, _JAVA, _PYTHON = "spark", "java", "python of workers"
 _PATIENCE_SECONDS = 20.0
 _VERSION = re.compile(r"__version__[^=]*=\s*[\"']((\d+)\.(\d+)[^\"']*)")
@@ -46,9 +46,11 @@ def check_spark(_options: SourceOptions, _environment: Mapping[str, str]) -> Fin
         oldest = ".".join(map(str, OLDEST_SPARK))
         return failure(
             _SPARK,
-            f"PySpark {found[1]} is too old: {oldest} is the first with sources that limit a batch.",
+            f"PySpark {found[1]} is too old: {oldest} is the first with streaming sources in Python.",
             f"pip install 'pyspark>={oldest}'; on a cluster, a platform that has it",
         )
+    if (int(found[2]), int(found[3])) < FIRST_WITH_LIMITS:
+        return ok(_SPARK, f"PySpark {found[1]}; limits of a batch work otherwise before 4.2.")
     return ok(_SPARK, f"PySpark {found[1]}.")
 
 

@@ -51,14 +51,15 @@ def script(path: Path, text: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("version", "state"), [("4.2.0", State.OK), ("4.10.0.dev1", State.OK), ("4.1.4", State.FAILURE)]
+    ("version", "state"),
+    [("4.2.0", State.OK), ("4.10.0.dev1", State.OK), ("4.0.1", State.OK), ("3.5.6", State.FAILURE)],
 )
-def test_a_spark_before_4_2_is_a_failure(pyspark: Path, version: str, state: State) -> None:
+def test_a_spark_before_4_0_is_a_failure(pyspark: Path, version: str, state: State) -> None:
     pyspark.write_text(f'__version__: str = "{version}"\n')
     found = of("spark")
     assert found.state is state
     assert version in found.found
-    assert ("pyspark>=4.2" in found.remedy) == (state is State.FAILURE)
+    assert ("pyspark>=4.0" in found.remedy) == (state is State.FAILURE)
 
 
 def test_without_spark_nothing_is_wrong_here(monkeypatch: pytest.MonkeyPatch) -> None:
