@@ -197,9 +197,9 @@ class SourceOptions(ExecutorOptions):
         default=LOOPBACK,
     )
     log_level: str = option(
-        "Least severe level that the source logs to the driver's standard error: error, warning or"
-        " info.",
-        one_of("error", "warning", "info"),
+        "Least severe level that the source logs to the driver's standard error: error, warning, info"
+        " or debug.",
+        one_of("error", "warning", "info", "debug"),
         default="warning",
     )
 

@@ -70,7 +70,7 @@ REFUSED = [
     ("a buffer below the guide's minimum", {"readBufferBytes": "127"}, "from 128"),
     ("an unknown choice", {"truncate": "maybe"}, "fail, emit or ignore"),
     ("an unknown shape", {"shape": "wide"}, "rows, envelope or raw"),
-    ("an unknown level", {"logLevel": "debug"}, "error, warning or info"),
+    ("an unknown level", {"logLevel": "trace"}, "error, warning, info or debug"),
     ("a flag that is neither", {"beforeImage": "yes"}, "option 'beforeImage' must be true or false"),
     ("an unknown choice for large objects", {"lobs": "keep"}, "handle or omit"),
     ("no list of columns", {"columns": "id;note"}, "option 'columns' must be names of columns"),
