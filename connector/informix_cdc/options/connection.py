@@ -14,6 +14,9 @@ from informix_capture_client.errors import BadOption
 from informix_capture_client.sql_names import TableName
 from informix_capture_client.transport import ConnectionSettings
 from informix_cdc.options.declaring import (
+    host_name,
+    keywords,
+    locale,
     names,
     one_of,
     option,
@@ -38,7 +41,7 @@ _PASSWORD_KEYS = ("pwd", "password")
 class ConnectionOptions:
     """Where to connect, as whom, and which tables to look at."""
 
-    host: str = option("Host name or IP address of the Informix server.")
+    host: str = option("Host name or IP address of the Informix server.", host_name)
     port: int = option("TCP port of the server's SQLI listener.", whole_number(1, 65535), default=9088)
     server: str = option("Name of the Informix server (its DBSERVERNAME).")
     database: str = option("Database to capture; it must be logged.")
@@ -81,9 +84,12 @@ class ConnectionOptions:
         " server reports.",
         default="",
     )
-    client_locale: str = option("Locale of the connection (CLIENT_LOCALE).", default="en_us.utf8")
+    client_locale: str = option(
+        "Locale of the connection (CLIENT_LOCALE).", locale, default="en_us.utf8"
+    )
     connection_string: str = option(
         "Additional keywords for the ODBC driver, KEY=value;KEY=value; a password in it is refused.",
+        keywords,
         default="",
     )
 

@@ -101,10 +101,20 @@ def test_a_failure_ends_with_1_and_the_rest_is_told_all_the_same(shop: Listening
 
 
 def test_a_mistake_in_an_option_ends_with_2_and_no_report(shop: ListeningServer) -> None:
-    result = doctor(shop, "--json", tables="orders")
+    result = doctor(shop, "--json", tables="informix.*")
     assert result.exit_code == 2
     assert result.stdout == ""
     assert "IFXCDC-0003" in result.stderr
+
+
+def test_a_table_without_its_owner_is_answered_with_the_tables_of_that_name(
+    shop: ListeningServer,
+) -> None:
+    result = doctor(shop, "--json", tables="orders")
+    assert result.exit_code == 1
+    (failed,) = [each for each in findings(result) if each["state"] == "failure"]
+    assert failed["check"] == "table"
+    assert failed["remedy"] == "Set option table to what is meant: the server has informix.orders."
 
 
 def test_a_server_that_is_not_there_fails_once_and_nothing_else_is_checked() -> None:
