@@ -6,9 +6,11 @@ the emulator, which takes the SQL of neither, the suite's own writer stands in: 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
+from types import SimpleNamespace
 
 import pytest
 
@@ -157,12 +159,27 @@ def test_a_driver_of_four_byte_characters_is_a_reason_to_skip(drivers: Drivers) 
 
 
 def test_a_client_that_is_not_installed_is_a_reason_to_skip(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "ibm_db_dbi", None)
+    monkeypatch.setitem(sys.modules, "ibm_db_dbi", None)
     with (
         pytest.raises(NoClient, match=r"pip install 'informix-cdc\[ibm-db\]'"),
         independent_client("ibm_db", PLACE),
     ):
         pass
+
+
+def test_each_statement_of_ibm_db_is_committed_and_the_connection_closed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    calls: list[object] = []
+
+    def connect(*words: str) -> SimpleNamespace:
+        calls.append(words)
+        return SimpleNamespace(set_autocommit=calls.append, close=lambda: calls.append("closed"))
+
+    monkeypatch.setitem(sys.modules, "ibm_db_dbi", SimpleNamespace(connect=connect))
+    with independent_client("ibm_db", PLACE):
+        pass
+    assert calls == [(drda_string(PLACE), "", ""), True, "closed"]
 
 
 def test_each_client_is_told_its_own_port_and_the_same_database() -> None:

@@ -75,6 +75,17 @@ def test_the_frames_are_in_the_log_at_level_debug(
     assert " > source_tables.py:" in facts["frames"]
 
 
+def test_the_frames_of_the_capture_are_in_the_log_too(
+    served: Served, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG, "informix_cdc")
+    with reader(served[1].port, startingPosition="47") as made:
+        raised_by(lambda: made.latestOffset(NOT_STARTED, LIMIT))
+    (facts,) = told(caplog, "error_raised")
+    assert facts["method"] == "latestOffset"
+    assert " > start.py:" in facts["frames"]
+
+
 def test_a_bug_keeps_its_frames(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     source = InformixCdcDataSource(source_options(served[1].port))
     monkeypatch.setattr("informix_cdc.server.look_up_tables", lambda _options: {}["bug"])
