@@ -18,7 +18,8 @@ KEY = StructField("order_num", IntegerType(), nullable=False)
     [
         (
             [StructField("a", IntegerType())],
-            "column 1 of the declared schema is 'a' int, but the source has 'order_num' int not null there.",
+            "column 1 of the declared schema is 'a' int, but the source has"
+            " 'order_num' int not null there.",
         ),
         ([KEY], "column 2 of the declared schema is nothing, but the source has 'note' string there."),
         (
