@@ -13,7 +13,7 @@ PIP    := $(BIN)/python -m pip install --disable-pip-version-check --progress-ba
 export PYSPARK_PYTHON := $(abspath $(BIN)/python)
 export PYSPARK_DRIVER_PYTHON := $(abspath $(BIN)/python)
 
-.PHONY: help install demo check fmt docs quick test thorough fuzz up down bench build clean
+.PHONY: help install demo check fmt docs quick test thorough matrix fuzz up down bench build clean
 .DEFAULT_GOAL := help
 
 help: ## list these words
@@ -67,6 +67,10 @@ thorough: $(VENV)/.installed ## all failpoints, more seeds, ten times the exampl
 	HYPOTHESIS_PROFILE=thorough INFORMIX_CDC_TEST_PATIENCE=10 $(PYTEST) --numprocesses $(SPARK_WORKERS)
 	$(MAKE) fuzz SECONDS=600
 
+matrix: $(VENV)/.installed ## one stream on the oldest and newest PySpark and Python, and a Delta MERGE
+	@echo "Five environments with a Spark each in .matrix/: some 5 GB, and minutes when they are made ..."
+	cd tests && $(abspath $(BIN))/python -m matrix
+
 fuzz: $(VENV)/.installed ## feed noise to every door for SECONDS each, guided by coverage
 	@echo "Installing atheris ..."
 	$(PIP) --editable '.[fuzz]'
@@ -86,4 +90,4 @@ build: $(VENV)/.installed ## a wheel in dist/
 	$(BIN)/python -m build --wheel
 
 clean: ## remove what the other words made
-	rm -rf $(VENV) build dist *.egg-info
+	rm -rf $(VENV) .matrix build dist *.egg-info

@@ -14,8 +14,12 @@ from harness.capture.told import told
 from harness.servers.stores import source_options
 from informix_capture_client.errors import BadOption, InformixCdcError
 from informix_cdc.executors import SegmentPlaces
+from informix_cdc.options import SourceOptions
+from informix_cdc.server import look_up_tables
 from informix_cdc.spark import InformixCdcDataSource
 from informix_cdc.spark.reader import SpoolPartition
+from informix_cdc.spark.reader_without_limits import ReaderWithoutLimits
+from informix_cdc.spark.schema import to_spark
 
 EARLY = "option 'startingPosition'"
 
@@ -48,6 +52,15 @@ def test_an_offset_that_cannot_be_given_has_no_frames_of_the_capture(served: Ser
         again = raised_by(lambda: made.latestOffset(NOT_STARTED, LIMIT))
     assert EARLY in str(error)
     assert frames_of(error)[1:] == frames_of(again)[1:] == ["entry"]
+
+
+def test_on_an_older_spark_neither(served: Served) -> None:
+    options = SourceOptions.parse(source_options(served[1].port, startingPosition="47"))
+    made = ReaderWithoutLimits(options, to_spark(look_up_tables(options).schema()))
+    error = raised_by(made.latestOffset)
+    made.stop()
+    assert EARLY in str(error)
+    assert frames_of(error) == ["entry"]
 
 
 def test_a_partition_that_cannot_be_read_has_no_frames_of_the_spool(
