@@ -12,6 +12,8 @@ PIP    := $(BIN)/python -m pip install --disable-pip-version-check --progress-ba
 
 export PYSPARK_PYTHON := $(abspath $(BIN)/python)
 export PYSPARK_DRIVER_PYTHON := $(abspath $(BIN)/python)
+# Every worker of pytest and every process of Spark would compile all modules again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help install demo check fmt docs quick test thorough matrix fuzz up down bench build clean
 .DEFAULT_GOAL := help
@@ -51,8 +53,10 @@ fmt: $(VENV)/.installed ## put the code into its format
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-docs: $(VENV)/.installed ## make the tables of README and docs/ anew from the code
+docs: $(VENV)/.installed ## make the tables and pictures of README and docs/ anew from the code
 	cd tests && $(abspath $(BIN))/python -m manual.made_parts && $(abspath $(BIN))/python -m faults.fault_matrix
+	@echo "Drawing the pictures; the demo runs for one of them, half a minute ..."
+	cd tests && $(abspath $(BIN))/python -m manual.pictures demo
 
 quick: $(VENV)/.installed ## tests that neither start Spark nor are slow, with few examples: about two minutes
 	@echo "Tests without Spark, with a fifth of the examples, on $(WORKERS) workers ..."
