@@ -54,7 +54,8 @@ class LogEvent:
             logger.log(self.level, "%s", line, extra={"event": self.name, "facts": given}, stacklevel=2)
 
 
-_INFO, _WARNING, _ERROR = logging.INFO, logging.WARNING, logging.ERROR
+_DEBUG, _INFO = logging.DEBUG, logging.INFO
+_WARNING, _ERROR = logging.WARNING, logging.ERROR
 
 STREAM_BEGUN = LogEvent(
     "stream_begun",
@@ -230,6 +231,13 @@ QUERY_FAILED = LogEvent(
     ("query", "reason"),
     "`ProgressListener`: a query ended with an error; `reason` is the source's own error"
     " where it caused the end",
+)
+ERROR_RAISED = LogEvent(
+    "error_raised",
+    _DEBUG,
+    ("method", "code", "frames"),
+    "an error of ours leaves a `method` that Spark calls; `frames` are the lines of code that it came"
+    " through, which Spark's own error does not show",
 )
 
 EVENTS: dict[str, LogEvent] = {

@@ -19,7 +19,8 @@ from informix_capture_client.errors import BadOption
 _NAME = r'"(?:[^"]|"")+"|[^\W\d][\w$]*'
 _STEP = re.compile(rf"\s*({_NAME})\s*(\.|,|$)")
 _PLAIN = re.compile(r"[^\W\d][\w$]*")
-_TABLE = re.compile(r'(?:(\w+):)?("(?:[^"]|"")+"|\w+)\.("(?:[^"]|"")+"|\w+)')
+_TABLE = re.compile(r'(?:(\w+):)?(?:("(?:[^"]|"")+"|\w+)\.)?("(?:[^"]|"")+"|\w+)')
+_OF_PATTERNS = re.compile(r"[*%?|()\[\]\\^+]")
 _SHOWN = 60  # how much of a text that makes no sense an error quotes
 
 NamePath = tuple[str, ...]
@@ -63,31 +64,49 @@ def quoted(name: str) -> str:
 
 @dataclass(frozen=True, slots=True, order=True)
 class TableName:
-    """`database:owner.table`, the form in which every CDC function wants it."""
+    """`database:owner.table`, the form in which every CDC function wants it.
+
+    The owner is empty where the user left it out: no table has such a name, and the catalog says which
+    ones may be meant.
+    """
 
     database: str
     owner: str
     table: str
 
     def __str__(self) -> str:
-        return f"{self.database}:{quoted(self.owner)}.{quoted(self.table)}"
+        owner = f"{quoted(self.owner)}." if self.owner else ""
+        return f"{self.database}:{owner}{quoted(self.table)}"
 
     @classmethod
     def parse(cls, text: str, database: str) -> TableName:
         """Read `owner.table`, optionally with the database in front; odd names in double quotes.
 
+        Args:
+            text: the name; without an owner it is read, and found in no catalog.
+            database: the one that is captured; empty where that is not known.
+
         Raises:
-            BadOption: the owner is missing, or the table lies in another database.
+            BadOption: it is no name, or the table lies in another database.
         """
         found = _TABLE.fullmatch(text.strip())
         if not found:
-            raise BadOption(f"table {text.strip()!r} is not owner.table.", "Write informix.orders.")
-        if found[1] not in (None, database):
+            raise BadOption(f"table {text.strip()!r} is not owner.table.", _how_to_write(text))
+        if database and found[1] not in (None, database):
             raise BadOption(
                 f"table {text.strip()!r} is not in database {database!r}.",
                 "One stream captures one database.",
             )
-        return cls(database, _meant(found[2]), _meant(found[3]))
+        return cls(database, _meant(found[2] or ""), _meant(found[3]))
+
+
+def _how_to_write(text: str) -> str:
+    if _OF_PATTERNS.search(text):
+        return (
+            "Patterns and lists in brackets are not supported: name each table, owner.table,"
+            " with commas between them."
+        )
+    return 'Write a name that is not plain in double quotes: owner."Table Name".'
 
 
 def _meant(name: str) -> str:

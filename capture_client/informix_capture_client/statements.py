@@ -56,6 +56,10 @@ TABLE = (
     "SELECT tabid, partnum, created, tabtype, flags FROM informix.systables"
     " WHERE tabname = ? AND owner = ?"
 )
+# to tell what there is where a name is not found; tabid 100 is the first of a user's tables
+# (SQL Reference, "systables")
+DATABASES = "SELECT name FROM sysmaster:informix.sysdatabases"
+TABLES = "SELECT owner, tabname FROM informix.systables WHERE tabid > 99 AND tabtype = 'T'"
 COLUMNS = (
     "SELECT colname, coltype, collength, extended_id FROM informix.syscolumns"
     " WHERE tabid = ? ORDER BY colno"

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Event, Thread
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -21,12 +22,9 @@ import pytest
 from docker_files.compose_file import DOCKER, ROOT, interpolated, services
 from harness.runs.patience import patiently
 from informix_capture_client.emulator import ListeningServer
-from informix_capture_client.errors import ServerRefused
 from informix_cdc.commands.cli import main as command_line
 from informix_cdc.demo.database import PASSWORD, demo_server
 from informix_cdc.demo.workload import Workload
-from informix_cdc.options import fetch_password
-from informix_cdc.options.source import SourceOptions
 from live.server_dsn import DSN_VARIABLE, named_server
 from odbc_driver.build import Drivers, build_drivers
 
@@ -145,14 +143,9 @@ def test_a_script_imports_rooms_and_nothing_deeper(name: str) -> None:
     assert [module for module in imported if module.count(".") > 1] == []
 
 
-def test_an_order_is_placed_over_a_connection_in_the_databases_own_locale(
-    client: Path, tmp_path: Path, password_file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The emulator has no procedures: what it refuses is the call, not the connection."""
-    monkeypatch.setenv("INFORMIXDIR", str(client))
-    words = [word for word in arguments("workload", password_file)[2:] if "host=" not in word]
-    with ListeningServer(demo_server()) as shop, pytest.raises(ServerRefused, match="syntax error"):
-        load("workload")["main"]([*words, "host=127.0.0.1", f"port={shop.port}"])
+def test_the_workload_shares_nothing_with_the_product() -> None:
+    text = (CLIENT / "workload.py").read_text()
+    assert re.findall(r"^\s*(?:from|import) (informix_\S+)", text, re.MULTILINE) == []
 
 
 def test_a_driver_that_cannot_be_loaded_ends_the_build_in_one_sentence(installation: Path) -> None:
@@ -203,13 +196,26 @@ class OneOrder(Exception):
     """Ends the shop's day."""
 
 
-class RecordingTransport:
+class RecordingConnection:
+    """A connection and its cursors, by Python's database interface."""
+
     def __init__(self) -> None:
         self.statements: list[str] = []
+        self.commits_each = False
 
-    def rows(self, statement: str) -> list[Any]:
+    def cursor(self) -> RecordingConnection:
+        return self
+
+    def execute(self, statement: str) -> None:
         self.statements.append(statement)
-        return []
+        if len(self.statements) == 3:
+            raise OneOrder
+
+    def set_autocommit(self, on: bool) -> None:
+        self.commits_each = on
+
+    def close(self) -> None:
+        pass
 
 
 def load(name: str) -> dict[str, Any]:
@@ -219,26 +225,39 @@ def load(name: str) -> dict[str, Any]:
     return namespace
 
 
-def test_the_workload_calls_the_procedure_that_the_set_up_creates() -> None:
-    shop, transport = load("workload"), RecordingTransport()
+def test_the_workload_calls_the_procedure_that_the_set_up_creates(
+    password_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the words of its service, and a driver that is none."""
+    connection, strings = RecordingConnection(), []
 
-    def sleep(seconds: float) -> None:
-        if len(transport.statements) == 3:
-            raise OneOrder
+    def connect(text: str, _user: str, _password: str) -> RecordingConnection:
+        strings.append(text)
+        return connection
 
+    monkeypatch.setitem(sys.modules, "ibm_db_dbi", SimpleNamespace(connect=connect))
+    shop = load("workload")
+    monkeypatch.setitem(shop, "PAUSE_SECONDS", 0)
     with pytest.raises(OneOrder):
-        shop["sell"](transport, sleep)
+        shop["main"](arguments("workload", password_file)[2:])
     procedure = re.search(
         r"PROCEDURE IF NOT EXISTS (\S+\(\))", (DOCKER / "informix/workload.sql").read_text()
     )
     assert procedure is not None
-    assert transport.statements == [f"EXECUTE PROCEDURE {procedure[1]}"] * 3
+    assert connection.statements == [f"EXECUTE PROCEDURE {procedure[1]}"] * 3
+    assert connection.commits_each
+    assert strings == [
+        f"DATABASE=stores;HOSTNAME=informix;PORT=9089;PROTOCOL=TCPIP;UID=informix;PWD={PASSWORD};"
+    ]
 
 
-def test_the_workloads_words_are_options_of_the_source(password_file: Path) -> None:
-    words = arguments("workload", password_file)[2:]
-    options = SourceOptions.parse(load("workload")["SHOP"] | dict(word.split("=", 1) for word in words))
-    assert (options.host, options.database, fetch_password(options)) == ("informix", "stores", PASSWORD)
+def test_a_password_that_the_workloads_string_cannot_hold_is_not_repeated(password_file: Path) -> None:
+    password_file.write_text("s3cret;HOSTNAME=evil")
+    shop = load("workload")
+    words = dict(word.split("=", 1) for word in arguments("workload", password_file)[2:])
+    with pytest.raises(SystemExit, match="PWD has one of") as caught:
+        shop["connection_string"](shop["SHOP"] | words)
+    assert "s3cret" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

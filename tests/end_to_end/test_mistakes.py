@@ -32,6 +32,7 @@ from odbc_driver.build import Drivers
 pytestmark = pytest.mark.spark
 
 SECONDS_TO_SAY_SO = 5
+MOST_LINES_AT_LOAD = 5  # Spark's own head, our entry in two lines, our line, Spark's SQLSTATE
 # Spark wraps our error in its own; ours is the line with the code.
 OUR_LINE = re.compile(r"^\S*\.(\w+): (IFXCDC-\d{4}: .+)$", re.MULTILINE)
 
@@ -46,11 +47,21 @@ class Mistake:
 MISTAKES = {
     "wrong password": Mistake({"password": "not-it-8d1f"}, "AccessRefused", "password"),
     "wrong server name": Mistake({"server": "elsewhere"}, "AccessRefused", "server"),
-    "wrong database": Mistake({"database": "shops"}, "AccessRefused", "database"),
+    "wrong database": Mistake(
+        {"database": "shops"}, "AccessRefused", "database to one of: scratch, stores."
+    ),
     "wrong table": Mistake(
         {"table": "informix.ordres"}, "BadOption", "stores:informix.ordres does not exist"
     ),
-    "table without owner": Mistake({"table": "orders"}, "BadOption", "owner.table"),
+    "table without owner": Mistake(
+        {"table": "orders"}, "BadOption", "is meant: the server has informix.orders."
+    ),
+    "misspelt table": Mistake({"table": "informix.custmers"}, "BadOption", "has informix.customers."),
+    "several at once": Mistake(
+        {"maxRowsPerTrigger": "x", "shape": "y"},
+        "BadOption",
+        "2 things are wrong with the options: (1)",
+    ),
     "unlogged database": Mistake({"database": "scratch"}, "BadOption", "not logged"),
     "column that cannot be captured": Mistake(
         {"table": "informix.notes"},
@@ -88,6 +99,7 @@ def refusal(spark: SparkSession, options: dict[str, str]) -> tuple[str, str]:
     text = str(caught.value)
     found = OUR_LINE.findall(text)
     assert found, text[-2000:]
+    assert len(text.splitlines()) <= MOST_LINES_AT_LOAD
     for key in ("password", "connectionString"):
         secret = options.get(key, "").partition("=")[2] or options.get(key, "")
         assert not secret or secret not in text
@@ -127,6 +139,32 @@ def test_a_driver_that_is_not_there_is_named_at_load(
     error, text = refusal(spark, options)
     assert error == "BadOption"
     assert "/opt/nowhere/libthcli.so" in text
+
+
+def test_a_table_as_it_is_now_is_refused_with_what_to_use_instead(
+    served: tuple[EmulatedServer, ListeningServer], spark: SparkSession
+) -> None:
+    frame = spark.read.format("informix-cdc").options(**source_options(served[1].port)).load()
+    with pytest.raises(PySparkException, match=r"IFXCDC-0003: .* Use spark\.readStream"):
+        frame.collect()
+
+
+def test_a_declared_schema_is_compared_in_the_words_of_sql(
+    served: tuple[EmulatedServer, ListeningServer], spark: SparkSession, tmp_path: Path
+) -> None:
+    source = spark.readStream.format("informix-cdc").options(**source_options(served[1].port))
+    query = (
+        source.schema("a int")
+        .load()
+        .writeStream.format("noop")
+        .option("checkpointLocation", str(tmp_path))
+        .start()
+    )
+    with pytest.raises(PySparkException) as caught:
+        query.awaitTermination(int(patiently(60)))
+    told = OUR_LINE.findall(str(caught.value))[-1][1]
+    assert "is 'a' int, but the source has 'order_num' int there." in told
+    assert "pyarrow" not in told
 
 
 def test_an_error_of_the_capture_ends_the_query_with_our_line_last_and_no_stack_of_sockets(

@@ -20,18 +20,19 @@ IMAGE = "icr.io/informix/informix-developer-database:15.0.1.0.3"
 READY = r"SCHAPI: Started \d+ dbWorker threads"
 START_SECONDS = 600
 PASSWORD = "in4mix"  # the image's documented login of user informix
-_PORT = 9088
+_PORT, _DRDA_PORT = 9088, 9089
 # As Debezium's images run it, without a locale; whether it is there is judged by who comes next.
 _SET_UP = "cd $INFORMIXDIR/etc; dbaccess - syscdcv1.sql || true"
 
 
 @dataclass(frozen=True)
 class InformixContainer:
-    """A server that is up: where its SQLI listener is, and a shell in it as user informix."""
+    """A server that is up: where its SQLI and DRDA listeners are, and a shell as user informix."""
 
     container: Any
     host: str
     port: int
+    drda_port: int
 
     def run(self, command: str) -> None:
         """Run a command; InformixCdcError with its output if it fails."""
@@ -52,7 +53,9 @@ def docker_container(image: str) -> Any:
 
     ready = LogMessageWaitStrategy(re.compile(READY)).with_startup_timeout(START_SECONDS)
     container = DockerContainer(image).with_env("LICENSE", "accept").with_env("SIZE", "small")
-    return container.with_exposed_ports(_PORT).with_kwargs(privileged=True).waiting_for(ready)
+    return (
+        container.with_exposed_ports(_PORT, _DRDA_PORT).with_kwargs(privileged=True).waiting_for(ready)
+    )
 
 
 @contextlib.contextmanager
@@ -75,7 +78,9 @@ def informix_container(
                 first = (str(reason).splitlines() or [type(reason).__name__])[0]
                 raise InformixCdcError(f"the image {image} does not come up: {first}") from None
             started = InformixContainer(
-                container, container.get_container_host_ip(), int(container.get_exposed_port(_PORT))
+                container,
+                container.get_container_host_ip(),
+                *(int(container.get_exposed_port(port)) for port in (_PORT, _DRDA_PORT)),
             )
         started.run(_SET_UP)
         yield started

@@ -30,6 +30,7 @@ from informix_capture_client.transport.odbc import OdbcTransport
 from informix_capture_client.transport.odbc_library import find_driver
 from informix_cdc.server.database_locales import DatabaseLocales
 from live.container import IMAGE, PASSWORD, informix_container
+from live.independent import place_of
 from live.server_dsn import DRIVER_VARIABLE, DSN_VARIABLE, BadDsn, NamedServer, named_server
 
 IMAGE_VARIABLE = "INFORMIX_CDC_TEST_IMAGE"
@@ -132,6 +133,7 @@ def capture_server(
         driver=settings.driver,
         codec=codec_of(locale),
         sibling=sibling,
+        place=place_of(settings, os.environ),
     )
 
 
@@ -210,4 +212,5 @@ def _container() -> Iterator[CaptureServer]:
     with informix_container(os.environ.get(IMAGE_VARIABLE, IMAGE)) as container:
         server = capture_server(_with_driver(_in_container(container.host, container.port)))
         server.add_user = container.add_user
+        server.place = replace(server.place, drda_port=container.drda_port)
         yield server

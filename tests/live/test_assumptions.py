@@ -406,7 +406,7 @@ def test_the_error_names_we_act_on_are_in_the_servers_table(server: CaptureServe
 @pytest.mark.assumption(26)
 def test_a_wrong_password_and_an_unknown_database_are_told_apart(server: CaptureServer) -> None:
     with pytest.raises(AccessRefused, match="Database no_such_database"):
-        server.connect("no_such_database")
+        server.connect("no_such_database", db_locale="en_US.utf8")  # or we would say so first
     with pytest.raises(AccessRefused, match=f"refused user {server.owner}"):
         server.connect(server.database, login=(server.owner, "not-the-password"))
 

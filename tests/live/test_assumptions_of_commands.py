@@ -38,6 +38,18 @@ def table(server: CaptureServer) -> ContractTable:
     return server.create_table({"id": "integer", "b": "varchar(20,0)"})
 
 
+@pytest.mark.assumption(57)
+def test_what_is_not_there_is_answered_with_what_there_is(
+    server: CaptureServer, table: ContractTable
+) -> None:
+    with server.catalog() as catalog:
+        assert server.database in catalog.databases()
+        wanted = TableName(server.database, "", table.name)
+        assert catalog.find_table(wanted).near == (f"{server.owner}.{table.name}",)
+        misspelt = TableName(server.database, server.owner, f"{table.name}x")
+        assert f"{server.owner}.{table.name}" in catalog.find_table(misspelt).near
+
+
 @pytest.mark.assumption(32)
 def test_row_logging_goes_off_after_a_session_and_not_during_one(
     server: CaptureServer, table: ContractTable

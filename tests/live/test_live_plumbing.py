@@ -242,7 +242,7 @@ class Started:
 def test_a_container_is_set_up_for_capture_and_stopped_at_the_end() -> None:
     container = Started()
     with informix_container("image", lambda _image: container) as started:
-        assert (started.host, started.port) == ("10.0.0.9", 9089)
+        assert (started.host, started.port, started.drda_port) == ("10.0.0.9", 9089, 9090)
         (set_up,) = container.commands
         assert set_up.startswith("cd $INFORMIXDIR/etc; dbaccess - syscdcv1.sql")
         started.add_user("reader", "pw")
@@ -273,7 +273,7 @@ def test_the_container_is_asked_for_as_its_image_wants_it(monkeypatch: pytest.Mo
     container = docker_container("an/image:1")
     assert container.image == "an/image:1"
     assert container.env == {"LICENSE": "accept", "SIZE": "small"}
-    assert list(container.ports) in ([9088], ["9088"], ["9088/tcp"])
+    assert [str(port).removesuffix("/tcp") for port in container.ports] == ["9088", "9089"]
     assert container._kwargs == {"privileged": True}
     assert container._wait_strategy._startup_timeout == START_SECONDS
     assert container._wait_strategy._message.search("12:00:00 SCHAPI: Started 2 dbWorker threads.")

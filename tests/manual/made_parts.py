@@ -8,6 +8,7 @@ the declaration, so that every machine makes the same page.
     <!-- make docs: events -->               what is logged
     <!-- make docs: metrics -->              the figures of a stream
     <!-- make docs: command tail -->         what a command does, and its flags
+    <!-- make docs: statements -->           every statement that is sent to a server, and when
     <!-- end -->
 """
 
@@ -28,6 +29,7 @@ from informix_cdc.monitoring.figures import FIGURES
 from informix_cdc.options.source import option_rows
 from informix_cdc.spark.schema import to_spark
 from informix_cdc.terminal.options import flag_of
+from manual.sent_statements import statement_lines
 from manual.type_table import table_lines
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -134,6 +136,7 @@ PARTS: dict[str, Callable[[list[str]], Iterable[str]]] = {
     "events": _events,
     "metrics": _metrics,
     "command": _command,
+    "statements": lambda _: statement_lines(),
 }
 
 

@@ -5,7 +5,13 @@ Rule: it only asks; nothing is changed, and no capture session is needed.
 
 from __future__ import annotations
 
-from informix_capture_client.catalog.catalog import Catalog, FoundTable, Table, source_digest
+from informix_capture_client.catalog.catalog import (
+    Catalog,
+    FoundTable,
+    Table,
+    read_databases,
+    source_digest,
+)
 from informix_capture_client.catalog.column_choice import choose_columns, columns_behind_a_collection
 from informix_capture_client.catalog.log_distance import LogDistance, PlaceInLog, place_in_log
 from informix_capture_client.catalog.log_space import (
@@ -25,6 +31,7 @@ from informix_capture_client.catalog.set_up import (
     check_ha_role,
     check_locale,
     check_table_kind,
+    no_such_database,
     unqualified,
 )
 
@@ -48,7 +55,9 @@ __all__ = [
     "choose_columns",
     "columns_behind_a_collection",
     "is_beyond_end",
+    "no_such_database",
     "place_in_log",
+    "read_databases",
     "read_log_space",
     "require_in_log",
     "source_digest",

@@ -6,6 +6,7 @@ another connection, because a read of it may wait for seconds.
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import json
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from informix_capture_client import statements
 from informix_capture_client.catalog.log_space import LogSpace, read_log_space
 from informix_capture_client.catalog.set_up import (
     MISSING,
+    NO_OWNER,
     RAW_TABLE,
     TABLE_KINDS,
     DatabaseLogging,
@@ -22,13 +24,16 @@ from informix_capture_client.catalog.set_up import (
 )
 from informix_capture_client.catalog.type_spelling import type_text
 from informix_capture_client.errors import AccessRefused, ServerRefused
-from informix_capture_client.findings import require
+from informix_capture_client.findings import Finding, require
 from informix_capture_client.positions import log_page
-from informix_capture_client.sql_names import TableName
+from informix_capture_client.sql_names import TableName, quoted
 from informix_capture_client.transport import Row, Transport
 from informix_capture_client.values import Column
 
 _FULL_ROW_LOGGING = 0x04000000  # sysptnhdr.flags, "flagged for Log Snooping": docs/assumptions.md
+_MOST_NAMED = 5  # tables that an error suggests
+# Administrator's Reference, "System databases"; the servers' own
+_SYSTEM_DATABASES = {"sysmaster", "sysutils", "sysuser", "sysadmin", "sysha", "syscdr", "syscdcv1"}
 _RAW_TABLE = 0x10  # systables.flags
 
 
@@ -45,11 +50,20 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class FoundTable:
-    """What a name stands for: a kind as `set_up_checks` names it; `table` where it has rows."""
+    """What a name stands for: a kind as `set_up` names it; `table` where it has rows.
+
+    Attributes:
+        near: tables that may be meant, if it stands for none.
+    """
 
     name: TableName
     kind: str
     table: Table | None = None
+    near: tuple[str, ...] = ()
+
+    def finding(self) -> Finding:
+        """Judge whether it is a table that can be captured."""
+        return check_table_kind(str(self.name), self.kind, self.near)
 
 
 class Catalog:
@@ -117,9 +131,11 @@ class Catalog:
 
     def find_table(self, name: TableName) -> FoundTable:
         """Return what the name stands for, and a table's identity and columns if it is one."""
+        if not name.owner:
+            return FoundTable(name, NO_OWNER, near=self._tables_like(name))
         rows = self._transport.rows(statements.TABLE, name.table, name.owner)
         if not rows:
-            return FoundTable(name, MISSING)
+            return FoundTable(name, MISSING, near=self._tables_like(name))
         table_id, partition, created, letter, flags = rows[0]
         kind = TABLE_KINDS.get((letter or "").strip(), "object of an unknown kind")
         if kind == "table" and _int(flags) & _RAW_TABLE:
@@ -137,10 +153,26 @@ class Catalog:
             BadOption: there is no such table, or it is not of a kind that is logged.
         """
         found = self.find_table(name)
-        require(check_table_kind(str(name), found.kind))
+        require(found.finding())
         if found.table is None:
             raise ServerRefused(f"the catalog has no columns of {name}.")
         return found.table
+
+    def _tables_like(self, wanted: TableName) -> tuple[str, ...]:
+        """Return the tables of that name under other owners, else those of nearly that name."""
+        try:
+            rows = self._transport.rows(statements.TABLES)
+        except (AccessRefused, ServerRefused):  # it only adds to what is told
+            return ()
+        there = [((owner or "").rstrip(), (table or "").rstrip()) for owner, table in rows]
+        near = difflib.get_close_matches(wanted.table, [table for _, table in there])
+        same = [each for each in there if each[1].lower() == wanted.table.lower()]
+        names = same or [each for each in there if each[1] in near]
+        return tuple(f"{quoted(owner)}.{quoted(table)}" for owner, table in names[:_MOST_NAMED])
+
+    def databases(self) -> tuple[str, ...]:
+        """Return the databases of users that the server has; empty where it does not tell."""
+        return read_databases(self._transport)
 
     def has_primary_key(self, table: Table) -> bool:
         """Tell whether a table has a primary key."""
@@ -197,6 +229,16 @@ class Catalog:
 
     def _one(self, statement: str, *arguments: int | str) -> str:
         return str(self._first(statement, *arguments)[0])
+
+
+def read_databases(transport: Transport) -> tuple[str, ...]:
+    """Return the databases of users, by name; empty where the server does not tell."""
+    try:
+        rows = transport.rows(statements.DATABASES)
+    except (AccessRefused, ServerRefused):  # it only adds to what is told
+        return ()
+    names = {(name or "").strip() for (name,) in rows}
+    return tuple(sorted(names - _SYSTEM_DATABASES - {""}))
 
 
 def _int(value: str | None) -> int:

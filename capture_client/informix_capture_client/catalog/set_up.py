@@ -9,6 +9,7 @@ Reference, `sysdatabases`, `sysha_type`, ondblog and ontape; SQL Reference, `sys
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from informix_capture_client.dialects import INFORMIX, Dialect
@@ -25,6 +26,7 @@ from informix_capture_client.statements import CDC_DATABASE
 API_VERSION = (1, 1)  # CDC guide, table 2-6: what new applications ask for
 RAW_TABLE = "raw table"
 MISSING = ""
+NO_OWNER = "name without an owner"
 
 # systables.tabtype; a RAW table is a T with a flag
 TABLE_KINDS = {
@@ -125,19 +127,17 @@ def check_api_version(version: tuple[int, ...], dialect: Dialect) -> Finding:
     )
 
 
-def check_database_logging(database: str, logging: DatabaseLogging | None, owner: str) -> Finding:
-    """Judge whether a database's changes reach the log, and how soon."""
+def check_database_logging(
+    database: str, logging: DatabaseLogging | None, owner: str, there: Sequence[str] = ()
+) -> Finding:
+    """Judge whether a database's changes reach the log, and how soon; `there` are the server's."""
     if logging is None:
-        return failure(
-            "database",
-            f"database {database!r} does not exist on this server.",
-            "Set option database to one of: echo 'SELECT name FROM sysdatabases' | dbaccess sysmaster",
-        )
+        return no_such_database(database, there)
     if not logging.is_logged:
         return failure(
             "database",
             f"database {database!r} is not logged, so its changes cannot be captured.",
-            f"As user {owner}: ondblog unbuf {database}; ontape -s -L 0",
+            _LEVEL_0.format(owner=owner, database=database),
         )
     if logging.is_buffered:
         # IBM technote swg21626242: a capture sees what has left the log buffer
@@ -149,6 +149,28 @@ def check_database_logging(database: str, logging: DatabaseLogging | None, owner
         )
     mode = "ANSI" if logging.is_ansi else "unbuffered"
     return ok("database", f"database {database!r} has {mode} logging.")
+
+
+# HCL 14.10, Administrator's Reference, "The ondblog utility": logging begins with a level-0 backup of
+# all spaces that hold the database; "Change the database-logging mode": an exclusive lock meanwhile;
+# "Turn on transaction logging with ontape": of all spaces; "ontape utility syntax": to TAPEDEV.
+_LEVEL_0 = (
+    "As user {owner}, while nobody uses it: ondblog unbuf {database}. It takes effect with the next"
+    " level-0 backup of the spaces that hold the database: your regular one by onbar, or ontape -s"
+    " -L 0, which archives the whole instance to the TAPEDEV of ONCONFIG, over what is on it."
+)
+
+
+def no_such_database(database: str, there: Sequence[str]) -> Finding:
+    """Tell that a server has no such database, and which it has."""
+    return failure(
+        "database",
+        f"database {database!r} does not exist on this server.",
+        f"Set option database to one of: {', '.join(there)}."
+        if there
+        else "Set option database to one of: echo 'SELECT name FROM sysdatabases' | dbaccess sysmaster",
+        kind=AccessRefused,
+    )
 
 
 def check_locale(database: str, locale: str, wanted: str) -> Finding:
@@ -176,16 +198,30 @@ def _is_same_locale(one: str, other: str) -> bool:
         return True
 
 
-def check_table_kind(table: str, kind: str) -> Finding:
-    """Judge whether a table is there and logged; `kind` is a value of `TABLE_KINDS` or like them."""
+def check_table_kind(table: str, kind: str, near: Sequence[str] = ()) -> Finding:
+    """Judge whether a table is there and logged.
+
+    Args:
+        table: its name.
+        kind: a value of `TABLE_KINDS` or like them.
+        near: tables that the server has and that may be meant.
+    """
     if kind == "table":
         return ok("table", "is there and logged.", table=table)
     if kind == MISSING:
         return failure(
             "table",
             "does not exist.",
-            "Check owner and spelling; names in the catalog are lower case unless quoted, and temporary"
-            " tables are not in it.",
+            _meant(near)
+            or "Check owner and spelling; names in the catalog are lower case unless quoted, and"
+            " temporary tables are not in it.",
+            table=table,
+        )
+    if kind == NO_OWNER:
+        return failure(
+            "table",
+            "is named without its owner.",
+            _meant(near) or f"Write owner.{unqualified(table)}, with the owner that systables shows.",
             table=table,
         )
     if kind == RAW_TABLE:
@@ -200,6 +236,10 @@ def check_table_kind(table: str, kind: str) -> Finding:
     return failure(
         "table", f"is {article} {kind}, which has no changes of its own.", remedy, table=table
     )
+
+
+def _meant(near: Sequence[str]) -> str:
+    return f"Set option table to what is meant: the server has {', '.join(near)}." if near else ""
 
 
 def check_ha_role(role: HaRole, server_version: str, dialect: Dialect = INFORMIX) -> Finding:

@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from informix_capture_client.catalog import (
     API_VERSION,
+    FoundTable,
     LogSpace,
     check_api_version,
     check_cdc_database,
@@ -19,7 +20,6 @@ from informix_capture_client.catalog import (
     check_database_logging,
     check_ha_role,
     check_locale,
-    check_table_kind,
     unqualified,
 )
 from informix_capture_client.choices import ColumnChoice
@@ -181,8 +181,7 @@ def _cdc_locale(set_up: SetUp) -> Iterator[Finding]:
 
 def _tables(set_up: SetUp) -> Iterator[Finding]:
     def judge(table: TableFacts) -> Finding:
-        name = str(table.name)
-        return _judged("table", table.found, lambda it: check_table_kind(name, it.kind), table=name)
+        return _judged("table", table.found, FoundTable.finding, table=str(table.name))
 
     yield from _each_table(set_up, "table", judge)
 

@@ -29,6 +29,7 @@ from informix_capture_client.errors import (
     InformixCdcError,
     ServerRefused,
 )
+from informix_capture_client.statements import CDC_DATABASE
 from informix_capture_client.transport.base import ConnectionSettings
 from informix_capture_client.transport.keywords import SECRET_PAIR, read_keywords
 
@@ -89,6 +90,13 @@ _WRONG_DATABASE = Verdict(
     AccessRefused,
     "Database {database} on {server} cannot be opened by user {user}",
     "Check the database's name and that the user has the CONNECT privilege on it.",
+)
+# CDC guide, chapter 1: only user informix captures; that DBA on it will do: docs/assumptions.md, 19
+_CDC_DATABASE_CLOSED = Verdict(
+    AccessRefused,
+    "The CDC database {database} on {server} cannot be opened by user {user}",
+    "Connect as user {owner}, or as {owner} on the server: echo 'GRANT DBA TO {user}' |"
+    " dbaccess syscdcv1 -; if the database is missing: ${home}/etc/syscdcv1.sql makes it.",
 )
 _NO_RIGHT = Verdict(
     AccessRefused,
@@ -250,6 +258,8 @@ class Translator:
         """Build the exception, with all that the driver said as its `answer`."""
         records = [self._scrubbed(each) for each in diagnostics] or [_NO_DIAGNOSTIC]
         verdict = judge(records, connected=connected)
+        if verdict is _WRONG_DATABASE and self._names["database"] == CDC_DATABASE:
+            verdict = _CDC_DATABASE_CLOSED  # the name is ours, and so the user's right is what is wrong
         cause = verdict.cause.format(**self._names)
         real_server = _real_server(records, self._names["server"])
         more = {"is_silence": True} if verdict.is_silence else {}

@@ -17,6 +17,7 @@ from informix_capture_client.dialects import INFORMIX, Dialect
 from informix_capture_client.errors import AccessRefused, BadOption
 from informix_capture_client.transport import odbc_api as odbc
 from informix_capture_client.transport.base import ConnectionSettings
+from informix_capture_client.transport.elf_header import build_of, build_of_this_python
 
 _MAX_INFO_BYTES = 512
 # glibc's words, the only C library the driver is built for
@@ -118,6 +119,13 @@ def _open_plainly(driver: str, dialect: Dialect, dlopen: Callable[..., ctypes.CD
 
 
 def _not_loadable(driver: str, dialect: Dialect, reason: str) -> BadOption:
+    built, wanted = build_of(driver), build_of_this_python()
+    if built is not None and built != wanted:
+        return BadOption(
+            f"The ODBC driver {driver} is built for {built}, and this Python is {wanted}.",
+            f"Install the {dialect.product} Client SDK for {wanted}, or run Spark's driver on a host of"
+            f" {built}; option driver names the library.",
+        )
     return BadOption(
         f"The ODBC driver {driver} cannot be loaded: {reason}.",
         f"Correct option driver, or set LD_LIBRARY_PATH to ${dialect.home}/lib, lib/esql and lib/cli"

@@ -327,6 +327,8 @@ def _chosen_position(text: str, catalog: Catalog) -> int:
         raise BadOption(
             f"option 'startingPosition' is {show(place)}, but the server's log goes from"
             f" {show(oldest)} to {show(end)}.",
+            "Set it to a position in between, as informix-cdc acquire prints one, to earliest (the"
+            " oldest log file) or to latest (now); what changed before it is loaded by other means.",
             option="startingPosition",
         )
     return place

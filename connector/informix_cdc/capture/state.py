@@ -54,7 +54,7 @@ class Outcome:
             RuntimeError: it failed by a bug.
         """
         if isinstance(self.error, InformixCdcError):
-            raise self.error.with_traceback(None) from None  # Spark shows nothing but this text
+            raise self.error  # Spark is shown its text, and the log its frames
         if self.error is not None:
             raise RuntimeError(f"the capture failed; this is a bug: {self.error!r}") from self.error
         if self.is_stopped:

@@ -21,6 +21,8 @@ from informix_cdc.options.authentication import PASSWORD_VARIABLE
 from informix_cdc.options.connection_string import for_the_driver
 from informix_cdc.options.declaring import (
     flag,
+    host_name,
+    locale,
     names,
     one_of,
     option,
@@ -32,7 +34,7 @@ from informix_cdc.options.declaring import (
 class ConnectionOptions:
     """Where to connect, as whom, and which tables to look at."""
 
-    host: str = option("Host name or IP address of the Informix server.")
+    host: str = option("Host name or IP address of the Informix server.", host_name)
     port: int = option("TCP port of the server's SQLI listener.", whole_number(1, 65535), default=9088)
     server: str = option("Name of the Informix server (its DBSERVERNAME).")
     database: str = option("Database to capture; it must be logged.")
@@ -99,7 +101,9 @@ class ConnectionOptions:
         " server reports.",
         default="",
     )
-    client_locale: str = option("Locale of the connection (CLIENT_LOCALE).", default="en_us.utf8")
+    client_locale: str = option(
+        "Locale of the connection (CLIENT_LOCALE).", locale, default="en_us.utf8"
+    )
     connection_string: str = option(
         "Additional keywords for the ODBC driver, KEY=value;KEY=value; a secret in it is refused.",
         default="",

@@ -8,9 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, field
+from decimal import Decimal
 from typing import Any
 
 from informix_capture_client.errors import BadOption
+from informix_capture_client.locales import codec_of
 from informix_capture_client.positions import parse
 
 
@@ -25,6 +27,9 @@ def option(
     """Declare an option: its meaning, how its text is read, its default."""
     metadata = {"doc": doc, "read": read, "name": name}
     return field(default=default, metadata=metadata, repr=not secret)
+
+
+_NO_LIMIT = 1 << 62  # a bound that no user means
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,16 +62,18 @@ def whole_number(lowest: int, highest: int) -> WholeNumbers:
 
     def read(text: str) -> int:
         if not (text.isascii() and text.strip().isdigit()) or not lowest <= int(text) <= highest:
-            raise ValueError(f"must be a whole number from {lowest} to {highest}")
+            upto = f"from {lowest} to {highest}" if highest < _NO_LIMIT else f"of {lowest} or more"
+            raise ValueError(f"must be a whole number {upto}")
         return int(text)
 
     return WholeNumbers(lowest, highest, read)
 
 
 def one_of(*choices: str) -> Words:
-    """Read one of a few words."""
+    """Read one of a few words, in any case."""
 
     def read(text: str) -> str:
+        text = text.strip().lower()
         if text not in choices:
             raise ValueError(f"must be {', '.join(choices[:-1])} or {choices[-1]}")
         return text
@@ -75,8 +82,9 @@ def one_of(*choices: str) -> Words:
 
 
 def flag(text: str) -> bool:
-    """Read true or false."""
-    return one_of("true", "false")(text.lower()) == "true"
+    """Read true or false, also as yes or no."""
+    word = text.strip().lower()
+    return one_of("true", "false")({"yes": "true", "no": "false"}.get(word, word)) == "true"
 
 
 _MOST_DIGITS = 38  # of a Spark DECIMAL
@@ -85,6 +93,7 @@ _FLOATING = re.compile(r"decimal\(38,\s*(\d+)\)")
 
 def floating_decimal(text: str) -> str | int:
     """Read what DECIMAL(p) becomes: a word, or the scale of a DECIMAL(38,n)."""
+    text = text.strip().lower()
     if text in ("string", "double"):
         return text
     found = _FLOATING.fullmatch(text)
@@ -108,6 +117,8 @@ def names(text: str) -> tuple[str, ...]:
 
 def starting_position(text: str) -> str:
     """Read where a stream begins."""
+    text = text.strip()
+    text = text.lower() if text.isalpha() else text
     try:
         if text not in ("latest", "earliest"):
             parse(text)
@@ -116,18 +127,72 @@ def starting_position(text: str) -> str:
     return text
 
 
-_SIZE = re.compile(r"(\d{1,15})([kmgt]?)b?")
+_SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,3})?) ?(?:([kmgt])i?)?b?")
 _UNITS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
 
 
 def size(lowest: int, highest: int = 1 << 50) -> Callable[[str], int]:
-    """Read a number of bytes such as 512m; k, m, g and t are powers of 1024."""
+    """Read a number of bytes such as 512m, 16GiB or 1.5g; k, m, g and t are powers of 1024."""
 
     def read(text: str) -> int:
         found = _SIZE.fullmatch(text.strip().lower())
-        count = int(found[1]) << _UNITS[found[2]] if found else -1
-        if not lowest <= count <= highest:
-            raise ValueError(f"must be a number of bytes such as 512m, from {lowest} to {highest}")
-        return count
+        count = Decimal(found[1]) * (1 << _UNITS[found[2] or ""]) if found else Decimal(-1)
+        if count != int(count) or not lowest <= count <= highest:
+            raise ValueError(
+                "must be a number of bytes such as 512m or 1.5g, from"
+                f" {size_text(lowest)} to {size_text(highest)}"
+            )
+        return int(count)
 
     return read
+
+
+def size_text(count: int) -> str:
+    """Return a whole number in the largest unit that divides it.
+
+    >>> size_text(64 << 20), size_text(100)
+    ('64m', '100')
+    """
+    unit = next((name for name in "tgmk" if count and count % (1 << _UNITS[name]) == 0), "")
+    return f"{count >> _UNITS[unit]}{unit}"
+
+
+_PORT_BEHIND = re.compile(r"([\w.-]+):(\d{1,5})")
+
+
+def host_name(text: str) -> str:
+    """Read a server's name or address, without a port; a URL is not quoted: it may hold a password."""
+    if "jdbc:" in text.lower():
+        raise BadOption(
+            "option 'host' is a JDBC URL.",
+            "Of jdbc:informix-sqli://HOST:PORT/DATABASE:INFORMIXSERVER=SERVER, set options host, port,"
+            " database and server.",
+            option="host",
+        )
+    if behind := _PORT_BEHIND.fullmatch(text.strip()):
+        raise BadOption(
+            f"option 'host' is {text.strip()!r}, a host and a port.",
+            f"Set host to {behind[1]} and port to {behind[2]}.",
+            option="host",
+        )
+    if any(sign in text for sign in "/@;=") or " " in text.strip():
+        raise BadOption(
+            "option 'host' is no host name or address.",
+            "Write it alone, without a scheme, a port or a path: db.example, 10.0.0.7.",
+            option="host",
+        )
+    return text.strip()
+
+
+_LOCALE = re.compile(r"[a-z]{2,}_[a-z0-9]{2,}\.[\w.@-]+", re.IGNORECASE)
+
+
+def locale(text: str) -> str:
+    """Read a locale of connections, `language_territory.codeset`, whose code set is known."""
+    if not _LOCALE.fullmatch(text.strip()):
+        raise ValueError("must be language_territory.codeset, such as en_us.utf8 or en_us.8859-1")
+    try:
+        codec_of(text)
+    except BadOption:
+        raise ValueError("must have a code set that is known, such as en_us.utf8") from None
+    return text.strip()

@@ -1,14 +1,13 @@
 """Every option of the source, declared once: name, type, default, meaning and secrecy.
 
 Rule: parsing, validation, the manual's tables and `--help` derive from this declaration. Spark hands
-option names over in lower case; an unknown one is refused with the nearest name that exists.
+option names over in lower case; whatever is wrong with any of them is told in one error.
 """
 
 from __future__ import annotations
 
-import difflib
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, fields, replace
 from typing import Any, cast
 
@@ -24,10 +23,12 @@ from informix_cdc.options.declaring import (
     one_of,
     option,
     size,
+    size_text,
     starting_position,
     whole_number,
 )
 from informix_cdc.options.executors import LOOPBACK, ExecutorOptions, listening_address
+from informix_cdc.options.problems import Problems, refuse_unknown
 from informix_checkpoints.limits import BatchLimits
 
 
@@ -198,9 +199,9 @@ class SourceOptions(ExecutorOptions):
         default=LOOPBACK,
     )
     log_level: str = option(
-        "Least severe level that the source logs to the driver's standard error: error, warning or"
-        " info.",
-        one_of("error", "warning", "info"),
+        "Least severe level that the source logs to the driver's standard error: error, warning, info"
+        " or debug.",
+        one_of("error", "warning", "info", "debug"),
         default="warning",
     )
 
@@ -214,13 +215,26 @@ class SourceOptions(ExecutorOptions):
             BadOption: an option is unknown, missing or malformed; the message names it.
         """
         lowered = {key.lower(): value for key, value in given.items()}
-        _refuse_unknown(lowered)
-        merged = with_connection_string(lowered)
-        values: dict[str, Any] = {f.name: _read(f, merged) for f in fields(cls)}
-        options = cls(**values)
-        options.table_names()
-        options.heartbeat()
-        require_access(options, environment)
+        every = [option_name(declared) for declared in fields(cls)]
+        problems = Problems(every)
+        refuse_unknown(lowered, problems, every)
+        merged = lowered
+        with problems.of("connectionString"):
+            merged = with_connection_string(lowered)
+        values: dict[str, Any] = {}
+        for declared, name in zip(fields(cls), every, strict=True):
+            if problems.has("connectionString") and not lowered.get(name.lower()):
+                continue  # it may stand in the connection string
+            with problems.of(name):
+                values[declared.name] = _read(declared, merged)
+        options = cls(**{**_unread(fields(cls)), **values})  # to be looked at, if all was read or not
+        with problems.of("table"):
+            options.table_names()
+        with problems.of("heartbeatTable"):
+            options.heartbeat()
+        with problems.of("password"):
+            require_access(options, environment)
+        problems.raise_all()
         return replace(options, user=user_to_connect_as(options))
 
     def without_secrets(self) -> SourceOptions:
@@ -283,9 +297,6 @@ class SourceOptions(ExecutorOptions):
         )
 
 
-_KIBI = 1024
-
-
 def option_name(declared: Field[Any]) -> str:
     """Return the name under which users set a field."""
     first, *rest = declared.name.split("_")
@@ -319,21 +330,17 @@ def _shown(default: object) -> str:
     """Return a default as a user would write it."""
     if isinstance(default, bool):
         return str(default).lower()
-    if isinstance(default, int) and default >= _KIBI and default % _KIBI == 0:
-        power = 2 if default % _KIBI**2 == 0 else 1
-        power = 3 if default % _KIBI**3 == 0 else power
-        return f"{default // _KIBI**power}{' kmg'[power]}"
+    if isinstance(default, int):
+        return size_text(default)
     return "" if default in (None, ()) else str(default)
 
 
-def _refuse_unknown(given: Mapping[str, str]) -> None:
-    names = {option_name(declared).lower(): option_name(declared) for declared in fields(SourceOptions)}
-    for key in given:
-        if key not in names:
-            near = difflib.get_close_matches(key, names, n=1, cutoff=0.0)
-            raise BadOption(
-                f"option {key!r} is not known.", f"Did you mean {names[near[0]]!r}?", option=key
-            )
+def _unread(declared: Iterable[Field[Any]]) -> dict[str, Any]:
+    """Return what stands for values that could not be read, while the others are looked at."""
+    return {
+        each.name: (() if each.name == "tables" else "") if each.default is MISSING else each.default
+        for each in declared
+    }
 
 
 def _read(declared: Field[Any], given: Mapping[str, str]) -> object:

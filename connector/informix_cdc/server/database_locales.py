@@ -8,10 +8,10 @@ differs between servers, is asked for the database's, and every connection names
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from informix_capture_client import statements
-from informix_capture_client.catalog import check_locale
+from informix_capture_client.catalog import check_locale, no_such_database, read_databases
 from informix_capture_client.errors import (
     AccessRefused,
     BadOption,
@@ -20,7 +20,7 @@ from informix_capture_client.errors import (
     ServerRefused,
 )
 from informix_capture_client.findings import require
-from informix_capture_client.statements import SYSTEM_DATABASE
+from informix_capture_client.statements import CDC_DATABASE, SYSTEM_DATABASE
 from informix_capture_client.transport import Transport
 
 # sysmaster has what the server's environment said when its disk was initialised: nothing, or UTF-8
@@ -74,7 +74,7 @@ class DatabaseLocales:
         raise refused
 
     def _ask(self, database: str, connect: Connect, wanted: str) -> str:
-        """Return what to connect to a database with; the server refuses what does not exist."""
+        """Return what to connect to a database with; what does not exist is refused by name."""
         with contextlib.closing(self._open_system(connect, wanted)) as system:
             try:
                 rows = system.rows(statements.DATABASE_LOCALE, database)
@@ -82,8 +82,10 @@ class DatabaseLocales:
                 if wanted:
                     return wanted
                 raise _cannot_be_asked(database, reason) from None
+            there = () if rows else read_databases(system)
         locale = (rows[0][0] or "").strip() if rows else ""
         if not locale:
+            _require_database(database, there)
             return wanted or _SYSTEM_LOCALES[0]
         if wanted:
             require(check_locale(database, locale, wanted))
@@ -93,6 +95,16 @@ class DatabaseLocales:
 
 def _is_of_locale(answer: DriverAnswer | None) -> bool:
     return answer is not None and any(native in _REFUSALS for _, native, _ in answer.diagnostics)
+
+
+def _require_database(database: str, there: Sequence[str]) -> None:
+    """Refuse a database of which a server knows no locale, and which is none of those it has.
+
+    Raises:
+        AccessRefused: names those that it has.
+    """
+    if there and database not in there and database != CDC_DATABASE:
+        require(no_such_database(database, there))
 
 
 def _cannot_be_asked(database: str, reason: InformixCdcError) -> InformixCdcError:

@@ -108,10 +108,12 @@ def require_logged_database(options: SourceOptions, catalog: Catalog) -> None:
     """Refuse a database without logging, whose changes no capture can see.
 
     Raises:
-        BadOption: the database is unknown or not logged.
+        AccessRefused: there is no such database.
+        BadOption: it is not logged.
     """
     logging = catalog.database_logging()
-    require(check_database_logging(options.database, logging, options.dialect.owner))
+    there = catalog.databases() if logging is None else ()
+    require(check_database_logging(options.database, logging, options.dialect.owner, there))
 
 
 def _locale(options: SourceOptions, catalog: Catalog) -> str:

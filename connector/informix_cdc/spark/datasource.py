@@ -9,15 +9,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 try:
-    from pyspark.sql.datasource import DataSource, DataSourceStreamReader
+    from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
 except ModuleNotFoundError as missing:
     raise ImportError(
         f"informix-cdc needs PySpark 4.0 or later, the first with streaming data sources in Python"
         f" ({missing}): docs/versions.md says what runs with what."
     ) from missing
 
+from informix_capture_client.errors import BadOption
 from informix_cdc.options import SourceOptions
 from informix_cdc.spark.connect_plans import refuse_password_in_plan
+from informix_cdc.spark.entry_points import one_line
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -33,6 +35,7 @@ class InformixCdcDataSource(DataSource):
             that Spark Connect would show.
     """
 
+    @one_line
     def __init__(self, options: dict[str, str]) -> None:
         super().__init__(options)
         self._parsed = SourceOptions.parse(options)
@@ -43,13 +46,31 @@ class InformixCdcDataSource(DataSource):
         """Return the name of the format."""
         return "informix-cdc"
 
+    @one_line
     def schema(self) -> StructType:
         """Ask the server what the tables look like, and check that they can be captured."""
         from informix_cdc.server import look_up_tables
+        from informix_cdc.spark.runner_log import log_to_standard_error
         from informix_cdc.spark.schema import to_spark
 
+        log_to_standard_error(self._parsed.log_level)
         return to_spark(look_up_tables(self._parsed).schema())
 
+    @one_line
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """Refuse `spark.read`: changes have no end, and there is no snapshot.
+
+        Raises:
+            BadOption: always.
+        """
+        raise BadOption(
+            "spark.read asks for a table as it is now, and format informix-cdc has changes only: there"
+            " is no snapshot.",
+            "Use spark.readStream; load the rows that are there already by other means:"
+            " docs/operations.md#a-new-stream.",
+        )
+
+    @one_line
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """Return a reader; it connects when it is first asked for an offset.
 

@@ -25,6 +25,7 @@ from informix_cdc.capture import CaptureState, CaptureThread, can_jump
 from informix_cdc.executors import SegmentPlaces, SegmentPublisher, share_out
 from informix_cdc.monitoring import progress_figures
 from informix_cdc.options import SourceOptions
+from informix_cdc.spark.entry_points import one_line, one_line_rows
 from informix_cdc.spark.next_offset import NextOffset, require_same_form, require_same_stream
 from informix_cdc.spark.runner_log import log_to_standard_error
 from informix_cdc.spark.runner_process import settle_in_runner
@@ -96,6 +97,7 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """End once everything committed before the query's start has been delivered."""
         self._next.is_available_now = True
 
+    @one_line
     def latestOffset(self, start: Mapping[str, object], limit: ReadLimit) -> dict[str, object]:
         """Return how far the next batch goes, or `start` itself when nothing is new."""
         takes_all = isinstance(limit, ReadAllAvailable)
@@ -123,6 +125,7 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Return figures of the capture for Spark's progress; `figures.py` lists them."""
         return dict(progress_figures(self._state)) if self._state else None
 
+    @one_line
     def partitions(
         self, start: Mapping[str, object], end: Mapping[str, object]
     ) -> list[InputPartition]:
@@ -146,13 +149,16 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         )
         return [SpoolPartition(tuple(ranges), places) for ranges in shares]
 
+    @one_line_rows
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a partition; asking again yields them again."""
         assert isinstance(partition, SpoolPartition)
+        log_to_standard_error(self._options.log_level)
         for wanted in partition.ranges:
             failpoint("reader.read")
             yield from partition.places.read(wanted)
 
+    @one_line
     def commit(self, end: Mapping[str, object]) -> None:
         """Let go of the rows up to `end`; Spark will not ask for them again."""
         failpoint("reader.commit")
@@ -187,7 +193,7 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """
         marked = begun.lost_by(loss)
         if not begun.is_started or marked.lost is None:
-            raise loss.with_traceback(None) from None
+            raise loss
         self._loss = loss
         return marked
 

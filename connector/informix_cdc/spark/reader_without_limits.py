@@ -17,6 +17,7 @@ from pyspark.sql.datasource import InputPartition
 from pyspark.sql.types import StructType
 
 from informix_cdc.options import SourceOptions
+from informix_cdc.spark.entry_points import one_line
 from informix_cdc.spark.reader import InformixStreamReader
 from informix_checkpoints.offsets import NOT_STARTED
 
@@ -29,6 +30,7 @@ class ReaderWithoutLimits(InformixStreamReader):
         self._reached: Mapping[str, object] = NOT_STARTED.to_json()
         self._is_first = True
 
+    @one_line
     def latestOffset(self) -> dict[str, object]:  # type: ignore[override]
         """Return how far the next batch goes: never more than the options' limits allow.
 
@@ -41,6 +43,7 @@ class ReaderWithoutLimits(InformixStreamReader):
         self._reached = self._offset_after(self._reached, limits, is_only=is_only)
         return dict(self._reached)
 
+    @one_line
     def partitions(
         self, start: Mapping[str, object], end: Mapping[str, object]
     ) -> list[InputPartition]:

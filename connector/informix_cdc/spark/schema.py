@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_schema
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StructField, StructType
 
 from informix_capture_client.errors import BadOption
 from informix_cdc.spark.versions import arrow_schema_of
@@ -26,6 +26,7 @@ def require_same(declared: StructType, schema: pa.Schema) -> None:
         BadOption: names the first column that differs.
     """
     wanted = arrow_schema_of(declared)
+    made = to_spark(schema)
     if len(wanted) > len(schema):
         raise BadOption(
             f"column {wanted.names[len(schema)]!r} of the declared schema is not in the table.",
@@ -33,8 +34,15 @@ def require_same(declared: StructType, schema: pa.Schema) -> None:
         )
     for number, field in enumerate(schema):
         if number >= len(wanted) or not wanted.field(number).equals(field):
-            given = str(wanted.field(number)) if number < len(wanted) else "missing"
+            given = _described(declared[number]) if number < len(wanted) else "nothing"
             raise BadOption(
-                f"column {field.name!r} of the declared schema is {given}, not {field.type}.",
+                f"column {number + 1} of the declared schema is {given}, but the source has"
+                f" {_described(made[number])} there.",
                 "Leave .schema(...) away: the source takes it from the server's catalog.",
             )
+
+
+def _described(field: StructField) -> str:
+    """Return a column as DDL has it: `order_num int not null`."""
+    null = "" if field.nullable else " not null"
+    return f"{field.name!r} {field.dataType.simpleString()}{null}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 from informix_capture_client.dialects import GBASE_8S
 from informix_capture_client.errors import AccessRefused, BadOption
+from informix_capture_client.transport.elf_header import build_of, build_of_this_python
 from informix_capture_client.transport.odbc_api import OdbcApi
 from informix_capture_client.transport.odbc_library import (
     find_driver,
@@ -245,3 +247,51 @@ def test_importing_the_transport_loads_no_driver() -> None:
         "maps = open('/proc/self/maps').read(); sys.exit('odbc.so' in maps or 'thcli' in maps)"
     )
     assert _in_a_fresh_process(code, Path()).returncode == 0
+
+
+# ---- a library of another machine ----
+
+
+def elf(machine: int, bits: int = 64, order: str = "<") -> bytes:
+    """The first bytes of a library, as the System V ABI lays them out."""
+    ident = b"\x7fELF" + bytes([bits // 32, 1 if order == "<" else 2, 1]) + bytes(9)
+    return ident + struct.pack(f"{order}HH", 3, machine) + bytes(44)
+
+
+@pytest.mark.parametrize(
+    ("head", "says"),
+    [
+        (elf(183), "AArch64 (64 bits)"),
+        (elf(62), "x86-64 (64 bits)"),
+        (elf(3, 32), "x86 (32 bits)"),
+        (elf(22, 64, ">"), "IBM Z (64 bits)"),
+        (elf(4711), "machine 4711 (64 bits)"),
+        (b"\x7fELF", "None"),
+        (b"INPUT(libthcli.so.4)" * 3, "None"),
+    ],
+)
+def test_a_library_says_for_which_machine_it_was_built(head: bytes, says: str, tmp_path: Path) -> None:
+    library = tmp_path / "libthcli.so"
+    library.write_bytes(head)
+    assert str(build_of(str(library))) == says
+
+
+def test_a_library_that_runs_here_is_built_for_this_python(drivers: Drivers) -> None:
+    assert build_of(str(drivers.narrow)) == build_of_this_python()
+    assert build_of("/no/such/library.so") is None
+
+
+def test_a_driver_of_another_machine_is_called_so_and_not_a_missing_file(tmp_path: Path) -> None:
+    other = tmp_path / "libarm.so"
+    other.write_bytes(elf(183 if build_of_this_python().machine != "AArch64" else 62))
+    with pytest.raises(BadOption) as caught:
+        load_library(str(other))
+    assert f"is built for {build_of(str(other))}, and this Python is" in caught.value.message
+    assert "LD_LIBRARY_PATH" not in str(caught.value)
+
+
+def test_a_driver_of_32_bits_is_called_so(tmp_path: Path) -> None:
+    other = tmp_path / "libthcli.so"
+    other.write_bytes(elf(3, 32))
+    with pytest.raises(BadOption, match=r"is built for x86 \(32 bits\), and this Python is"):
+        load_library(str(other))

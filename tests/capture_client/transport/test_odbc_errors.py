@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 
 import pytest
 
@@ -177,3 +178,10 @@ def test_the_door_translates_and_lets_the_next_one_in() -> None:
 def test_the_door_leaves_other_errors_alone() -> None:
     with pytest.raises(KeyboardInterrupt), Door(SETTINGS):
         raise KeyboardInterrupt
+
+
+def test_a_user_who_may_not_open_the_cdc_database_is_told_the_grant() -> None:
+    translator = Translator(replace(SETTINGS, database="syscdcv1"))
+    told = str(translator.error([Diagnostic("28000", -387, "No connect.")], connected=False))
+    assert "echo 'GRANT DBA TO cdc' | dbaccess syscdcv1 -" in told
+    assert "name" not in told.partition("(-387)")[2]  # the name of that database is ours

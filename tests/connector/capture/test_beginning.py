@@ -21,6 +21,7 @@ from harness.capture.driving import (
 )
 from harness.runs.patience import patiently
 from harness.servers.stores import ORDERS, listening_stores
+from informix_capture_client.errors import BadOption
 from informix_capture_client.positions import page_after, parse
 from informix_cdc.capture.start import CaptureStart
 from informix_cdc.commands import acquire as acquire_command
@@ -65,6 +66,15 @@ def test_a_transaction_that_is_open_at_acquire_is_left_out_whole(
     with reader(listening.port, startingPosition=position) as made:
         rows, _ = drained(made, anchor_of(made), last)
     assert numbers(rows) == [3]
+
+
+def test_a_beginning_that_the_log_does_not_have_is_refused_with_the_ways_out(counting: Served) -> None:
+    run(counting[1], "acquire", "informix.orders")
+    with (
+        reader(counting[1].port, startingPosition="99:0x0") as made,
+        pytest.raises(BadOption, match=r"log goes from .* Set it to .* to earliest .* or to latest"),
+    ):
+        anchor_of(made)
 
 
 def test_no_row_is_missed_that_is_committed_after_acquire(counting: Served) -> None:

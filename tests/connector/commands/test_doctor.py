@@ -119,10 +119,26 @@ def test_a_failure_ends_with_1_and_the_rest_is_told_all_the_same(shop: Listening
 
 
 def test_a_mistake_in_an_option_ends_with_2_and_no_report(shop: ListeningServer) -> None:
-    result = doctor(shop, "--json", tables="orders")
+    result = doctor(shop, "--json", tables="informix.*")
     assert result.exit_code == 2
     assert result.stdout == ""
     assert "IFXCDC-0003" in result.stderr
+
+
+def test_a_table_without_its_owner_is_answered_with_the_tables_of_that_name(
+    shop: ListeningServer,
+) -> None:
+    result = doctor(shop, "--json", tables="orders")
+    assert result.exit_code == 1
+    (failed,) = [each for each in findings(result) if each["state"] == "failure"]
+    assert failed["check"] == "table"
+    assert failed["remedy"] == "Set option table to what is meant: the server has informix.orders."
+
+
+def test_a_misspelt_table_is_answered_with_the_nearest(shop: ListeningServer) -> None:
+    result = doctor(shop, "--json", tables="informix.ordres")
+    (failed,) = [each for each in findings(result) if each["state"] == "failure"]
+    assert failed["remedy"] == "Set option table to what is meant: the server has informix.orders."
 
 
 def test_a_server_that_is_not_there_fails_once_and_nothing_else_is_checked() -> None:
@@ -240,7 +256,11 @@ def test_where_the_locale_cannot_be_asked_for_naming_it_lets_all_be_checked() ->
     ("logging", "state", "remedy"),
     [
         ({"is_buffered": True}, "warning", "ontape -U stores"),
-        ({"is_logged": False}, "failure", "ondblog unbuf stores"),
+        (
+            {"is_logged": False},
+            "failure",
+            "ondblog unbuf stores. It takes effect with the next level-0",
+        ),
         ({"is_ansi": True}, "ok", None),
     ],
 )
@@ -252,6 +272,12 @@ def test_the_logging_of_the_database_is_judged(
     assert found["state"] == state
     assert (remedy or "") in (found["remedy"] or "")
     assert bool(remedy) == bool(found["remedy"])
+
+
+def test_a_backup_of_the_whole_instance_is_called_one(shop: ListeningServer) -> None:
+    with_other_logging(shop.server, is_logged=False)
+    remedy = of(findings(doctor(shop, "--json")), "database")["remedy"] or ""
+    assert "ontape -s -L 0, which archives the whole instance to the TAPEDEV of ONCONFIG" in remedy
 
 
 def test_without_the_cdc_database_the_script_that_makes_it_is_named(shop: ListeningServer) -> None:

@@ -60,7 +60,7 @@ REFUSED = [
     ("a URL of nothing", {"segmentCopies": "s3://"}, "must be a URL such as s3://bucket/path"),
     ("a URL of another world", {"segmentCopies": "http://bucket/path"}, "must be a URL such as"),
     ("no partition", {"minPartitions": "0"}, "from 1 to 10000"),
-    ("partitions of next to nothing", {"maxPartitionBytes": "1k"}, "from 65536"),
+    ("partitions of next to nothing", {"maxPartitionBytes": "1k"}, "from 64k to 1024t"),
 ]
 
 

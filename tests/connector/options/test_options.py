@@ -62,19 +62,19 @@ def test_names_are_read_in_any_case_as_spark_hands_them_over() -> None:
 
 REFUSED = [
     ("an unknown option", {"hots": "x"}, "option 'hots' is not known. Did you mean 'host'?"),
-    ("a far-off name", {"zzz": "x"}, "option 'zzz' is not known."),
+    ("a far-off name", {"zzz": "x"}, "option 'zzz' is not known. There are: host, port, server,"),
     ("a number out of range", {"port": "0"}, "from 1 to 65535"),
     ("a word for a number", {"port": "nine"}, "option 'port' must be a whole number"),
     ("a negative number", {"readTimeoutSeconds": "-1"}, "must be a whole number"),
     ("a buffer below the guide's minimum", {"readBufferBytes": "127"}, "from 128"),
     ("an unknown choice", {"truncate": "maybe"}, "fail, emit or ignore"),
     ("an unknown shape", {"shape": "wide"}, "rows, envelope or raw"),
-    ("an unknown level", {"logLevel": "debug"}, "error, warning or info"),
-    ("a flag that is neither", {"beforeImage": "yes"}, "option 'beforeImage' must be true or false"),
+    ("an unknown level", {"logLevel": "trace"}, "error, warning, info or debug"),
+    ("a flag that is neither", {"beforeImage": "maybe"}, "option 'beforeImage' must be true or false"),
     ("an unknown choice for large objects", {"lobs": "keep"}, "handle or omit"),
     ("no list of columns", {"columns": "id;note"}, "option 'columns' must be names of columns"),
     ("a column twice", {"columns": "id, ID"}, "each once"),
-    ("a table without owner", {"table": "orders"}, "owner.table"),
+    ("a pattern", {"table": "informix.*"}, "not supported: name each table"),
     ("a table twice", {"table": "a.b,a.b"}, "each once"),
     ("no table", {"table": " , "}, "owner.table"),
     ("half of a pair of quotes", {"table": 'informix.orders"'}, "double quote"),
@@ -92,6 +92,18 @@ REFUSED = [
         {"password": "", "passwordFile": "/no/file"},
         "cannot be read",
     ),
+    ("a word of another source", {"subscribe": "t"}, "Here it is 'table'."),
+    ("a snapshot", {"snapshot.mode": "initial"}, "There is no initial snapshot"),
+    ("a list for a table", {"table": '["informix.orders"]'}, "name each table"),
+    ("tables to choose from", {"table": "informix.(a|b)"}, "Patterns and lists"),
+    ("a host with its port", {"host": "127.0.0.1:9088"}, "Set host to 127.0.0.1 and port to 9088."),
+    ("a JDBC URL", {"host": "jdbc:informix-sqli://h:1/d:PASSWORD=x"}, "is a JDBC URL"),
+    ("a path for a host", {"host": "//db"}, "is no host name"),
+    ("words for a connection string", {"connectionString": "hello"}, "KEY=value"),
+    ("a code set for a locale", {"clientLocale": "latin1"}, "language_territory.codeset"),
+    ("a code set nobody knows", {"clientLocale": "en_us.klingon"}, "code set that is known"),
+    ("a size that is none", {"maxSpoolBytes": "1.5"}, "such as 512m or 1.5g, from 1 to 1024t"),
+    ("a number without a bound", {"maxRowsPerTrigger": "-1"}, "a whole number of 0 or more"),
     ("no password at all", {"password": ""}, "INFORMIX_CDC_PASSWORD"),
 ]
 
@@ -102,6 +114,68 @@ def test_what_cannot_be_meant_is_refused(changes: dict[str, str], says: str) -> 
         parse(**changes)
     assert says in str(caught.value)
     assert str(caught.value).startswith("IFXCDC-0003: ")
+
+
+def test_all_that_is_wrong_is_told_at_once_in_the_order_of_options() -> None:
+    given = {"TRUNCATE": "maybe", "port": "x", "hots": "db", "table": "informix.*", "server": "s"}
+    with pytest.raises(BadOption) as caught:
+        SourceOptions.parse(given, {})
+    text = str(caught.value)
+    said = [
+        "7 things are wrong with the options: (1) option 'hots' is not known. Did you mean 'host'?",
+        "(2) option 'host' is missing",
+        "(3) option 'port' must be",
+        "(4) option 'database' is missing",
+        "(5) table 'informix.*' is not owner.table",
+        "(6) no password is given",
+        "(7) option 'truncate' must be",
+    ]
+    places = [text.index(each) for each in said]
+    assert places == sorted(places)
+    assert "\n" not in text
+
+
+def test_a_refused_connection_string_does_not_make_what_it_may_hold_missing() -> None:
+    given = {"connectionString": "HOST=h;SERVER=s;DATABASE=d;PWD=abc", "table": "informix.orders"}
+    with pytest.raises(BadOption) as caught:
+        SourceOptions.parse({**given, "password": "p"}, {})
+    assert "is missing" not in str(caught.value)
+    assert "holds a secret" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("option", "text"),
+    [
+        ("connectionString", "hunter2"),
+        ("host", "jdbc:informix-sqli://h:1/d:INFORMIXSERVER=s;PASSWORD=hunter2"),
+        ("host", "joe:hunter2@db.example"),
+    ],
+)
+def test_what_may_hold_a_password_is_not_quoted(option: str, text: str) -> None:
+    with pytest.raises(BadOption, match=f"option '{option}'") as caught:
+        parse(**{option: text})
+    assert "hunter2" not in str(caught.value)
+
+
+def test_words_are_read_in_any_case_and_flags_as_yes_and_no_too() -> None:
+    options = parse(shape="ENVELOPE", failOnDataLoss="no", transport="Emulator", truncate=" Emit ")
+    assert (options.shape, options.transport, options.truncate) == ("envelope", "emulator", "emit")
+    assert not options.fail_on_data_loss
+    assert parse(beforeImage="YES").before_image
+    assert parse(startingPosition="Earliest").starting_position == "earliest"
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [("16GiB", 16 << 30), ("1.5g", 3 << 29), ("512 m", 512 << 20), ("4096", 4096), ("2TB", 2 << 40)],
+)
+def test_sizes_are_read_as_they_are_written_elsewhere(text: str, count: int) -> None:
+    assert parse(maxSpoolBytes=text).max_spool_bytes == count
+
+
+def test_a_table_without_its_owner_waits_for_the_server_which_knows_its_tables() -> None:
+    (name,) = parse(table="orders").table_names()
+    assert (name.owner, str(name)) == ("", "stores:orders")
 
 
 @pytest.mark.parametrize("name", ["host", "server", "database", "table"])

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 import pytest
 
@@ -121,6 +121,7 @@ class CaptureServer:
         add_user: makes an operating-system user, who can do nothing yet; where it can be done.
         quiet_seconds: how late its newest changes may come.
         cannot: what the suite must not ask of it -> why.
+        place: where other clients find it, on a live server (`live.independent`).
     """
 
     name: str
@@ -134,6 +135,7 @@ class CaptureServer:
     add_user: Callable[[str, str], None] | None = None
     quiet_seconds: float = 60
     cannot: Mapping[str, str] = field(default_factory=dict)
+    place: Any = field(default=None, repr=False)
     tables: list[ContractTable] = field(default_factory=list)
     _numbers: Iterator[int] = field(default_factory=itertools.count)
 

@@ -1,0 +1,59 @@
+"""What leaves the methods that Spark calls: an error of ours as one line, without the frames below.
+
+Rule: a bug keeps its frames. Spark's worker prints the frames of whatever is raised, and the text
+last (`pyspark.util.handle_worker_exception`): a wrong password was 26 lines, of which a notebook shows
+the first. The frames go to the log, at level debug.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+import traceback
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import ParamSpec, TypeVar
+
+from informix_capture_client.errors import InformixCdcError
+from informix_capture_client.log_events import ERROR_RAISED
+
+logger = logging.getLogger("informix_cdc.connector.entry_points")  # a name in logs, not a module
+
+Given = ParamSpec("Given")
+Answer = TypeVar("Answer")
+
+
+def one_line(method: Callable[Given, Answer]) -> Callable[Given, Answer]:
+    """Let an error of ours leave a method without the frames in which it arose."""
+
+    @functools.wraps(method)
+    def entry(*args: Given.args, **kwargs: Given.kwargs) -> Answer:
+        try:
+            return method(*args, **kwargs)
+        except InformixCdcError as reason:
+            error = _bare(method.__name__, reason)
+            raise error from None
+
+    return entry
+
+
+def one_line_rows(method: Callable[Given, Iterator[Answer]]) -> Callable[Given, Iterator[Answer]]:
+    """Do the same for a method that yields: its errors arise while Spark takes the rows."""
+
+    @functools.wraps(method)
+    def entry(*args: Given.args, **kwargs: Given.kwargs) -> Iterator[Answer]:
+        try:
+            yield from method(*args, **kwargs)
+        except InformixCdcError as reason:
+            error = _bare(method.__name__, reason)
+            raise error from None
+
+    return entry
+
+
+def _bare(method: str, error: InformixCdcError) -> InformixCdcError:
+    frames = traceback.StackSummary.extract(traceback.walk_tb(error.__traceback__), lookup_lines=False)
+    # names and numbers of lines only: neither source text nor values
+    where = " > ".join(f"{Path(each.filename).name}:{each.lineno}:{each.name}" for each in frames)
+    ERROR_RAISED.log(logger, method=method, code=error.code, frames=where)
+    return error.with_traceback(None)

@@ -1,0 +1,78 @@
+"""Every statement that the product sends a server, and when: the list for an audit.
+
+Rule: the texts are those of the code; a statement without a line here is an error, and so is a line
+without a statement. `test_sent_statements.py` compares both with what a server receives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from informix_capture_client import statements
+
+_START = "at each start of a stream, and of each new session"
+_TABLES = "at `load()` and each start, for each table"
+_WATCHED = "every 15 s while a stream runs"
+
+WHEN = {
+    "OPEN_SESSION": _START,
+    "SET_FULL_ROW_LOGGING": "first start of a stream, `tail`, `acquire` (1); `release` (0)",
+    "START_CAPTURE": f"{_START}, for each table",
+    "ACTIVATE_SESSION": _START,
+    "DEACTIVATE_SESSION": "never in a stream; by programs that use the client themselves",
+    "END_CAPTURE": "when a session is closed, for each table",
+    "CLOSE_SESSION": "when a session is closed",
+    "RECORD_BOUNDARY": "never in a stream; by programs that use the client themselves",
+    "ERROR_TEXT": "when a CDC call fails; `doctor`",
+    "API_VERSION": f"{_START}; `doctor`",
+    "RECORD_TYPES": _START,
+    "ERROR_CODES": _START,
+    "SESSIONS": "`status`, `doctor`, `release`",
+    "SESSION_TABLES": "`status`, `doctor`, `release`",
+    "LO_READ": "without pause while a stream runs; each waits up to `readTimeoutSeconds` for data",
+    "SERVER_NAME": "at `load()` and each start; `status`, `doctor`",
+    "SERVER_CLOCK": _WATCHED,
+    "CURRENT_LOG": f"{_WATCHED}; at each start",
+    "OLDEST_LOG": f"{_WATCHED}; at each start",
+    "LOG_FILES": f"{_WATCHED}; at each start",
+    "LOG_FILL_TIMES": f"{_WATCHED}; at each start",
+    "BASE_PAGE_BYTES": f"{_WATCHED}; at each start",
+    "SERVER_VERSION": "at each start; `doctor`",
+    "HA_ROLE": "at each start; `doctor`",
+    "PARAMETER": "`doctor`: LOGFILES, LTXHWM and the like",
+    "OPEN_TRANSACTIONS": "first start of a stream; `acquire`",
+    "DATABASE_LOGGING": "at `load()` and each start",
+    "DATABASE_LOCALE": "at `load()` and each start",
+    "TABLE": _TABLES,
+    "DATABASES": "when the database is not there, to name those that are",
+    "TABLES": "when a table is not there, to name what may be meant",
+    "COLUMNS": _TABLES,
+    "PRIMARY_KEY": "`doctor`",
+    "CDC_USER_TYPE": "`doctor`",
+    "FRAGMENTS": "as often as `sysptnhdr` is asked, for a fragmented table",
+    "PARTITION_CREATED": "at a start in the past, for each table",
+    "PARTITION_VERSIONS": "`doctor`, for each table",
+    "PARTITION_FLAGS": f"{_WATCHED}, for each table (and each fragment); at each start",
+}
+
+
+def texts() -> dict[str, str]:
+    """Return the statements by the names that the code gives them, in its order.
+
+    Raises:
+        ValueError: a statement is not listed, or is no longer there.
+    """
+    others = {"CDC_DATABASE", "SYSTEM_DATABASE"}
+    found = {name: text for name, text in vars(statements).items() if name.isupper()}
+    declared = {name: text for name, text in found.items() if name not in others}
+    if declared.keys() != WHEN.keys():
+        raise ValueError(f"listed or declared, not both: {declared.keys() ^ WHEN.keys()}")
+    return declared
+
+
+def statement_lines() -> Iterator[str]:
+    """Yield the table of statements."""
+    yield "| statement | sent |"
+    yield "|---|---|"
+    for name, text in texts().items():
+        yield f"| `{text}` | {WHEN[name]} |"

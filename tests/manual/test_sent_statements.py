@@ -1,0 +1,85 @@
+"""The list of statements for an audit is what a server receives: not less, and not more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import pytest
+
+from connector.commands.commands import refusal, run, run_plain, server_options
+from harness.capture.driving import anchor_of, drained, insert, reader
+from harness.servers.stores import listening_stores
+from informix_capture_client import statements
+from informix_capture_client.emulator import EmulatedServer, ListeningServer
+from informix_capture_client.emulator.connection import Answer, Connection, Parameter
+from manual.sent_statements import texts
+from odbc_driver.build import Drivers, build_drivers
+
+# Statements that no run against this server sends, each with the reason.
+NOT_SENT_HERE = {
+    "DEACTIVATE_SESSION": "a stream closes its session at once",
+    "RECORD_BOUNDARY": "no stream sends it",
+    "FRAGMENTS": "the emulator's tables are not fragmented",
+}
+TABLE = "informix.orders"
+
+
+@pytest.fixture(scope="module")
+def drivers() -> Drivers:
+    return build_drivers()
+
+
+@pytest.fixture
+def received(monkeypatch: pytest.MonkeyPatch) -> Iterator[set[str]]:
+    """The texts that reach the emulator, whatever transport they come by."""
+    seen: set[str] = set()
+    execute = Connection.execute
+
+    def noting(
+        self: Connection, statement: str, parameters: Sequence[Parameter], check: Callable[[], None]
+    ) -> Answer:
+        seen.add(" ".join(statement.split()))
+        return execute(self, statement, parameters, check)
+
+    monkeypatch.setattr(Connection, "execute", noting)
+    return seen
+
+
+def a_life_of_a_stream(server: EmulatedServer, listening: ListeningServer) -> None:
+    """Do what a user may do: look, begin, deliver, resume, get names wrong, release."""
+    assert run(listening, "doctor", f"--table={TABLE}").exit_code == 0
+    with reader(listening.port) as made:
+        end = anchor_of(made)
+        assert run_plain("status", *server_options(listening)).exit_code == 0
+        _, end = drained(made, end, insert(server, 1, 2))
+    with reader(listening.port, startingPosition="earliest") as made:
+        drained(made, anchor_of(made), insert(server, 3))
+    assert run(listening, "acquire", TABLE).exit_code == 0
+    assert "informix.orders" in refusal(run(listening, "tail", "--table=orders"), 2)
+    nowhere = run_plain("tail", *server_options(listening), "--database=shops", f"--table={TABLE}")
+    assert "stores" in refusal(nowhere)
+    released = run(listening, "release", TABLE, "--no-checkpoint", "--yes")
+    assert released.exit_code == 0, released.output
+
+
+def test_a_server_receives_what_is_listed_and_all_of_it(received: set[str]) -> None:
+    with listening_stores() as (server, listening):
+        a_life_of_a_stream(server, listening)
+    listed = {text: name for name, text in texts().items()}
+    assert received - listed.keys() == set()
+    assert {listed[text] for text in listed.keys() - received} == NOT_SENT_HERE.keys()
+
+
+def test_over_odbc_a_server_receives_nothing_else(received: set[str], drivers: Drivers) -> None:
+    with listening_stores() as (server, listening):
+        over_odbc = {"transport": "odbc", "driver": str(drivers.narrow)}
+        with reader(listening.port, **over_odbc) as made:
+            drained(made, anchor_of(made), insert(server, 1, 2))
+    assert texts()["LO_READ"] in received
+    assert received - set(texts().values()) == set()
+
+
+def test_a_statement_that_is_not_listed_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(statements, "ANOTHER", "SELECT 1 FROM x", raising=False)
+    with pytest.raises(ValueError, match="ANOTHER"):
+        texts()
