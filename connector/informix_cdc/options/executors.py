@@ -69,15 +69,16 @@ class ExecutorOptions(ConnectionOptions):
     )
     deliver_by: str = option(
         "How executors get rows: files (from spoolPath or segmentCopies), flight (from the driver by"
-        " Arrow Flight), or auto (the first of these that works).",
+        " Arrow Flight), or auto (the first of these that works; Flight only if flightHost is set).",
         one_of("auto", "files", "flight"),
         default="auto",
         name="delivery",
     )
     flight_host: str = option(
-        "Address on which the driver's Arrow Flight server listens and which executors connect to.",
+        "Address on which the driver's Arrow Flight server listens and which executors connect to;"
+        " default: no server, or 127.0.0.1 with delivery=flight.",
         address,
-        default=LOOPBACK,
+        default="",
     )
     flight_port: int = option(
         "TCP port of the driver's Arrow Flight server; 0 picks a free one.",
@@ -100,3 +101,8 @@ class ExecutorOptions(ConnectionOptions):
         size(1 << 16),
         default=64 << 20,
     )
+
+    @property
+    def has_flight_server(self) -> bool:
+        """Whether rows may go by Flight: it is the only way, or its address was named."""
+        return self.deliver_by == "flight" or (self.deliver_by == "auto" and self.flight_host != "")

@@ -204,6 +204,7 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._restore_process = self._restore_process or settle_in_runner()
             log_to_standard_error(self._options.log_level)
             self._show_metrics()
+            self._publisher.open()
             check = partial(require_same, self._schema)
             self._state = self._state.successor() if self._state else CaptureState()
             self._capture = CaptureThread(self._options, start, expected_commit, check, self._state)

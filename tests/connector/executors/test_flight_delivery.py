@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import pickle
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
@@ -23,16 +26,19 @@ from harness.capture.driving import (
     Served,
     anchor_of,
     drained,
+    failure_of,
     insert,
     numbers,
     reader,
     rows_of,
 )
+from harness.runs.patience import patiently
 from harness.servers.stores import source_options
 from informix_capture_client.errors import AccessRefused
 from informix_capture_client.positions import Position
 from informix_cdc.executors import flight_client
 from informix_cdc.executors import publisher as publisher_module
+from informix_cdc.executors.certificates import certificates_of_a_query
 from informix_cdc.executors.flight_client import fetched_range
 from informix_cdc.executors.flight_protocol import ticket_of
 from informix_cdc.executors.flight_server import SegmentServer
@@ -99,7 +105,7 @@ def test_whoever_has_another_token_gets_nothing_and_is_not_told_the_right_one(
 
 
 def test_whoever_has_no_token_gets_nothing_by_any_call(spool: Spool, server: SegmentServer) -> None:
-    client = flight.FlightClient(f"grpc://{LOOPBACK}:{server.port}")
+    client = flight_client._client(server.address)
     for call in (
         lambda: client.do_get(flight.Ticket(ticket_of(whole(spool)))),
         lambda: list(client.list_flights()),
@@ -137,7 +143,9 @@ def test_a_request_that_makes_no_sense_is_refused(ticket: bytes, server: Segment
         asked(server, ticket)
 
 
-@pytest.mark.parametrize(("first", "end"), [(-1, 5), (5, 5), (6, 5), (0, ROWS + 1), ("0", 5)])
+@pytest.mark.parametrize(
+    ("first", "end"), [(-1, 5), (5, 5), (6, 5), (0, ROWS + 1), ("0", 5), (0.5, 5), (True, 5)]
+)
 def test_rows_that_a_segment_does_not_have_are_refused(
     first: Any, end: Any, spool: Spool, server: SegmentServer
 ) -> None:
@@ -147,7 +155,7 @@ def test_rows_that_a_segment_does_not_have_are_refused(
 
 def asked(server: SegmentServer, ticket: bytes) -> object:
     header = (b"authorization", f"Bearer {server.address.token}".encode())
-    client = flight.FlightClient(f"grpc://{LOOPBACK}:{server.port}")
+    client = flight_client._client(server.address)
     return client.do_get(flight.Ticket(ticket), flight.FlightCallOptions(headers=[header], timeout=10))
 
 
@@ -191,7 +199,7 @@ def test_a_server_that_says_nothing_ends_in_an_error_in_time(
     monkeypatch.setattr(flight_client, "DEADLINE_SECONDS", 0.3)
     with socket.create_server((LOOPBACK, 0)) as silent:
         port = silent.getsockname()[1]
-        address = flight_client.FlightAddress(LOOPBACK, port, "t0ken")
+        address = flight_client.FlightAddress(LOOPBACK, port, "t0ken", certificates_of_a_query()[1])
         with pytest.raises(AccessRefused, match=r"did not answer|cannot be reached"):
             fetched_range(address, whole(spool))
 
@@ -218,10 +226,12 @@ def test_an_environment_with_a_proxy_changes_nothing(
     assert sum(found.num_rows for found in fetched_range(server.address, whole(spool))) == ROWS
 
 
-@pytest.mark.parametrize("delivery", ["auto", "files", "flight"])
-def test_a_stream_delivers_the_same_rows_in_every_way(delivery: str, served: Served) -> None:
+@pytest.mark.parametrize(
+    "options", [{}, {"delivery": "files"}, {"delivery": "flight"}, {"flightHost": LOOPBACK}], ids=repr
+)
+def test_a_stream_delivers_the_same_rows_in_every_way(options: dict[str, str], served: Served) -> None:
     server, listening = served
-    with reader(listening.port, delivery=delivery, minPartitions="3") as made:
+    with reader(listening.port, **options, minPartitions="3") as made:
         anchor = anchor_of(made)
         rows, end = drained(made, anchor, insert(server, *range(1, 11)))
         assert numbers(rows) == list(range(1, 11))
@@ -231,7 +241,7 @@ def test_a_stream_delivers_the_same_rows_in_every_way(delivery: str, served: Ser
 
 def test_auto_finds_the_rows_when_the_folder_is_not_to_be_seen(served: Served, tmp_path: Path) -> None:
     server, listening = served
-    with reader(listening.port, spoolPath=str(tmp_path / "spool")) as made:
+    with reader(listening.port, spoolPath=str(tmp_path / "spool"), flightHost=LOOPBACK) as made:
         anchor = anchor_of(made)
         _, end = drained(made, anchor, insert(server, 1, 2, 3))
         parts = [pickle.loads(pickle.dumps(part)) for part in made.partitions(anchor, end)]
@@ -243,19 +253,22 @@ def test_auto_finds_the_rows_when_the_folder_is_not_to_be_seen(served: Served, t
     assert pa.Table.from_batches(batches).column("order_num").to_pylist() == [1, 2, 3]
 
 
-def test_only_partitions_carry_the_token_and_nothing_shows_it(
+def test_only_partitions_carry_token_and_key_and_nothing_shows_them(
     served: Served, caplog: pytest.LogCaptureFixture
 ) -> None:
     server, listening = served
-    with caplog.at_level(logging.DEBUG), reader(listening.port) as made:
+    with caplog.at_level(logging.DEBUG), reader(listening.port, delivery="flight") as made:
         anchor = anchor_of(made)
         _, end = drained(made, anchor, insert(server, 1))
         [part] = made.partitions(anchor, end)
-        token = part.places.server.token  # type: ignore[attr-defined]
-        assert token.encode() in pickle.dumps(part)
-        assert token.encode() not in pickle.dumps(made)
+        address = part.places.server  # type: ignore[attr-defined]
+        secrets = [address.token.encode(), address.credentials.key]
+        for secret in secrets:
+            assert secret in pickle.dumps(part)
+            assert secret not in pickle.dumps(made)
         shown = f"{part} {part!r} {made!r} {made.reportLatestOffset()} {caplog.text}"
-    assert token not in shown
+    assert not [secret for secret in secrets if secret.decode() in shown]
+    assert "PRIVATE" not in shown
 
 
 def test_the_server_ends_with_the_query(served: Served) -> None:
@@ -280,12 +293,73 @@ def test_the_end_of_a_query_does_not_wait_for_an_executor_that_has_stopped_readi
     read_on.set()
 
 
-def test_files_alone_need_no_server(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("options", [{}, {"delivery": "files", "flightHost": LOOPBACK}], ids=repr)
+def test_where_files_serve_there_is_no_server(
+    options: dict[str, str], served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(SegmentServer, "__init__", None)
     server, listening = served
-    with reader(listening.port, delivery="files") as made:
+    with reader(listening.port, **options) as made:
         rows, _ = drained(made, anchor_of(made), insert(server, 1))
     assert numbers(rows) == [1]
+
+
+@pytest.mark.fault(
+    fault="option flightHost is no address of the driver, or its port is taken",
+    outcome="IFXCDC-0002 when the query starts, before anything is captured",
+)
+@pytest.mark.parametrize(
+    "options",
+    [{"flightHost": "192.0.2.1"}, {"delivery": "flight", "flightHost": "192.0.2.1"}],
+    ids=repr,
+)
+def test_a_wrong_flight_host_is_refused_at_the_start_and_not_at_the_first_row(
+    options: dict[str, str], served: Served
+) -> None:
+    _, listening = served
+    with reader(listening.port, **options) as made:
+        refused = failure_of(lambda: anchor_of(made))
+        assert made._capture is None
+    assert "a Flight server cannot listen on 192.0.2.1:any port. Set option flightHost" in str(refused)
+
+
+def test_a_refused_flight_host_is_told_in_no_lines_of_grpc() -> None:
+    program = (
+        "from harness.servers.stores import source_options\n"
+        "from informix_cdc.executors import SegmentPublisher\n"
+        "from informix_cdc.options import SourceOptions\n"
+        "options = SourceOptions.parse(source_options(1, flightHost='192.0.2.1'), {})\n"
+        "try: SegmentPublisher(options).open()\n"
+        "except Exception as refused: print(refused)\n"
+    )
+    known = [str(Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(known)}
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.count("\n") == 1
+    assert done.stderr == ""
+
+
+def test_a_port_that_the_query_before_still_holds_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(publisher_module, "PORT_WAIT_SECONDS", patiently(10))
+    former = SegmentServer(None, LOOPBACK, 0)
+    attempts = []
+
+    def attempt(*arguments: Any) -> SegmentServer:
+        attempts.append(arguments)
+        if len(attempts) == 2:
+            former.shutdown()
+        return SegmentServer(*arguments)
+
+    monkeypatch.setattr("informix_cdc.executors.flight_server.SegmentServer", attempt)
+    options = source_options(1, delivery="flight", flightPort=str(former.port))
+    publisher = publisher_module.SegmentPublisher(SourceOptions.parse(options, {}))
+    publisher.open()
+    publisher.close()
+    assert len(attempts) == 2
 
 
 def test_copies_of_a_streams_segments_come_and_go(served: Served, tmp_path: Path) -> None:

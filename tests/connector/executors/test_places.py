@@ -13,14 +13,14 @@ import pytest
 from checkpoints.spool.spools import fill, open_spool
 from informix_capture_client.errors import AccessRefused
 from informix_cdc.executors import flight_client
-from informix_cdc.executors.flight_protocol import FlightAddress
+from informix_cdc.executors.flight_protocol import Credentials, FlightAddress
 from informix_cdc.executors.flight_server import SegmentServer
 from informix_cdc.executors.places import SegmentPlaces
 from informix_checkpoints.spool import segments
 from informix_checkpoints.spool.copies import SegmentCopies
 from informix_checkpoints.spool.spool import Spool
 
-NOBODY = FlightAddress("127.0.0.1", 1, "t0ken")
+NOBODY = FlightAddress("127.0.0.1", 1, "t0ken", Credentials(b"", b"", b""))
 
 
 @pytest.fixture
