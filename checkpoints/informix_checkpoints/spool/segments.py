@@ -8,6 +8,8 @@ checksum of what was written: a file of that name that is another one is not rea
 from __future__ import annotations
 
 import functools
+import os
+import stat
 import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -21,6 +23,7 @@ from informix_capture_client.errors import AccessRefused
 from informix_capture_client.failpoints import failpoint
 from informix_capture_client.positions import Position
 from informix_checkpoints.spool.durable_files import ChecksummedFile, sync
+from informix_checkpoints.spool.own_files import new_file, open_plain
 from informix_checkpoints.spool.stored_rows import TransactionRows, commits, transaction_rows
 
 _BUFFER_BYTES = 1 << 20
@@ -86,7 +89,7 @@ def write_segment(
     durable: bool,
 ) -> Segment:
     """Write rows into a new file and return its description; nothing refers to it yet."""
-    with path.open("wb", buffering=_BUFFER_BYTES) as file:
+    with new_file(path, _BUFFER_BYTES) as file:
         sink = ChecksummedFile(file)
         with pa.PythonFile(sink, "w") as output, pa.ipc.new_file(output, schema) as writer:
             written = _write_all(writer, batches)
@@ -121,10 +124,10 @@ def _write_all(writer: pa.RecordBatchWriter, batches: Iterable[pa.RecordBatch]) 
 def is_intact(folder: Path, segment: Segment) -> bool:
     """Tell whether a segment's file is there with the bytes that were written."""
     try:
-        with (folder / segment.file).open("rb") as file:
+        with open_plain(folder / segment.file, os.O_RDONLY) as file:
             checksum = checksum_of(file)
             return (file.tell(), checksum) == (segment.size_bytes, segment.checksum)
-    except FileNotFoundError:
+    except (FileNotFoundError, AccessRefused):
         return False
 
 
@@ -198,7 +201,9 @@ def _sound(path: Path, described: _Described) -> pa.MemoryMappedFile:
     (decision 0026).
     """
     try:
-        facts = path.stat()
+        facts = path.lstat()
+        if not stat.S_ISREG(facts.st_mode):
+            raise OtherBytes(f"{path} is a link or no file.", _CAPTURED_AGAIN)
         if facts.st_size != described.size_bytes:
             told = f"has {facts.st_size} bytes, not {described.size_bytes}"
             raise OtherBytes(f"{path} {told}.", _CAPTURED_AGAIN)

@@ -5,6 +5,7 @@ Rule: declarations only; `source.py` joins them with all others.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, urlsplit
 
@@ -20,6 +21,7 @@ from informix_cdc.options.declaring import (
 LOOPBACK = "127.0.0.1"
 _WILDCARDS = {"0.0.0.0", "::"}
 _SECRET_WORDS = ("secret", "key", "token", "password", "credential", "sig")
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _SCHEMES = ("file", "s3", "gs", "gcs", "abfs", "abfss", "hdfs", "viewfs")
 
 
@@ -34,6 +36,17 @@ def listening_address(text: str) -> str:
     """Read an address to listen on, without a port; it may be a wildcard."""
     if not text.isascii() or any(sign in text for sign in " /@[]") or text.count(":") == 1:
         raise ValueError("must be a host name or an address, without a port")
+    return text
+
+
+def local_folder(text: str) -> str:
+    """Read the path of a folder; `s3://bucket` would become a folder named `s3:` in the working one."""
+    if scheme := _SCHEME.match(text):
+        raise ValueError(
+            f"must be a path that the driver's system knows: {scheme[0]} is a URL's scheme, and an"
+            " object store has neither the lock nor the renaming that the spool rests on; mount a"
+            " folder, or set segmentCopies to a URL for executors"
+        )
     return text
 
 
@@ -65,6 +78,7 @@ class ExecutorOptions(ConnectionOptions):
     spool_path: str = option(
         "Folder of the spool, which keeps captured rows until Spark has committed them; default: a"
         " private temporary folder.",
+        local_folder,
         default="",
     )
     deliver_by: str = option(

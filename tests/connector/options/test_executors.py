@@ -37,6 +37,23 @@ def test_a_flight_server_is_there_only_where_executors_may_call_it(
     assert parse(**changes).has_flight_server == has_server
 
 
+@pytest.mark.parametrize(
+    "url", ["s3://bucket/x", "dbfs:/x", "hdfs:/x", "gs://b", "abfss://c@a/x", "file:///x", "S3A://b"]
+)
+def test_a_spool_path_with_a_scheme_is_refused_with_the_reason(url: str) -> None:
+    with pytest.raises(
+        BadOption, match=r"option 'spoolPath' must be a path .* is a URL's scheme"
+    ) as no:
+        parse(spoolPath=url)
+    assert url in str(no.value)
+    assert "segmentCopies" in str(no.value)
+
+
+@pytest.mark.parametrize("path", ["/var/lib/spool", "spool", "./s3:/x", "/mnt/s3://x"])
+def test_a_spool_path_without_one_is_taken(path: str) -> None:
+    assert parse(spoolPath=path).spool_path == path
+
+
 @pytest.mark.parametrize("host", ["driver-1.example", "10.0.0.7", "fd00::7"])
 def test_an_address_is_a_name_or_a_number(host: str) -> None:
     assert parse(flightHost=host).flight_host == host
