@@ -223,6 +223,7 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 options.metrics_port,
                 {"server": options.server, "database": options.database, "tables": tables},
                 lambda: self._state,
+                options.dialect_name,
             )
 
     def _keep_mark(self, start: StreamOffset, loss: DataLoss) -> None:
