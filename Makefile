@@ -13,7 +13,10 @@ PIP    := $(BIN)/python -m pip install --disable-pip-version-check --progress-ba
 export PYSPARK_PYTHON := $(abspath $(BIN)/python)
 export PYSPARK_DRIVER_PYTHON := $(abspath $(BIN)/python)
 
-.PHONY: help install demo check fmt docs quick test thorough fuzz up down bench build clean
+# The time of all files of a wheel, so that two builds of a commit are one file, byte for byte.
+export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 1577836800)
+
+.PHONY: help install demo check fmt docs quick test thorough fuzz up down bench build constraints clean
 .DEFAULT_GOAL := help
 
 help: ## list these words
@@ -84,6 +87,13 @@ bench: $(VENV)/.installed ## measure; prints the table that stands in docs/evide
 
 build: $(VENV)/.installed ## a wheel in dist/
 	$(BIN)/python -m build --wheel
+
+constraints: ## what CI installs, anew: the newest versions that the project allows
+	rm -rf build/constraints && $(PYTHON) -m venv build/constraints
+	build/constraints/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[test]' 'hatchling>=1.27'
+	{ echo "# Made by \`make constraints\`; .ci/run installs these versions and no others."; \
+	  build/constraints/bin/python -m pip freeze --exclude-editable; } > .ci/constraints.txt
+	rm -rf build/constraints
 
 clean: ## remove what the other words made
 	rm -rf $(VENV) build dist *.egg-info
