@@ -16,7 +16,7 @@ export PYSPARK_DRIVER_PYTHON := $(abspath $(BIN)/python)
 # The time of all files of a wheel, so that two builds of a commit are one file, byte for byte.
 export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 1577836800)
 
-.PHONY: help install demo check fmt docs quick test thorough fuzz up down bench build constraints clean
+.PHONY: help install demo check fmt docs quick test thorough matrix fuzz up down bench build constraints clean
 .DEFAULT_GOAL := help
 
 help: ## list these words
@@ -54,8 +54,10 @@ fmt: $(VENV)/.installed ## put the code into its format
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-docs: $(VENV)/.installed ## make the tables of README and docs/ anew from the code
+docs: $(VENV)/.installed ## make the tables and pictures of README and docs/ anew from the code
 	cd tests && $(abspath $(BIN))/python -m manual.made_parts && $(abspath $(BIN))/python -m faults.fault_matrix
+	@echo "Drawing the pictures; the demo runs for one of them, half a minute ..."
+	cd tests && $(abspath $(BIN))/python -m manual.pictures demo
 
 quick: $(VENV)/.installed ## tests that neither start Spark nor are slow, with few examples: about two minutes
 	@echo "Tests without Spark, with a fifth of the examples, on $(WORKERS) workers ..."
@@ -69,6 +71,10 @@ thorough: $(VENV)/.installed ## all failpoints, more seeds, ten times the exampl
 	@echo "All tests with ten times the examples, other ones each time ..."
 	HYPOTHESIS_PROFILE=thorough INFORMIX_CDC_TEST_PATIENCE=10 $(PYTEST) --numprocesses $(SPARK_WORKERS)
 	$(MAKE) fuzz SECONDS=600
+
+matrix: $(VENV)/.installed ## one stream on the oldest and newest PySpark and Python, and a Delta MERGE
+	@echo "Five environments with a Spark each in .matrix/: some 5 GB, and minutes when they are made ..."
+	cd tests && $(abspath $(BIN))/python -m matrix
 
 fuzz: $(VENV)/.installed ## feed noise to every door for SECONDS each, guided by coverage
 	@echo "Installing atheris ..."
@@ -96,4 +102,4 @@ constraints: ## what CI installs, anew: the newest versions that the project all
 	rm -rf build/constraints
 
 clean: ## remove what the other words made
-	rm -rf $(VENV) build dist *.egg-info
+	rm -rf $(VENV) .matrix build dist *.egg-info

@@ -32,21 +32,24 @@ _LOCAL_CHECKPOINTS = "org.apache.spark.sql.execution.streaming.checkpointing"
 
 
 def seeds() -> list[int]:
-    """Return the seeds to try: INFORMIX_CDC_CRASH_SEEDS=7,8 or random:20; else two fixed ones."""
-    chosen = os.environ.get(SEEDS_VARIABLE, "random:6" if PROFILE == "thorough" else "1,2")
+    """Return the seeds to try: INFORMIX_CDC_CRASH_SEEDS=7,8 or random:20; else one of two by turns."""
+    by_turns = chosen_of(["1", "2"])[0]
+    chosen = os.environ.get(SEEDS_VARIABLE, "random:6" if PROFILE == "thorough" else by_turns)
     if chosen.startswith("random:"):
         return [random.SystemRandom().randrange(10**6) for _ in range(int(chosen[7:]))]
     return [int(seed) for seed in chosen.split(",")]
 
 
 def turn() -> str:
-    """Return what chooses failpoints in this build: the date, or INFORMIX_CDC_CRASH_TURN."""
+    """Return what chooses deaths in this build: the date, or INFORMIX_CDC_CRASH_TURN."""
     return os.environ.setdefault(TURN_VARIABLE, datetime.date.today().isoformat())
 
 
 def chosen_of(failpoints: list[str]) -> list[str]:
-    """Return the failpoint of this build, by its turn; all of them in the thorough profile."""
-    return failpoints if PROFILE == "thorough" else [random.Random(turn()).choice(failpoints)]
+    """Return the one of this build, by its turn; all of them in the thorough profile."""
+    if PROFILE == "thorough":
+        return failpoints
+    return [random.Random(f"{turn()} {failpoints}").choice(failpoints)]
 
 
 def pytest_report_header() -> str:

@@ -15,11 +15,14 @@ import runpy
 import sys
 from pathlib import Path
 
+from notebooks import run
 from pyspark.sql import SparkSession
 
 
 def printed_by(path: str) -> str:
-    """Return what an example prints, run as `python EXAMPLE.py` runs it."""
+    """Return what an example prints, run as `python EXAMPLE.py` or Jupyter runs it."""
+    if path.endswith(".ipynb"):
+        return json.dumps(list(run(json.loads(Path(path).read_text(encoding="utf-8")))))
     with contextlib.redirect_stdout(io.StringIO()) as printed:
         runpy.run_path(path, run_name="__main__")
     return printed.getvalue()

@@ -8,12 +8,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyspark.sql.datasource import DataSource, DataSourceStreamReader
+try:
+    from pyspark.sql.datasource import DataSource, DataSourceStreamReader
+except ModuleNotFoundError as missing:
+    raise ImportError(
+        f"informix-cdc needs PySpark 4.0 or later, the first with streaming data sources in Python"
+        f" ({missing}): docs/versions.md says what runs with what."
+    ) from missing
 
 from informix_cdc.options import SourceOptions
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
+
+    from informix_cdc.spark.reader import InformixStreamReader
 
 
 class InformixCdcDataSource(DataSource):
@@ -41,6 +49,16 @@ class InformixCdcDataSource(DataSource):
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """Return a reader; it connects when it is first asked for an offset."""
+        return _reader_class()(self._parsed, schema)
+
+
+def _reader_class() -> type[InformixStreamReader]:
+    from informix_cdc.spark.versions import HAS_ADMISSION_CONTROL
+
+    if HAS_ADMISSION_CONTROL:
         from informix_cdc.spark.reader import InformixStreamReader
 
-        return InformixStreamReader(self._parsed, schema)
+        return InformixStreamReader
+    from informix_cdc.spark.reader_without_limits import ReaderWithoutLimits
+
+    return ReaderWithoutLimits

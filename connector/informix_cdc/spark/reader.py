@@ -15,12 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import (
-    ReadAllAvailable,
-    ReadLimit,
-    ReadMaxRows,
-    SupportsTriggerAvailableNow,
-)
 from pyspark.sql.types import StructType
 
 from informix_capture_client.errors import DataLoss
@@ -35,6 +29,12 @@ from informix_cdc.spark.next_offset import NextOffset, require_same_form, requir
 from informix_cdc.spark.runner_log import log_to_standard_error
 from informix_cdc.spark.runner_process import settle_in_runner
 from informix_cdc.spark.schema import require_same
+from informix_cdc.spark.versions import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxRows,
+    SupportsTriggerAvailableNow,
+)
 from informix_checkpoints.limits import BatchLimits
 from informix_checkpoints.offsets import NOT_STARTED, StreamOffset
 from informix_checkpoints.spool import LossMarks, SegmentRange, Spool
@@ -98,16 +98,22 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def latestOffset(self, start: Mapping[str, object], limit: ReadLimit) -> dict[str, object]:
         """Return how far the next batch goes, or `start` itself when nothing is new."""
+        takes_all = isinstance(limit, ReadAllAvailable)
+        limits = BatchLimits() if takes_all else self._options.batch_limits()
+        return self._offset_after(start, limits, is_only=takes_all)
+
+    def _offset_after(
+        self, start: Mapping[str, object], limits: BatchLimits, *, is_only: bool
+    ) -> dict[str, object]:
+        """Return how far a batch goes; `is_only` if this run may have no other one."""
         failpoint("reader.latest_offset")
         begun = StreamOffset.from_json(start)
         state = self._running(begun).state
         state.take(begun.stream, begun.position)
-        takes_all = isinstance(limit, ReadAllAvailable)
-        limits = BatchLimits() if takes_all else self._options.batch_limits()
-        if takes_all:
-            state.plan(begun.stream, _NO_LIMIT)  # there will be no other batch: the spool has room
+        if is_only and limits.are_none:
+            state.plan(begun.stream, _NO_LIMIT)  # the spool has room for all of it
         try:
-            self._next.wait(state, begun, limits, takes_all=takes_all)
+            self._next.wait(state, begun, limits, takes_all=is_only)
         except DataLoss as loss:
             return self._reported(begun, loss).to_json()
         end = self._next.choose(state, begun, limits)

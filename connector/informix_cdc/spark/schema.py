@@ -7,10 +7,11 @@ made from the Arrow schema and nothing else.
 from __future__ import annotations
 
 import pyarrow as pa
-from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from informix_capture_client.errors import BadOption
+from informix_cdc.spark.versions import arrow_schema_of
 
 
 def to_spark(schema: pa.Schema) -> StructType:
@@ -24,7 +25,7 @@ def require_same(declared: StructType, schema: pa.Schema) -> None:
     Raises:
         BadOption: names the first column that differs.
     """
-    wanted = to_arrow_schema(declared, timezone="UTC")
+    wanted = arrow_schema_of(declared)
     if len(wanted) > len(schema):
         raise BadOption(
             f"column {wanted.names[len(schema)]!r} of the declared schema is not in the table.",

@@ -346,8 +346,7 @@ def test_a_second_loss_does_not_touch_the_batch_that_is_being_read(
     with reader(listening.port, **options) as made:
         start = jumped(made, far)
         made.latestOffset(far, LIMIT)  # Spark asks again before the anchor is in its log
-        for number in range(5):
-            insert(server, number)
+        insert(server, *range(5))  # one transaction: nothing behind `end` keeps the capture paused
         end = next_offset(made, start)
         wait_until(lambda: figure(made, "isPaused"))  # the bound counts for the new stream
         parts = made.partitions(start, end)

@@ -26,6 +26,17 @@ _OF_PROCESSES = (
     "tests/end_to_end/test_wheel.py",
 )
 _BY_FILE = "tests/end_to_end/test_guide_sample.py"
+# Tests that wait long for servers and deadlines: each goes by itself, so that they wait side by side.
+_WAITING = (
+    "tests/faults/test_streams_that_stand_still.py",
+    "tests/faults/test_lost_connections.py",
+    "tests/faults/test_over_odbc.py",
+    "tests/faults/test_storms.py",
+    "tests/faults/test_the_server_s_bad_days.py",
+    "tests/connector/capture/test_moving.py",
+    "tests/connector/capture/test_stream_faults.py",
+    "tests/connector/commands/test_tail",
+)
 
 
 def scope_of(nodeid: str) -> str:
@@ -34,12 +45,14 @@ def scope_of(nodeid: str) -> str:
         return PROCESSES
     if nodeid.startswith(_OF_SPARK) and not nodeid.startswith(_BY_FILE):
         return SPARK
+    if nodeid.startswith(_WAITING):
+        return nodeid
     return nodeid.partition("::")[0]
 
 
 def turn_of(nodeid: str) -> int:
-    """Return how early a test begins: Spark's, then those with Sparks of their own."""
-    return {SPARK: 0, PROCESSES: 1}.get(scope_of(nodeid), 2)
+    """Return how early a test begins: Spark's, those with Sparks of their own, those that wait."""
+    return {SPARK: 0, PROCESSES: 1, nodeid: 2}.get(scope_of(nodeid), 3)
 
 
 def require_in_scope(item: pytest.Item) -> None:

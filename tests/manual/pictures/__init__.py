@@ -1,0 +1,1 @@
+"""The pictures of the manual, drawn by code: `make docs`."""

@@ -1,0 +1,1 @@
+"""The same stream on other Sparks and Pythons: `make matrix`."""
