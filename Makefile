@@ -12,6 +12,8 @@ PIP    := $(BIN)/python -m pip install --disable-pip-version-check --progress-ba
 
 export PYSPARK_PYTHON := $(abspath $(BIN)/python)
 export PYSPARK_DRIVER_PYTHON := $(abspath $(BIN)/python)
+# Every worker of pytest and every process of Spark would compile all modules again.
+unexport PYTHONDONTWRITEBYTECODE
 
 # The time of all files of a wheel, so that two builds of a commit are one file, byte for byte.
 export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 1577836800)

@@ -27,7 +27,7 @@ def write_batch(folder: Path, batch: DataFrame, number: int) -> None:
 
 
 if __name__ == "__main__":
-    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ.update(PYSPARK_PYTHON=sys.executable, INFORMIX_CDC_PASSWORD="in4mix")
     server = EmulatedServer(name="informix", users={"informix": "in4mix"})
     server.create_database("stores")
     server.create_table("stores:informix.orders", "order_num serial, city varchar(20)")
@@ -38,7 +38,7 @@ if __name__ == "__main__":
     with ListeningServer(server) as listening, tempfile.TemporaryDirectory() as name:
         rows = spark.readStream.format("informix-cdc").load(
             host="127.0.0.1", port=listening.port, server="informix", database="stores",
-            table="informix.orders", password="in4mix", transport="emulator",
+            table="informix.orders", transport="emulator",
         )  # fmt: skip
         sink = rows.writeStream.foreachBatch(partial(write_batch, Path(name, "orders")))
         sink = sink.trigger(availableNow=True).option("checkpointLocation", f"{name}/checkpoint")

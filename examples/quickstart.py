@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from informix_cdc.testing import EmulatedServer, ListeningServer
 
 os.environ["PYSPARK_PYTHON"] = sys.executable  # Spark's workers need this environment's packages
+os.environ["INFORMIX_CDC_PASSWORD"] = "in4mix"  # before Spark starts, whose processes inherit it
 ORDERS, order = "stores:informix.orders", {"order_num": 1, "city": "Zürich", "total": "19.90"}
 
 server = EmulatedServer(name="informix", users={"informix": "in4mix"})
@@ -24,7 +25,7 @@ with ListeningServer(server) as listening:
     spark.sparkContext.setLogLevel("OFF")
     rows = spark.readStream.format("informix-cdc").load(
         host="127.0.0.1", port=listening.port, server="informix", database="stores",
-        table="informix.orders", password="in4mix", transport="emulator",
+        table="informix.orders", transport="emulator",
     )  # fmt: skip
     changes = rows.select("_change_type", "order_num", "city", "total", "_commit_timestamp")
     query = changes.writeStream.format("console").start()

@@ -10,6 +10,7 @@
 
 Each prints as one line that starts with a stable code, because Spark hands on nothing but text. What
 a program decides by is a typed attribute; `facts` are for display, and nothing hangs on their keys.
+Control characters in a server's words are written out, whoever shows the error.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar
+
+from informix_capture_client.printable import printable
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +82,7 @@ class InformixCdcError(Exception):
         self.facts = facts
 
     def __str__(self) -> str:
-        return f"{self.code}: {self.message} {self.remedy}".rstrip()
+        return printable(f"{self.code}: {self.message} {self.remedy}".rstrip())
 
     def __reduce__(self) -> tuple[object, ...]:
         typed = {name: getattr(self, name) for name in self._typed}

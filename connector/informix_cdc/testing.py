@@ -6,6 +6,7 @@ Rule: nothing here that `EmulatedServer` and `ListeningServer` do not offer; a s
 from __future__ import annotations
 
 import contextlib
+import tempfile
 from collections.abc import Iterator, Mapping
 
 from informix_capture_client.emulator import EmulatedServer, ListeningServer
@@ -19,6 +20,8 @@ _NAME, _DATABASE, _USER, _PASSWORD = "informix", "stores", "informix", "in4mix"
 def emulated_source(tables: Mapping[str, str]) -> Iterator[tuple[EmulatedServer, dict[str, str]]]:
     """Serve an emulated Informix as long as the block lasts.
 
+    Its password is in a file of the user's own: over Spark Connect, option password would be refused.
+
     Args:
         tables: column lists by owner.table, all in the database `stores`.
 
@@ -29,7 +32,9 @@ def emulated_source(tables: Mapping[str, str]) -> Iterator[tuple[EmulatedServer,
     server.create_database(_DATABASE)
     for table, columns in tables.items():
         server.create_table(f"{_DATABASE}:{table}", columns)
-    with ListeningServer(server) as listening:
+    with ListeningServer(server) as listening, tempfile.NamedTemporaryFile("w") as secret:
+        secret.write(_PASSWORD)
+        secret.flush()
         yield (
             server,
             {
@@ -39,6 +44,6 @@ def emulated_source(tables: Mapping[str, str]) -> Iterator[tuple[EmulatedServer,
                 "server": _NAME,
                 "database": _DATABASE,
                 "table": ",".join(tables),
-                "password": _PASSWORD,
+                "passwordFile": secret.name,
             },
         )

@@ -10,6 +10,7 @@ import json
 import os
 import pickle
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -26,6 +27,7 @@ from harness.capture.scraping import free_port
 from harness.oracles.long_workload import LongWorkload
 from harness.runs.patience import patiently
 from harness.servers.stores import PASSWORD, source_options
+from harness.spark.sent_to_executors import sent_to_executors
 from harness.spark.starting import python_path
 from informix_capture_client.emulator import EmulatedServer, ListeningServer
 from informix_capture_client.failpoints import VARIABLE
@@ -79,7 +81,7 @@ def test_the_search_finds_what_it_looks_for(before: bytes, tmp_path: Path) -> No
 
 
 @pytest.mark.fault(
-    fault="a run with crashes, all logs at DEBUG, password by option or passwordFile",
+    fault="a run with crashes, all logs at DEBUG, password by option, passwordFile or passwordCommand",
     outcome="no password in logs, errors, plans, progress, metrics, event log, UI, checkpoint, spool or"
     " pickles",
 )
@@ -88,15 +90,22 @@ def test_a_run_with_crashes_shows_its_password_nowhere(served: Served, tmp_path:
     folder.mkdir()
     port = str(free_port())
     by_option = source_options(served[1].port, spoolPath=str(folder / "spool"), metricsPort=port)
-    by_file = {**by_option, "passwordFile": str(tmp_path / "secret")}
-    Path(by_file["passwordFile"]).write_text(by_file.pop("password"))
+    other = {key: value for key, value in by_option.items() if key != "password"}
+    secret = tmp_path / "secret"
+    secret.write_text(by_option["password"])
     streams = {
         "option": {"options": by_option, "failpoint": "capture.before_flush"},
-        "file": {"options": by_file, "failpoint": "reader.read"},
+        "file": {"options": {**other, "passwordFile": str(secret)}, "failpoint": "reader.read"},
+        "command": {
+            "options": {**other, "passwordCommand": f"cat {shlex.quote(str(secret))}"},
+            "failpoint": "capture.before_flush",
+        },
     }
     with work.going_on():
         _run({"folder": str(folder), "streams": streams}, folder, tmp_path)
     _pickle_what_travels(served, folder)
+    for name, stream in streams.items():
+        (folder / f"{name}.pickle").write_bytes(sent_to_executors(stream["options"]))
     assert traces_of(PASSWORD, folder) == []
     _assert_that_there_was_something_to_search(folder)
 
@@ -131,7 +140,7 @@ def _assert_that_there_was_something_to_search(folder: Path) -> None:
     assert "informix-cdc log" in log
     assert {"event=stream_begun", "event=batch_done"} <= set(re.findall(r"event=\w+", log))
     assert "Parsed Logical Plan" in (folder / "out.log").read_text()
-    for name in "option", "file":
+    for name in "option", "file", "command":
         assert "Streaming Query" in (folder / name / "error.txt").read_text()
         assert len(list((folder / name / "pages").iterdir())) > 10
         assert "informix_cdc_rows_total{" in (folder / name / "metrics.txt").read_text()

@@ -25,6 +25,7 @@ from informix_capture_client.errors import ServerRefused
 from informix_cdc.commands.cli import main as command_line
 from informix_cdc.demo.database import PASSWORD, demo_server
 from informix_cdc.demo.workload import Workload
+from informix_cdc.options import fetch_password
 from informix_cdc.options.source import SourceOptions
 from live.server_dsn import DSN_VARIABLE, named_server
 from odbc_driver.build import Drivers, build_drivers
@@ -237,7 +238,7 @@ def test_the_workload_calls_the_procedure_that_the_set_up_creates() -> None:
 def test_the_workloads_words_are_options_of_the_source(password_file: Path) -> None:
     words = arguments("workload", password_file)[2:]
     options = SourceOptions.parse(load("workload")["SHOP"] | dict(word.split("=", 1) for word in words))
-    assert (options.host, options.database, options.password) == ("informix", "stores", PASSWORD)
+    assert (options.host, options.database, fetch_password(options)) == ("informix", "stores", PASSWORD)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import shlex
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -40,7 +41,8 @@ class InformixContainer:
 
     def add_user(self, name: str, password: str) -> None:
         """Make an operating-system user; user informix may use sudo there."""
-        self.run(f"id {name} || sudo useradd {name}; echo {name}:{password} | sudo chpasswd")
+        entry = shlex.quote(f"{name}:{password}")
+        self.run(f"id {name} || sudo useradd {name}; echo {entry} | sudo chpasswd")
 
 
 def docker_container(image: str) -> Any:

@@ -34,8 +34,8 @@ _CONTENT = re.compile(r"^(?:\|.*\d.*\||batch .*|night .*)$", re.MULTILINE)
 _TIME = re.compile(r"\|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\|$", re.MULTILINE)  # of a commit: never the same
 
 
-def run(command: list[str], folder: Path, seconds: float) -> str:
-    environment = {**os.environ, **_ENVIRONMENT, "TMPDIR": str(folder)}
+def run(command: list[str], folder: Path, seconds: float, **more: str) -> str:
+    environment = {**os.environ, **_ENVIRONMENT, "TMPDIR": str(folder), **more}
     environment.pop("PYSPARK_PYTHON", None)
     done = subprocess.run(
         [sys.executable, *command],
@@ -120,7 +120,10 @@ TOGETHER = [name for name in CHECKS if name not in ALONE]
 def printed_together(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     paths = [*(str(EXAMPLES / f"{name}.py") for name in TOGETHER), str(NOTEBOOK)]
     command = [str(Path(__file__).with_name("examples_in_one_spark.py")), *paths]
-    return json.loads(run(command, tmp_path_factory.mktemp("examples"), seconds=300).splitlines()[-1])
+    # Examples set it before they start Spark; this Spark was started by another one.
+    password = {"INFORMIX_CDC_PASSWORD": "in4mix"}
+    folder = tmp_path_factory.mktemp("examples")
+    return json.loads(run(command, folder, seconds=300, **password).splitlines()[-1])
 
 
 @pytest.mark.slow

@@ -15,12 +15,17 @@ from informix_capture_client.doctor.facts import (
     read_table_facts,
 )
 from informix_capture_client.doctor.log_checks import shown_bytes, shown_hours
+from informix_capture_client.doctor.security_checks import KEYSTORE, STASH, SecurityFacts, TlsFacts
 
 __all__ = [
+    "KEYSTORE",
+    "STASH",
     "CdcFacts",
     "DriverFacts",
+    "SecurityFacts",
     "ServerFacts",
     "SetUp",
+    "TlsFacts",
     "examine",
     "read_cdc_facts",
     "read_server_facts",

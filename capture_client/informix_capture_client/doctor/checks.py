@@ -34,14 +34,8 @@ from informix_capture_client.doctor.facts import (
     why_no_table,
 )
 from informix_capture_client.doctor.log_checks import check_log_space, check_long_transactions
-from informix_capture_client.findings import (
-    Finding,
-    State,
-    Unanswered,
-    failure,
-    ok,
-    warning,
-)
+from informix_capture_client.doctor.security_checks import SecurityFacts, check_security
+from informix_capture_client.findings import Finding, State, Unanswered, failure, ok, warning
 from informix_capture_client.session import OpenSession, finish_alter
 from informix_capture_client.statements import CDC_DATABASE
 
@@ -68,6 +62,7 @@ class SetUp:
     server: ServerFacts | Unanswered = _NOT_ASKED
     tables: tuple[TableFacts, ...] | Unanswered = _NOT_ASKED
     cdc: CdcFacts | Unanswered = _NOT_ASKED
+    security: SecurityFacts | Unanswered = _NOT_ASKED
 
 
 def examine(set_up: SetUp) -> list[Finding]:
@@ -327,8 +322,13 @@ def _high_availability(set_up: SetUp) -> Iterator[Finding]:
     yield _judged("high availability", role, lambda it: check_ha_role(it, known, set_up.dialect))
 
 
+def _security(set_up: SetUp) -> Iterator[Finding]:
+    yield from check_security(set_up.security)
+
+
 CHECKS: tuple[Callable[[SetUp], Iterator[Finding]], ...] = (
     _driver,
+    _security,
     _connection,
     _cdc_database,
     _api_version,

@@ -51,7 +51,7 @@ class Connection:
 
     def __init__(self, server: EmulatedServer, attributes: Mapping[str, str]) -> None:
         self.server = server
-        self.user = attributes.get("UID", "")
+        self.user = attributes.get("UID", server.trusted_user)
         self.database = attributes.get("DATABASE", "").lower()
         self.db_locale = _locale(server, attributes)
         self.delimits_names = attributes.get("DELIMIDENT", "").lower() == "y"
@@ -115,7 +115,10 @@ class Connection:
         server, user = self.server, self.user
         if attributes.get("SERVER") != server.name:
             raise sql_error(-25596, attributes.get("SERVER"))
-        if user not in server.users or server.users[user] != attributes.get("PWD"):
+        if not attributes.keys() & {"UID", "PWD"}:  # then the server trusts the client's host, or not
+            if not user:
+                raise sql_error(-956, user)
+        elif user not in server.users or server.users[user] != attributes.get("PWD"):
             raise sql_error(-951, user)
         if self.database and self.database not in server.databases:
             raise sql_error(-329)

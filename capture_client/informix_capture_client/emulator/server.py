@@ -74,6 +74,8 @@ class EmulatedServer:
         reuses_partition_numbers: whether the next table gets the partition number of one that was
             dropped, as on real servers; its records are in the log still.
         table_age_seconds: how long ago a new partition claims to be created; workloads begin at once.
+        trusted_user: whom a connection without user and password is taken for; empty: it is refused,
+            as by a server that does not trust the client's host.
         session_readers: who may read `syscdcsess`; bootcdc.sql revokes that from public.
         cdc_user_type: the privilege of `cdc_users` on the CDC database: D, R or C.
     """
@@ -112,6 +114,7 @@ class EmulatedServer:
         self.configuration = dict(_CONFIGURATION)
         self.hidden_tables: set[str] = set()
         self.session_readers = {self.owner}
+        self.trusted_user = ""
         self.unset_locale = unset_locale
         self.databases: dict[str, Database] = {}
         self.log = LogicalLog(first_log, log_pages, page_bytes, log_count, lambda: self.clock())

@@ -19,6 +19,7 @@ class SqlError(Exception):
 _ERRORS = {
     -25596: ("08004", "The server name {0} is not known here."),
     -951: ("28000", "Incorrect password or user {0} is not known on the database server."),
+    -956: ("28000", "Client host or user {0} is not trusted by the server."),
     -329: ("3D000", "Database not found or no system permission."),
     -272: ("42000", "No SELECT permission for {0}."),
     -387: ("28000", "No connect permission."),

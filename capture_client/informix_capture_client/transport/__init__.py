@@ -5,21 +5,44 @@ Rule: a transport moves statements, answers and bytes; it knows nothing of captu
 
 from __future__ import annotations
 
-from informix_capture_client.transport.base import ConnectionSettings, Row, Transport
+from informix_capture_client.transport.base import (
+    NO_ENCRYPTION,
+    PASSWORD,
+    TLS,
+    TRUSTED,
+    ConnectionSettings,
+    Row,
+    Transport,
+)
+from informix_capture_client.transport.connection_strings import PROTOCOLS
 from informix_capture_client.transport.emulator import EmulatorTransport
+from informix_capture_client.transport.keywords import Keyword, read_keywords
 from informix_capture_client.transport.odbc import OdbcTransport
-from informix_capture_client.transport.odbc_library import load_driver
+from informix_capture_client.transport.odbc_library import (
+    find_driver,
+    installation_of,
+    load_driver,
+)
 from informix_capture_client.transport.recorder import FORMAT, VERSION, Event, RecordingTransport
 
 __all__ = [
     "FORMAT",
+    "NO_ENCRYPTION",
+    "PASSWORD",
+    "PROTOCOLS",
+    "TLS",
+    "TRUSTED",
     "VERSION",
     "ConnectionSettings",
     "EmulatorTransport",
     "Event",
+    "Keyword",
     "OdbcTransport",
     "RecordingTransport",
     "Row",
     "Transport",
+    "find_driver",
+    "installation_of",
     "load_driver",
+    "read_keywords",
 ]

@@ -11,6 +11,10 @@ from typing import Protocol
 
 from informix_capture_client.dialects import INFORMIX, Dialect
 
+# how a connection is kept from being read on its way, and how the server knows the user
+NO_ENCRYPTION, TLS = "none", "tls"
+PASSWORD, TRUSTED = "password", "trusted"
+
 Argument = int | str
 Row = tuple[str | None, ...]
 
@@ -21,7 +25,9 @@ class ConnectionSettings:
 
     `server` is the server's name (DBSERVERNAME), not a host. `extra` is passed on to the driver's
     connection string untouched. `db_locale` may be empty: then the driver's default applies,
-    which live servers refuse for most databases.
+    which live servers refuse for most databases. With `authentication` "trusted" neither user nor
+    password is sent: the server takes the user that the operating system names, if it trusts this
+    host; `user` is for messages then.
     Statements are handed to a transport in Informix's words; it sends them in its dialect's.
     """
 
@@ -36,6 +42,8 @@ class ConnectionSettings:
     client_locale: str = "en_us.utf8"
     extra: str = ""
     dialect: Dialect = INFORMIX
+    encryption: str = NO_ENCRYPTION
+    authentication: str = PASSWORD
     connect_timeout_seconds: float = 8.0
 
 

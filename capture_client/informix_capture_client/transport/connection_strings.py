@@ -5,10 +5,14 @@ Rule: settings in, text out; whatever cannot be said is refused before a driver 
 
 from __future__ import annotations
 
-import re
-
 from informix_capture_client.errors import BadOption
-from informix_capture_client.transport.base import ConnectionSettings
+from informix_capture_client.transport.base import (
+    NO_ENCRYPTION,
+    TLS,
+    TRUSTED,
+    ConnectionSettings,
+)
+from informix_capture_client.transport.keywords import braced_if_needed, read_keywords
 
 # Informix names a code set by its name, its IBM CCSID or its hexadecimal file name (GLS guide).
 _CODECS = {
@@ -27,6 +31,8 @@ _CODECS = {
     "1251": "cp1251",
     "1252": "cp1252",
 }
+# NETTYPE of sqlhosts, for SQLI clients (HCL Informix 14.10, ids_ssl_003)
+PROTOCOLS = {NO_ENCRYPTION: "onsoctcp", TLS: "onsocssl"}
 
 
 def codec_of_client(client_locale: str) -> str:
@@ -54,31 +60,26 @@ def encode(text: str, codec: str) -> bytes:
 
 def connection_string(settings: ConnectionSettings) -> str:
     """Return what SQLDriverConnect is given; a key in `extra` takes the place of ours."""
+    is_trusted = settings.authentication == TRUSTED
     pairs = {
         "SERVER": settings.server,
         "DATABASE": settings.database,
         "HOST": settings.host,
         "SERVICE": str(settings.port),
-        "PROTOCOL": "onsoctcp",
-        "UID": settings.user,
-        "PWD": settings.password,
+        "PROTOCOL": PROTOCOLS[settings.encryption],
+        "UID": "" if is_trusted else settings.user,
+        "PWD": "" if is_trusted else settings.password,
         "CLIENT_LOCALE": settings.client_locale,
         "DB_LOCALE": settings.db_locale,
         # off by default over ODBC (HCL, ids_odbc_216), and without it no quoted name is captured
         "DELIMIDENT": "y",
     }
-    taken = {key.upper() for key in _KEY.findall(settings.extra)}
+    taken = {keyword.name.upper() for keyword in read_keywords(settings.extra)}
     ours = [f"{key}={_value(key, v)}" for key, v in pairs.items() if v and key not in taken]
     return ";".join([settings.extra.strip("; "), *ours] if settings.extra.strip("; ") else ours)
 
 
-_KEY = re.compile(r"(?:^|;)\s*(\w+)\s*=(?:\s*\{(?:[^}]|\}\})*\})?")
-
-
 def _value(key: str, value: str) -> str:
-    """Write one value as ODBC wants it: in braces where it could be read otherwise."""
     if "\0" in value:
         raise BadOption(f"The connection attribute {key} holds a NUL character.")
-    if ";" in value or value.startswith("{") or value != value.strip():
-        return "{" + value.replace("}", "}}") + "}"
-    return value
+    return braced_if_needed(value)

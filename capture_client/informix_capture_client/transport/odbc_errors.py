@@ -30,6 +30,7 @@ from informix_capture_client.errors import (
     ServerRefused,
 )
 from informix_capture_client.transport.base import ConnectionSettings
+from informix_capture_client.transport.keywords import SECRET_PAIR, read_keywords
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +78,12 @@ _WRONG_SERVER = Verdict(
 )
 _WRONG_USER = Verdict(
     AccessRefused, "{server} at {address} refused user {user}", "Check user and password."
+)
+_NOT_TRUSTED = Verdict(
+    AccessRefused,
+    "{server} at {address} does not trust this host and user {user}",
+    "Name both in the file of the server's REMOTE_SERVER_CFG (docs/security.md), or set"
+    " authentication=password.",
 )
 _WRONG_DATABASE = Verdict(
     AccessRefused,
@@ -136,7 +143,7 @@ _BY_NATIVE: dict[int, Verdict] = {
     -11020: _LOST,  # the driver's own: communication link failure
     -951: _WRONG_USER,  # incorrect password or user is not known
     -952: _WRONG_USER,  # user's password is not correct
-    -956: _WRONG_USER,  # client host or user is not trusted
+    -956: _NOT_TRUSTED,  # client host or user is not trusted
     -11033: _WRONG_USER,  # the driver's own: invalid authorization specification
     -761: _WRONG_SERVER,  # INFORMIXSERVER does not match DBSERVERNAME
     -25555: _WRONG_SERVER,  # server is not listed as a dbserver name in sqlhosts
@@ -203,15 +210,14 @@ def judge(diagnostics: Sequence[Diagnostic], *, connected: bool) -> Verdict:
     )
 
 
-_PASSWORD_PAIR = re.compile(r"\b((?:pwd|password)\s*=\s*)(\{(?:[^}]|\}\})*\}?|[^;]*)", re.IGNORECASE)
 _HIDDEN = "***"
 
 
 class Scrubber:
-    """Cuts the password, and any PWD=... pair, out of a text."""
+    """Cuts the password, and the value of any keyword that holds a secret, out of a text."""
 
     def __init__(self, settings: ConnectionSettings) -> None:
-        in_extra = [pair[1].strip("{}") for pair in _PASSWORD_PAIR.findall(settings.extra)]
+        in_extra = [each.value for each in read_keywords(settings.extra) if each.is_secret]
         known = {settings.password, *in_extra}
         spellings = known | {word.replace("}", "}}") for word in known}
         # the longest first, so that no tail of a longer spelling survives
@@ -219,7 +225,7 @@ class Scrubber:
 
     def __call__(self, text: str) -> str:
         """Return the text without the secrets."""
-        text = _PASSWORD_PAIR.sub(rf"\g<1>{_HIDDEN}", text)
+        text = SECRET_PAIR.sub(rf"\g<1>{_HIDDEN}", text)
         for secret in self._secrets:
             text = text.replace(secret, _HIDDEN)
         return text

@@ -18,8 +18,10 @@ from rich.table import Table
 from rich.text import Text
 
 from informix_capture_client.findings import Finding, State
+from informix_capture_client.printable import printable
 from informix_cdc.operations import diagnose
 from informix_cdc.options import SourceOptions
+from informix_cdc.terminal import plain_console
 
 _STYLES = {
     State.OK: "green",
@@ -57,7 +59,7 @@ def to_json(findings: Sequence[Finding]) -> str:
         "counts": {state.value: counts[state] for state in State},
         "findings": [_json(finding) for finding in findings],
     }
-    return json.dumps(shown, ensure_ascii=False, indent=2)
+    return printable(json.dumps(shown, ensure_ascii=False, indent=2))
 
 
 def _json(finding: Finding) -> dict[str, str | None]:
@@ -79,10 +81,10 @@ def _print_table(findings: Sequence[Finding]) -> None:
     for group in groups:
         first = group[0]
         table.add_row(Text(first.state.value, _STYLES[first.state]), first.check, _found(group))
-    console = Console(highlight=False)
-    console.print(table)
-    _print_remedies(console, groups)
-    console.print(_summary(findings))
+    terminal = plain_console()
+    terminal.print(table)
+    _print_remedies(terminal, groups)
+    terminal.print(_summary(findings))
 
 
 def _equal_ones(findings: Iterable[Finding]) -> Iterator[list[Finding]]:
@@ -108,16 +110,16 @@ def _names(group: Sequence[Finding]) -> str:
     return ", ".join(names[:_SHOWN_TABLES]) + more
 
 
-def _print_remedies(console: Console, groups: Iterable[Sequence[Finding]]) -> None:
+def _print_remedies(terminal: Console, groups: Iterable[Sequence[Finding]]) -> None:
     to_mend = [group for group in groups if group[0].remedy]
     if to_mend:
-        console.print("How to fix it:", style="bold")
+        terminal.print("How to fix it:", style="bold")
     for group in to_mend:
         first = group[0]
         is_same = len({finding.remedy for finding in group}) == 1
         others = "" if is_same else f"  (and so for the other {len(group) - 1})"
         line = Text.assemble((f"  {first.check}: ", _STYLES[first.state]), first.remedy + others)
-        console.print(line, soft_wrap=True)
+        terminal.print(line, soft_wrap=True)
 
 
 def _summary(findings: Sequence[Finding]) -> Text:

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import click
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -19,7 +18,7 @@ from informix_capture_client.catalog import PlaceInLog, place_in_log
 from informix_capture_client.positions import show
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import ServerLog, open_server_log, read_server_log
-from informix_cdc.terminal import headroom_text, place_as_json
+from informix_cdc.terminal import headroom_text, place_as_json, plain_console
 from informix_checkpoints.offsets import (
     BatchAgain,
     Checkpoint,
@@ -67,9 +66,9 @@ def print_offsets(place: str, spool_path: str, options: SourceOptions | None, *,
     if as_json:
         click.echo(json.dumps(report_as_json(report)))
         return
-    console = Console(highlight=False, soft_wrap=True)
+    terminal = plain_console(soft_wrap=True)
     for piece in report_as_text(report):
-        console.print(piece)
+        terminal.print(piece)
 
 
 def report_of(place: str, spool_path: str, options: SourceOptions | None) -> OffsetsReport:

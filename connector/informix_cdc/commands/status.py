@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from time import sleep
 
 import click
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
@@ -25,7 +25,7 @@ from informix_capture_client.positions import log_page, show
 from informix_capture_client.session import OpenSession
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import ServerLog, open_server_log, read_server_log
-from informix_cdc.terminal import distance_text, headroom_text, place_as_json
+from informix_cdc.terminal import distance_text, headroom_text, place_as_json, plain_console
 from informix_checkpoints.offsets import SourceProgress, read_checkpoint, restart_needs_of
 
 
@@ -86,12 +86,12 @@ def _print_json(ask: Callable[[], Status], watch_seconds: float | None) -> None:
 
 
 def _print_text(ask: Callable[[], Status], watch_seconds: float | None) -> None:
-    console = Console(highlight=False, soft_wrap=True)
+    terminal = plain_console(soft_wrap=True)
     if watch_seconds is None:
         for piece in status_as_text(ask()):
-            console.print(piece)
+            terminal.print(piece)
         return
-    with Live(console=console, auto_refresh=False) as live:
+    with Live(console=terminal, auto_refresh=False) as live:
         while True:
             live.update(Group(*status_as_text(ask())), refresh=True)
             sleep(watch_seconds)

@@ -11,13 +11,12 @@ import signal
 from collections.abc import Callable, Iterable, Iterator
 
 import click
-from rich.console import Console
 from rich.text import Text
 
 from informix_capture_client.shapes import ChangeRow
 from informix_cdc.operations import TailFigures, follow
 from informix_cdc.options import SourceOptions
-from informix_cdc.terminal import as_lines, kind_of, table_of, time_of, to_json
+from informix_cdc.terminal import as_lines, kind_of, plain_console, table_of, time_of, to_json
 
 _TABLE_WIDTH = 12
 
@@ -64,14 +63,14 @@ def _json_lines(batches: Iterable[list[ChangeRow]]) -> Iterator[Line]:
 
 
 def _table_lines(batches: Iterable[list[ChangeRow]]) -> Iterator[Line]:
-    console = Console(highlight=False, soft_wrap=True)
+    shown = plain_console(soft_wrap=True)
     latest_commit = -1
     for changes in batches:
         for change, values in as_lines(changes):
             begins = change.commit != latest_commit
             latest_commit = change.commit
             line = _line(change, values, begins=begins)
-            yield lambda line=line: console.print(line)  # type: ignore[misc]
+            yield lambda line=line: shown.print(line)  # type: ignore[misc]
 
 
 def _line(change: ChangeRow, values: Text, *, begins: bool) -> Text:

@@ -27,6 +27,7 @@ from informix_capture_client.errors import InformixCdcError
 from informix_capture_client.findings import Finding, State, Unanswered
 from informix_capture_client.statements import CDC_DATABASE, SYSTEM_DATABASE
 from informix_capture_client.transport import Transport
+from informix_cdc.operations.security_facts import look_at_security
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import open_capture_connection, open_connection
 
@@ -53,6 +54,7 @@ def look_at(options: SourceOptions) -> SetUp:
         choice=options.column_choice(),
         dialect=options.dialect,
         driver=_driver(options),
+        security=look_at_security(options),
     )
     if isinstance(set_up.driver, Unanswered):
         nothing = Unanswered("the driver cannot be loaded", was_asked=False)

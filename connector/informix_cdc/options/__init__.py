@@ -5,8 +5,16 @@ Rule: light to import: neither NumPy nor Arrow nor Spark.
 
 from __future__ import annotations
 
+from informix_cdc.options.authentication import PASSWORD_VARIABLE, fetch_password
 from informix_cdc.options.declaring import names
 from informix_cdc.options.executors import LOOPBACK
-from informix_cdc.options.source import PASSWORD_VARIABLE, SourceOptions, option_rows
+from informix_cdc.options.source import SourceOptions, option_rows
 
-__all__ = ["LOOPBACK", "PASSWORD_VARIABLE", "SourceOptions", "names", "option_rows"]
+__all__ = [
+    "LOOPBACK",
+    "PASSWORD_VARIABLE",
+    "SourceOptions",
+    "fetch_password",
+    "names",
+    "option_rows",
+]

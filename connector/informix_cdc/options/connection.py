@@ -5,33 +5,27 @@ Rule: declared here once, inherited by all options of the source (`source.py`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 from informix_capture_client.dialects import DIALECTS, INFORMIX, Dialect
 from informix_capture_client.errors import BadOption
 from informix_capture_client.sql_names import TableName
-from informix_capture_client.transport import ConnectionSettings
+from informix_capture_client.transport import (
+    NO_ENCRYPTION,
+    PASSWORD,
+    TLS,
+    TRUSTED,
+    ConnectionSettings,
+)
+from informix_cdc.options.authentication import PASSWORD_VARIABLE
+from informix_cdc.options.connection_string import for_the_driver
 from informix_cdc.options.declaring import (
+    flag,
     names,
     one_of,
     option,
     whole_number,
 )
-
-PASSWORD_VARIABLE = "INFORMIX_CDC_PASSWORD"
-
-_CONNECTION_KEYS = {
-    "host": "host",
-    "service": "port",
-    "server": "server",
-    "database": "database",
-    "uid": "user",
-    "db_locale": "dbLocale",
-    "client_locale": "clientLocale",
-}
-_PASSWORD_KEYS = ("pwd", "password")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,14 +50,38 @@ class ConnectionOptions:
         " demand.",
         default="",
     )
+    authentication: str = option(
+        "How the server knows the user: password, or trusted (no password: the server trusts this host,"
+        " and the user is that of the operating system).",
+        one_of(PASSWORD, TRUSTED),
+        default=PASSWORD,
+    )
     password: str = option(
-        "Password of the user; may also come from passwordFile or the environment variable"
-        f" {PASSWORD_VARIABLE}.",
+        "Password of the user; passwordFile, passwordCommand and the environment variable"
+        f" {PASSWORD_VARIABLE} keep it out of programs and plans. Refused over Spark Connect.",
         default="",
         secret=True,
     )
     password_file: str = option(
-        "File that holds the user's password; under Spark, a path on the driver.", default=""
+        "File that holds the user's password, read whenever a connection opens; under Spark, a path on"
+        " the driver.",
+        default="",
+    )
+    password_command: str = option(
+        "Command that prints the user's password, run without a shell whenever a connection opens;"
+        " under Spark, on the driver.",
+        default="",
+    )
+    allow_password_option: bool = option(
+        "Whether option password is taken over Spark Connect, although its event log and UI show it.",
+        flag,
+        default=False,
+    )
+    encryption: str = option(
+        "How the connection is kept from being read on its way: tls (the port is of a listener with"
+        " protocol onsocssl), or none.",
+        one_of(TLS, NO_ENCRYPTION),
+        default=NO_ENCRYPTION,
     )
     transport: str = option(
         "How to connect: odbc (Informix's ODBC driver) or emulator (the protocol of the embedded"
@@ -83,7 +101,7 @@ class ConnectionOptions:
     )
     client_locale: str = option("Locale of the connection (CLIENT_LOCALE).", default="en_us.utf8")
     connection_string: str = option(
-        "Additional keywords for the ODBC driver, KEY=value;KEY=value; a password in it is refused.",
+        "Additional keywords for the ODBC driver, KEY=value;KEY=value; a secret in it is refused.",
         default="",
     )
 
@@ -100,79 +118,22 @@ class ConnectionOptions:
         return names
 
     def connection(self, database: str, db_locale: str = "") -> ConnectionSettings:
-        """Return where to connect for one of the server's databases."""
+        """Return where to connect for one of the server's databases, without the password.
+
+        Who opens a connection fetches that, at that moment: `fetch_password`.
+        """
         return ConnectionSettings(
             host=self.host,
             port=self.port,
             server=self.server,
             database=database,
             user=self.user,
-            password=self.password,
+            password="",
             driver=self.driver,
             db_locale=db_locale,
             client_locale=self.client_locale,
-            extra=_extra(self.connection_string),
+            extra=for_the_driver(self.connection_string),
             dialect=self.dialect,
+            encryption=self.encryption,
+            authentication=self.authentication,
         )
-
-
-def _pieces(connection_string: str) -> list[tuple[str, str]]:
-    pieces = [piece for piece in connection_string.split(";") if piece.strip()]
-    return [(key.strip(), value) for key, _, value in (piece.partition("=") for piece in pieces)]
-
-
-def with_connection_string(given: dict[str, str]) -> dict[str, str]:
-    """Set the options that a connection string names."""
-    merged = dict(given)
-    for key, value in _pieces(given.get("connectionstring", "")):
-        if key.lower() in _PASSWORD_KEYS:
-            raise BadOption(
-                "option 'connectionString' holds a password, which would show in query plans.",
-                "Take it out; use option passwordFile or the environment variable"
-                f" {PASSWORD_VARIABLE}.",
-                option="connectionString",
-            )
-        name = _CONNECTION_KEYS.get(key.lower())
-        if name and merged.setdefault(name.lower(), value) != value:
-            raise BadOption(
-                f"option 'connectionString' says {key}={value}, but option {name!r} says otherwise.",
-                "Keep one of them.",
-                option="connectionString",
-            )
-    return merged
-
-
-def _extra(connection_string: str) -> str:
-    return ";".join(
-        f"{key}={value}"
-        for key, value in _pieces(connection_string)
-        if key.lower() not in _CONNECTION_KEYS
-    )
-
-
-def password_from(options: ConnectionOptions, environment: Mapping[str, str]) -> str:
-    """Return the password: of its option, of the file, or of the environment."""
-    if options.password:
-        return options.password
-    if options.password_file:
-        return _password_in(Path(options.password_file))
-    if password := environment.get(PASSWORD_VARIABLE, ""):
-        return password
-    raise BadOption(
-        "no password is given.",
-        f"Set option passwordFile, or password, or the environment variable {PASSWORD_VARIABLE}.",
-        option="password",
-    )
-
-
-def _password_in(path: Path) -> str:
-    what = ""
-    try:
-        if password := path.read_text(encoding="utf-8").strip():
-            return password
-        what = "is empty"
-    except OSError as reason:
-        what = f"cannot be read: {reason.strerror}"
-    except UnicodeDecodeError:  # it would carry the file's content
-        what = "is not UTF-8 text"
-    raise BadOption(f"option 'passwordFile': {path} {what}.", option="passwordFile")

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from urllib.parse import parse_qsl, urlsplit
 
-from informix_capture_client.errors import BadOption
 from informix_cdc.options.connection import ConnectionOptions
+from informix_cdc.options.copies_url import url_of_copies
 from informix_cdc.options.declaring import (
     one_of,
     option,
@@ -20,9 +19,7 @@ from informix_cdc.options.declaring import (
 
 LOOPBACK = "127.0.0.1"
 _WILDCARDS = {"0.0.0.0", "::"}
-_SECRET_WORDS = ("secret", "key", "token", "password", "credential", "sig")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
-_SCHEMES = ("file", "s3", "gs", "gcs", "abfs", "abfss", "hdfs", "viewfs")
 
 
 def address(text: str) -> str:
@@ -46,27 +43,6 @@ def local_folder(text: str) -> str:
             f"must be a path that the driver's system knows: {scheme[0]} is a URL's scheme, and an"
             " object store has neither the lock nor the renaming that the spool rests on; mount a"
             " folder, or set segmentCopies to a URL for executors"
-        )
-    return text
-
-
-def url_of_copies(text: str) -> str:
-    """Read a URL of `pyarrow.fs`; one with a secret would show in query plans, so it is refused."""
-    try:
-        url = urlsplit(text)
-        words = {name.lower() for name, _ in parse_qsl(url.query, keep_blank_values=True)}
-        is_secret = url.password is not None or (url.scheme == "s3" and url.username is not None)
-    except ValueError:
-        raise BadOption("option 'segmentCopies' is not a URL.", option="segmentCopies") from None
-    if is_secret or any(secret in word for word in words for secret in _SECRET_WORDS):
-        raise BadOption(
-            "option 'segmentCopies' holds a secret, which would show in query plans.",
-            "Take it out; give each host its rights by its role or its environment.",
-            option="segmentCopies",
-        )
-    if url.scheme not in _SCHEMES or not (url.netloc + url.path).strip("/"):
-        raise ValueError(
-            f"must be a URL such as s3://bucket/path or file:///mnt/path, of {', '.join(_SCHEMES)}"
         )
     return text
 

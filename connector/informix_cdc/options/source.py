@@ -15,8 +15,9 @@ from typing import Any, cast
 from informix_capture_client.choices import ColumnChoice, DecodeRules, RowForm, parse_names
 from informix_capture_client.errors import BadOption
 from informix_capture_client.sql_names import NamePath, TableName
-from informix_cdc.options.connection import PASSWORD_VARIABLE as PASSWORD_VARIABLE
-from informix_cdc.options.connection import password_from, with_connection_string
+from informix_cdc.options.authentication import PASSWORD_VARIABLE as PASSWORD_VARIABLE
+from informix_cdc.options.authentication import require_access, user_to_connect_as
+from informix_cdc.options.connection_string import with_connection_string
 from informix_cdc.options.declaring import (
     flag,
     floating_decimal,
@@ -219,15 +220,15 @@ class SourceOptions(ExecutorOptions):
         options = cls(**values)
         options.table_names()
         options.heartbeat()
-        return replace(
-            options,
-            user=options.user or options.dialect.owner,
-            password=password_from(options, environment),
-        )
+        require_access(options, environment)
+        return replace(options, user=user_to_connect_as(options))
 
     def without_secrets(self) -> SourceOptions:
-        """Return the same options without the password, for a journey to the executors."""
-        return replace(self, password="")
+        """Return the same options for executors, which open no connection to the server.
+
+        Neither the password travels there nor a word of where it is.
+        """
+        return replace(self, password="", password_file="", password_command="", connection_string="")
 
     def column_choice(self) -> ColumnChoice:
         """Return which columns are captured."""
@@ -329,4 +330,5 @@ def _read(declared: Field[Any], given: Mapping[str, str]) -> object:
     try:
         return declared.metadata["read"](text)
     except ValueError as reason:
-        raise BadOption(f"option {name!r} {reason}, not {text!r}.", option=name) from None
+        # without the value, which may be a password in the wrong place
+        raise BadOption(f"option {name!r} {reason}.", option=name) from None

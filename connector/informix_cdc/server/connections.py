@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from informix_capture_client.catalog import Catalog
 from informix_capture_client.statements import SYSTEM_DATABASE
 from informix_capture_client.transport import ConnectionSettings, Transport
-from informix_cdc.options import SourceOptions
+from informix_cdc.options import SourceOptions, fetch_password
 from informix_cdc.server.database_locales import DatabaseLocales
 
 # A server that does not even send TIMEOUT records for this many timeouts is taken for dead.
@@ -97,7 +98,7 @@ def open_capture_connection(options: SourceOptions, db_locale: str) -> Transport
 
 
 def _connect(options: SourceOptions, database: str, db_locale: str) -> Transport:
-    settings = options.connection(database, db_locale)
+    settings = replace(options.connection(database, db_locale), password=fetch_password(options))
     transport = _TRANSPORTS[options.transport](settings, silent_seconds(options))
     for wrap in _wraps:
         transport = wrap(transport, settings)

@@ -17,6 +17,7 @@ except ModuleNotFoundError as missing:
     ) from missing
 
 from informix_cdc.options import SourceOptions
+from informix_cdc.spark.connect_plans import refuse_password_in_plan
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -28,12 +29,14 @@ class InformixCdcDataSource(DataSource):
     """`spark.readStream.format("informix-cdc")`: committed row changes of Informix tables.
 
     Raises:
-        BadOption: at load(), for an option that is unknown, missing or malformed.
+        BadOption: at load(), for an option that is unknown, missing or malformed, and for a password
+            that Spark Connect would show.
     """
 
     def __init__(self, options: dict[str, str]) -> None:
         super().__init__(options)
         self._parsed = SourceOptions.parse(options)
+        refuse_password_in_plan(self._parsed)
 
     @classmethod
     def name(cls) -> str:
@@ -48,8 +51,15 @@ class InformixCdcDataSource(DataSource):
         return to_spark(look_up_tables(self._parsed).schema())
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-        """Return a reader; it connects when it is first asked for an offset."""
-        return _reader_class()(self._parsed, schema)
+        """Return a reader; it connects when it is first asked for an offset.
+
+        From then on this object knows no password: PySpark pickles it to the executors beside the
+        reader, for its name in error texts (`pyspark/sql/worker/plan_data_source_read.py`).
+        """
+        reader = _reader_class()(self._parsed, schema)
+        self._parsed = self._parsed.without_secrets()
+        self.options = {}
+        return reader
 
 
 def _reader_class() -> type[InformixStreamReader]:

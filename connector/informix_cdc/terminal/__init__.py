@@ -20,6 +20,7 @@ from informix_cdc.terminal.options import (
 
 if TYPE_CHECKING:
     from informix_cdc.terminal.change_text import as_lines, kind_of, table_of, time_of, to_json
+    from informix_cdc.terminal.console import plain_console
     from informix_cdc.terminal.log_distance_text import distance_text, headroom_text, place_as_json
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "options_without_tables",
     "parse_options",
     "place_as_json",
+    "plain_console",
     "table_of",
     "time_of",
     "to_json",
@@ -48,6 +50,7 @@ __getattr__ = lazy_names(
         "headroom_text": "log_distance_text",
         "kind_of": "change_text",
         "place_as_json": "log_distance_text",
+        "plain_console": "console",
         "table_of": "change_text",
         "time_of": "change_text",
         "to_json": "change_text",

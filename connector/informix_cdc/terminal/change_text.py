@@ -14,6 +14,7 @@ from typing import Any
 
 from rich.text import Text
 
+from informix_capture_client.printable import printable
 from informix_capture_client.shapes import ChangeRow
 
 _LARGEST_EXACT_DOUBLE = 2**53
@@ -24,7 +25,7 @@ _STYLES = {"insert": "green", "update": "yellow", "delete": "red", "truncate": "
 def to_json(change: ChangeRow) -> str:
     """Return one change as one line of JSON: its metadata, and the row's columns under `row`."""
     row = None if change.change_type == "truncate" else _exact(change.row)
-    return json.dumps({**_exact(change.metadata), "row": row}, ensure_ascii=False)
+    return printable(json.dumps({**_exact(change.metadata), "row": row}, ensure_ascii=False))
 
 
 def _exact(values: Mapping[str, Any]) -> dict[str, object]:

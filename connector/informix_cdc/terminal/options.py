@@ -14,6 +14,7 @@ from typing import IO, Any, TypeVar
 import click
 
 from informix_capture_client.errors import BadOption, InformixCdcError
+from informix_capture_client.printable import printable
 from informix_capture_client.statements import SYSTEM_DATABASE
 from informix_cdc.options import PASSWORD_VARIABLE, SourceOptions, option_rows
 
@@ -23,6 +24,7 @@ _NO_TABLE = {"database": SYSTEM_DATABASE, "table": "informix.systables"}  # none
 # A password on the command line would be in every `ps`; the others mean something to Spark only.
 _NOT_HERE = {
     "password",
+    "allowPasswordOption",
     "truncate",
     "startingPosition",
     "shape",
@@ -51,7 +53,8 @@ _NOT_HERE = {
     "logLevel",
 }
 PASSWORD_HINT = (
-    f"The password comes from the environment variable {PASSWORD_VARIABLE} or from --password-file."
+    f"The password comes from the environment variable {PASSWORD_VARIABLE}, from --password-file or"
+    " from --password-command."
 )
 
 
@@ -59,7 +62,7 @@ class OneLineError(click.ClickException):
     """An error that is shown as the sentence it is."""
 
     def __init__(self, message: str) -> None:
-        super().__init__(" ".join(message.split()))
+        super().__init__(printable(" ".join(message.split())))
 
     def show(self, file: IO[Any] | None = None) -> None:
         """Print the sentence on stderr."""

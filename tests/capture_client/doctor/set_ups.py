@@ -15,6 +15,7 @@ from informix_capture_client.doctor.facts import (
     ServerFacts,
     TableFacts,
 )
+from informix_capture_client.doctor.security_checks import SecurityFacts, TlsFacts
 from informix_capture_client.sql_names import TableName
 from informix_capture_client.values.column_list import Column
 
@@ -48,6 +49,7 @@ SERVER = ServerFacts(
     ha_role=HaRole(0),
 )
 CDC = CdcFacts(api_version=(1, 1), user_type="D", runs_routines=True, sessions=())
+TLS = TlsFacts(path="/opt/etc/conssl.cfg", entries={"SSL_KEYSTORE_FILE": "/opt/client.p12"})
 SOUND = SetUp(
     database="stores",
     user="informix",
@@ -56,6 +58,7 @@ SOUND = SetUp(
     server=SERVER,
     tables=(),
     cdc=CDC,
+    security=SecurityFacts(address="db:9088", tls=TLS),
 )
 
 

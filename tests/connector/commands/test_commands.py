@@ -45,7 +45,14 @@ def test_tail_takes_its_options_and_their_meaning_from_the_declaration_of_the_so
 
 
 _NOT_FOR_TAIL = {
-    *("password", "spoolPath", "truncate", "startingPosition", "maxRecordsPerRead"),
+    *(
+        "password",
+        "allowPasswordOption",
+        "spoolPath",
+        "truncate",
+        "startingPosition",
+        "maxRecordsPerRead",
+    ),
     *("readBufferBytes", "shape", "beforeImage"),
     "delivery",
     "flightHost",

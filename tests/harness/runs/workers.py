@@ -18,6 +18,8 @@ _OF_SPARK = ("tests/end_to_end/", "tests/crashes/")
 # Tests that have Sparks of their own, and no need of the session's.
 _OF_PROCESSES = (
     "tests/crashes/test_secrets.py",
+    "tests/crashes/test_memory_of_executors.py",
+    "tests/crashes/test_secrets_over_connect.py",
     "tests/end_to_end/test_local_cluster.py",
     "tests/connector/demo/test_demo.py",
     "tests/connector/capture/test_large_transactions.py",

@@ -1,0 +1,108 @@
+"""Who can read the password and the rows on their way, and the password where it lies.
+
+Rule: pure: facts of this side in, findings out; nothing here is a failure, since the server decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from informix_capture_client.findings import Finding, State, Unanswered, ok, warning
+
+# The client's TLS settings: HCL Informix 14.10 and IBM, "Configuring a client for SSL connections".
+KEYSTORE, STASH = "SSL_KEYSTORE_FILE", "SSL_KEYSTORE_STH"
+PAGE = "docs/security.md"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TlsFacts:
+    """The client kit's conssl.cfg: its path, its entries, and which named files cannot be read."""
+
+    path: str
+    entries: Mapping[str, str] | Unanswered
+    missing_files: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SecurityFacts:
+    """How the connection is made, as far as this side knows.
+
+    Attributes:
+        address: where the connection goes; `stays_here`: it leaves this machine nowhere.
+        is_emulated: the transport is the emulator's, which knows no encryption.
+        tls: the client's settings, where encryption is asked for; None where it is not.
+        is_trusted: the server is given no password.
+        open_password_file: the path of passwordFile, if others than its owner and group may read it.
+    """
+
+    address: str
+    stays_here: bool = False
+    is_emulated: bool = False
+    tls: TlsFacts | None = None
+    is_trusted: bool = False
+    open_password_file: str = ""
+
+
+def check_security(facts: SecurityFacts | Unanswered) -> Iterator[Finding]:
+    """Judge the connection's encryption, and where the password lies."""
+    if isinstance(facts, Unanswered):
+        for check in ("encryption", "password"):
+            yield Finding(check, State.NOT_CHECKED, facts.reason)
+        return
+    yield _encryption(facts)
+    yield _password(facts)
+
+
+def _encryption(facts: SecurityFacts) -> Finding:
+    check = "encryption"
+    if facts.is_emulated:
+        return ok(check, "the emulator's connections are never encrypted.")
+    if facts.tls is not None:
+        return _tls(facts.tls)
+    if facts.stays_here:
+        return ok(
+            check, f"the connection to {facts.address} is not encrypted; it stays on this machine."
+        )
+    return warning(
+        check,
+        f"the connection to {facts.address} is not encrypted; the password can be read on its way.",
+        f"--encryption=tls (option encryption), and the port of an onsocssl listener: {PAGE}",
+    )
+
+
+def _tls(tls: TlsFacts) -> Finding:
+    """Judge the client's settings; whether a connection is made with them is another check's."""
+    check = "encryption"
+    if isinstance(tls.entries, Unanswered):
+        return warning(
+            check, f"TLS is asked for, but {tls.path} {tls.entries.reason}.", _to_write(tls.path)
+        )
+    if KEYSTORE not in tls.entries:
+        return warning(
+            check, f"TLS is asked for, but {tls.path} names no {KEYSTORE}.", _to_write(tls.path)
+        )
+    if tls.missing_files:
+        names = ", ".join(tls.missing_files)
+        found = f"TLS is asked for, but {tls.path} names what this user cannot read: {names}."
+        return warning(check, found, f"Put the file there, or mend its rights: {PAGE}")
+    return ok(
+        check, f"TLS is asked for; servers are known by the certificates in {tls.entries[KEYSTORE]}."
+    )
+
+
+def _to_write(path: str) -> str:
+    return f"Write {path}, with a line: {KEYSTORE} <keystore with the certificates of servers>: {PAGE}"
+
+
+def _password(facts: SecurityFacts) -> Finding:
+    check, path = "password", facts.open_password_file
+    if facts.is_trusted:
+        return ok(check, "no password is sent: the server is to trust this host and its user.")
+    if path:
+        return warning(
+            check,
+            f"every user of this machine may read {path}, which holds the password.",
+            f"chmod o= {path}",
+        )
+    return ok(check, "it lies in no file that every user may read.")

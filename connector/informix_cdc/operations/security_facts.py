@@ -1,0 +1,64 @@
+"""Look at this side of a connection: is it encrypted, by what, and who may read the password's file.
+
+Rule: it opens conssl.cfg and looks at other files from outside; it connects to nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+
+from informix_capture_client.doctor import KEYSTORE, STASH, SecurityFacts, TlsFacts
+from informix_capture_client.errors import InformixCdcError
+from informix_capture_client.findings import Unanswered
+from informix_capture_client.transport import TLS, TRUSTED, find_driver, installation_of
+from informix_cdc.options import SourceOptions
+
+_LOOPBACK = ("localhost", "::1", "127.")
+
+
+def look_at_security(
+    options: SourceOptions, environment: Mapping[str, str] = os.environ
+) -> SecurityFacts:
+    """Return what is known of a connection before it is made."""
+    return SecurityFacts(
+        address=f"{options.host}:{options.port}",
+        stays_here=options.host.startswith(_LOOPBACK),
+        is_emulated=options.transport == "emulator",
+        tls=_tls(options, environment) if options.encryption == TLS else None,
+        is_trusted=options.authentication == TRUSTED,
+        open_password_file=_open_to_all(options.password_file),
+    )
+
+
+def _tls(options: SourceOptions, environment: Mapping[str, str]) -> TlsFacts:
+    """Read conssl.cfg, in the folder etc of the client kit that the driver belongs to."""
+    home, variable = environment.get(options.dialect.home, ""), f"${options.dialect.home}"
+    if not home:
+        try:
+            home = str(installation_of(find_driver(options.driver, environment, options.dialect)) or "")
+        except InformixCdcError:
+            home = ""
+    path = Path(home or variable, "etc", "conssl.cfg")
+    try:
+        entries = _entries(path.read_text(encoding="utf-8", errors="replace"))
+    except OSError as reason:
+        return TlsFacts(path=str(path), entries=Unanswered(f"cannot be read: {reason.strerror}"))
+    named = [entries[key] for key in (KEYSTORE, STASH) if key in entries]
+    missing = tuple(name for name in named if not os.access(name, os.R_OK))
+    return TlsFacts(path=str(path), entries=entries, missing_files=missing)
+
+
+def _entries(text: str) -> dict[str, str]:
+    """Read lines of the form `PARAMETER value # comment`."""
+    lines = (line.partition("#")[0].split(maxsplit=1) for line in text.splitlines())
+    return {words[0].upper(): words[1].strip() for words in lines if len(words) > 1}
+
+
+def _open_to_all(path: str) -> str:
+    try:
+        return path if path and os.stat(path).st_mode & stat.S_IROTH else ""  # noqa: PTH116 - a link counts
+    except OSError:  # that it cannot be read is told where it is needed
+        return ""

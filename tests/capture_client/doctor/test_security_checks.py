@@ -1,0 +1,54 @@
+"""What the doctor says of encryption and of the place of the password."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from capture_client.doctor.set_ups import SOUND, TLS
+from informix_capture_client.doctor.checks import examine
+from informix_capture_client.doctor.security_checks import SecurityFacts
+from informix_capture_client.findings import Finding, Unanswered
+
+PLAIN = SecurityFacts(address="db:9088")
+UNREADABLE = Unanswered("cannot be read: No such file or directory")
+
+CASES = {
+    "not encrypted": (PLAIN, "encryption", "warning", "is not encrypted", "--encryption=tls"),
+    "on this machine": (replace(PLAIN, stays_here=True), "encryption", "ok", "stays on this", ""),
+    "emulator": (replace(PLAIN, is_emulated=True), "encryption", "ok", "never encrypted", ""),
+    "tls": (replace(PLAIN, tls=TLS), "encryption", "ok", "the certificates in /opt/client.p12", ""),
+    "tls without conssl.cfg": (
+        replace(PLAIN, tls=replace(TLS, entries=UNREADABLE)),
+        *("encryption", "warning", "conssl.cfg cannot be read", "Write /opt/etc/conssl.cfg"),
+    ),
+    "tls without a keystore": (
+        replace(PLAIN, tls=replace(TLS, entries={"OTHER": "x"})),
+        *("encryption", "warning", "names no SSL_KEYSTORE_FILE", "Write /opt/etc/conssl.cfg"),
+    ),
+    "tls with a keystore that is not there": (
+        replace(PLAIN, tls=replace(TLS, missing_files=("/opt/client.p12",))),
+        *("encryption", "warning", "cannot read: /opt/client.p12", "Put the file there"),
+    ),
+    "password file for all": (
+        replace(PLAIN, open_password_file="/run/s"),
+        *("password", "warning", "every user of this machine may read /run/s", "chmod o= /run/s"),
+    ),
+    "password out of sight": (PLAIN, "password", "ok", "", ""),
+    "trusted": (replace(PLAIN, is_trusted=True), "password", "ok", "no password is sent", ""),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_said_of_a_connection(name: str) -> None:
+    facts, check, state, says, remedy = CASES[name]
+    (found,) = judged(facts, check)
+    assert (found.state.value, found.table) == (state, "")
+    assert says in found.found
+    assert found.remedy.startswith(remedy)
+    assert bool(found.remedy) == (state == "warning")
+
+
+def judged(facts: SecurityFacts, check: str) -> list[Finding]:
+    return [each for each in examine(replace(SOUND, security=facts)) if each.check == check]

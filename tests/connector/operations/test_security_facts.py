@@ -1,0 +1,79 @@
+"""What the doctor sees of this side: the client kit's conssl.cfg, and who may read the password."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.servers.stores import source_options
+from informix_capture_client.doctor.security_checks import TlsFacts
+from informix_capture_client.findings import Unanswered
+from informix_cdc.operations.security_facts import look_at_security
+from informix_cdc.options.source import SourceOptions
+
+
+def parse(**changes: str) -> SourceOptions:
+    return SourceOptions.parse(source_options(9088, **{"transport": "odbc", **changes}), {})
+
+
+@pytest.fixture
+def kit(tmp_path: Path) -> Path:
+    """A client kit with a driver and the folder of its settings."""
+    for folder in ("lib/cli", "etc"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "lib/cli/libthcli.so").touch()
+    return tmp_path
+
+
+def tls_of(kit: Path, content: str | None, *, by_variable: bool = True) -> TlsFacts:
+    if content is not None:
+        (kit / "etc" / "conssl.cfg").write_text(content)
+    driver = {} if by_variable else {"driver": str(kit / "lib/cli/libthcli.so")}
+    environment = {"INFORMIXDIR": str(kit)} if by_variable else {}
+    facts = look_at_security(parse(encryption="tls", **driver), environment).tls
+    assert facts is not None
+    return facts
+
+
+@pytest.mark.parametrize("by_variable", [True, False])
+def test_conssl_cfg_is_read_in_the_kit_that_the_driver_belongs_to(kit: Path, by_variable: bool) -> None:
+    (kit / "client.p12").touch()
+    lines = f"# ours\nSSL_KEYSTORE_FILE  {kit}/client.p12  # Keystore file\n\nSSL_KEYSTORE_STH\n"
+    facts = tls_of(kit, lines, by_variable=by_variable)
+    assert facts.path == f"{kit}/etc/conssl.cfg"
+    assert facts.entries == {"SSL_KEYSTORE_FILE": f"{kit}/client.p12"}
+    assert facts.missing_files == ()
+
+
+def test_a_file_that_conssl_cfg_names_and_nobody_finds_is_named(kit: Path) -> None:
+    lines = f"SSL_KEYSTORE_FILE {kit}/client.p12\nSSL_KEYSTORE_STH {kit}/client.sth\n"
+    (kit / "client.p12").touch()
+    assert tls_of(kit, lines).missing_files == (f"{kit}/client.sth",)
+
+
+def test_without_conssl_cfg_the_reason_is_told(kit: Path) -> None:
+    facts = tls_of(kit, None)
+    assert facts.entries == Unanswered("cannot be read: No such file or directory")
+    nowhere = look_at_security(parse(encryption="tls"), {}).tls
+    assert nowhere is not None
+    assert nowhere.path == "$INFORMIXDIR/etc/conssl.cfg"
+
+
+def test_without_encryption_nothing_is_read_and_the_address_is_told() -> None:
+    facts = look_at_security(parse(host="db.example"), {})
+    assert (facts.address, facts.tls, facts.stays_here) == ("db.example:9088", None, False)
+    assert look_at_security(parse(host="127.0.0.1"), {}).stays_here
+    assert look_at_security(parse(transport="emulator"), {}).is_emulated
+    assert look_at_security(parse(password="", authentication="trusted"), {}).is_trusted
+
+
+@pytest.mark.parametrize(("mode", "is_open"), [(0o600, False), (0o640, False), (0o644, True)])
+def test_a_password_file_that_everyone_may_read_is_named(
+    mode: int, is_open: bool, tmp_path: Path
+) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("s3cret")
+    secret.chmod(mode)
+    options = parse(password="", passwordFile=str(secret))
+    assert look_at_security(options, {}).open_password_file == (str(secret) if is_open else "")
