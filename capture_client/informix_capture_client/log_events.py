@@ -69,6 +69,13 @@ SESSION_OPENED = LogEvent(
     ("session", "position", "tables"),
     "a capture session is active; `position` is the sequence number from which it reads",
 )
+ROW_LOGGING_SWITCHED_ON = LogEvent(
+    "row_logging_switched_on",
+    _WARNING,
+    ("table", "remedy"),
+    "full row logging of a table was off and was switched on, as every capture needs it; it stays on"
+    " when the stream ends, and the server refuses ALTER TABLE of it until `remedy` was run",
+)
 CONNECTION_LOST = LogEvent(
     "connection_lost",
     _WARNING,

@@ -20,7 +20,8 @@ from informix_capture_client.doctor.facts import (
     read_server_facts,
     read_table_facts,
 )
-from informix_capture_client.errors import ServerRefused
+from informix_capture_client.emulator.sql_errors import SqlError
+from informix_capture_client.errors import InformixCdcError, ServerRefused
 from informix_capture_client.findings import Unanswered
 from informix_capture_client.positions import Position
 from informix_capture_client.session.session import set_full_row_logging
@@ -48,6 +49,20 @@ def test_row_logging_goes_off_after_a_session_and_not_during_one(
         assert catalog.logs_full_rows(described)
         switch_off(transport, catalog, described, DIALECTS[server.dialect])  # as `release` does
         assert not catalog.logs_full_rows(described)
+
+
+@pytest.mark.assumption(52)
+def test_a_table_is_altered_only_while_it_does_not_log_full_rows(
+    server: CaptureServer, table: ContractTable
+) -> None:
+    with server.catalog() as catalog, server.cdc_connection() as transport:
+        set_full_row_logging(transport, table.full_name, on=True)
+        with pytest.raises((InformixCdcError, SqlError)):  # of a server, or in a rehearsal
+            server.run(f"ALTER TABLE {table.name} ADD (c varchar(9,0))")
+        described = catalog.table(TableName(table.database, table.owner, table.name))
+        assert [column.name for column in described.columns] == ["id", "b"]
+        switch_off(transport, catalog, described, DIALECTS[server.dialect])  # as `release` does
+    server.run(f"ALTER TABLE {table.name} ADD (c varchar(9,0))")
 
 
 @pytest.mark.assumption(33)

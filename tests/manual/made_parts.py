@@ -110,11 +110,17 @@ def _command(names: list[str]) -> Iterator[str]:
     options = [each for each in command.params if isinstance(each, click.Option)]
     for paragraph in (command.help or "").split("\n\n"):
         yield from ("", " ".join(paragraph.split()))
-    if own := [option for option in options if option.name not in of_the_source]:
+    shared = [each for each in options if each.name in of_the_source and _is_by_its_name(each)]
+    if own := [each for each in options if each not in shared and each.name != "profile"]:
         yield from ("", "| flag | default | meaning |", "|---|---|---|", *map(_flag_row, own))
-    if shared := [f"`{flag_of(str(each.name))}`" for each in options if each.name in of_the_source]:
-        yield from ("", f"Options of the source: {', '.join(shared)}.")
+    if shared:
+        flags = (f"`{flag_of(str(each.name))}`" for each in shared)
+        yield from ("", f"Options of the source: {', '.join(flags)}.")
     yield ""
+
+
+def _is_by_its_name(option: click.Option) -> bool:
+    return option.opts == [flag_of(str(option.name))]
 
 
 def _flag_row(option: click.Option) -> str:

@@ -5,6 +5,7 @@ Rule: facts in, findings out; a question that is not answered is a finding of it
 
 from __future__ import annotations
 
+from informix_capture_client.doctor.as_known import Look, examine_as_known
 from informix_capture_client.doctor.checks import SetUp, examine
 from informix_capture_client.doctor.facts import (
     CdcFacts,
@@ -22,11 +23,13 @@ __all__ = [
     "STASH",
     "CdcFacts",
     "DriverFacts",
+    "Look",
     "SecurityFacts",
     "ServerFacts",
     "SetUp",
     "TlsFacts",
     "examine",
+    "examine_as_known",
     "read_cdc_facts",
     "read_server_facts",
     "read_table_facts",

@@ -12,7 +12,6 @@ from typing import TypeVar
 
 from informix_capture_client.catalog import (
     API_VERSION,
-    HaRole,
     LogSpace,
     check_api_version,
     check_cdc_database,
@@ -34,8 +33,16 @@ from informix_capture_client.doctor.facts import (
     why_no_table,
 )
 from informix_capture_client.doctor.log_checks import check_log_space, check_long_transactions
+from informix_capture_client.doctor.row_logging_check import check_row_logging
 from informix_capture_client.doctor.security_checks import SecurityFacts, check_security
-from informix_capture_client.findings import Finding, State, Unanswered, failure, ok, warning
+from informix_capture_client.findings import (
+    Finding,
+    State,
+    Unanswered,
+    failure,
+    ok,
+    warning,
+)
 from informix_capture_client.session import OpenSession, finish_alter
 from informix_capture_client.statements import CDC_DATABASE
 
@@ -245,36 +252,18 @@ def _in_place_alter(check: str, table: str, is_pending: bool) -> Finding:
 
 
 def _row_logging(set_up: SetUp) -> Iterator[Finding]:
+    check, role = "full row logging", _of_server(set_up, lambda server: server.ha_role)
+
     def judge(table: TableFacts) -> Finding:
-        name, is_on = str(table.name), table.logs_full_rows
+        name, user, owner = str(table.name), set_up.user, set_up.dialect.owner
         return _judged(
-            "full row logging", is_on, lambda it: _row_logging_of(set_up, name, it), table=name
+            check,
+            table.logs_full_rows,
+            lambda is_on: check_row_logging(name, is_on, user, owner, role),
+            table=name,
         )
 
-    yield from _each_table(set_up, "full row logging", judge)
-
-
-def _row_logging_of(set_up: SetUp, table: str, is_on: bool) -> Finding:
-    """Judge whether a capture finds full row logging on, or may switch it on."""
-    check, owner = "full row logging", set_up.dialect.owner
-    if is_on:
-        return ok(check, "logs full rows.", table=table)
-    role = _of_server(set_up, lambda server: server.ha_role)
-    if isinstance(role, HaRole) and role.is_secondary:
-        found = "does not log full rows, and a secondary cannot switch that on."
-        remedy = f"Connect to the primary: informix-cdc acquire {unqualified(table)}"
-        return warning(check, found, remedy, table=table)
-    if set_up.user == owner:
-        found = "does not log full rows yet; the first start of a capture switches it on"
-        if isinstance(role, Unanswered):
-            found += ", unless this server is a secondary, which could not be checked"
-        return ok(check, f"{found}.", table=table)
-    return warning(
-        check,
-        f"does not log full rows; the guide lets only user {owner} switch that on.",
-        f"As user {owner}: informix-cdc acquire {unqualified(table)}",
-        table=table,
-    )
+    yield from _each_table(set_up, check, judge)
 
 
 def _log_space(set_up: SetUp) -> Iterator[Finding]:

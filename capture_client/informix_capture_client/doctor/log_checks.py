@@ -34,10 +34,8 @@ _LARGEST_LOG = 1024**3  # LOGSIZE, with pages of 2 KiB
 def check_log_space(space: LogSpace, now: float | None, owner: str) -> Finding:
     """Judge how long a capture may be stopped before it loses changes."""
     headroom = space.headroom(log_page(space.current.number, 0))
-    found = (
-        f"log {space.oldest.number} is the oldest, {space.current.number} the current one; what is"
-        f" written now is overwritten after {shown_bytes(headroom)} more"
-    )
+    kept = _kept(space.oldest.number, space.current.number)
+    found = f"{kept}; what is written now is overwritten after {shown_bytes(headroom)} more"
     if now is None:
         return ok(
             _CHECK_SPACE, f"{found}; after how long is unknown: the server did not report its time."
@@ -56,6 +54,12 @@ def check_log_space(space: LogSpace, now: float | None, owner: str) -> Finding:
         f"{found} A capture that is stopped for longer loses changes.",
         f"As user {owner}, {_more_logs(LEAST_HOURS * _HOUR_SECONDS * rate - headroom, space)}",
     )
+
+
+def _kept(oldest: int, current: int) -> str:
+    if oldest == current:
+        return f"log {current} is the oldest and the current one"
+    return f"log {oldest} is the oldest, {current} the current one"
 
 
 def _more_logs(missing_bytes: float, space: LogSpace) -> str:

@@ -51,6 +51,7 @@ def find_undelivered_changes(
     log_end: Callable[[], int],
     quiet_seconds: float,
     clock: Callable[[], float],
+    on_read: Callable[[int, float], None] = lambda _reached, _quiet_seconds: None,
 ) -> UndeliveredChanges:
     """Read an active session to the end of the log and count what a stream has not delivered.
 
@@ -62,6 +63,7 @@ def find_undelivered_changes(
         quiet_seconds: how long nothing but TIMEOUT records may come where the log's end is not passed:
             newest changes may come tens of seconds late (docs/assumptions.md, 33).
         clock: seconds from anywhere.
+        on_read: told after each read up to where the log was read, and for how long nothing has come.
 
     Raises:
         InformixCdcError: the server cannot go on, or the connection breaks.
@@ -74,6 +76,7 @@ def find_undelivered_changes(
                 counting.count(parse_block(in_our_numbers(raw, session.record_kinds)))
             if cutter.failure is not None:
                 raise cutter.failure
+            on_read(*counting.standing())
     return counting.result()
 
 
@@ -121,6 +124,9 @@ class _Counting:
     def is_done(self) -> bool:
         is_quiet = self._clock() - self._heard_at >= self._quiet_seconds
         return self._reached >= self._upto or (is_quiet and self._timeouts >= _QUIET_TIMEOUTS)
+
+    def standing(self) -> tuple[int, float]:
+        return self._reached, self._clock() - self._heard_at
 
     def result(self) -> UndeliveredChanges:
         still_open = ChangeCount()

@@ -12,12 +12,15 @@ that loses nothing (docs/design.md, section 5).
 from __future__ import annotations
 
 import contextlib
+import logging
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from informix_capture_client.catalog import Catalog, require_in_log
+from informix_capture_client.catalog import Catalog, Table, require_in_log, unqualified
 from informix_capture_client.errors import BadOption, DataLoss, ServerRefused
+from informix_capture_client.log_events import ROW_LOGGING_SWITCHED_ON
 from informix_capture_client.positions import (
     UNKNOWN_END,
     LogEnd,
@@ -51,14 +54,26 @@ from informix_cdc.server import (
 )
 from informix_checkpoints.spool import SpillFiles
 
+logger = logging.getLogger("informix_cdc.connector.capture_start")  # a name in logs, not a module
+
 _NEAR_BYTES = 16 << 20  # of log that is read again at most, to see that it is the same
+
+
+def _log_switch(table: Table) -> None:
+    ROW_LOGGING_SWITCHED_ON.log(logger, table=table.name, remedy=to_alter(table))
+
+
+def to_alter(table: Table) -> str:
+    """Return the command after which a table can be altered again."""
+    return f"informix-cdc release {unqualified(str(table.name))}"
 
 
 @dataclass(slots=True)
 class CaptureStart:
     """Begins sessions of one stream; `position` None means that the stream has not started.
 
-    `jump` is set when it starts where another one was lost.
+    `jump` is set when it starts where another one was lost. `on_switched_on` is called with a table
+    whose full row logging was off before.
 
     Use `begin` and `close` in one thread: it owns the connection.
     """
@@ -72,6 +87,7 @@ class CaptureStart:
     loss: DataLoss | None = None  # to be raised once the expected commit has passed
     logged: LogEnd | None = None  # as `StreamOffset` has it; found where a stream begins
     scout_reads: int = 0  # of the log for older transactions, before there is a session
+    on_switched_on: Callable[[Table], None] = _log_switch
     _connection: Transport | None = None
     _former: FormerTables = field(default_factory=FormerTables)
 
@@ -100,7 +116,7 @@ class CaptureStart:
                 assembler, place = self._first_start(session, catalog)
             else:
                 assembler, place = self._resume(self.position, session, catalog)
-        self._start_captures(session)
+            self._start_captures(session, catalog)
         self._activate(session, place, assembler)
         self.counters.begin_session()
         assembler.counters = self.counters
@@ -126,7 +142,9 @@ class CaptureStart:
         folder = Path(self.options.spool_path or tempfile.gettempdir())
         return MemoryLimit(self.options.max_transaction_memory_bytes, SpillFiles(folder))
 
-    def _note_loss(self, loss: DataLoss, session: CaptureSession, table: str) -> None:
+    def _note_loss(
+        self, loss: DataLoss, session: CaptureSession, catalog: Catalog, table: Table
+    ) -> None:
         """Refuse to go on; but hand a planned batch out first, whose rows were logged before.
 
         For that row logging must be on. Where a loss ends the query it stays off: switched on, it
@@ -134,7 +152,7 @@ class CaptureStart:
         """
         if self.options.fail_on_data_loss or self.expected_commit is None:
             raise loss
-        session.log_full_rows(table)
+        self._switch_on(session, catalog, table)
         self.loss = loss
 
     def close(self) -> None:
@@ -142,9 +160,16 @@ class CaptureStart:
         if self._connection is not None:
             self._connection.close()
 
-    def _start_captures(self, session: CaptureSession) -> None:
-        if self.source.heartbeat:
-            session.log_full_rows(str(self.source.heartbeat.name))
+    def _switch_on(self, session: CaptureSession, catalog: Catalog, table: Table) -> None:
+        """Switch full row logging on; from then on the server refuses to alter the table."""
+        was_on = catalog.logs_full_rows(table)
+        session.log_full_rows(str(table.name))
+        if not was_on:
+            self.on_switched_on(table)
+
+    def _start_captures(self, session: CaptureSession, catalog: Catalog | None) -> None:
+        if self.source.heartbeat and catalog is not None:  # else a session has captured it before
+            self._switch_on(session, catalog, self.source.heartbeat)
         for number, table in enumerate(self.source.all_tables):
             names = tuple(column.name for column in table.columns)
             session.start_capture(CapturedTable(str(table.name), names, number))
@@ -155,7 +180,7 @@ class CaptureStart:
         session = CaptureSession(self._connection, self._session_settings())
         with contextlib.ExitStack() as on_error:
             on_error.callback(session.close)
-            self._start_captures(session)
+            self._start_captures(session, None)
             session.activate(place)
             on_error.pop_all()
         return Begun(session, TransactionAssembler(None, floor=place))
@@ -181,7 +206,7 @@ class CaptureStart:
         # First of all, so that every row above S is whole in the log: without full row logging a
         # server logs parts of rows, from which no row can be shown (CDC guide).
         for table in self.source.tables:
-            session.log_full_rows(str(table.name))
+            self._switch_on(session, catalog, table)
         if self.jump is not None:
             return self._jump(self.jump, catalog)
         if begins_in_the_past:
@@ -231,7 +256,7 @@ class CaptureStart:
         upto = page_after(catalog.current_position())
         connection = open_capture_connection(self.options, self.source.db_locale)
         with contextlib.closing(connection), self._open_session(connection) as scout:
-            self._start_captures(scout)
+            self._start_captures(scout, catalog)
             scout.activate(place)
             older = transactions_older_than_start(scout, upto, self._note_read)
         return older | still_open
@@ -250,7 +275,7 @@ class CaptureStart:
         for table in self.source.tables:
             # Asked twice: one wrong look must not end a stream for good.
             if not (catalog.logs_full_rows(table) or catalog.logs_full_rows(table)):
-                self._note_loss(row_logging_off(str(table.name), position), session, str(table.name))
+                self._note_loss(row_logging_off(str(table.name), position), session, catalog, table)
         place = _resumes_at(position, catalog)
         assembler = TransactionAssembler(
             position,

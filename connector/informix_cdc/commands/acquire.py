@@ -18,12 +18,14 @@ from informix_capture_client.positions import page_after, show
 from informix_cdc.operations import switch_on
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import open_capture_connection, open_catalog, require_logged_database
+from informix_cdc.terminal import say
 
-_NEXT = """\
-Every change that is made from now on has whole rows, and lies at {position} or behind it. What was
-changed shortly before may lie behind it too, without them: no writer should have run until now. Start
-a new stream there, with a new checkpoint:
-  .option("startingPosition", "{position}")"""
+_NEXT = (
+    "Every change that is made from now on has whole rows, and lies at {position} or behind it. What"
+    " was changed shortly before may lie behind it too, without them: no writer should have run until"
+    " now. Start a new stream there, with a new checkpoint:\n"
+    '  .option("startingPosition", "{position}")'
+)
 
 WAIT_SECONDS = 10.0
 _POLL_SECONDS = 0.1
@@ -49,7 +51,7 @@ def acquire(options: SourceOptions) -> None:
             for table in tables:
                 was_on = catalog.logs_full_rows(table)
                 switch_on(connection, catalog, table, options.dialect)
-                click.echo(f"{table.name}: {_DONE[was_on]}.", err=True)
+                say(f"{table.name}: {_DONE[was_on]}.")
         position, still_open = _position_behind_the_switch(catalog)
         _tell(show(position), still_open)
 
@@ -82,12 +84,11 @@ def _position_behind_the_switch(catalog: Catalog) -> tuple[int, frozenset[int]]:
 
 
 def _tell(position: str, open_transactions: Collection[int]) -> None:
-    click.echo(_NEXT.format(position=position), err=True)
+    say(_NEXT.format(position=position))
     if open_transactions:
         ids = ", ".join(map(str, sorted(open_transactions)))
-        click.echo(
+        say(
             f"Open transactions: {len(open_transactions)} (ids {ids}). A stream that begins at this"
-            " position leaves those out that began before it, with all they change.",
-            err=True,
+            " position leaves those out that began before it, with all they change."
         )
     click.echo(position)

@@ -5,7 +5,7 @@ Rule: quick to start. A command imports what it needs when it runs; Spark is loa
 
 from __future__ import annotations
 
-from importlib.util import find_spec
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,9 +13,10 @@ import click
 from click.core import ParameterSource
 
 from informix_cdc import __version__
+from informix_cdc.commands.playground import demo, emulator
 from informix_cdc.terminal import (
     PASSWORD_HINT,
-    OneLineError,
+    Commands,
     connection_options,
     one_line_errors,
     parse_options,
@@ -34,10 +35,13 @@ _OF_READING = (
 )
 _OF_ROWS = ("columns", "unsupportedColumns", "lobs", *_OF_VALUES)
 
+_OF_HOST = (*("spoolPath", "maxSpoolBytes", "flightHost", "flightPort", "metricsHost", "metricsPort"),)
 _OF_TABLES = ("database", "table", *_OF_READING, *_OF_ROWS)
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.group(
+    cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110}
+)
 @click.version_option(__version__, prog_name="informix-cdc")
 def main() -> None:
     """Live change data capture from IBM Informix into Spark.
@@ -46,42 +50,7 @@ def main() -> None:
     """
 
 
-@main.command()
-@click.option(
-    "--seconds",
-    type=click.FloatRange(1),
-    default=30,
-    show_default=True,
-    help="Seconds that the demo streams.",
-)
-@click.option(
-    "--transactions-per-second",
-    type=click.FloatRange(0.1, 2000),
-    default=40,
-    show_default=True,
-    help="Transactions that the workload begins per second.",
-)
-@click.option(
-    "--seed",
-    type=int,
-    default=1,
-    show_default=True,
-    help="Seed of the workload: the same seed makes the same transactions.",
-)
-def demo(seconds: float, transactions_per_second: float, seed: int) -> None:
-    """Stream a busy shop from an embedded Informix emulator through Spark, and check every row.
-
-    Needs Java 17 or later, and nothing else. Ctrl-C ends it early, with the summary.
-    """
-    if find_spec("pyspark") is None:  # an extra: the other words do without
-        raise OneLineError("the demo needs Spark: pip install 'informix-cdc[spark]'.")
-    from informix_cdc.demo import DemoSettings, run
-
-    with one_line_errors():
-        raise SystemExit(run(DemoSettings(seconds, transactions_per_second, seed)))
-
-
-@main.command()
+@main.command(short_help="Print committed changes as they happen, without Spark.")
 @connection_options("maxRecordsPerRead", "readBufferBytes")
 @click.option(
     "--format",
@@ -93,29 +62,46 @@ def demo(seconds: float, transactions_per_second: float, seed: int) -> None:
     " 2^53, are strings.",
 )
 @click.option("--limit", type=click.IntRange(1), help="Number of rows after which to end.")
-def tail(output_format: str, limit: int | None, **given: str | None) -> None:
+@click.option(
+    "--from",
+    "startingPosition",
+    metavar="PLACE",
+    default="latest",
+    show_default=True,
+    help="Where to begin, as option startingPosition: latest (now), earliest (the oldest log file), or"
+    " a position such as 40:0x18; status, offsets and acquire print such ones.",
+)
+@click.option(
+    "--no-switch",
+    is_flag=True,
+    help="Refuse a table whose full row logging is off, and change nothing on the server.",
+)
+def tail(output_format: str, limit: int | None, no_switch: bool, **given: str | None) -> None:
     """Print committed changes as they happen, without Spark.
 
-    Begins now, ends with Ctrl-C. Switches full row logging on for the tables, as every capture must;
+    Begins now, unless --from says otherwise, and ends with Ctrl-C. Switches full row logging on for the
+    tables, as every capture must: the server then refuses ALTER TABLE of them until
     `informix-cdc release` switches it off again.
     """
     from informix_cdc.commands.tail import print_changes
 
     with one_line_errors():
-        print_changes(parse_options(given), output_format, limit)
+        print_changes(parse_options(given), output_format, limit, may_switch_on=not no_switch)
 
 
 tail.epilog = PASSWORD_HINT
 
 
-@main.command(epilog=PASSWORD_HINT)
-@connection_options(*_OF_VALUES, *_OF_READING)
+@main.command(epilog=PASSWORD_HINT, short_help="Check all that a stream needs, and name the remedies.")
+@connection_options(*_OF_VALUES, *_OF_READING, also=_OF_HOST)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
 def doctor(as_json: bool, **given: str | None) -> None:
-    """Check driver, server, database and tables, and name the remedy for what is wrong.
+    """Check driver, server, tables and this host, and name the remedy for what is wrong.
 
-    Changes nothing. Each check ends as ok, warning, failure, or not checked because an earlier one
-    failed. Exit code 0: no failure; 1: at least one; 2: an option is wrong.
+    Changes nothing. Run it where Spark's driver is to run: it looks at Spark, Java, the workers'
+    Python, the spool's folder and the ports too. Each check ends as ok, warning, failure, or not
+    checked because an earlier one failed. Exit code 0: no failure; 1: at least one; 2: an option is
+    wrong.
     """
     from informix_cdc.commands.doctor import print_findings
 
@@ -123,7 +109,9 @@ def doctor(as_json: bool, **given: str | None) -> None:
         raise SystemExit(print_findings(parse_options(given), as_json=as_json))
 
 
-@main.command(epilog=PASSWORD_HINT)
+@main.command(
+    epilog=PASSWORD_HINT, short_help="Switch full row logging off, so that tables can be altered."
+)
 @connection_options(*_OF_VALUES, "unsupportedColumns", "table", "maxRecordsPerRead", "readBufferBytes")
 @click.argument("tables", nargs=-1, required=True, metavar="TABLE...")
 @click.option(
@@ -177,7 +165,7 @@ def release(
         )
 
 
-@main.command(epilog=PASSWORD_HINT)
+@main.command(epilog=PASSWORD_HINT, short_help="Switch full row logging on again, after an ALTER.")
 @connection_options(*_OF_ROWS, "table", *_OF_READING)
 @click.argument("tables", nargs=-1, required=True, metavar="TABLE...")
 def acquire(tables: tuple[str, ...], **given: str | None) -> None:
@@ -197,7 +185,9 @@ def _options_of(tables: tuple[str, ...], given: dict[str, str | None]) -> Source
     return parse_options({**given, "table": ",".join(tables), "unsupportedColumns": "omit-following"})
 
 
-@main.command(epilog=PASSWORD_HINT)
+@main.command(
+    epilog=PASSWORD_HINT, short_help="Show capture sessions, the log, and the lag of checkpoints."
+)
 @connection_options(*_OF_TABLES)
 @click.option(
     "--checkpoint",
@@ -230,9 +220,9 @@ def status(
         print_status(options, checkpoints, as_json=as_json, watch_seconds=watch)
 
 
-@main.command(epilog=PASSWORD_HINT)
+@main.command(epilog=PASSWORD_HINT, short_help="Show where a query's checkpoint stands in the log.")
 @click.argument("checkpoint")
-@connection_options(*_OF_TABLES, needed=False)
+@connection_options(*_OF_TABLES)
 @click.option(
     "--spool-path",
     default="",
@@ -240,23 +230,31 @@ def status(
     help="Option spoolPath of the query, to show what its spool holds.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
-def offsets(checkpoint: str, spool_path: str, as_json: bool, **given: str | None) -> None:
+@click.pass_context
+def offsets(
+    context: click.Context, /, checkpoint: str, spool_path: str, as_json: bool, **given: str | None
+) -> None:
     """Show the offsets in a query's CHECKPOINT, and what a restart needs.
 
     CHECKPOINT is the query's checkpointLocation: a local path, or a URL such as s3://bucket/path.
     Positions are shown as the server writes them: number of the logical log, and place in it. No server
-    is asked, unless --host and --server name one: then the headroom is shown too.
+    is asked, unless flags or --profile name one: then the headroom is shown too.
     """
     from informix_cdc.commands.offsets import print_offsets
     from informix_cdc.terminal import options_without_tables
 
     with one_line_errors():
-        is_server_named = any(value is not None for value in given.values())
-        options = options_without_tables(given) if is_server_named else None
+        options = options_without_tables(given) if _is_server_named(context, given) else None
         print_offsets(checkpoint, spool_path, options, as_json=as_json)
 
 
-@main.command(epilog=PASSWORD_HINT)
+def _is_server_named(context: click.Context, given: Iterable[str]) -> bool:
+    """Tell whether a server was typed: variables that are always set must not connect unasked."""
+    sources = (context.get_parameter_source(name) for name in (*given, "profile"))
+    return ParameterSource.COMMANDLINE in sources
+
+
+@main.command(epilog=PASSWORD_HINT, short_help="Record a server's answers, to replay them elsewhere.")
 @connection_options("maxRecordsPerRead", "readBufferBytes")
 @click.option(
     "--to",
@@ -284,88 +282,8 @@ def record(
         record_to(parse_options(given), path, limits, catalog_only=catalog_only)
 
 
-@main.command()
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option(
-    "--port",
-    type=click.IntRange(0, 65535),
-    default=9088,
-    show_default=True,
-    help="TCP port to listen on; 0 picks a free one.",
-)
-@click.option(
-    "--server-name",
-    default="informix",
-    show_default=True,
-    help="Name of the server (its DBSERVERNAME).",
-)
-@click.option(
-    "--latency-ms",
-    type=click.FloatRange(0, 60_000),
-    default=0,
-    show_default=True,
-    help="Emulated round trip in milliseconds: least time between a request and its answer.",
-)
-@click.option(
-    "--wait-to-fill",
-    is_flag=True,
-    help="Let reads wait until there are as many records as they ask for.",
-)
-@click.option(
-    "--dialect",
-    type=click.Choice(["informix", "gbase8s"]),
-    default="informix",
-    show_default=True,
-    help="Product to emulate.",
-)
-@click.option(
-    "--demo-workload",
-    type=click.FloatRange(0.1, 2000),
-    metavar="TRANSACTIONS_PER_SECOND",
-    help="Run a workload that changes customers, orders and items at this rate.",
-)
-@click.option(
-    "--replay",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Recording of `informix-cdc record` to replay instead.",
-)
-@click.pass_context
-def emulator(
-    context: click.Context,
-    host: str,
-    port: int,
-    server_name: str,
-    latency_ms: float,
-    wait_to_fill: bool,
-    dialect: str,
-    demo_workload: float | None,
-    replay: Path | None,
-) -> None:
-    """Serve an emulated Informix server with a demo database, until Ctrl-C.
-
-    It is no Informix: it speaks a protocol of its own, which option transport=emulator understands.
-    Its database `stores` has the tables informix.customers, informix.orders and informix.items.
-    """
-    from informix_cdc.commands.emulator import serve_demo
-    from informix_cdc.demo import demo_server
-
-    if replay is not None:
-        _refuse_beside_replay(context)
-        from informix_cdc.commands.emulator import serve_replay
-
-        with one_line_errors():
-            return serve_replay(replay, host, port)
-    server = demo_server(server_name, latency_ms / 1000, wait_to_fill, dialect)
-    with one_line_errors():
-        serve_demo(server, host, port, demo_workload, dialect)
-
-
-def _refuse_beside_replay(context: click.Context) -> None:
-    """Refuse what a recording decides itself."""
-    for name in ("server_name", "latency_ms", "wait_to_fill", "dialect", "demo_workload"):
-        if context.get_parameter_source(name) is not ParameterSource.DEFAULT:
-            flag = "--" + name.replace("_", "-")
-            raise click.UsageError(f"{flag} means nothing beside --replay: the recording is as it is.")
+main.add_command(demo)
+main.add_command(emulator)
 
 
 if __name__ == "__main__":

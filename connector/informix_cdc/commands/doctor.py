@@ -1,7 +1,8 @@
-"""`informix-cdc doctor`: what was found, as a table for people or as one JSON object for machines.
+"""`informix-cdc doctor`: each finding when it is known, for people, or one JSON object for machines.
 
-Rule: findings come as they are; only the table for people puts equal ones together and cuts long ones
-off. Remedies are printed below it on lines of their own, unbroken, to be copied.
+Rule: findings come as they are; only the lines for people put equal ones together and cut long ones
+off. Failures come first in the summary. Remedies are printed there as lines of their own, unbroken, to
+be copied.
 """
 
 from __future__ import annotations
@@ -12,16 +13,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 import click
-from rich import box
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from informix_capture_client.findings import Finding, State
 from informix_capture_client.printable import printable
-from informix_cdc.operations import diagnose
+from informix_cdc.operations import diagnose_as_known
 from informix_cdc.options import SourceOptions
-from informix_cdc.terminal import plain_console
+from informix_cdc.terminal import hanging, plain_console, unbroken
 
 _STYLES = {
     State.OK: "green",
@@ -31,7 +30,9 @@ _STYLES = {
 }
 _PLURALS = {State.WARNING: "warnings", State.FAILURE: "failures"}
 _SHOWN_TABLES = 3
-_LONGEST = 400  # characters of a sentence in the table; --json has them all
+_LONGEST = 400  # characters of a sentence; --json has them all
+_STATE_WIDTH, _CHECK_WIDTH = 9, 20
+_INDENT = _STATE_WIDTH + _CHECK_WIDTH
 
 
 def print_findings(options: SourceOptions, *, as_json: bool) -> int:
@@ -40,11 +41,12 @@ def print_findings(options: SourceOptions, *, as_json: bool) -> int:
     Raises:
         BadOption: an option is malformed.
     """
-    findings = diagnose(options)
+    checks = diagnose_as_known(options)
     if as_json:
+        findings = [finding for of_check in checks for finding in of_check]
         click.echo(to_json(findings))
     else:
-        _print_table(findings)
+        findings = _print_as_known(checks)
     return int(any(finding.state is State.FAILURE for finding in findings))
 
 
@@ -72,19 +74,42 @@ def _json(finding: Finding) -> dict[str, str | None]:
     }
 
 
-def _print_table(findings: Sequence[Finding]) -> None:
-    groups = list(_equal_ones(findings))
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, expand=False)
-    for heading in ("state", "check"):
-        table.add_column(heading, no_wrap=True)
-    table.add_column("found")
+def _print_as_known(checks: Iterable[list[Finding]]) -> list[Finding]:
+    console = plain_console()
+    groups: list[list[Finding]] = []
+    for findings in checks:
+        of_check = list(_equal_ones(findings))
+        groups += of_check
+        for group in of_check:
+            if group[0].state is not State.NOT_CHECKED:
+                _print_group(console, group)
+    _print_remedies(console, groups)
+    _print_not_checked(console, groups)
+    findings = [finding for group in groups for finding in group]
+    console.print(_summary(findings))
+    return findings
+
+
+def _print_group(console: Console, group: Sequence[Finding]) -> None:
+    first = group[0]
+    state = Text(f"{first.state.value:{_STATE_WIDTH}}", _STYLES[first.state])
+    head = Text.assemble(state, f"{first.check:{_CHECK_WIDTH}}")
+    for line in hanging(head, _found(group), console, _INDENT, is_wrapped=True):
+        console.print(line)
+
+
+def _print_not_checked(console: Console, groups: Iterable[Sequence[Finding]]) -> None:
+    """Print what could not be looked at, by reason, in one paragraph."""
+    by_reason: dict[str, list[str]] = {}
     for group in groups:
-        first = group[0]
-        table.add_row(Text(first.state.value, _STYLES[first.state]), first.check, _found(group))
-    terminal = plain_console()
-    terminal.print(table)
-    _print_remedies(terminal, groups)
-    terminal.print(_summary(findings))
+        if group[0].state is State.NOT_CHECKED:
+            tables = _names(group)
+            name = f"{group[0].check} of {tables}" if tables else group[0].check
+            by_reason.setdefault(group[0].found, []).append(name)
+    if by_reason:
+        parts = [f"{', '.join(names)} ({reason})" for reason, names in by_reason.items()]
+        line = Text.assemble(("Not checked: ", "dim"), "; ".join(parts) + ".")
+        console.print(line, soft_wrap=not console.is_terminal)
 
 
 def _equal_ones(findings: Iterable[Finding]) -> Iterator[list[Finding]]:
@@ -110,16 +135,25 @@ def _names(group: Sequence[Finding]) -> str:
     return ", ".join(names[:_SHOWN_TABLES]) + more
 
 
-def _print_remedies(terminal: Console, groups: Iterable[Sequence[Finding]]) -> None:
-    to_mend = [group for group in groups if group[0].remedy]
+def _print_remedies(console: Console, groups: Iterable[Sequence[Finding]]) -> None:
+    """Print how to mend what was found, failures first."""
+    order = list(State)[::-1]
+    to_mend = sorted(
+        (group for group in groups if group[0].remedy), key=lambda group: order.index(group[0].state)
+    )
+    console.print()
     if to_mend:
-        terminal.print("How to fix it:", style="bold")
+        console.print("How to fix it:", style="bold")
     for group in to_mend:
         first = group[0]
         is_same = len({finding.remedy for finding in group}) == 1
         others = "" if is_same else f"  (and so for the other {len(group) - 1})"
-        line = Text.assemble((f"  {first.check}: ", _STYLES[first.state]), first.remedy + others)
-        terminal.print(line, soft_wrap=True)
+        start = f"  {first.check}: "
+        line = start + first.remedy + others
+        if console.is_terminal:
+            line = unbroken(line, console.width, indent=4)
+        style = _STYLES[first.state]
+        console.print(Text.assemble((start, style), line.removeprefix(start)), soft_wrap=True)
 
 
 def _summary(findings: Sequence[Finding]) -> Text:

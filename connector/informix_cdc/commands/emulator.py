@@ -10,8 +10,6 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
-import click
-
 from informix_capture_client.dialects import GBASE_8S, INFORMIX
 from informix_capture_client.emulator import (
     BadRecording,
@@ -26,7 +24,7 @@ from informix_capture_client.emulator import (
 from informix_capture_client.errors import BadOption
 from informix_cdc.demo import DATABASE, PASSWORD, TABLE_NAMES, Workload
 from informix_cdc.options import PASSWORD_VARIABLE, option_rows
-from informix_cdc.terminal import flag_of
+from informix_cdc.terminal import flag_of, say, say_unbroken
 
 _NOT_A = {INFORMIX.name: f"an {INFORMIX.product}", GBASE_8S.name: f"a {GBASE_8S.product}"}
 # Options of the recording that a client must repeat, else it asks other questions.
@@ -42,12 +40,12 @@ def serve_demo(
 ) -> None:
     """Serve until interrupted; print how to connect."""
 
-    def announce(listening: ListeningServer) -> None:
-        _announce(listening, transactions_per_second, dialect)
+    def when_ready(listening: ListeningServer) -> None:
+        announce(listening, transactions_per_second, dialect)
 
     with _workload(server, transactions_per_second):
-        serve(server, host, port, announce)
-    click.echo("The emulator has ended.", err=True)
+        serve(server, host, port, when_ready)
+    say("The emulator has ended.")
 
 
 def command_to_watch(listening: ListeningServer, dialect: str = INFORMIX.name) -> str:
@@ -60,14 +58,14 @@ def command_to_watch(listening: ListeningServer, dialect: str = INFORMIX.name) -
     )
 
 
-def _announce(listening: ListeningServer, transactions_per_second: float | None, dialect: str) -> None:
+def announce(listening: ListeningServer, transactions_per_second: float | None, dialect: str) -> None:
+    """Say where the emulator listens, and print the command that watches it."""
     quiet = "" if transactions_per_second else " It is quiet: --demo-workload 5 brings it to life."
-    click.echo(
+    say(
         f"An emulator, not {_NOT_A[dialect]} server, listens on {listening.host}:{listening.port}."
-        f"{quiet} Ctrl-C ends it. To watch it:",
-        err=True,
+        f"{quiet} Ctrl-C ends it. To watch it:"
     )
-    click.echo(command_to_watch(listening, dialect))
+    say_unbroken(command_to_watch(listening, dialect), to_stdout=True)
 
 
 @contextlib.contextmanager
@@ -99,15 +97,15 @@ def serve_replay(path: Path, host: str, port: int) -> None:
         raise BadOption(str(reason), "Record it anew, or copy the file again.") from None
     with Listener(ReplayedServer(recording).connect, host, port) as listener:
         version = recording.header["server"].get("version", "version not told")
-        click.echo(
+        say(
             f"A recording of {recording.server_name} ({version}), not a server, is replayed on"
             f" {listener.host}:{listener.port}. Ctrl-C ends it. A capture that reads to its end"
-            " is refused there: 'the recording ends here'. To watch it:",
-            err=True,
+            " is refused there: 'the recording ends here'. To watch it:"
         )
-        click.echo(command_to_watch_replay(recording, listener.host, listener.port))
+        command = command_to_watch_replay(recording, listener.host, listener.port)
+        say_unbroken(command, to_stdout=True)
         listener.serve_forever()
-    click.echo("The replay has ended.", err=True)
+    say("The replay has ended.")
 
 
 def command_to_watch_replay(recording: Recording, host: str, port: int) -> str:

@@ -18,7 +18,7 @@ from informix_capture_client.catalog import PlaceInLog, place_in_log
 from informix_capture_client.positions import show
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import ServerLog, open_server_log, read_server_log
-from informix_cdc.terminal import headroom_text, place_as_json, plain_console
+from informix_cdc.terminal import answers, counted, headroom_text, place_as_json
 from informix_checkpoints.offsets import (
     BatchAgain,
     Checkpoint,
@@ -66,9 +66,9 @@ def print_offsets(place: str, spool_path: str, options: SourceOptions | None, *,
     if as_json:
         click.echo(json.dumps(report_as_json(report)))
         return
-    terminal = plain_console(soft_wrap=True)
+    console = answers()
     for piece in report_as_text(report):
-        terminal.print(piece)
+        console.print(piece)
 
 
 def report_of(place: str, spool_path: str, options: SourceOptions | None) -> OffsetsReport:
@@ -234,6 +234,6 @@ def _spool_text(source: SourceReport, spool_path: str) -> str:
     rows = sum(segment.rows for segment in spool.segments)
     use = "A restart takes it over." if source.needs.is_spool_used else "A restart cannot use it."
     return (
-        f"The spool holds {rows:,} rows in {len(spool.segments)} segments: commits above"
-        f" {show(spool.start.commit)} up to {show(spool.mark.commit)}. {use}"
+        f"The spool holds {counted(rows, 'row')} in {counted(len(spool.segments), 'segment')}: commits"
+        f" above {show(spool.start.commit)} up to {show(spool.mark.commit)}. {use}"
     )

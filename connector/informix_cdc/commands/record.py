@@ -18,8 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
 
-import click
-
+from informix_capture_client.catalog import Table
 from informix_capture_client.errors import InformixCdcError
 from informix_capture_client.sql_names import quoted
 from informix_capture_client.transport import ConnectionSettings, RecordingTransport, Transport
@@ -28,6 +27,7 @@ from informix_cdc.capture import CaptureStart
 from informix_cdc.operations import RecordingFile
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import SourceTables, Wrap, every_connection, look_up_tables, open_catalog
+from informix_cdc.terminal import counted, say, say_stays_on, say_switched_on, shown_progress
 
 _WARNING = (
     "A recording holds the rows themselves: anyone who has the file can read them. It holds no"
@@ -42,6 +42,11 @@ class RecordLimits:
     seconds: float | None = None
     reads: int | None = None
 
+    @property
+    def most_seconds(self) -> float:
+        """Seconds after which it ends; infinity if it does not."""
+        return self.seconds or float("inf")
+
 
 def record(
     options: SourceOptions, path: Path, limits: RecordLimits, *, catalog_only: bool = False
@@ -51,13 +56,17 @@ def record(
     Raises:
         InformixCdcError: the capture cannot start or go on; what was recorded until then is kept.
     """
-    click.echo(_WARNING, err=True)
+    say(_WARNING)
     file = RecordingFile(path, _header(options))
     with contextlib.closing(file), every_connection(_recorder(file)):
         source = look_up_tables(options)
         if not catalog_only:
-            _read(options, source, limits)
-    click.echo(f"{file.reads:,} reads, {file.read_bytes:,} bytes of the log: {path}", err=True)
+            _read(options, source, limits, file)
+    say(f"{_figures(file)}: {path}")
+
+
+def _figures(file: RecordingFile) -> str:
+    return f"{counted(file.reads, 'read')}, {counted(file.read_bytes, 'byte')} of the log"
 
 
 def _recorder(file: RecordingFile) -> Wrap:
@@ -69,19 +78,31 @@ def _recorder(file: RecordingFile) -> Wrap:
     return wrap
 
 
-def _read(options: SourceOptions, source: SourceTables, limits: RecordLimits) -> None:
-    start = CaptureStart(options, source, None)
+def _read(
+    options: SourceOptions, source: SourceTables, limits: RecordLimits, file: RecordingFile
+) -> None:
+    switched_on: list[Table] = []
+
+    def tell_the_switch(table: Table) -> None:
+        switched_on.append(table)
+        say_switched_on(table)
+
+    start = CaptureStart(options, source, None, on_switched_on=tell_the_switch)
     with (
         contextlib.closing(start),
         _until_interrupted() as stop,
         contextlib.closing(start.begin().session) as session,
     ):
-        click.echo(f"Recording {', '.join(options.tables)} from now on. Ctrl-C ends.", err=True)
-        ends_at = time.monotonic() + (limits.seconds or float("inf"))
-        for number in itertools.count():
-            if stop.is_set() or number == limits.reads or time.monotonic() >= ends_at:
-                return
-            session.read()
+        say(f"Recording {', '.join(options.tables)} from now on. Ctrl-C ends.")
+        with shown_progress("Recording", limits.reads or limits.seconds) as show:
+            begun_at = time.monotonic()
+            for number in itertools.count():
+                seconds = time.monotonic() - begun_at
+                show(number if limits.reads else seconds, _figures(file))
+                if stop.is_set() or number == limits.reads or seconds >= limits.most_seconds:
+                    break
+                session.read()
+    say_stays_on(switched_on)
 
 
 @contextlib.contextmanager

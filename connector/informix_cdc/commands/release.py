@@ -7,15 +7,17 @@ nothing commits while somebody thinks; the switch comes last. `--yes` overrides 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import click
 
 from informix_capture_client.catalog import Catalog, Table
+from informix_capture_client.doctor import shown_bytes
 from informix_capture_client.errors import BadOption
 from informix_capture_client.positions import show
 from informix_capture_client.sql_names import TableName
 from informix_cdc.operations import (
+    OnRead,
     StreamOfTables,
     require_all_delivered,
     require_not_captured,
@@ -25,6 +27,7 @@ from informix_cdc.operations import (
 from informix_cdc.options import SourceOptions
 from informix_cdc.options import names as names_in
 from informix_cdc.server import open_capture_connection, open_catalog, require_logged_database
+from informix_cdc.terminal import say, shown_progress
 
 _WARNING = (
     "Full row logging of {tables} will be switched off on server {server}. From then on its changes"
@@ -83,10 +86,25 @@ def release(
         _warn_of_buffered_logging(options, catalog)
         _ask(options, tables, streams, is_sure)
         if streams:
-            click.echo(_READING.format(seconds=quiet_seconds), err=True)
-        reached = require_all_delivered(streams, options, catalog, db_locale, quiet_seconds)
+            say(_READING.format(seconds=quiet_seconds))
+        with _shown_reading(quiet_seconds) as on_read:
+            reached = require_all_delivered(
+                streams, options, catalog, db_locale, quiet_seconds, on_read
+            )
         _switch_all_off(tables, options, catalog, db_locale)
         _tell(options.table_names(), reached, catalog.current_position())
+
+
+@contextlib.contextmanager
+def _shown_reading(most_quiet_seconds: float) -> Iterator[OnRead]:
+    with shown_progress("Reading the log", total=1.0) as show:
+
+        def note(read_bytes: int, total_bytes: int, quiet_seconds: float) -> None:
+            quiet = f"quiet for {quiet_seconds:.0f} of {most_quiet_seconds:g} s"
+            size = f"{shown_bytes(read_bytes)} of {shown_bytes(total_bytes)}, " if total_bytes else ""
+            show(read_bytes / total_bytes if total_bytes else 0, size + quiet)
+
+        yield note
 
 
 def _switch_all_off(
@@ -95,7 +113,7 @@ def _switch_all_off(
     with contextlib.closing(open_capture_connection(options, db_locale)) as connection:
         for table in tables:
             switch_off(connection, catalog, table, options.dialect)
-            click.echo(f"{table.name}: full row logging is off.", err=True)
+            say(f"{table.name}: full row logging is off.")
 
 
 def _require_one_choice(checkpoints: Sequence[str], needs_no_checkpoint: bool) -> None:
@@ -113,7 +131,7 @@ def _logged_tables(options: SourceOptions, catalog: Catalog) -> list[Table]:
     logged = [table for table in tables if catalog.logs_full_rows(table)]
     for table in tables:
         if table not in logged:
-            click.echo(f"{table.name}: full row logging is off already.", err=True)
+            say(f"{table.name}: full row logging is off already.")
     return logged
 
 
@@ -145,19 +163,18 @@ def _require_streams_cover(streams: Iterable[StreamOfTables], tables: Iterable[T
 def _warn_of_buffered_logging(options: SourceOptions, catalog: Catalog) -> None:
     logging = catalog.database_logging()
     if logging is not None and logging.is_buffered:
-        click.echo(_BUFFERED.format(database=options.database, owner=options.dialect.owner), err=True)
+        say(_BUFFERED.format(database=options.database, owner=options.dialect.owner))
 
 
 def _ask(
     options: SourceOptions, tables: Sequence[Table], streams: Iterable[StreamOfTables], is_sure: bool
 ) -> None:
     shown = ", ".join(str(table.name) for table in tables)
-    click.echo(_WARNING.format(tables=shown, server=options.server), err=True)
+    say(_WARNING.format(tables=shown, server=options.server))
     if others := _other_tables(tables, streams):
-        click.echo(
+        say(
             f"Its streams end with it, for {', '.join(others)} too: do not change their rows either,"
-            " until the new stream's position is known.",
-            err=True,
+            " until the new stream's position is known."
         )
     if not is_sure:
         click.confirm("Switch it off?", abort=True, err=True)
@@ -170,10 +187,9 @@ def _other_tables(tables: Iterable[Table], streams: Iterable[StreamOfTables]) ->
 
 def _tell(names: Sequence[TableName], reached: int | None, switched: int) -> None:
     if reached is not None:
-        click.echo(
+        say(
             f"Everything up to {show(reached)} is delivered; row logging went off before"
-            f" {show(switched)}. What was changed in between is lost to the streams.",
-            err=True,
+            f" {show(switched)}. What was changed in between is lost to the streams."
         )
     short = " ".join(f"{name.owner}.{name.table}" for name in names)
-    click.echo(_NEXT.format(tables=", ".join(map(str, names)), names=short))
+    say(_NEXT.format(tables=", ".join(map(str, names)), names=short), to_stdout=True)

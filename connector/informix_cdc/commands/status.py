@@ -25,7 +25,7 @@ from informix_capture_client.positions import log_page, show
 from informix_capture_client.session import OpenSession
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import ServerLog, open_server_log, read_server_log
-from informix_cdc.terminal import distance_text, headroom_text, place_as_json, plain_console
+from informix_cdc.terminal import answers, distance_text, headroom_text, place_as_json
 from informix_checkpoints.offsets import SourceProgress, read_checkpoint, restart_needs_of
 
 
@@ -86,15 +86,20 @@ def _print_json(ask: Callable[[], Status], watch_seconds: float | None) -> None:
 
 
 def _print_text(ask: Callable[[], Status], watch_seconds: float | None) -> None:
-    terminal = plain_console(soft_wrap=True)
-    if watch_seconds is None:
+    console = answers()
+    if watch_seconds is not None and console.is_terminal:
+        with Live(console=console, auto_refresh=False) as live:
+            while True:
+                live.update(Group(*status_as_text(ask())), refresh=True)
+                sleep(watch_seconds)
+    while True:
         for piece in status_as_text(ask()):
-            terminal.print(piece)
-        return
-    with Live(console=terminal, auto_refresh=False) as live:
-        while True:
-            live.update(Group(*status_as_text(ask())), refresh=True)
-            sleep(watch_seconds)
+            console.print(piece)
+        if watch_seconds is None:
+            return
+        console.print()
+        console.file.flush()  # whoever reads a pipe or a file sees each look when it is taken
+        sleep(watch_seconds)
 
 
 _PRINTERS: dict[bool, Callable[[Callable[[], Status], float | None], None]] = {
@@ -107,11 +112,11 @@ _PRINTERS: dict[bool, Callable[[Callable[[], Status], float | None], None]] = {
 
 
 def status_as_json(status: Status) -> dict[str, object]:
-    """Return the report for machines; times are seconds since 1970, sizes bytes."""
+    """Return the report for machines; times are of ISO 8601, sizes bytes."""
     log = status.log
     return {
         "server": log.server,
-        "clock": log.clock,
+        "clock": _moment(log.clock).isoformat(),
         "log": {
             "current": show(log.current),
             "oldest": show(log_page(log.space.oldest.number, 0)),
@@ -133,7 +138,7 @@ def _session_json(session: OpenSession) -> dict[str, object]:
     return {
         "session": session.session_id,
         "apiVersion": "{}.{}".format(*session.api_version),
-        "created": session.created_at,
+        "created": _moment(session.created_at).isoformat(),
         "timeoutSeconds": session.timeout_seconds,
         "errorCode": session.error_code,
         "tables": [str(name) for name in session.tables],
@@ -146,8 +151,15 @@ def _checkpoint_json(checkpoint: CheckpointStatus) -> dict[str, object]:
         "source": checkpoint.progress.name,
         "commit": show(checkpoint.progress.delivered.position.commit),
         "restart": show(checkpoint.restart),
+        "lost": _loss(checkpoint),
         **place_as_json(checkpoint.in_log),
     }
+
+
+def _loss(checkpoint: CheckpointStatus) -> str | None:
+    """Return the loss that the query has reported and stands at, if there is one."""
+    lost = checkpoint.progress.planned[1].lost
+    return lost and lost.message
 
 
 # for people
@@ -158,12 +170,18 @@ def status_as_text(status: Status) -> Iterator[RenderableType]:
     log, space = status.log, status.log.space
     yield Text(f"{log.server}, {_time(log.clock)}", "bold")
     yield Text(
-        f"Log: at {show(log.current)}; kept from log {space.oldest.number} to {space.current.number};"
+        f"Log: at {show(log.current)}; {_kept(space.oldest.number, space.current.number)};"
         f" {shown_bytes(space.total_bytes)} in all, {shown_bytes(space.free_bytes)} never used."
     )
     yield _sessions(log.sessions)
     for checkpoint in status.checkpoints:
         yield from _checkpoint_lines(checkpoint)
+
+
+def _kept(oldest: int, current: int) -> str:
+    return (
+        f"only log {current} is kept" if oldest == current else f"logs {oldest} to {current} are kept"
+    )
 
 
 def _sessions(sessions: Sequence[OpenSession] | Unanswered) -> Table | Text:
@@ -184,9 +202,15 @@ def _checkpoint_lines(checkpoint: CheckpointStatus) -> Iterator[Text]:
     commit = checkpoint.progress.delivered.position.commit
     yield Text(f"{checkpoint.place}, source {checkpoint.progress.name}", "bold")
     yield Text(f"  delivered up to {show(commit)}; a restart reads from {show(checkpoint.restart)}")
+    if loss := _loss(checkpoint):
+        yield Text(f"  A loss was reported where it stands: {loss}", "bold red")
     yield Text(f"  lag, behind the end of the log: {distance_text(checkpoint.in_log.behind)}")
     yield Text("  headroom, until that is overwritten: ").append_text(headroom_text(checkpoint.in_log))
 
 
+def _moment(seconds: int) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)
+
+
 def _time(seconds: int) -> str:
-    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S} UTC"
+    return f"{_moment(seconds):%Y-%m-%d %H:%M:%S} UTC"

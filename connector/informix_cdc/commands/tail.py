@@ -11,29 +11,55 @@ import signal
 from collections.abc import Callable, Iterable, Iterator
 
 import click
+from rich.console import Console
 from rich.text import Text
 
+from informix_capture_client.catalog import Table
 from informix_capture_client.shapes import ChangeRow
 from informix_cdc.operations import TailFigures, follow
 from informix_cdc.options import SourceOptions
-from informix_cdc.terminal import as_lines, kind_of, plain_console, table_of, time_of, to_json
+from informix_cdc.terminal import (
+    answers,
+    as_lines,
+    counted,
+    hanging,
+    kind_of,
+    say,
+    say_stays_on,
+    say_switched_on,
+    table_of,
+    time_of,
+    to_json,
+)
 
-_TABLE_WIDTH = 12
+_TIME_WIDTH, _KIND_WIDTH, _TABLE_WIDTH = 9, 9, 13
+_INDENT = _TIME_WIDTH + _KIND_WIDTH + _TABLE_WIDTH
+_BEGINNINGS = {"latest": "from now on", "earliest": "from the oldest log file on"}
 
 
-def print_changes(options: SourceOptions, output_format: str, limit: int | None) -> None:
+def print_changes(
+    options: SourceOptions, output_format: str, limit: int | None, *, may_switch_on: bool = True
+) -> None:
     """Follow the tables and print; returns when interrupted or when the limit is reached.
 
     Raises:
         InformixCdcError: the capture cannot start or go on.
     """
     figures = TailFigures()
+    switched_on: list[Table] = []
     tables = ", ".join(str(name) for name in options.table_names())
+    place = options.starting_position
 
     def tell_that_it_begins() -> None:
-        click.echo(f"Following {tables} from now on. Ctrl-C ends.", err=True)
+        say(f"Following {tables} {_BEGINNINGS.get(place, f'from {place} on')}. Ctrl-C ends.")
 
-    batches = follow(options, figures, tell_that_it_begins)
+    def tell_the_switch(table: Table) -> None:
+        switched_on.append(table)
+        say_switched_on(table)
+
+    batches = follow(
+        options, figures, tell_that_it_begins, tell_the_switch, may_switch_on=may_switch_on
+    )
     try:
         with contextlib.suppress(KeyboardInterrupt):
             for line in itertools.islice(_counted(_PRINTERS[output_format](batches), figures), limit):
@@ -41,10 +67,9 @@ def print_changes(options: SourceOptions, output_format: str, limit: int | None)
     finally:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # closing the session takes a moment, not long
         batches.close()
-    click.echo(
-        f"{figures.rows:,} rows of {figures.transactions:,} transactions in {figures.seconds:.1f} s.",
-        err=True,
-    )
+        say_stays_on(switched_on)
+    rows, transactions = counted(figures.rows, "row"), counted(figures.transactions, "transaction")
+    say(f"{rows} of {transactions} in {figures.seconds:.1f} s.")
 
 
 Line = Callable[[], None]
@@ -63,22 +88,28 @@ def _json_lines(batches: Iterable[list[ChangeRow]]) -> Iterator[Line]:
 
 
 def _table_lines(batches: Iterable[list[ChangeRow]]) -> Iterator[Line]:
-    shown = plain_console(soft_wrap=True)
+    console = answers()
     latest_commit = -1
     for changes in batches:
         for change, values in as_lines(changes):
             begins = change.commit != latest_commit
             latest_commit = change.commit
-            line = _line(change, values, begins=begins)
-            yield lambda line=line: shown.print(line)  # type: ignore[misc]
+            head = _head(change, begins=begins)
+            yield lambda head=head, values=values: _print(console, head, values)  # type: ignore[misc]
 
 
-def _line(change: ChangeRow, values: Text, *, begins: bool) -> Text:
-    """Return one line; only the first row of a transaction shows the time."""
-    line = Text(f"{time_of(change):9}" if begins else " " * 9, "bold")
+def _head(change: ChangeRow, *, begins: bool) -> Text:
+    """Return when, what and where; only the first row of a transaction shows the time."""
+    time = f"{time_of(change):{_TIME_WIDTH}}" if begins else " " * _TIME_WIDTH
     kind = kind_of(change)
-    kind.pad_right(9 - len(kind))
-    return line.append(kind).append(f"{table_of(change):{_TABLE_WIDTH}} ", "blue").append(values)
+    kind.pad_right(_KIND_WIDTH - len(kind))
+    table = f"{table_of(change):{_TABLE_WIDTH - 1}} "
+    return Text.assemble((time, "bold" if begins else ""), kind, (table, "blue"))
+
+
+def _print(console: Console, head: Text, values: Text) -> None:
+    for line in hanging(head, values, console, _INDENT):
+        console.print(line)
 
 
 _PRINTERS: dict[str, Callable[[Iterable[list[ChangeRow]]], Iterator[Line]]] = {

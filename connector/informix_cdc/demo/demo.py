@@ -25,10 +25,10 @@ from rich.console import Console
 from informix_capture_client.emulator import ListeningServer
 from informix_cdc.demo import database as database
 from informix_cdc.demo.check import DemoCheck
-from informix_cdc.demo.java import Java, JavaUnfit, find_java
 from informix_cdc.demo.view import Account, summary, view_for
 from informix_cdc.demo.workload import Workload
-from informix_cdc.terminal import OneLineError
+from informix_cdc.host import Java, JavaUnfit, find_java
+from informix_cdc.terminal import OneLineError, waiting
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -90,7 +90,7 @@ def run(settings: DemoSettings) -> int:
     console.print(
         "[bold]informix-cdc demo[/]: a shop's transactions, live into Spark.\n"
         "The server is an embedded emulator: no Informix is needed.\n",
-        soft_wrap=True,
+        soft_wrap=not console.is_terminal,
     )
     patience = _Patience()
     patience.listen()
@@ -104,12 +104,12 @@ def _start_spark(folder: Path, console: Console, java: Java, patience: _Patience
     from informix_cdc.demo.spark import start_context
 
     began = time.monotonic()
-    with _explained(folder), console.status("Starting Spark …") as status:
+    with _explained(folder), waiting("Starting Spark") as show:
         future = ThreadPoolExecutor(1).submit(start_context, folder)
         while not future.done():
             time.sleep(_REFRESH_SECONDS)
             if patience.over.is_set():
-                status.update("Ending, as soon as Spark is up …")
+                show(0, "Ending, as soon as Spark is up")
         context = future.result()
     seconds = time.monotonic() - began
     console.print(f"Spark {context.version} on Java {java.version}, started in {seconds:.1f} s.")
@@ -177,7 +177,7 @@ class _Demo:
             return _INTERRUPTED
         self._console.print()
         self._console.print(summary(self._check, account))
-        self._console.print(_NEXT, soft_wrap=True)
+        self._console.print(_NEXT, soft_wrap=not self._console.is_terminal)
         return 0 if self._check.verdict()[0] else 1
 
     def _take(self, rows: DataFrame, _batch: int) -> None:
@@ -193,7 +193,7 @@ class _Demo:
         def is_over() -> bool:
             return self._has_begun.is_set() or not query.isActive or self._patience.over.is_set()
 
-        with self._console.status("Opening the stream …"):
+        with waiting("Opening the stream"):
             self._patience.wait_until(is_over, _FIRST_BATCH_SECONDS)
         _raise_failure(query)
         if not is_over():
@@ -224,7 +224,7 @@ class _Demo:
 
     def _warm_up(self, workload: Workload, query: StreamingQuery) -> None:
         """Let a few transactions through before the clock starts: Spark's first batches are slow."""
-        with self._console.status("First rows …"):
+        with waiting("First rows"):
             for _ in range(_WARM_UP_ROUNDS):
                 workload.run_transactions(workload.begun + _WARM_UP_TRANSACTIONS)
                 self._patience.wait_until(

@@ -5,17 +5,24 @@ Rule: values in, values out; what is shown is decided elsewhere.
 
 from __future__ import annotations
 
-from informix_cdc.operations.doctor import diagnose
+from informix_cdc.operations.doctor import diagnose, diagnose_as_known
 from informix_cdc.operations.recording_file import RecordingFile
 from informix_cdc.operations.row_logging import require_not_captured, switch_off, switch_on
 from informix_cdc.operations.tail import TailFigures, follow
-from informix_cdc.operations.undelivered import StreamOfTables, require_all_delivered, streams_of
+from informix_cdc.operations.undelivered import (
+    OnRead,
+    StreamOfTables,
+    require_all_delivered,
+    streams_of,
+)
 
 __all__ = [
+    "OnRead",
     "RecordingFile",
     "StreamOfTables",
     "TailFigures",
     "diagnose",
+    "diagnose_as_known",
     "follow",
     "require_all_delivered",
     "require_not_captured",

@@ -1,4 +1,4 @@
-"""Look at a server as a capture would find it, and judge everything that may keep it from working.
+"""Look at a server and this host as a capture would find them, and judge what may keep it from working.
 
 Rule: it changes nothing, and never gives up half-way: what fails is a fact like any other. One
 connection after another: sysmaster for the server, the database for its tables, then one as captures
@@ -8,7 +8,7 @@ use it.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TypeVar
 
@@ -16,9 +16,10 @@ from informix_capture_client.catalog import check_locale
 from informix_capture_client.doctor import (
     CdcFacts,
     DriverFacts,
+    Look,
     ServerFacts,
     SetUp,
-    examine,
+    examine_as_known,
     read_cdc_facts,
     read_server_facts,
     read_table_facts,
@@ -27,6 +28,7 @@ from informix_capture_client.errors import InformixCdcError
 from informix_capture_client.findings import Finding, State, Unanswered
 from informix_capture_client.statements import CDC_DATABASE, SYSTEM_DATABASE
 from informix_capture_client.transport import Transport
+from informix_cdc.host import check_host
 from informix_cdc.operations.security_facts import look_at_security
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import open_capture_connection, open_connection
@@ -35,16 +37,26 @@ Fact = TypeVar("Fact")
 
 
 def diagnose(options: SourceOptions) -> list[Finding]:
-    """Run all checks and return what they found, in the order of `checks.CHECKS`.
+    """Run all checks and return what they found, those of the server in the order of `checks.CHECKS`.
 
     Raises:
         BadOption: option table is malformed; nothing that a server does is raised.
     """
-    return examine(look_at(options))
+    return [finding for findings in diagnose_as_known(options) for finding in findings]
 
 
-def look_at(options: SourceOptions) -> SetUp:
-    """Return everything that is known of driver, server, database and tables."""
+def diagnose_as_known(options: SourceOptions) -> Iterator[list[Finding]]:
+    """Yield what each check found as soon as it is known: first of the server, then of this host.
+
+    Raises:
+        BadOption: option table is malformed.
+    """
+    yield from examine_as_known(look_at(options))
+    yield from check_host(options)
+
+
+def look_at(options: SourceOptions) -> Iterator[Look]:
+    """Yield what is known of driver, server, database and tables, as it becomes more."""
     names = options.table_names()
     set_up = SetUp(
         database=options.database,
@@ -58,17 +70,22 @@ def look_at(options: SourceOptions) -> SetUp:
     )
     if isinstance(set_up.driver, Unanswered):
         nothing = Unanswered("the driver cannot be loaded", was_asked=False)
-        return replace(set_up, server=nothing, tables=nothing, cdc=nothing)
+        yield Look(replace(set_up, server=nothing, tables=nothing, cdc=nothing))
+        return
     set_up = _ask_the_server(options, set_up)
     if isinstance(set_up.server, Unanswered):
         nothing = Unanswered("there is no connection", was_asked=False)
-        return replace(set_up, tables=nothing, cdc=nothing)
+        yield Look(replace(set_up, tables=nothing, cdc=nothing))
+        return
+    yield Look(set_up, ("tables", "cdc"))
     options = _with_sound_locale(options, set_up.server)
+    set_up = replace(set_up, cdc=_ask_the_cdc_database(options, set_up.server))
+    yield Look(set_up, ("tables",))
     tables = _asked(
         lambda: open_connection(options, options.database),
         lambda it: read_table_facts(it, options.database, names),
     )
-    return replace(set_up, tables=tables, cdc=_ask_the_cdc_database(options, set_up.server))
+    yield Look(replace(set_up, tables=tables))
 
 
 def _driver(options: SourceOptions) -> DriverFacts | Unanswered | None:

@@ -1,4 +1,4 @@
-"""Follow committed changes of a server without Spark, from now on: for a first look.
+"""Follow committed changes of a server without Spark: for a first look.
 
 Rule: the same session, assembler and decoder as the Spark source, but nothing is kept: no spool, no
 checkpoint, no second try when the connection breaks. It ends with a sentence when reads bring nothing.
@@ -10,15 +10,16 @@ import time
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 
+from informix_capture_client.catalog import Table
 from informix_capture_client.choices import RowForm
-from informix_capture_client.errors import ConnectionLost
+from informix_capture_client.errors import BadOption, ConnectionLost
 from informix_capture_client.records import TableSchema
 from informix_capture_client.shapes import ChangeEncoder, ChangeRow, changes_in, structs_of
 from informix_capture_client.stream import Answer, ChangeStream, Read, Silence, Starting
 from informix_capture_client.transactions import Event, Passed, Transactions
 from informix_cdc.capture import UNSEEN_WAIT_SECONDS, CaptureStart, Liveness
 from informix_cdc.options import SourceOptions
-from informix_cdc.server import SourceTables, look_up_tables, silent_seconds
+from informix_cdc.server import SourceTables, look_up_tables, open_catalog, silent_seconds
 from informix_checkpoints.spool import in_row_form
 
 _POLL_SECONDS = 0.1
@@ -40,20 +41,29 @@ class TailFigures:
 
 
 def follow(
-    options: SourceOptions, figures: TailFigures, on_ready: Callable[[], None]
+    options: SourceOptions,
+    figures: TailFigures,
+    on_ready: Callable[[], None],
+    on_switched_on: Callable[[Table], None] = lambda _table: None,
+    *,
+    may_switch_on: bool = True,
 ) -> Generator[list[ChangeRow], None, None]:
-    """Yield what commits from now on, whole transactions at a time, until the caller stops.
+    """Yield what commits from option startingPosition on, whole transactions at a time.
 
     Args:
         options: where to connect and what to capture.
         figures: kept up to date.
         on_ready: called once, when every later commit will be seen.
+        on_switched_on: called, in another thread, with a table whose full row logging was off before.
+        may_switch_on: else a table whose full row logging is off is refused.
 
     Raises:
         InformixCdcError: the capture cannot start or go on.
     """
     source = look_up_tables(options)
-    start = CaptureStart(options, source, None)
+    if not may_switch_on:
+        _require_row_logging(options, source)
+    start = CaptureStart(options, source, None, on_switched_on=on_switched_on)
     stream = ChangeStream(start.begin, start.close)
     contact = _Contact(2 * silent_seconds(options))  # the transport gives up first, if it can
     try:
@@ -68,6 +78,16 @@ def follow(
         ) from None
     finally:
         stream.stop(options.read_timeout_seconds + _STOP_MARGIN_SECONDS)
+
+
+def _require_row_logging(options: SourceOptions, source: SourceTables) -> None:
+    with open_catalog(options) as catalog:
+        off = [str(table.name) for table in source.tables if not catalog.logs_full_rows(table)]
+    if off:
+        raise BadOption(
+            f"full row logging of {', '.join(off)} is off, and --no-switch forbids to switch it on.",
+            "Leave --no-switch out, or let its owner run informix-cdc acquire.",
+        )
 
 
 class _Contact:
@@ -106,7 +126,7 @@ def _follow(
         answer = stream.next(_POLL_SECONDS)
         contact.require(answer)
         events = answer.events if isinstance(answer, Read) else ()
-        if not is_ready and any(isinstance(event, Passed) for event in events):
+        if not is_ready and any(isinstance(event, Passed | Transactions) for event in events):
             is_ready = True
             on_ready()
         if figures.seconds > UNSEEN_WAIT_SECONDS:  # no waiting for ever for what was open before

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from informix_capture_client.catalog import (
@@ -32,6 +32,7 @@ from informix_cdc.server import open_capture_connection
 from informix_checkpoints.offsets import SourceProgress, read_checkpoint
 
 _TAIL_PAGES = 4  # what a server may log after the last record that a session shows
+OnRead = Callable[[int, int, float], None]  # bytes read, of how many, and seconds of silence
 _NOTHING_DONE = "Nothing was switched off."
 
 
@@ -96,6 +97,7 @@ def require_all_delivered(
     catalog: Catalog,
     db_locale: str,
     quiet_seconds: float,
+    on_read: OnRead = lambda _read, _total, _quiet_seconds: None,
 ) -> int | None:
     """Refuse to go on while a stream has changes to deliver.
 
@@ -112,7 +114,7 @@ def require_all_delivered(
     """
     reached = []
     for stream in streams:
-        found = _undelivered(stream, options, catalog, db_locale, quiet_seconds)
+        found = _undelivered(stream, options, catalog, db_locale, quiet_seconds, on_read)
         reached.append(found.reached)
         if found:
             raise DataLoss(
@@ -130,12 +132,13 @@ def _undelivered(
     catalog: Catalog,
     db_locale: str,
     quiet_seconds: float,
+    on_read: OnRead,
 ) -> UndeliveredChanges:
     position = stream.progress.delivered.position
     try:
         require_in_log(position, catalog.current_position())
         with contextlib.closing(open_capture_connection(options, db_locale)) as connection:
-            found = _read_log(stream, options, catalog, connection, quiet_seconds)
+            found = _read_log(stream, options, catalog, connection, quiet_seconds, on_read)
             _require_end(found.reached, read_log_space(connection), catalog)
     except DataLoss as reason:
         raise DataLoss(
@@ -151,6 +154,7 @@ def _read_log(
     catalog: Catalog,
     connection: Transport,
     quiet_seconds: float,
+    on_read: OnRead,
 ) -> UndeliveredChanges:
     position = stream.progress.delivered.position
     settings = SessionSettings(
@@ -165,8 +169,24 @@ def _read_log(
                 session.start_capture(CapturedTable(str(table.name), one, number))
         session.activate(position.restart)
         return find_undelivered_changes(
-            session, position, catalog.current_position, quiet_seconds, time.monotonic
+            session,
+            position,
+            catalog.current_position,
+            quiet_seconds,
+            time.monotonic,
+            _in_bytes(catalog.log_space(), position.restart, on_read),
         )
+
+
+def _in_bytes(space: LogSpace | None, begin: int, on_read: OnRead) -> Callable[[int, float], None]:
+    """Turn places in the log into bytes of it, where the server tells its log files."""
+    total = space.bytes_since(begin) if space else 0
+
+    def note(reached: int, quiet_seconds: float) -> None:
+        left = space.bytes_since(reached) if space else 0
+        on_read(max(0, total - max(0, left)), total, quiet_seconds)
+
+    return note
 
 
 def _require_end(reached: int, space: LogSpace, catalog: Catalog) -> None:

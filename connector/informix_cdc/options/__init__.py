@@ -6,15 +6,26 @@ Rule: light to import: neither NumPy nor Arrow nor Spark.
 from __future__ import annotations
 
 from informix_cdc.options.authentication import PASSWORD_VARIABLE, fetch_password
-from informix_cdc.options.declaring import names
+from informix_cdc.options.connection_string import with_connection_string
+from informix_cdc.options.declaring import WholeNumbers, Words, names
 from informix_cdc.options.executors import LOOPBACK
-from informix_cdc.options.source import SourceOptions, option_rows
+from informix_cdc.options.source import (
+    SourceOptions,
+    missing_options,
+    option_readers,
+    option_rows,
+)
 
 __all__ = [
     "LOOPBACK",
     "PASSWORD_VARIABLE",
     "SourceOptions",
+    "WholeNumbers",
+    "Words",
     "fetch_password",
+    "missing_options",
     "names",
+    "option_readers",
     "option_rows",
+    "with_connection_string",
 ]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import MISSING, field
+from dataclasses import MISSING, dataclass, field
 from typing import Any
 
 from informix_capture_client.errors import BadOption
@@ -27,7 +27,32 @@ def option(
     return field(default=default, metadata=metadata, repr=not secret)
 
 
-def whole_number(lowest: int, highest: int) -> Callable[[str], int]:
+@dataclass(frozen=True, slots=True)
+class WholeNumbers:
+    """Reads a whole number between two bounds; the command line shows them."""
+
+    lowest: int
+    highest: int
+    read: Callable[[str], int]
+
+    def __call__(self, text: str) -> int:
+        """Return the number."""
+        return self.read(text)
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """Reads one of a few words; the command line shows and completes them."""
+
+    words: tuple[str, ...]
+    read: Callable[[str], str]
+
+    def __call__(self, text: str) -> str:
+        """Return the word."""
+        return self.read(text)
+
+
+def whole_number(lowest: int, highest: int) -> WholeNumbers:
     """Read a whole number between two bounds."""
 
     def read(text: str) -> int:
@@ -35,10 +60,10 @@ def whole_number(lowest: int, highest: int) -> Callable[[str], int]:
             raise ValueError(f"must be a whole number from {lowest} to {highest}")
         return int(text)
 
-    return read
+    return WholeNumbers(lowest, highest, read)
 
 
-def one_of(*choices: str) -> Callable[[str], str]:
+def one_of(*choices: str) -> Words:
     """Read one of a few words."""
 
     def read(text: str) -> str:
@@ -46,7 +71,7 @@ def one_of(*choices: str) -> Callable[[str], str]:
             raise ValueError(f"must be {', '.join(choices[:-1])} or {choices[-1]}")
         return text
 
-    return read
+    return Words(choices, read)
 
 
 def flag(text: str) -> bool:

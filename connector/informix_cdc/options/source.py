@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, fields, replace
 from typing import Any, cast
 
@@ -297,6 +297,22 @@ def option_rows() -> Iterator[tuple[str, str, str]]:
     for declared in fields(SourceOptions):
         default = "required" if declared.default is MISSING else _shown(declared.default)
         yield option_name(declared), default, str(declared.metadata["doc"])
+
+
+def option_readers() -> dict[str, Callable[[str], Any]]:
+    """Return how the text of each option is read; what it may not be is a ValueError."""
+    return {option_name(declared): declared.metadata["read"] for declared in fields(SourceOptions)}
+
+
+def missing_options(given: Mapping[str, str]) -> list[str]:
+    """Return the options that must be given and are not, by themselves or in the connection string.
+
+    Raises:
+        BadOption: the connection string holds a password, or contradicts an option.
+    """
+    merged = with_connection_string({key.lower(): value for key, value in given.items()})
+    names = [option_name(each) for each in fields(SourceOptions) if each.default is MISSING]
+    return [name for name in names if not merged.get(name.lower())]
 
 
 def _shown(default: object) -> str:

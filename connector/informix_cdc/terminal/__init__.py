@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from informix_capture_client.lazy_names import lazy_names
+from informix_cdc.terminal.help_pages import Command, Commands
 from informix_cdc.terminal.options import (
     PASSWORD_HINT,
     OneLineError,
@@ -17,19 +18,35 @@ from informix_cdc.terminal.options import (
     options_without_tables,
     parse_options,
 )
+from informix_cdc.terminal.screen import (
+    answers,
+    counted,
+    hanging,
+    say,
+    say_unbroken,
+    unbroken,
+    width_of,
+)
 
 if TYPE_CHECKING:
     from informix_cdc.terminal.change_text import as_lines, kind_of, table_of, time_of, to_json
     from informix_cdc.terminal.console import plain_console
     from informix_cdc.terminal.log_distance_text import distance_text, headroom_text, place_as_json
+    from informix_cdc.terminal.progress import shown_progress, waiting
+    from informix_cdc.terminal.row_logging_text import say_stays_on, say_switched_on
 
 __all__ = [
     "PASSWORD_HINT",
+    "Command",
+    "Commands",
     "OneLineError",
+    "answers",
     "as_lines",
     "connection_options",
+    "counted",
     "distance_text",
     "flag_of",
+    "hanging",
     "headroom_text",
     "kind_of",
     "one_line_errors",
@@ -37,9 +54,17 @@ __all__ = [
     "parse_options",
     "place_as_json",
     "plain_console",
+    "say",
+    "say_stays_on",
+    "say_switched_on",
+    "say_unbroken",
+    "shown_progress",
     "table_of",
     "time_of",
     "to_json",
+    "unbroken",
+    "waiting",
+    "width_of",
 ]
 
 __getattr__ = lazy_names(
@@ -51,8 +76,12 @@ __getattr__ = lazy_names(
         "kind_of": "change_text",
         "place_as_json": "log_distance_text",
         "plain_console": "console",
+        "say_stays_on": "row_logging_text",
+        "say_switched_on": "row_logging_text",
+        "shown_progress": "progress",
         "table_of": "change_text",
         "time_of": "change_text",
         "to_json": "change_text",
+        "waiting": "progress",
     },
 )

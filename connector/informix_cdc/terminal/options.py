@@ -8,15 +8,27 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import IO, Any, TypeVar
 
 import click
+from click.core import ParameterSource
+from click.shell_completion import CompletionItem
 
 from informix_capture_client.errors import BadOption, InformixCdcError
 from informix_capture_client.printable import printable
 from informix_capture_client.statements import SYSTEM_DATABASE
-from informix_cdc.options import PASSWORD_VARIABLE, SourceOptions, option_rows
+from informix_cdc.options import (
+    PASSWORD_VARIABLE,
+    SourceOptions,
+    missing_options,
+    option_readers,
+    option_rows,
+    with_connection_string,
+)
+from informix_cdc.terminal.option_types import type_of
+from informix_cdc.terminal.profiles import profiles_path, read_profile, read_profiles
+from informix_cdc.terminal.screen import say_unbroken
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -52,8 +64,11 @@ _NOT_HERE = {
     "metricsHost",
     "logLevel",
 }
+ENVIRONMENT_PREFIX = "INFORMIX_CDC_"
 PASSWORD_HINT = (
-    f"The password comes from the environment variable {PASSWORD_VARIABLE}, from --password-file or"
+    "What an option of the source is may also come from the environment (--host from"
+    f" {ENVIRONMENT_PREFIX}HOST, and so on) or from a profile; a flag overrules both, and the"
+    f" environment a profile. The password comes from {PASSWORD_VARIABLE}, from --password-file or"
     " from --password-command."
 )
 
@@ -66,7 +81,7 @@ class OneLineError(click.ClickException):
 
     def show(self, file: IO[Any] | None = None) -> None:
         """Print the sentence on stderr."""
-        click.echo(f"Error: {self.format_message()}", file=file, err=file is None)
+        say_unbroken(f"Error: {self.format_message()}")
 
 
 class OptionMistake(OneLineError):
@@ -92,28 +107,61 @@ def one_line_errors() -> Iterator[None]:
         raise OneLineError(f"{where}{error.strerror or error}.") from None
 
 
-def connection_options(*left_out: str, needed: bool = True) -> Callable[[Command], Command]:
+def connection_options(*left_out: str, also: Collection[str] = ()) -> Callable[[Command], Command]:
     """Return a decorator that adds the source's options; a command gets them by their option names.
 
-    With `needed` false none has to be given: the command does without a server too.
+    None is required by click: a connection string, the environment and a profile may stand in.
     """
+    readers = option_readers()
 
     def decorate(command: Command) -> Command:
         for name, default, meaning in reversed(list(option_rows())):
-            if name not in _NOT_HERE and name not in left_out:
-                is_required = needed and default == "required"
-                command = _click_option(name, default, meaning, is_required)(command)
-        return command
+            if (name not in _NOT_HERE or name in also) and name not in left_out:
+                command = _click_option(name, default, meaning, readers[name])(command)
+        return _profile_option(command)
 
     return decorate
 
 
 def _click_option(
-    name: str, default: str, meaning: str, is_required: bool
+    name: str, default: str, meaning: str, read: Callable[[str], Any]
 ) -> Callable[[Command], Command]:
     # The default is shown, not set: what the user leaves out is left to the declaration.
     shown = f"{meaning}  [default: {default}]" if default not in ("", "required") else meaning
-    return click.option(flag_of(name), name, required=is_required, help=shown, metavar="TEXT")
+    flag = flag_of(name)
+    kind = type_of(name, read, lambda mistake: OptionMistake(str(mistake)))
+    variable = ENVIRONMENT_PREFIX + flag.removeprefix("--").replace("-", "_").upper()
+    return click.option(flag, name, type=kind, envvar=variable, help=shown)
+
+
+def _profile_option(command: Command) -> Command:
+    def load(context: click.Context, _option: click.Parameter, name: str | None) -> None:
+        if name and not context.resilient_parsing:
+            with one_line_errors():
+                context.default_map = {
+                    **(context.default_map or {}),
+                    **read_profile(name, profiles_path()),
+                }
+
+    return click.option(
+        "--profile",
+        metavar="NAME",
+        envvar=f"{ENVIRONMENT_PREFIX}PROFILE",
+        is_eager=True,
+        expose_value=False,
+        callback=load,
+        shell_complete=_complete_profile,
+        help="Take options of the source from this profile of ~/.config/informix-cdc/profiles.toml.",
+    )(command)
+
+
+def _complete_profile(
+    _context: click.Context, _option: click.Parameter, begun: str
+) -> list[CompletionItem]:
+    with contextlib.suppress(BadOption):
+        names = read_profiles(profiles_path())
+        return [CompletionItem(name) for name in names if name.startswith(begun)]
+    return []
 
 
 def flag_of(name: str) -> str:
@@ -129,9 +177,38 @@ def parse_options(given: Mapping[str, str | None]) -> SourceOptions:
     """Return the source's options from what the command line gave.
 
     Raises:
-        BadOption: a value is malformed, or there is no password.
+        BadOption: an option is missing or malformed, or there is no password.
     """
-    return SourceOptions.parse({name: value for name, value in given.items() if value is not None})
+    options = _not_overruled({name: value for name, value in given.items() if value is not None})
+    if missing := missing_options(options):
+        *others, last = map(flag_of, missing)
+        flags = f"{', '.join(others)} and {last}" if others else last
+        first = ENVIRONMENT_PREFIX + missing[0].upper()
+        raise BadOption(
+            f"{flags} {'is' if len(missing) == 1 else 'are'} missing.",
+            f"Give a flag, or {first} in the environment, or --profile, or --connection-string.",
+            option=missing[0],
+        )
+    return SourceOptions.parse(options)
+
+
+_RANKS = {ParameterSource.COMMANDLINE: 2, ParameterSource.ENVIRONMENT: 1}
+
+
+def _not_overruled(given: dict[str, str]) -> dict[str, str]:
+    """Leave out of a profile or the environment what a connection string says that overrules it."""
+    context = click.get_current_context(silent=True)
+    text = given.get("connectionString")
+    if context is None or text is None:
+        return given
+
+    def rank(name: str) -> int:
+        return _RANKS.get(context.get_parameter_source(name) or ParameterSource.DEFAULT_MAP, 0)
+
+    said = with_connection_string({"connectionstring": text})
+    mine = rank("connectionString")
+    kept = (name for name in given if name.lower() not in said or rank(name) >= mine)
+    return {name: given[name] for name in kept}
 
 
 def options_without_tables(given: Mapping[str, str | None]) -> SourceOptions:
@@ -140,4 +217,6 @@ def options_without_tables(given: Mapping[str, str | None]) -> SourceOptions:
     Raises:
         BadOption: a value is malformed or missing.
     """
-    return parse_options({**given, **_NO_TABLE})
+    said = with_connection_string({"connectionstring": given.get("connectionString") or ""})
+    of_none = {name: value for name, value in _NO_TABLE.items() if name not in said}
+    return parse_options({**given, **of_none})

@@ -205,10 +205,10 @@ CASES: list[tuple[str, SetUp, str, str]] = [
     ),
     ("full rows are logged", with_tables(table_facts()), "full row logging", "ok"),
     (
-        "user informix may switch full row logging on",
+        "a start will switch full row logging on",
         with_tables(table_facts(logs_full_rows=False)),
         "full row logging",
-        "ok",
+        "warning",
     ),
     (
         "another user may not",

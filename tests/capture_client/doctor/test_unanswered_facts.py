@@ -60,7 +60,7 @@ CLAIMS = {
     "cdc_locale": "syscdcv1 has locale",
     "log_space": "oldest|current one|overwritten|[KMG]iB",
     "parameters": r"\bis \d|rolled back|did not report DYN",
-    "ha_role": r"is the primary|secondary of|not part of|secondary cannot|capture switches it on\.",
+    "ha_role": r"is the primary|secondary of|not part of|secondary cannot|switches it on for good\.",
     "api_version": r"API has version",
     "user_type": "DBA of syscdcv1 and|no DBA|is a DBA",
     "runs_routines": "may run",

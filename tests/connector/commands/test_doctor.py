@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -24,6 +25,7 @@ from informix_cdc.demo.database import (
     TABLE_NAMES,
     demo_server,
 )
+from informix_cdc.operations import doctor as operation
 from informix_cdc.options.source import PASSWORD_VARIABLE, SourceOptions
 from informix_cdc.server.connections import open_capture_connection
 from odbc_driver.build import build_drivers
@@ -34,6 +36,9 @@ CHECKS = [
     "locale of syscdcv1", "table", "primary key", "columns", "in-place alter", "full row logging",
     "log space", "long transactions", "open sessions", "high availability",
 ]  # fmt: skip
+OF_THIS_HOST = [
+    "spark", "java", "python of workers", "spool", "flight address", "metrics address",
+]  # fmt: skip
 UTF8_AND_LATIN = ("en_US.57372", "en_US.819")
 HOUR = 3600
 Findings = list[dict[str, Any]]
@@ -41,8 +46,20 @@ Findings = list[dict[str, Any]]
 MAKES_CDC_DATABASE = "cd $INFORMIXDIR/etc && dbaccess - syscdcv1.sql"
 
 
+@pytest.fixture
+def shop(shop: ListeningServer) -> ListeningServer:
+    """The demo's shop, with a table that a capture finds as it needs it."""
+    shop.server.set_full_row_logging(ORDERS, on=True)
+    return shop
+
+
 def run(*arguments: str, password: str | None = PASSWORD, columns: int = 120) -> Result:
-    environment = {PASSWORD_VARIABLE: password, "COLUMNS": str(columns)}
+    environment = {
+        PASSWORD_VARIABLE: password,
+        "COLUMNS": str(columns),
+        "PYSPARK_PYTHON": sys.executable,
+        "INFORMIX_CDC_MAX_SPOOL_BYTES": "1m",  # whatever is free here
+    }
     result = CliRunner().invoke(main, ["doctor", *arguments], env=environment)
     assert PASSWORD not in result.output
     return result
@@ -77,7 +94,7 @@ def spoilt(**attributes: Any) -> Iterator[ListeningServer]:
 def test_a_sound_server_ends_with_0_and_every_check(shop: ListeningServer) -> None:
     result = doctor(shop, "--json")
     assert result.exit_code == 0
-    assert list(dict.fromkeys(each["check"] for each in findings(result))) == CHECKS
+    assert list(dict.fromkeys(each["check"] for each in findings(result))) == CHECKS + OF_THIS_HOST
     assert {each["state"] for each in findings(result)} == {"ok"}
 
 
@@ -287,6 +304,14 @@ def test_a_log_that_is_overwritten_within_a_day_warns_with_hours_and_a_command()
     assert "8 times for 24 hours: onparams -a -d <dbspace> -s " in found["remedy"]
 
 
+def test_the_doctor_warns_of_what_a_start_will_change_for_good(shop: ListeningServer) -> None:
+    shop.server.set_full_row_logging(ORDERS, on=False)
+    found = of(findings(doctor(shop, "--json")), "full row logging")
+    assert found["state"] == "warning"
+    assert "switches it on for good. From then on the server refuses ALTER TABLE." in found["found"]
+    assert found["remedy"].endswith("informix-cdc release informix.orders")
+
+
 def test_sessions_of_others_are_told_with_their_tables(shop: ListeningServer) -> None:
     shop.server.set_full_row_logging(ORDERS, on=True)
     options = SourceOptions.parse(
@@ -309,6 +334,7 @@ def test_sessions_of_others_are_told_with_their_tables(shop: ListeningServer) ->
 
 
 def test_the_doctor_changes_nothing(shop: ListeningServer) -> None:
+    shop.server.set_full_row_logging(ORDERS, on=False)
     doctor(shop, tables=",".join(TABLE_NAMES))
     assert not shop.server.table(ORDERS).full_row_logging
     assert shop.server.sessions() == {}
@@ -331,6 +357,43 @@ def test_many_and_wide_tables_stay_readable(shop: ListeningServer, columns: int)
     assert "--json shows all" in " ".join(result.stdout.split())
 
 
+def test_failures_come_first_in_the_summary_and_what_was_not_checked_is_one_line(
+    shop: ListeningServer,
+) -> None:
+    shop.server.databases["stores"].is_buffered = True
+    text = doctor(shop, tables="informix.orders,informix.odrers").stdout
+    _, _, summary = text.partition("How to fix it:\n")
+    remedies = [line for line in summary.splitlines() if line.startswith("  ")]
+    assert [line.split(":")[0].strip() for line in remedies][:2] == ["table", "database"]
+    (line,) = [line for line in text.splitlines() if line.startswith("Not checked: ")]
+    assert "primary key of informix.odrers, columns of informix.odrers" in line
+    assert line.endswith("(there is no such table to look at).")
+    assert "\nnot checked" not in text
+
+
+def test_each_check_is_printed_before_the_next_question_is_asked(
+    shop: ListeningServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    printed: dict[str, str] = {}
+
+    def asks(what: str, ask: Any) -> Any:
+        def note(*arguments: Any) -> Any:
+            printed[what] = capsys.readouterr().out
+            return ask(*arguments)
+
+        return note
+
+    for name in ("read_cdc_facts", "read_table_facts"):
+        monkeypatch.setattr(operation, name, asks(name, getattr(operation, name)))
+    monkeypatch.setenv(PASSWORD_VARIABLE, PASSWORD)
+    with pytest.raises(SystemExit):
+        main(["doctor", *connection_arguments(shop), "--table=informix.orders"])
+    assert "ok       connection " in printed["read_cdc_facts"]
+    assert "api version" not in printed["read_cdc_facts"]
+    assert "ok       api version " in printed["read_table_facts"]
+    assert "primary key" not in printed["read_table_facts"]
+
+
 def test_remedies_are_printed_unbroken_to_be_copied(shop: ListeningServer) -> None:
     without_cdc_database(shop.server)
     lines = doctor(shop, columns=80).stdout.splitlines()
@@ -341,7 +404,7 @@ def test_remedies_are_printed_unbroken_to_be_copied(shop: ListeningServer) -> No
 
 def test_the_summary_counts(shop: ListeningServer) -> None:
     without_cdc_database(shop.server)
-    assert doctor(shop).stdout.splitlines()[-1] == "1 failure, 4 not checked, 15 ok."
+    assert doctor(shop).stdout.splitlines()[-1] == "1 failure, 4 not checked, 21 ok."
 
 
 def test_help_tells_the_exit_codes() -> None:
@@ -360,6 +423,7 @@ def test_a_server_is_sound_in_whatever_code_sets_its_databases_are(
     server = EmulatedServer(cdc_locale=cdc_locale, unset_locale=unset)
     server.create_database("shop", locale=locale)
     server.create_table("shop:informix.t", "id serial primary key")
+    server.set_full_row_logging("shop:informix.t", on=True)
     with ListeningServer(server) as listening:
         arguments = [each for each in connection_arguments(listening) if "database" not in each]
         result = run(*arguments, "--database=shop", "--table=informix.t", "--json")
@@ -404,7 +468,8 @@ def test_without_a_driver_the_way_to_one_is_told_and_nothing_else_is_checked(
     assert "INFORMIXDIR is not set" in found[0]["found"]
     assert "Install the Informix Client SDK" in found[0]["remedy"]
     at_home = {"driver", "encryption", "password"}  # what needs no server
-    assert {each["state"] for each in found if each["check"] not in at_home} == {"not checked"}
+    of_server = found[: -len(OF_THIS_HOST)]
+    assert {each["state"] for each in of_server if each["check"] not in at_home} == {"not checked"}
 
 
 def test_a_library_that_is_no_driver_is_told(over_odbc: list[str], tmp_path: Path) -> None:
@@ -417,4 +482,7 @@ def test_a_library_that_is_no_driver_is_told(over_odbc: list[str], tmp_path: Pat
 
 def test_the_page_of_the_doctor_lists_every_check_in_order() -> None:
     page = (Path(__file__).parents[3] / "docs" / "doctor.md").read_text()
-    assert [line.split("`")[1] for line in page.splitlines() if line.startswith("| `")] == CHECKS
+    assert [line.split("`")[1] for line in page.splitlines() if line.startswith("| `")] == [
+        *CHECKS,
+        *OF_THIS_HOST,
+    ]

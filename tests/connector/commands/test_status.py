@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,18 +13,21 @@ from typing import Any
 import pytest
 
 from connector.commands.commands import refusal, run_plain, server_options
+from connector.commands.conftest import start
 from harness.capture.driving import (
     Served,
     anchor_of,
     insert,
     reader,
 )
+from harness.runs.patience import patiently, wait_until
 from harness.servers.stores import PASSWORD, listening_stores
 from harness.spark.checkpoints import offset, run_batches
 from informix_capture_client.positions import log_page, show
 from informix_cdc.commands import status as status_command
+from informix_cdc.options import PASSWORD_VARIABLE
 
-NOW = 1_700_000_000
+NOW, NOW_TEXT = 1_700_000_000, "2023-11-14T22:13:20+00:00"
 LOG_BYTES = 8 * 2048
 
 
@@ -47,7 +53,7 @@ def told(served: Served, *arguments: str) -> str:
 
 def test_a_quiet_server_says_so(served: Served) -> None:
     found = status(served)
-    assert (found["server"], found["clock"]) == ("informix", NOW)
+    assert (found["server"], found["clock"]) == ("informix", NOW_TEXT)
     assert found["sessions"] == found["checkpoints"] == []
     assert found["log"] == {
         "current": "40:0x0",
@@ -81,7 +87,7 @@ def test_open_sessions_are_told_with_what_they_capture(served: Served) -> None:
             {
                 "session": session_id,
                 "apiVersion": "1.1",
-                "created": NOW,
+                "created": NOW_TEXT,
                 "timeoutSeconds": 1,
                 "errorCode": 0,
                 "tables": ["stores:informix.orders"],
@@ -157,6 +163,45 @@ def test_watching_asks_again_until_it_is_interrupted(
     assert "Log: at 45:0x0" in run_plain("status", *server_options(served[1]), "--watch=2").output
 
 
+def test_watching_into_a_pipe_shows_each_look_when_it_is_taken(served: Served) -> None:
+    given = ["status", *server_options(served[1]), "--watch=0.1"]
+    process = start(*given, environment={PASSWORD_VARIABLE: PASSWORD})
+    assert process.stdout is not None
+    pipe, seen = process.stdout.fileno(), bytearray()
+    os.set_blocking(pipe, False)
+
+    def has_two_looks() -> bool:
+        with contextlib.suppress(BlockingIOError):
+            seen.extend(os.read(pipe, 1 << 16))
+        return seen.count(b"Log: ") >= 2
+
+    try:
+        wait_until(has_two_looks, 20, seen.decode)
+        os.set_blocking(pipe, True)
+        os.killpg(process.pid, signal.SIGINT)
+        process.communicate(timeout=patiently(10))
+    finally:
+        process.kill()
+        process.wait()
+    assert process.returncode == 0
+
+
+def test_one_log_is_told_as_one_and_several_as_several(served: Served) -> None:
+    assert "only log 40 is kept" in told(served)
+    served[0].switch_log()
+    assert "logs 40 to 41 are kept" in told(served)
+
+
+def test_a_loss_that_was_reported_is_told_as_by_offsets(served: Served, tmp_path: Path) -> None:
+    here = log_page(40, 0)
+    run_batches(tmp_path, {**offset(here, here), "lost": ["ROW_LOGGING_OFF", "it was off."]})
+    (found,) = status(served, f"--checkpoint={tmp_path}")["checkpoints"]
+    assert found["lost"] == "it was off."
+    assert "A loss was reported where it stands: it was off." in told(
+        served, f"--checkpoint={tmp_path}"
+    )
+
+
 def test_a_spoilt_checkpoint_is_one_line(served: Served, tmp_path: Path) -> None:
     arguments = [*server_options(served[1]), f"--checkpoint={tmp_path}"]
     assert str(tmp_path) in refusal(run_plain("status", *arguments), exit_code=2)
@@ -178,4 +223,4 @@ def test_offsets_with_a_server_tells_how_far_it_is_from_overwriting_them(
 def test_offsets_with_half_a_server_says_which_half_is_missing(tmp_path: Path) -> None:
     run_batches(tmp_path, offset(1, 1))
     line = refusal(run_plain("offsets", str(tmp_path), "--server=informix"), exit_code=2)
-    assert "'host' is missing" in line
+    assert "--host is missing" in line

@@ -14,7 +14,7 @@ from connector.commands.commands import refusal, run
 from connector.commands.conftest import connection_arguments, start
 from harness.runs.patience import patiently, wait_until
 from harness.servers.fault_proxy import Fault, FaultProxy
-from harness.servers.stores import PASSWORD, listening_stores
+from harness.servers.stores import ORDERS, PASSWORD, listening_stores
 from informix_capture_client.emulator import EmulatedServer, ListeningServer
 from informix_capture_client.transport.emulator import EmulatorTransport
 from informix_cdc.options.source import PASSWORD_VARIABLE
@@ -99,7 +99,8 @@ def test_a_server_with_nothing_to_say_is_followed_on(in_a_hurry: None) -> None:
 
 
 def test_ctrl_c_ends_it_while_a_read_does_not_return() -> None:
-    with listening_stores() as (_, listening), FaultProxy(listening.port) as proxy:
+    with listening_stores() as (server, listening), FaultProxy(listening.port) as proxy:
+        server.set_full_row_logging(ORDERS, on=True)
         process = start(
             "tail",
             *connection_arguments(proxy),

@@ -5,6 +5,7 @@ Rule: look where Spark's launcher looks: JAVA_HOME first, else PATH. The answer 
 
 from __future__ import annotations
 
+import functools
 import re
 import shutil
 import subprocess
@@ -55,6 +56,7 @@ def _path_of_java(environment: Mapping[str, str]) -> str:
     return found
 
 
+@functools.cache
 def _version_of(path: str) -> int:
     try:
         # Also macOS has a `java`, which only says that there is none.

@@ -8,7 +8,7 @@ import pytest
 
 from connector.commands.conftest import start
 from harness.runs.patience import patiently
-from informix_cdc.demo.java import JavaUnfit, find_java
+from informix_cdc.host.java import JavaUnfit, find_java
 
 
 def java_that_says(folder: Path, words: str) -> Path:

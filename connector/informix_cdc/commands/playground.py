@@ -1,0 +1,135 @@
+"""The words that need no server: `informix-cdc demo` and `informix-cdc emulator`.
+
+Rule: as in `cli.py`: what a word needs is imported when it is typed.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+
+import click
+from click.core import ParameterSource
+
+from informix_cdc.terminal import Command, OneLineError, one_line_errors
+
+
+@click.command(
+    cls=Command, short_help="Watch a shop's changes stream through Spark, without an Informix."
+)
+@click.option(
+    "--seconds",
+    type=click.FloatRange(1),
+    default=30,
+    show_default=True,
+    help="Seconds that the demo streams.",
+)
+@click.option(
+    "--transactions-per-second",
+    type=click.FloatRange(0.1, 2000),
+    default=40,
+    show_default=True,
+    help="Transactions that the workload begins per second.",
+)
+@click.option(
+    "--seed",
+    type=int,
+    default=1,
+    show_default=True,
+    help="Seed of the workload: the same seed makes the same transactions.",
+)
+def demo(seconds: float, transactions_per_second: float, seed: int) -> None:
+    """Stream a busy shop from an embedded Informix emulator through Spark, and check every row.
+
+    Needs Java 17 or later, and nothing else. Ctrl-C ends it early, with the summary.
+    """
+    if find_spec("pyspark") is None:  # an extra: the other words do without
+        raise OneLineError("the demo needs Spark: pip install 'informix-cdc[spark]'.")
+    from informix_cdc.demo import DemoSettings, run
+
+    with one_line_errors():
+        raise SystemExit(run(DemoSettings(seconds, transactions_per_second, seed)))
+
+
+@click.command(cls=Command, short_help="Serve an emulated Informix with a demo database.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=9088,
+    show_default=True,
+    help="TCP port to listen on; 0 picks a free one.",
+)
+@click.option(
+    "--server-name",
+    default="informix",
+    show_default=True,
+    help="Name of the server (its DBSERVERNAME).",
+)
+@click.option(
+    "--latency-ms",
+    type=click.FloatRange(0, 60_000),
+    default=0,
+    show_default=True,
+    help="Emulated round trip in milliseconds: least time between a request and its answer.",
+)
+@click.option(
+    "--wait-to-fill",
+    is_flag=True,
+    help="Let reads wait until there are as many records as they ask for.",
+)
+@click.option(
+    "--dialect",
+    type=click.Choice(["informix", "gbase8s"]),
+    default="informix",
+    show_default=True,
+    help="Product to emulate.",
+)
+@click.option(
+    "--demo-workload",
+    type=click.FloatRange(0.1, 2000),
+    metavar="TRANSACTIONS_PER_SECOND",
+    help="Run a workload that changes customers, orders and items at this rate.",
+)
+@click.option(
+    "--replay",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Recording of `informix-cdc record` to replay instead.",
+)
+@click.pass_context
+def emulator(
+    context: click.Context,
+    host: str,
+    port: int,
+    server_name: str,
+    latency_ms: float,
+    wait_to_fill: bool,
+    dialect: str,
+    demo_workload: float | None,
+    replay: Path | None,
+) -> None:
+    """Serve an emulated Informix server with a demo database, until Ctrl-C.
+
+    It is no Informix: it speaks a protocol of its own, which option transport=emulator understands.
+    Its database `stores` has the tables informix.customers, informix.orders and informix.items.
+    """
+    from informix_cdc.commands.emulator import serve_demo
+    from informix_cdc.demo import demo_server
+
+    if replay is not None:
+        _refuse_beside_replay(context)
+        from informix_cdc.commands.emulator import serve_replay
+
+        with one_line_errors():
+            return serve_replay(replay, host, port)
+    server = demo_server(server_name, latency_ms / 1000, wait_to_fill, dialect)
+    with one_line_errors():
+        serve_demo(server, host, port, demo_workload, dialect)
+
+
+def _refuse_beside_replay(context: click.Context) -> None:
+    """Refuse what a recording decides itself."""
+    for name in ("server_name", "latency_ms", "wait_to_fill", "dialect", "demo_workload"):
+        if context.get_parameter_source(name) is not ParameterSource.DEFAULT:
+            flag = "--" + name.replace("_", "-")
+            raise click.UsageError(f"{flag} means nothing beside --replay: the recording is as it is.")

@@ -1,0 +1,84 @@
+"""Judge the folder and the ports that a stream will need on this host.
+
+Rule: nothing is made. A port is bound for a moment and let go.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from informix_capture_client.findings import Finding, failure, ok, warning
+from informix_cdc.options import SourceOptions
+
+_SPOOL, _FLIGHT, _METRICS = "spool", "flight address", "metrics address"
+_LOOPBACK = {"127.0.0.1", "::1", "localhost"}
+_MIB = 1 << 20
+
+
+def check_spool(options: SourceOptions, _environment: Mapping[str, str]) -> Finding:
+    """Judge the place of the spool, and what is free there."""
+    folder = Path(options.spool_path or tempfile.gettempdir())
+    place = folder
+    while not place.exists() and place != place.parent:
+        place = place.parent
+    is_usable = place.is_dir() and os.access(place, os.R_OK | os.W_OK | os.X_OK)
+    if not is_usable:
+        what = "cannot be written to" if place.is_dir() else "is no folder"
+        return failure(_SPOOL, f"{place} {what}.", "Name a folder of this user in option spoolPath.")
+    free_bytes = shutil.disk_usage(place).free
+    found = f"{folder} has {free_bytes // _MIB:,} MiB free"
+    if not options.spool_path:
+        found = f"no spoolPath: a private folder in {found}"
+    if free_bytes < options.max_spool_bytes:
+        return warning(
+            _SPOOL,
+            f"{found}; the spool may take {options.max_spool_bytes // _MIB:,} MiB (maxSpoolBytes)"
+            " while Spark does not keep up.",
+            "Name a larger disk in option spoolPath, or lower maxSpoolBytes.",
+        )
+    return ok(_SPOOL, f"{found}.")
+
+
+def check_flight_address(options: SourceOptions, _environment: Mapping[str, str]) -> Finding:
+    """Judge whether rows can be served to executors from there."""
+    host, port = options.flight_host, options.flight_port
+    if refused := _refused(host, port):
+        return failure(
+            _FLIGHT, refused, "Correct option flightHost, an address of this host, and flightPort."
+        )
+    if host in _LOOPBACK:
+        return ok(_FLIGHT, f"{host}: executors of this host only; others need option flightHost.")
+    return ok(_FLIGHT, f"{_shown(host, port)} can be listened on.")
+
+
+def check_metrics_address(options: SourceOptions, _environment: Mapping[str, str]) -> Finding:
+    """Judge whether metrics can be served from there."""
+    host, port = options.metrics_host, options.metrics_port
+    if not port:
+        return ok(_METRICS, "no metrics are served: metricsPort is 0.")
+    if refused := _refused(host, port):
+        return failure(_METRICS, refused, "Correct options metricsHost and metricsPort.")
+    return ok(_METRICS, f"{_shown(host, port)} can be listened on.")
+
+
+def _refused(host: str, port: int) -> str:
+    """Return why nothing can listen at an address; empty if something can."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        with socket.socket(family, kind, protocol) as attempt:
+            attempt.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            attempt.bind(address)
+    except OSError as reason:
+        return f"{_shown(host, port)} cannot be listened on: {reason.strerror or reason}."
+    return ""
+
+
+def _shown(host: str, port: int) -> str:
+    return f"{host}, port {port or 'any'},"

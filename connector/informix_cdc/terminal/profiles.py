@@ -1,0 +1,106 @@
+"""Profiles: connections with a name, in a file of the user.
+
+    [stores]
+    host = "db1"
+    server = "ids1"
+    database = "stores"
+    passwordFile = "/run/secrets/informix"
+
+Rule: a profile holds options of the source under their own names, and no password. Who may write the
+file decides where a password is sent, so that only its owner may.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import stat
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from informix_capture_client.errors import BadOption
+from informix_cdc.options import PASSWORD_VARIABLE, option_rows
+
+_OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
+_NO_PASSWORD = (
+    "Put it into a file that only you may read, and name that as passwordFile; or use"
+    f" {PASSWORD_VARIABLE}."
+)
+
+
+def profiles_path(environment: Mapping[str, str] = os.environ) -> Path:
+    """Return where the profiles of this user are, as the XDG base directory specification has it."""
+    folder = environment.get("XDG_CONFIG_HOME", "")
+    base = Path(folder) if Path(folder).is_absolute() else Path.home() / ".config"
+    return base / "informix-cdc" / "profiles.toml"
+
+
+def read_profile(name: str, path: Path) -> dict[str, str]:
+    """Return the options of a profile as texts, under their declared names.
+
+    Raises:
+        BadOption: there is no such profile, others may write the file, or it holds a password or
+            something that is no option.
+    """
+    profiles = read_profiles(path)
+    if name not in profiles:
+        known = f"It has {', '.join(profiles)}." if profiles else "It has none."
+        raise BadOption(f"{path} has no profile {name!r}.", known)
+    return _options(name, profiles[name], path)
+
+
+def read_profiles(path: Path) -> dict[str, Mapping[str, Any]]:
+    """Return all profiles as they are written.
+
+    Raises:
+        BadOption: the file cannot be read, others may write it, or it is no table of tables.
+    """
+    try:
+        with path.open("rb") as file:
+            _require_private(os.fstat(file.fileno()).st_mode, path)
+            found = tomllib.load(file)
+    except OSError as reason:
+        raise BadOption(
+            f"profiles are in {path}, which cannot be read: {reason.strerror}.",
+            'Write it: a line [NAME], and below it options of the source such as host = "db1".',
+        ) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError):  # its text may show what stands there
+        raise BadOption(f"{path} is not TOML.", 'Write host = "db1" below a line [NAME].') from None
+    if strays := [key for key, value in found.items() if not isinstance(value, dict)]:
+        raise BadOption(f"{path}: {strays[0]} is in no profile.", "Put it below a line [NAME].")
+    return found
+
+
+def _require_private(mode: int, path: Path) -> None:
+    if mode & _OTHERS_MAY_WRITE:
+        raise BadOption(
+            f"others than its owner may write {path}, and so decide where your password is sent.",
+            f"chmod go-w {path}",
+        )
+
+
+def _options(profile: str, given: Mapping[str, Any], path: Path) -> dict[str, str]:
+    names = {name.lower(): name for name, _, _ in option_rows()}
+    options = {}
+    for key, value in given.items():
+        where = f"{path}: profile {profile}"
+        if key.lower() == "password":
+            raise BadOption(f"{where} holds a password, which belongs in no such file.", _NO_PASSWORD)
+        if key.lower() not in names:
+            near = difflib.get_close_matches(key.lower(), names, n=1)
+            remedy = f"Did you mean {names[near[0]]}?" if near else "Take an option of the source."
+            raise BadOption(f"{where} has {key}, which is no option.", remedy)
+        options[names[key.lower()]] = _text(value, f"{where}: {key}")
+    return options
+
+
+def _text(value: object, where: str) -> str:
+    if isinstance(value, list) and all(isinstance(each, str) for each in value):
+        return ",".join(value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str | int):
+        return str(value)
+    raise BadOption(f"{where} is neither a text, nor a whole number, nor true or false.")

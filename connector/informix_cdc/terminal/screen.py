@@ -1,0 +1,112 @@
+"""How text meets the edge of a terminal: broken between words only, and never where nobody looks.
+
+Rule: a pipe or a file gets every line whole, for `grep`. On a terminal a sentence is broken between
+words; what is meant to be copied stays one line there too: blanks up to the edge let the terminal's own
+break fall between words.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import textwrap
+from collections.abc import Iterator
+from typing import IO, Any
+
+import click
+from rich.cells import cell_len
+from rich.console import Console
+from rich.text import Text
+
+from informix_capture_client.printable import printable
+from informix_cdc.terminal.console import plain_console
+
+_WIDTH_ELSEWHERE = 80
+_LEAST_FOR_TEXT = 20  # columns; a narrower terminal has no use for indents
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a number and its noun.
+
+    >>> counted(1, "row"), counted(1200, "row")
+    ('1 row', '1,200 rows')
+    """
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def say(text: str, *, to_stdout: bool = False) -> None:
+    """Print sentences, mostly on stderr; a line that begins with blanks is continued below its text."""
+    stream, text = sys.stdout if to_stdout else sys.stderr, printable(text)
+    if width := width_of(stream):
+        text = "\n".join(_wrapped(line, width) for line in text.splitlines())
+    click.echo(text, file=stream)
+
+
+def say_unbroken(text: str, *, to_stdout: bool = False) -> None:
+    """Print one line that is to be copied, mostly on stderr."""
+    stream, text = sys.stdout if to_stdout else sys.stderr, printable(text)
+    width = width_of(stream)
+    click.echo(unbroken(text, width) if width else text, file=stream)
+
+
+def unbroken(text: str, width: int, indent: int = 0) -> str:
+    """Return one line that a terminal of that width breaks between words.
+
+    >>> unbroken("echo one two", 6)
+    'echo  one   two'
+    """
+    *filled, last = textwrap.wrap(
+        text,
+        width,
+        subsequent_indent=" " * indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    ) or [""]
+    return "".join(line.ljust(-(-max(len(line), 1) // width) * width) for line in filled) + last
+
+
+def _wrapped(line: str, width: int) -> str:
+    indent = len(line) - len(line.lstrip())
+    hanging = " " * (indent and indent + 2)
+    return textwrap.fill(
+        line, width, subsequent_indent=hanging, break_long_words=False, break_on_hyphens=False
+    )
+
+
+def width_of(stream: IO[Any] | None) -> int:
+    """Return the columns of a terminal; 0 if it is none."""
+    if stream is None or not stream.isatty():
+        return 0
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or _WIDTH_ELSEWHERE
+    except (OSError, ValueError):
+        return _WIDTH_ELSEWHERE
+
+
+def answers(*, on_stderr: bool = False) -> Console:
+    """Return a console that breaks lines on a terminal, between words, and nowhere else."""
+    console = plain_console(stderr=on_stderr)
+    console.soft_wrap = not console.is_terminal
+    return console
+
+
+def hanging(
+    head: Text, body: Text, console: Console, indent: int, *, is_wrapped: bool = False
+) -> Iterator[Text]:
+    """Yield lines of `head` and `body`, in which the body is continued below its beginning.
+
+    They are wrapped on a terminal; with `is_wrapped` elsewhere too.
+    """
+    room = console.width - indent
+    if not (console.is_terminal or is_wrapped) or room < _LEAST_FOR_TEXT:
+        yield Text.assemble(head, body)
+        return
+    first = console.width - cell_len(head.plain)
+    margin = Text(" " * indent)
+    lines = list(body.wrap(console, room))
+    if first < room and (not lines or cell_len(lines[0].plain.rstrip()) > first):
+        yield head
+        head = margin
+    for number, line in enumerate(lines or [Text()]):
+        line.rstrip()
+        yield Text.assemble(margin if number else head, line)

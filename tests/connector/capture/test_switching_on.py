@@ -1,0 +1,50 @@
+"""A start that switches full row logging on says so in the log: the server is changed for good."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from harness.capture.driving import Served, anchor_of, reader
+from harness.capture.told import told
+from harness.servers.stores import ORDERS
+
+EVENT = "row_logging_switched_on"
+
+
+def test_a_first_start_tells_what_it_has_changed_and_what_undoes_it(
+    served: Served, caplog: pytest.LogCaptureFixture
+) -> None:
+    server, listening = served
+    server.set_full_row_logging(ORDERS, on=False)
+    with reader(listening.port) as made:
+        anchor_of(made)
+    assert told(caplog, EVENT) == [
+        {
+            "event": EVENT,
+            "table": "stores:informix.orders",
+            "remedy": "informix-cdc release informix.orders",
+        }
+    ]
+    (record,) = [each for each in caplog.records if EVENT in each.getMessage()]
+    assert record.levelno == logging.WARNING  # shown by default
+
+
+def test_a_start_that_changes_nothing_tells_nothing(
+    served: Served, caplog: pytest.LogCaptureFixture
+) -> None:
+    server, listening = served
+    server.set_full_row_logging(ORDERS, on=True)
+    with reader(listening.port) as made:
+        anchor_of(made)
+    assert told(caplog, EVENT) == []
+
+
+def test_the_heartbeat_table_is_told_too(served: Served, caplog: pytest.LogCaptureFixture) -> None:
+    server, listening = served
+    server.create_table("stores:informix.beat", "id integer")
+    server.set_full_row_logging(ORDERS, on=True)
+    with reader(listening.port, heartbeatTable="informix.beat") as made:
+        anchor_of(made)
+    assert [each["table"] for each in told(caplog, EVENT)] == ["stores:informix.beat"]

@@ -1,0 +1,262 @@
+"""From where a command takes the options of the source: flags, environment, profiles, one string."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from informix_capture_client.emulator import ListeningServer
+from informix_cdc.commands.cli import main
+from informix_cdc.demo.database import ORDERS, PASSWORD
+from informix_cdc.options import PASSWORD_VARIABLE, option_rows
+
+OF_THE_SOURCE = {name for name, _, _ in option_rows()}
+RELATED = ["--server=s", "--database=stores", "--table=informix.orders"]
+
+
+def run(*arguments: str, **environment: str) -> Result:
+    variables = {PASSWORD_VARIABLE: PASSWORD, **environment}
+    result = CliRunner().invoke(main, arguments, env=variables)
+    assert PASSWORD not in result.output
+    return result
+
+
+def doctor_ok(result: Result) -> bool:
+    return '"ok": true' in result.output
+
+
+def connection(shop: ListeningServer) -> dict[str, str]:
+    return {
+        "host": "127.0.0.1",
+        "port": str(shop.port),
+        "server": "informix",
+        "database": "stores",
+        "table": "informix.orders",
+        "transport": "emulator",
+    }
+
+
+@pytest.fixture
+def profiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    path = tmp_path / "informix-cdc" / "profiles.toml"
+    path.parent.mkdir()
+    return path
+
+
+def written(path: Path, profile: str, options: dict[str, str]) -> None:
+    lines = [f"[{profile}]", *(f'{name} = "{value}"' for name, value in options.items())]
+    path.write_text("\n".join(lines))
+    path.chmod(0o600)
+
+
+# types
+
+
+def test_help_shows_words_bounds_and_paths() -> None:
+    text = run("tail", "--help").output
+    assert "--transport [odbc|emulator]" in text
+    assert re.search(r"--port [^-]*\[1<=x<=65535\]", text)
+    assert "--password-file FILE" in text
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ("--port=hunter2", "--port must be a whole number from 1 to 65535"),
+        ("--transport=hunter2", "--transport must be odbc or emulator"),
+        (
+            "--max-transaction-memory-bytes=hunter2",
+            "--max-transaction-memory-bytes must be a number",
+        ),
+        ("--floating-decimal=hunter2", "--floating-decimal must be string, double or"),
+    ],
+)
+def test_a_wrong_value_is_refused_before_anything_else_is_missed(given: str, says: str) -> None:
+    result = run("tail", given)
+    assert result.exit_code == 2
+    assert says in result.stderr
+    assert result.stderr.startswith("Error: IFXCDC-0003: ")
+    assert "hunter2" not in result.stderr  # it may be a password in the wrong place
+
+
+def test_every_option_of_the_source_with_words_or_bounds_has_a_type_that_shows_them() -> None:
+    options = {each.name: each for each in main.commands["tail"].params if each.name in OF_THE_SOURCE}
+    assert isinstance(options["dialect"].type, click.Choice)
+    assert isinstance(options["readTimeoutSeconds"].type, click.IntRange)
+    assert isinstance(options["driver"].type, click.Path)
+
+
+# environment
+
+
+def test_the_environment_stands_in_for_flags(shop: ListeningServer) -> None:
+    shop.server.set_full_row_logging(ORDERS, on=True)
+    variables = {f"INFORMIX_CDC_{name.upper()}": value for name, value in connection(shop).items()}
+    assert doctor_ok(run("doctor", "--json", **variables))
+    result = run("doctor", "--json", "--port=1", **variables)
+    assert not doctor_ok(result)  # a flag overrules it
+    mistaken = run("doctor", **{**variables, "INFORMIX_CDC_PORT": "x"})
+    assert "--port (from the environment) must be" in mistaken.stderr
+
+
+def test_what_is_no_option_of_the_source_is_never_taken_from_the_environment() -> None:
+    """Who releases a table, and is sure of it, says so in that very call."""
+    for command in main.commands.values():
+        for option in command.params:
+            is_free = option.name in OF_THE_SOURCE - {"startingPosition"} and command.name != "emulator"
+            assert bool(option.envvar) == (is_free or "--profile" in option.opts), option.name
+
+
+def test_a_server_in_the_environment_is_not_asked_by_offsets_unless_one_is_typed(
+    tmp_path: Path,
+) -> None:
+    result = run("offsets", str(tmp_path), INFORMIX_CDC_HOST="127.0.0.1", INFORMIX_CDC_PORT="1")
+    assert "IFXCDC-0003" in result.stderr  # no checkpoint; not: nothing answers
+    assert "missing" not in result.stderr
+
+
+def test_help_shows_no_password(monkeypatch: pytest.MonkeyPatch) -> None:
+    for command in main.commands:
+        assert PASSWORD not in run(command, "--help").output
+
+
+# one string
+
+
+def test_a_connection_string_alone_suffices_as_in_spark(shop: ListeningServer) -> None:
+    shop.server.set_full_row_logging(ORDERS, on=True)
+    text = f"HOST=127.0.0.1;SERVICE={shop.port};SERVER=informix;DATABASE=stores"
+    given = [f"--connection-string={text}", "--transport=emulator"]
+    assert doctor_ok(run("doctor", *given, "--table=informix.orders", "--json"))
+    assert run("status", *given).exit_code == 0
+
+
+def test_a_connection_string_overrules_a_profile_and_the_environment(
+    shop: ListeningServer, profiles: Path
+) -> None:
+    written(profiles, "shop", {**connection(shop), "host": "elsewhere", "port": "1"})
+    text = f"--connection-string=HOST=127.0.0.1;SERVICE={shop.port}"
+    result = run("status", "--profile=shop", text, INFORMIX_CDC_SERVER="informix")
+    assert result.exit_code == 0, result.output
+    contradicting = run("status", "--profile=shop", text, "--host=elsewhere")
+    assert "Keep one of them" in contradicting.stderr
+
+
+# profiles
+
+
+def test_a_profile_stands_in_for_flags_and_the_environment_overrules_it(
+    shop: ListeningServer, profiles: Path
+) -> None:
+    written(profiles, "shop", connection(shop))
+    shop.server.set_full_row_logging(ORDERS, on=True)
+    assert doctor_ok(run("doctor", "--profile=shop", "--json"))
+    assert doctor_ok(run("doctor", "--json", INFORMIX_CDC_PROFILE="shop"))
+    assert not doctor_ok(run("doctor", "--profile=shop", "--json", INFORMIX_CDC_PORT="1"))
+    assert not doctor_ok(run("doctor", "--profile=shop", "--json", "--port=1"))
+
+
+def test_a_connection_string_of_a_profile_may_name_a_database_that_status_does_not_need(
+    shop: ListeningServer, profiles: Path
+) -> None:
+    text = f"HOST=127.0.0.1;SERVICE={shop.port};SERVER=informix;DATABASE=stores"
+    written(profiles, "shop", {"connectionString": text, "transport": "emulator"})
+    result = run("status", "--profile=shop")
+    assert result.exit_code == 0, result.output
+
+
+def test_a_folder_as_password_file_is_one_line(tmp_path: Path) -> None:
+    result = run("tail", *RELATED, "--host=h", f"--password-file={tmp_path}", **{PASSWORD_VARIABLE: ""})
+    assert result.exit_code == 2
+    assert result.stderr.startswith("Error: IFXCDC-0003: option 'passwordFile'")
+    assert result.stderr.count("\n") == 1
+
+
+def test_a_profile_is_plain_toml_with_numbers_and_lists(profiles: Path) -> None:
+    profiles.write_text('[p]\nHOST = "h"\nport = 0\ntable = ["informix.a", "informix.b"]\n')
+    profiles.chmod(0o600)
+    result = run("tail", "--profile=p")
+    assert "--port (from the profile) must be a whole number" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ('[p]\npassword = "hunter2"', "profile p holds a password"),
+        ('[p]\nPassword = "hunter2"', "name that as passwordFile"),
+        ('[p]\nconnectionString = "PWD=hunter2"', "holds a secret"),
+        ('[p]\nhots = "hunter2"', "has hots, which is no option. Did you mean host?"),
+        ("[p]\nport = 1.5", "port is neither a text, nor a whole number"),
+        ('host = "hunter2"', "host is in no profile"),
+        ("hunter2", "is not TOML"),
+        ("[q]", "has no profile 'p'. It has q."),
+    ],
+)
+def test_a_profile_that_will_not_do_is_one_line(profiles: Path, text: str, says: str) -> None:
+    profiles.write_text(text)
+    profiles.chmod(0o600)
+    result = run("tail", "--profile=p", *RELATED, "--host=h")
+    assert result.exit_code == 2
+    assert says in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert "hunter2" not in result.output
+
+
+@pytest.mark.parametrize("mode", [0o620, 0o602, 0o666])
+def test_a_file_of_profiles_that_others_may_write_is_refused(profiles: Path, mode: int) -> None:
+    written(profiles, "p", {"host": "h"})
+    profiles.chmod(mode)
+    result = run("tail", "--profile=p", *RELATED)
+    assert result.exit_code == 2
+    assert f"chmod go-w {profiles}" in result.stderr
+
+
+def test_without_a_file_of_profiles_its_place_is_named(profiles: Path) -> None:
+    result = run("tail", "--profile=p")
+    assert str(profiles) in result.stderr
+    assert "No such file" in result.stderr
+
+
+# completion
+
+_COMPLETE = """
+source /dev/stdin <<< "$(env _INFORMIX_CDC_COMPLETE=bash_source informix-cdc)"
+COMP_WORDS=({words}) COMP_CWORD={place}
+_informix_cdc_completion informix-cdc
+printf '%s\\n' "${{COMPREPLY[@]}}"
+"""
+
+
+def completed(words: str, environment: dict[str, str], place: int) -> list[str]:
+    script = _COMPLETE.format(words=words, place=place)
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    found = subprocess.run(
+        ["bash", "-c", script],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PATH": path, **environment},
+    )
+    return found.stdout.split()
+
+
+@pytest.mark.skipif(
+    not shutil.which("bash") or not (Path(sys.executable).parent / "informix-cdc").exists(),
+    reason="bash, and an installed informix-cdc",
+)
+def test_bash_completes_commands_flags_words_and_profiles(profiles: Path) -> None:
+    written(profiles, "stores_test", {"host": "h"})
+    environment = {"XDG_CONFIG_HOME": os.environ["XDG_CONFIG_HOME"]}
+    assert completed("informix-cdc rel", environment, 1) == ["release"]
+    assert "--transport" in completed("informix-cdc tail --tr", environment, 2)
+    assert completed("informix-cdc tail --transport e", environment, 3) == ["emulator"]
+    assert completed("informix-cdc tail --profile st", environment, 3) == ["stores_test"]

@@ -1,0 +1,209 @@
+"""What a person sees on a terminal of 80 columns: each word whole on a line, colour with meaning."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from connector.commands.commands import run
+from connector.commands.conftest import connection_arguments
+from connector.commands.stopped_queries import checkpoint_option, stopped_query
+from harness.capture.driving import Served
+from harness.runs.patience import patiently
+from harness.runs.terminal import lines_on, on_a_terminal, words_of
+from harness.spark.checkpoints import offset, run_batches
+from informix_capture_client.emulator import ListeningServer
+from informix_capture_client.positions import log_page
+from informix_cdc.commands import emulator as emulator_command
+from informix_cdc.commands import release as release_command
+from informix_cdc.commands.cli import main
+from informix_cdc.demo.database import CUSTOMERS, ORDERS, PASSWORD
+from informix_cdc.options import PASSWORD_VARIABLE
+from informix_cdc.terminal import screen
+
+COLUMNS = 80
+LONGEST = 48  # columns; what is longer may not fit beside an indent: paths of this test's folder
+ENVIRONMENT = {PASSWORD_VARIABLE: PASSWORD, "PYSPARK_PYTHON": sys.executable}
+WORD = [sys.executable, "-m", "informix_cdc.commands.cli"]
+TABLES = "--table=informix.customers,informix.orders"
+
+
+def broken_words(narrow: str, wide: str) -> dict[str, int]:
+    """Return the words of the unwrapped text that do not stand whole on the lines of the narrow one."""
+    missing = words_of(wide.splitlines()) - words_of(lines_on(narrow, COLUMNS))
+    return {word: count for word, count in missing.items() if len(word) <= LONGEST}
+
+
+@pytest.fixture
+def busy(shop: ListeningServer) -> ListeningServer:
+    """A shop with rows that are wider than any screen."""
+    for table in (ORDERS, CUSTOMERS):
+        shop.server.set_full_row_logging(table, on=True)
+    with shop.server.transaction() as transaction:
+        transaction.insert(
+            CUSTOMERS,
+            {
+                "customer_num": 101,
+                "fname": "Ludwig",
+                "lname": "von Pauli",
+                "company": "Sports Supplies and More",
+                "city": "Sunnyvale",
+                "phone": "408-789-8075",
+            },
+        )
+        transaction.insert(ORDERS, {"order_num": 1001, "customer_num": 101})
+    return shop
+
+
+def both(command: list[str], between: Callable[[], object] = list) -> tuple[str, str]:
+    """Return what a command shows on the terminal, and what it writes into a pipe."""
+    narrow = on_a_terminal([*WORD, *command], ENVIRONMENT, COLUMNS)
+    between()
+    wide = subprocess.run(
+        [*WORD, *command],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+        timeout=patiently(30),
+        env={"PATH": "/usr/bin:/bin", **ENVIRONMENT, "COLUMNS": "4000"},
+    )
+    return narrow, wide.stdout
+
+
+@pytest.mark.parametrize("command", [[], *([name] for name in sorted(main.commands))])
+def test_help_breaks_no_word_and_no_flag(command: list[str]) -> None:
+    def page(width: int) -> str:
+        settings = {"terminal_width": width, "max_content_width": width}
+        return CliRunner().invoke(main, [*command, "--help"], **settings).output
+
+    wide, narrow = page(4000), page(COLUMNS)
+    assert not words_of(wide.splitlines()) - words_of(narrow.splitlines())
+    assert max(map(len, narrow.splitlines())) <= COLUMNS
+
+
+def test_each_command_has_a_short_help_that_is_a_whole_sentence() -> None:
+    for name, command in main.commands.items():
+        assert (command.short_help or "").endswith("."), name
+        assert len(f"  {name:8}  {command.short_help}") <= COLUMNS, name
+    assert (
+        "..."
+        not in CliRunner()
+        .invoke(main, ["--help"], terminal_width=COLUMNS)
+        .output.partition("Commands:")[2]
+    )
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["doctor", TABLES],
+        ["doctor", "--table=informix.odrers"],
+        ["doctor", TABLES, "--port=1", "--flight-host=203.0.113.7"],
+        ["doctor", "--table=orders"],
+        ["tail", TABLES, "--from=earliest", "--limit=2"],
+        ["acquire", "informix.orders"],
+        ["release", "informix.items", "--no-checkpoint", "--yes"],
+        ["release", "informix.orders", "--no-checkpoint", "--yes"],
+        ["release", "informix.orders"],
+        ["record", TABLES, "--to=/nowhere/at/all"],
+        ["status"],
+        ["tail", TABLES, "--connection-string=PWD=x"],
+    ],
+    ids=" ".join,
+)
+def test_a_screen_breaks_no_word(busy: ListeningServer, command: list[str]) -> None:
+    word, *others = command
+    connection = [
+        each for each in connection_arguments(busy) if word != "status" or "database" not in each
+    ]
+    narrow, wide = both([word, *connection, *others])
+    assert wide.strip()
+    if "switched off" not in narrow:  # else the second of them has less to say
+        assert broken_words(narrow, wide) == {}
+
+
+def test_status_and_offsets_of_a_checkpoint_break_no_word(
+    busy: ListeningServer, tmp_path: Path
+) -> None:
+    here = log_page(1, 0)
+    lost = ["ROW_LOGGING_OFF", "full row logging of stores:informix.orders was switched off meanwhile."]
+    run_batches(tmp_path, {**offset(here, here, 5, 6, 7), "lost": lost})
+    connection = [each for each in connection_arguments(busy) if "database" not in each]
+    for command in (["status", f"--checkpoint={tmp_path}"], ["offsets", str(tmp_path)]):
+        narrow, wide = both([*command, *connection])
+        assert "was switched off meanwhile" in " ".join(narrow.split())
+        assert broken_words(narrow, wide) == {}
+
+
+def test_release_shows_how_far_the_log_is_read(
+    served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown: list[tuple[float, str]] = []
+
+    @contextmanager
+    def noted(what: str, total: float) -> Iterator[Callable[[float, str], None]]:
+        assert (what, total) == ("Reading the log", 1.0)
+        yield lambda done, note: shown.append((done, note))
+
+    monkeypatch.setattr(release_command, "shown_progress", noted)
+    stopped_query(served, tmp_path, 1, 2, 3)
+    given = ["informix.orders", checkpoint_option(tmp_path), "--yes"]
+    assert run(served[1], "release", *given).exit_code == 0
+    assert shown[-1][0] == max(done for done, _ in shown) <= 1
+    assert re.fullmatch(r".* of .*iB, quiet for \d+ of 0.2 s", shown[-1][1])
+
+
+def test_what_the_emulator_says_is_broken_between_words(
+    shop: ListeningServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    emulator_command.announce(shop, None, "informix")
+    wide = "".join(capsys.readouterr())
+    monkeypatch.setattr(screen, "width_of", lambda _stream: COLUMNS)
+    emulator_command.announce(shop, None, "informix")
+    command, sentences = capsys.readouterr()
+    assert broken_words(sentences + command, wide) == {}
+    assert len(command.splitlines()) == 1  # to be copied
+
+
+def test_a_long_row_is_continued_below_its_values_and_only_the_time_is_bold(
+    busy: ListeningServer,
+) -> None:
+    command = ["tail", *connection_arguments(busy), TABLES, "--from=earliest", "--limit=2"]
+    screen = on_a_terminal([*WORD, *command], ENVIRONMENT, COLUMNS)
+    lines = lines_on(screen, COLUMNS)
+    first = next(number for number, line in enumerate(lines) if "insert   customers" in line)
+    assert lines[first + 1].startswith(" " * 31)
+    assert lines[first + 1][31] != " "
+    assert "Sports Supplies and More" in " ".join(" ".join(lines[first : first + 5]).split())
+    assert "\x1b[32minsert" in screen  # green, and not bold
+    assert "\x1b[1mcustomer_num" in screen
+
+
+def test_a_remedy_is_one_line_for_whoever_copies_it(busy: ListeningServer) -> None:
+    del busy.server.databases["syscdcv1"]
+    command = ["doctor", *connection_arguments(busy), TABLES]
+    screen = on_a_terminal([*WORD, *command], ENVIRONMENT, COLUMNS)
+    (remedy,) = [line for line in screen.splitlines() if line.rstrip().endswith("syscdcv1.sql")]
+    assert len(lines_on(remedy, COLUMNS)) > 1
+    narrow, wide = both(command)
+    assert broken_words(narrow, wide) == {}
+
+
+def test_waiting_is_shown_on_a_terminal_and_is_a_plain_line_elsewhere(
+    busy: ListeningServer, tmp_path: Path
+) -> None:
+    command = ["record", *connection_arguments(busy), TABLES, "--reads=2"]
+    screen = on_a_terminal([*WORD, *command, f"--to={tmp_path / 'a.jsonl'}"], ENVIRONMENT, COLUMNS)
+    assert "━" in screen
+    assert "0:00:0" in screen
+    _, plain = both([*command, f"--to={tmp_path / 'b.jsonl'}"])
+    assert "━" not in plain
+    assert "\x1b" not in plain
