@@ -15,7 +15,10 @@ export PYSPARK_DRIVER_PYTHON := $(abspath $(BIN)/python)
 # Every worker of pytest and every process of Spark would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install demo check fmt docs quick test thorough matrix fuzz up down bench build clean
+# The time of all files of a wheel, so that two builds of a commit are one file, byte for byte.
+export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 1577836800)
+
+.PHONY: help install demo check fmt docs quick test thorough matrix fuzz up down bench build constraints clean
 .DEFAULT_GOAL := help
 
 help: ## list these words
@@ -92,6 +95,13 @@ bench: $(VENV)/.installed ## measure; prints the table that stands in docs/evide
 
 build: $(VENV)/.installed ## a wheel in dist/
 	$(BIN)/python -m build --wheel
+
+constraints: ## what CI installs, anew: the newest versions that the project allows
+	rm -rf build/constraints && $(PYTHON) -m venv build/constraints
+	build/constraints/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[test]' 'hatchling>=1.27'
+	{ echo "# Made by \`make constraints\`; .ci/run installs these versions and no others."; \
+	  build/constraints/bin/python -m pip freeze --exclude-editable; } > .ci/constraints.txt
+	rm -rf build/constraints
 
 clean: ## remove what the other words made
 	rm -rf $(VENV) .matrix build dist *.egg-info

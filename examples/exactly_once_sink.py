@@ -31,7 +31,10 @@ if __name__ == "__main__":
     server = EmulatedServer(name="informix", users={"informix": "in4mix"})
     server.create_database("stores")
     server.create_table("stores:informix.orders", "order_num serial, city varchar(20)")
-    spark = SparkSession.builder.config("spark.ui.enabled", "false").getOrCreate()
+    builder = SparkSession.builder.config("spark.ui.enabled", "false")
+    spark = builder.config(
+        "spark.ui.showConsoleProgress", "false"
+    ).getOrCreate()  # else it cuts log lines
     with ListeningServer(server) as listening, tempfile.TemporaryDirectory() as name:
         rows = spark.readStream.format("informix-cdc").load(
             host="127.0.0.1", port=listening.port, server="informix", database="stores",

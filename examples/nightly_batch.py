@@ -28,7 +28,8 @@ def run(night: int) -> None:
 
 
 os.environ["PYSPARK_PYTHON"] = sys.executable  # Spark's workers need this environment's packages
-spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+settings = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}  # whole log lines
+spark = SparkSession.builder.master("local[1]").config(map=settings).getOrCreate()
 tables = {"informix.orders": "order_num serial, city varchar(20)"}
 with emulated_source(tables) as (server, options), tempfile.TemporaryDirectory() as folder:
     run(0)  # the first run only notes where the stream begins

@@ -29,6 +29,7 @@ OWNERS = {
     "rich": (f"{CONNECTOR}commands/", f"{CONNECTOR}terminal/", f"{CONNECTOR}demo/"),
     "prometheus_client": (f"{CONNECTOR}monitoring/",),
     "fcntl": ("checkpoints/",),
+    "cryptography": (f"{CONNECTOR}executors/certificates.py",),
 }
 # Bytes and values in, values out: all of the client but what speaks to a server or runs a thread.
 IMPURE_PLACES = (

@@ -101,8 +101,9 @@ ROW_FORM_CHANGED = LogEvent(
 CAPTURE_FAILED = LogEvent(
     "capture_failed",
     _ERROR,
-    ("stream", "code", "reason"),
-    "the capture ended with an error; the query ends once Spark has taken the rows captured before it",
+    ("stream", "code", "reason", "traceback"),
+    "the capture ended with an error; the query ends once Spark has taken the rows captured before it;"
+    " `traceback` is there for a bug: types of errors and lines of code, without the errors' own texts",
 )
 DATA_LOSS = LogEvent(
     "data_loss",

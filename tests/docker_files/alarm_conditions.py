@@ -9,6 +9,7 @@ always had. A comparison keeps its left side where it holds, and is else empty: 
 
 from __future__ import annotations
 
+import itertools
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -90,8 +91,16 @@ def _predict(samples: Samples, seconds: float) -> Value:
     return float(now + slope * seconds)
 
 
+def _changes(samples: Samples) -> Value:
+    """Return how often a value differs from the one before, also over a time without any."""
+    values = [value for _, value in samples]
+    return float(sum(before != after for before, after in itertools.pairwise(values)))
+
+
 _FUNCTIONS: dict[str, Callable[..., Value]] = {
+    "changes": _changes,
     "increase": _increase,
+    "max_over_time": lambda samples: max(value for _, value in samples),
     "min_over_time": lambda samples: min(value for _, value in samples),
     "predict_linear": _predict,
 }

@@ -28,12 +28,18 @@ def sawing(files: int) -> Samples:
     return each_minute(*(100.0 * files - 2 * (minute % 50) - 1 for minute in range(15, 48)))
 
 
+STARTS = [(60.0 * ago, 1000.0 - 60 * ago) for ago in (8, 6, 4, 2)]
 FALLING = each_minute(*(1000.0 - 10 * minute for minute in range(60)))
 
 # what, alarm, samples, whether it fires
 CASES: list[tuple[str, str, Series, bool]] = [
     ("the port does not answer", "Down", {"up": 0}, True),
     ("it answers", "Down", {"up": 1}, False),
+    ("it lives for a minute, again and again", "CrashLoop", {P + "start_time_seconds": STARTS}, True),
+    ("it was started once", "CrashLoop", {P + "start_time_seconds": each_minute(7, 7, 900)}, False),
+    ("many starts, yesterday", "CrashLoop", {P + "start_time_seconds": 900}, False),
+    ("a loss that a restart hides", "DataLoss", {P + "data_losses_total": [(60, 1), (0, 0)]}, True),
+    ("a loss two days ago", "DataLoss", {P + "data_losses_total": [(172800, 1), (0, 0)]}, False),
     ("a loss before the first scrape", "DataLoss", {P + "data_losses_total": 1}, True),
     ("a loss two hours ago", "DataLoss", {P + "data_losses_total": [(7200, 0), (0, 1)]}, True),
     ("no loss", "DataLoss", {P + "data_losses_total": 0}, False),

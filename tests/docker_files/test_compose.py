@@ -27,7 +27,9 @@ from docker_files.compose_file import (
     uses_informix,
 )
 
-PINNED = re.compile(r"^[\w./-]+:v?\d[\w.-]+$")
+PINNED = re.compile(r"^[\w./-]+:v?\d[\w.-]+(@sha256:[0-9a-f]{64})?$")
+# Of these no public source gives a digest (docker/README.md).
+BY_TAG_ALONE = ("icr.io/informix/", "ibmcom/informix-", "liaosnet/gbase8s:")
 SERVERS = sorted(name for name, service in services().items() if uses_informix(service))
 
 
@@ -35,7 +37,7 @@ def test_it_is_valid_by_the_schema_of_the_compose_specification() -> None:
     assert lint("check-jsonschema", "--builtin-schema", "vendor.compose-spec", COMPOSE) == ""
 
 
-def test_every_image_is_pinned_to_a_version() -> None:
+def pulled_images() -> set[str]:
     pulled = {service["image"] for service in services().values() if "build" not in service}
     pulled |= {
         interpolated(compose()[part]["build"]["args"]["DRIVER_IMAGE"], {})
@@ -46,8 +48,26 @@ def test_every_image_is_pinned_to_a_version() -> None:
         pulled |= set(re.findall(r"^ARG \w+_IMAGE=(\S+)", text, re.MULTILINE))
         stages = set(re.findall(r"^FROM .* AS (\S+)", text, re.MULTILINE))
         pulled |= set(re.findall(r"^FROM ([^$\s]+)", text, re.MULTILINE)) - stages
+    return pulled
+
+
+def test_every_image_is_pinned_to_a_version() -> None:
+    pulled = pulled_images()
     assert len(pulled) >= 4
     assert [image for image in pulled if not PINNED.match(image)] == []
+
+
+def test_every_image_whose_digest_is_known_is_pinned_to_it() -> None:
+    by_tag = [image for image in pulled_images() if "@sha256:" not in image]
+    assert [image for image in by_tag if not image.startswith(BY_TAG_ALONE)] == []
+
+
+def test_grafana_has_no_login_at_all() -> None:
+    settings = services()["grafana"]["environment"]
+    assert settings["GF_AUTH_BASIC_ENABLED"] == "false"  # admin/admin by HTTP, without the form
+    assert settings["GF_SECURITY_DISABLE_INITIAL_ADMIN_CREATION"] == "true"
+    assert settings["GF_AUTH_DISABLE_LOGIN_FORM"] == "true"
+    assert settings["GF_AUTH_ANONYMOUS_ORG_ROLE"] == "Viewer"
 
 
 def test_the_drivers_image_is_one_with_a_client_sdk_and_can_be_chosen() -> None:

@@ -12,11 +12,11 @@ import promql_parser
 import pytest
 from ruamel.yaml import YAML
 
-from informix_cdc.monitoring.figures import FIGURES
+from informix_cdc.monitoring.figures import ABOUT, FIGURES
 
 ROOT = Path(__file__).parents[2]
 DOCKER = ROOT / "docker"
-METRICS = {figure.metric for figure in FIGURES if figure.metric}
+METRICS = {figure.metric for figure in FIGURES if figure.metric} | ABOUT.keys()
 LABELS = {"server", "database", "tables", "instance", "job"}
 VARIABLES = {"$__rate_interval": "5m", "$server": ".*", "$tables": ".*"}
 

@@ -54,7 +54,7 @@ def test_executors_pull_rows_from_the_driver(tmp_path: Path) -> None:
             tmp_path,
             {
                 "flight": {**common, "delivery": "flight"},
-                "auto": unseen,
+                "auto": {**unseen, "flightHost": "127.0.0.1"},
                 "files": {**unseen, "delivery": "files"},
             },
         )

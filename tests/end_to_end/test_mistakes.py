@@ -77,6 +77,9 @@ MISTAKES = {
         {"table": "informix.orders,informix.gone"}, "BadOption", "informix.gone does not exist"
     ),
     "code set unknown": Mistake({"dbLocale": "xx_xx.99999"}, "BadOption", "dbLocale"),
+    "spool in an object store": Mistake(
+        {"spoolPath": "s3://bucket/spool"}, "BadOption", "s3: is a URL's scheme"
+    ),
     "transport unknown": Mistake({"transport": "jdbc"}, "BadOption", "odbc or emulator"),
 }
 
@@ -179,6 +182,18 @@ def test_an_error_of_the_capture_ends_the_query_with_our_line_last_and_no_stack_
     text = str(caught.value)
     assert "CDC_E_INTERNAL" in OUR_LINE.findall(text)[-1][1]
     assert "socket" not in text
+
+
+def test_a_wrong_flight_host_ends_the_query_at_its_start_although_nothing_changes(
+    served: tuple[EmulatedServer, ListeningServer], collect: Callable[..., object]
+) -> None:
+    options = source_options(served[1].port, flightHost="192.0.2.1")
+    stream = collect(options).start()  # type: ignore[attr-defined]
+    with pytest.raises(PySparkException) as caught:
+        stream.wait_until(lambda: False)
+    error, text = OUR_LINE.findall(str(caught.value))[-1]
+    assert error == "AccessRefused"
+    assert "a Flight server cannot listen on 192.0.2.1:any port" in text
 
 
 PROGRAM = """

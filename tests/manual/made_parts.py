@@ -25,7 +25,7 @@ import pyarrow as pa
 
 from informix_capture_client.log_events import EVENTS
 from informix_cdc.commands.cli import main as command_line
-from informix_cdc.monitoring.figures import FIGURES
+from informix_cdc.monitoring.figures import ABOUT, FIGURES
 from informix_cdc.options.source import option_rows
 from informix_cdc.spark.schema import to_spark
 from informix_cdc.terminal.options import flag_of
@@ -102,6 +102,7 @@ def _metrics(_: list[str]) -> Iterator[str]:
     for figure in FIGURES:
         metric = f"`{figure.metric}`" if figure.metric else "-"
         yield f"| {metric} | `{figure.progress_key}` | {figure.kind} | {figure.meaning} |"
+    yield from (f"| `{name}` | - | gauge | {meaning} |" for name, meaning in ABOUT.items())
 
 
 def _command(names: list[str]) -> Iterator[str]:

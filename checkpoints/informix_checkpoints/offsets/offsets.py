@@ -2,7 +2,8 @@
 
 Rule: Spark compares offsets as text, so equal positions give equal text. "Not started" is a constant:
 Spark never logs the start of its first batch, so that start must not mean "now". Keys that came later
-may be missing: a checkpoint of an earlier version goes on.
+may be missing: a checkpoint of an earlier version goes on. One that is not known was written by a later
+version, and means something: it is refused.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from importlib import metadata
 from typing import TypeVar
 
 from informix_capture_client.errors import BadOption, DataLoss, Gap
@@ -42,8 +44,12 @@ class StreamOffset:
 
     def to_json(self) -> dict[str, object]:
         """Return the dictionary that Spark writes into its checkpoint."""
+        return {key: value for key, value in self._facts().items() if value is not None}
+
+    def _facts(self) -> dict[str, object]:
+        """Return all keys there are; what is not known is None."""
         witness = self.position.witness
-        known = {
+        return {
             "version": VERSION,
             "stream": self.stream,
             "source": self.source,
@@ -55,7 +61,6 @@ class StreamOffset:
             "form": self.row_form or None,
             "lost": [self.lost.gap.name, self.lost.message] if self.lost else None,
         }
-        return {key: value for key, value in known.items() if value is not None}
 
     @classmethod
     def from_json(cls, given: Mapping[str, object]) -> StreamOffset:
@@ -67,6 +72,7 @@ class StreamOffset:
         try:
             if given["version"] != VERSION:
                 raise ValueError(f"its version is {given['version']!r}")
+            _require_known(given)
             position = Position(
                 _number(given["commit"]),
                 _number(given["restart"]),
@@ -124,6 +130,24 @@ def _ids(value: object) -> Iterator[int]:
             yield item
         else:
             raise ValueError(f"{value!r} is not a list of transaction ids")
+
+
+def _require_known(given: Mapping[str, object]) -> None:
+    """Refuse keys of a later version: what they say would be lost with the next offset written."""
+    unknown = sorted(given.keys() - NOT_STARTED._facts().keys())
+    if unknown:
+        raise BadOption(
+            f"the checkpoint holds an offset with {', '.join(map(repr, unknown))}, which this version"
+            f"{_installed()} does not know: a later version of informix-cdc wrote it.",
+            "Go on with the version that wrote it, or a later one; nothing was changed.",
+        )
+
+
+def _installed() -> str:
+    try:
+        return f" ({metadata.version('informix-cdc')})"
+    except metadata.PackageNotFoundError:  # run from a zip, or from its sources
+        return ""
 
 
 def _numbers(kind: type[_Numbers], value: object) -> _Numbers | None:

@@ -17,12 +17,13 @@ import pyarrow as pa
 
 from informix_capture_client.errors import AccessRefused
 from informix_capture_client.failpoints import failpoint
+from informix_checkpoints.spool.own_files import new_file
 
 
 def replace_file(path: Path, content: bytes, *, durable: bool) -> None:
     """Make `path` hold `content`, or leave it untouched if we die on the way."""
     draft = path.with_suffix(".draft")
-    with draft.open("wb") as file:
+    with new_file(draft) as file:
         file.write(content)
         if durable:
             sync(file)
@@ -49,11 +50,12 @@ def sync_folder(folder: Path) -> None:
 
 
 def make_folder(folder: Path, *, durable: bool) -> None:
-    """Make a folder that only this user can read, if it is missing, and those above it."""
-    missing = [path for path in (folder, *folder.parents) if not path.exists()] if durable else []
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    for path in missing:
-        sync_folder(path.parent)
+    """Make a folder if it is missing, and those above it; what is made only this user can enter."""
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    for path in reversed(missing):
+        path.mkdir(exist_ok=True, mode=0o700)
+        if durable:
+            sync_folder(path.parent)
 
 
 class ChecksummedFile:

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from informix_capture_client.errors import DataLoss, Gap
 from informix_checkpoints.spool.durable_files import make_folder, replace_file
+from informix_checkpoints.spool.own_files import read_own
 
 _SUFFIX = ".lost.json"
 _SOON_UNSEEN = {Gap.ROW_LOGGING_OFF}  # others go by positions, which no one mends
@@ -81,10 +82,13 @@ class LossMarks:
         """Return what was reported of a stream; of a file that makes no sense, that it is there.
 
         Where no file can be read, none could be kept.
+
+        Raises:
+            AccessRefused: a file of that name is not this user's own: nobody knows what it says.
         """
         for path in self._paths(stream):
             try:
-                content = path.read_bytes()
+                content = read_own(path)
             except OSError:
                 continue
             try:

@@ -20,6 +20,7 @@ import pyarrow as pa
 from informix_capture_client.errors import AccessRefused, DataLoss
 from informix_capture_client.positions import Position, Witness
 from informix_checkpoints.spool.durable_files import replace_file
+from informix_checkpoints.spool.own_files import read_plain
 from informix_checkpoints.spool.segments import Segment, transactions_of
 
 VERSION = 2
@@ -105,10 +106,11 @@ def load_manifest(folder: Path) -> Manifest | None:
 
     Raises:
         DataLoss: the file is not a manifest of a version that we know.
+        AccessRefused: it is a link.
     """
     path = folder / FILE_NAME
     try:
-        return _manifest(_migrated(json.loads(path.read_bytes()), folder))
+        return _manifest(_migrated(json.loads(read_plain(path)), folder))
     except FileNotFoundError:
         return None
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError) as reason:

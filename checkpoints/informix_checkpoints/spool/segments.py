@@ -7,7 +7,10 @@ checksum of what was written: a file of that name that is another one is not rea
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import os
+import stat
 import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -21,6 +24,7 @@ from informix_capture_client.errors import AccessRefused
 from informix_capture_client.failpoints import failpoint
 from informix_capture_client.positions import Position
 from informix_checkpoints.spool.durable_files import ChecksummedFile, sync
+from informix_checkpoints.spool.own_files import new_file, open_plain
 from informix_checkpoints.spool.stored_rows import TransactionRows, commits, transaction_rows
 
 _BUFFER_BYTES = 1 << 20
@@ -86,7 +90,7 @@ def write_segment(
     durable: bool,
 ) -> Segment:
     """Write rows into a new file and return its description; nothing refers to it yet."""
-    with path.open("wb", buffering=_BUFFER_BYTES) as file:
+    with new_file(path, _BUFFER_BYTES) as file:
         sink = ChecksummedFile(file)
         with pa.PythonFile(sink, "w") as output, pa.ipc.new_file(output, schema) as writer:
             written = _write_all(writer, batches)
@@ -121,10 +125,10 @@ def _write_all(writer: pa.RecordBatchWriter, batches: Iterable[pa.RecordBatch]) 
 def is_intact(folder: Path, segment: Segment) -> bool:
     """Tell whether a segment's file is there with the bytes that were written."""
     try:
-        with (folder / segment.file).open("rb") as file:
+        with open_plain(folder / segment.file, os.O_RDONLY) as file:
             checksum = checksum_of(file)
             return (file.tell(), checksum) == (segment.size_bytes, segment.checksum)
-    except FileNotFoundError:
+    except (FileNotFoundError, AccessRefused):
         return False
 
 
@@ -194,15 +198,18 @@ def _sound(path: Path, described: _Described) -> pa.MemoryMappedFile:
     """Map a file into memory if every byte of it is what was written.
 
     Arrow believes what it maps: a flipped bit is another value, or reads beyond the file. So every byte
-    is compared, once in a process: 0.05 µs of CPU a row of ten columns, beside 0.16 for reading it
+    is compared, once in a process and again after a change, also one by a program that puts the former
+    time back: 0.05 µs of CPU a row of ten columns, beside 0.16 for reading it
     (decision 0026).
     """
     try:
-        facts = path.stat()
+        facts = path.lstat()
+        if not stat.S_ISREG(facts.st_mode):
+            raise OtherBytes(f"{path} is a link or no file.", _CAPTURED_AGAIN)
         if facts.st_size != described.size_bytes:
             told = f"has {facts.st_size} bytes, not {described.size_bytes}"
             raise OtherBytes(f"{path} {told}.", _CAPTURED_AGAIN)
-        found = _file_checksum(str(path), facts.st_ino, facts.st_mtime_ns, facts.st_size)
+        found = _file_checksum(str(path), facts.st_ino, facts.st_ctime_ns, facts.st_size)
         if found != described.checksum:
             raise OtherBytes(f"{path} has other bytes than were written.", _CAPTURED_AGAIN)
         return pa.memory_map(str(path))
@@ -220,19 +227,30 @@ def _file_checksum(path: str, _inode: int, _changed_ns: int, _size_bytes: int) -
 
 
 def rows_in(source: pa.NativeFile, wanted: SegmentRange) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a range out of its opened segment, as they are stored.
+    """Return the rows of a range out of its opened segment, as they are stored.
 
     Raises:
         OtherBytes: Arrow cannot read it: it has changed since it was compared.
     """
-    try:
+    with _arrow_errors(wanted):  # now: another place may still have the rows
         reader = pa.ipc.open_file(source)
-        at = 0
-        for number in range(reader.num_record_batches):
+    return _cut(reader, wanted)
+
+
+def _cut(reader: pa.RecordBatchFileReader, wanted: SegmentRange) -> Iterator[pa.RecordBatch]:
+    at = 0
+    for number in range(reader.num_record_batches):
+        with _arrow_errors(wanted):
             batch = reader.get_batch(number)
-            first, end = max(wanted.first - at, 0), min(wanted.end - at, batch.num_rows)
-            at += batch.num_rows
-            if first < end:
-                yield batch.slice(first, end - first)
+        first, end = max(wanted.first - at, 0), min(wanted.end - at, batch.num_rows)
+        at += batch.num_rows
+        if first < end:
+            yield batch.slice(first, end - first)
+
+
+@contextlib.contextmanager
+def _arrow_errors(wanted: SegmentRange) -> Iterator[None]:
+    try:
+        yield
     except pa.ArrowException as reason:
         raise OtherBytes(f"{wanted.file} is no segment any more: {reason}.", _CAPTURED_AGAIN) from None

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from informix_capture_client.errors import AccessRefused
-from informix_checkpoints.spool.durable_files import disk_errors
+from informix_checkpoints.spool.durable_files import disk_errors, make_folder
 
 # What is kept for long holds the room of what was put aside with it; a file takes no more than this,
 # or than this part of all that is put aside, so that there are never many files either.
@@ -52,7 +52,7 @@ class SpillFiles:
         newest = self._newest() if self._newest is not None else None
         if newest is not None and newest.size_bytes < max(FILE_BYTES, self.size_bytes // _LARGEST_PART):
             return newest
-        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_folder(self._folder, durable=False)
         file = _SpillFile(self._folder)
         self._files.add(file)
         self._newest = weakref.ref(file)

@@ -16,6 +16,7 @@ from typing import BinaryIO
 
 from informix_capture_client.errors import AccessRefused
 from informix_checkpoints.spool.durable_files import make_folder, sync
+from informix_checkpoints.spool.own_files import open_plain, read_plain, require_own_folder
 
 FILE_NAME = "writer.lock"
 _POLL_SECONDS = 0.1
@@ -30,7 +31,7 @@ class WriterLock:
         durable: whether folder and number shall survive a crash of the machine.
 
     Raises:
-        AccessRefused: the former writer lives on.
+        AccessRefused: the former writer lives on, or the folder is not this user's own.
     """
 
     def __init__(self, folder: Path, wait_seconds: float, *, durable: bool = False) -> None:
@@ -61,7 +62,7 @@ class WriterLock:
             AccessRefused: names both numbers.
         """
         try:
-            found = _number((self._folder / FILE_NAME).read_bytes())
+            found = _number(read_plain(self._folder / FILE_NAME))
         except FileNotFoundError:
             found = 0
         if found != self.fence:
@@ -85,9 +86,9 @@ class WriterLock:
 def _locked(folder: Path, wait_seconds: float, durable: bool) -> BinaryIO:
     deadline = time.monotonic() + wait_seconds
     while True:
-        make_folder(folder, durable=durable)
+        _make_own(folder, durable)
         path = folder / FILE_NAME
-        file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+b")
+        file = open_plain(path, os.O_RDWR | os.O_CREAT)
         if _is_locked_now(file) and _is_still(file, path):
             return file
         file.close()
@@ -97,6 +98,13 @@ def _locked(folder: Path, wait_seconds: float, durable: bool) -> BinaryIO:
                 "Stop it, or give this query a spoolPath of its own.",
             )
         time.sleep(_POLL_SECONDS)
+
+
+def _make_own(folder: Path, durable: bool) -> None:
+    """Make a folder that is this user's alone, or find it so; a link is neither."""
+    if not folder.is_symlink():
+        make_folder(folder, durable=durable)
+    require_own_folder(folder)
 
 
 def _is_locked_now(file: BinaryIO) -> bool:
@@ -110,7 +118,7 @@ def _is_locked_now(file: BinaryIO) -> bool:
 def _is_still(file: BinaryIO, path: Path) -> bool:
     """Tell whether a locked file is the one that others see; the folder may have been removed."""
     try:
-        return os.fstat(file.fileno()).st_ino == path.stat().st_ino
+        return os.fstat(file.fileno()).st_ino == path.lstat().st_ino
     except FileNotFoundError:
         return False
 

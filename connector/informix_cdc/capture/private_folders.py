@@ -11,6 +11,7 @@ import contextlib
 import os
 import re
 import shutil
+import stat
 import tempfile
 import time
 from pathlib import Path
@@ -42,9 +43,9 @@ def remove_private_folder(folder: Path) -> None:
 
 
 def remove_left_overs(parent: Path) -> None:
-    """Remove the private folders of dead processes."""
+    """Remove the private folders of dead processes; a strange entry of such a name stays."""
     for folder in parent.glob(f"{_PREFIX}*"):
-        with contextlib.suppress(FileNotFoundError):  # somebody else cleans up as well
+        with contextlib.suppress(OSError):  # cleaning up is no reason to fail
             if _is_left_over(folder):
                 _remove_unless_locked(folder)
 
@@ -55,27 +56,29 @@ def remove_empty_streams(spool_path: Path) -> None:
     A query that dies before its first offset is logged leaves such a folder; a quiet stream that comes
     back makes a new one. One that holds rows stays: only its checkpoint knows whether they are wanted.
     """
-    for folder in spool_path.glob("*/"):
-        with contextlib.suppress(FileNotFoundError):
-            is_ours = _STREAM.fullmatch(folder.name) and folder.stat().st_uid == os.getuid()
-            is_settled = is_ours and time.time() - folder.stat().st_mtime > _SETTLING_SECONDS
-            if is_settled and not any(folder.glob("*.arrow")):
+    for folder in spool_path.glob("*"):
+        with contextlib.suppress(OSError):  # nor is it here
+            is_left = _STREAM.fullmatch(folder.name) and _is_own_and_settled(folder)
+            if is_left and not any(folder.glob("*.arrow")):
                 _remove_unless_locked(folder)
 
 
 def _remove_unless_locked(folder: Path) -> None:
     """Remove a folder under its own lock, so that nobody begins to write there meanwhile."""
-    with contextlib.suppress(AccessRefused, OSError):  # cleaning up is no reason to fail
+    with contextlib.suppress(AccessRefused):
         WriterLock(folder, 0).remove_folder()
 
 
 def _is_left_over(folder: Path) -> bool:
     """Judge by process and lock: a process of another container has no number here, but a lock."""
-    found, facts = _NAME.fullmatch(folder.name), folder.stat()
-    if found is None or facts.st_uid != os.getuid():
-        return False
-    is_settled = time.time() - facts.st_mtime > _SETTLING_SECONDS
-    return is_settled and not _is_alive(int(found[1]))
+    found = _NAME.fullmatch(folder.name)
+    return found is not None and _is_own_and_settled(folder) and not _is_alive(int(found[1]))
+
+
+def _is_own_and_settled(folder: Path) -> bool:
+    facts = folder.lstat()  # anybody may put a link there
+    is_own = stat.S_ISDIR(facts.st_mode) and facts.st_uid == os.getuid()
+    return is_own and time.time() - facts.st_mtime > _SETTLING_SECONDS
 
 
 def _is_alive(process: int) -> bool:

@@ -36,7 +36,13 @@ from informix_cdc.capture.server_watch import ServerWatch, Watch
 from informix_cdc.capture.start import CaptureStart
 from informix_cdc.capture.state import CaptureState
 from informix_cdc.options import SourceOptions
-from informix_cdc.server import SourceTables, describe_tables, open_catalog, silent_seconds
+from informix_cdc.server import (
+    SourceTables,
+    describe_tables,
+    open_catalog,
+    silent_seconds,
+    version_told,
+)
 from informix_checkpoints.offsets import NOT_STARTED, StreamOffset
 from informix_checkpoints.spool import LossMarks, Spool, copies_for
 
@@ -124,6 +130,8 @@ class CaptureRun:
             if not self.state.target_position:  # the first time, not when a connection was lost
                 self.state.target_position = page_after(catalog.current_position())
                 self.state.log_space = catalog.log_space()
+            if self.options.metrics_port:  # each time: it may be another one after an upgrade
+                self.state.server_version = version_told(catalog)
         self.check_schema(source.schema())
         if self.stop.is_set():
             return

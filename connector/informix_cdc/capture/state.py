@@ -78,6 +78,7 @@ class CaptureState:
         clock: seconds from anywhere.
         logged: as `StreamOffset` has it.
         watch: knows how the server's log stands.
+        server_version: as the server tells it; empty until then, or if nobody shows it.
     """
 
     counters: Counters = field(default_factory=Counters)
@@ -91,6 +92,7 @@ class CaptureState:
     clock: Callable[[], float] = time.monotonic
     logged: LogEnd | None = None
     watch: Watch | None = None
+    server_version: str = ""
     _late_since: float | None = field(default=None, init=False)
     _changed: threading.Condition = field(default_factory=threading.Condition)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+import traceback
 from collections.abc import Callable
 
 import pyarrow as pa
@@ -102,11 +103,15 @@ class CaptureThread:
             raise
 
     def _log_failure(self, reason: BaseException) -> None:
-        """Log our own errors with their text; that of others may quote anything."""
-        stream, code, text = self.state.stream, None, f"a bug: {type(reason).__name__}"
+        """Log our own errors with their text; that of others may quote anything: where they arose."""
+        facts = {
+            "code": None,
+            "reason": f"a bug: {type(reason).__name__}",
+            "traceback": _lines_of_code(reason),
+        }
         if isinstance(reason, InformixCdcError):
-            code, text = reason.code, str(reason)
-        CAPTURE_FAILED.log(logger, stream=stream, code=code, reason=text)
+            facts = {"code": reason.code, "reason": str(reason), "traceback": None}
+        CAPTURE_FAILED.log(logger, stream=self.state.stream, **facts)
 
     def _retrying(self) -> Retrying:
         return Retrying(
@@ -176,3 +181,12 @@ class CaptureThread:
         if self._is_last_try(attempt):
             self._session_ended_at = self._progress()
         CONNECTION_LOST.log(logger, stream=self.state.stream, failures=self._failures, reason=reason)
+
+
+def _lines_of_code(reason: BaseException | None) -> str:
+    """Return the traceback of an error and of those that led to it, the first of them first."""
+    if reason is None:
+        return ""
+    before = reason.__cause__ or (None if reason.__suppress_context__ else reason.__context__)
+    places = "".join(traceback.format_tb(reason.__traceback__))
+    return f"{_lines_of_code(before)}{type(reason).__name__}:\n{places}"

@@ -17,6 +17,7 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_attempt
 
 from informix_capture_client.errors import AccessRefused
 from informix_cdc.executors.flight_protocol import (
+    SERVER_NAME,
     TOKEN_HEADER,
     FlightAddress,
     bearer,
@@ -30,10 +31,11 @@ DEADLINE_SECONDS = 30.0  # for a piece: 2 Mbit/s are enough
 _ATTEMPTS = 3
 _PAUSE_SECONDS = 1.0  # gRPC itself does not knock again sooner
 
+_OF_ANOTHER_QUERY = "belongs to another query"
 _WHY = {
     flight.FlightUnavailableError: "cannot be reached (the driver's process may have ended)",
     flight.FlightTimedOutError: f"did not answer within {DEADLINE_SECONDS:.0f} s",
-    flight.FlightUnauthenticatedError: "belongs to another query",
+    flight.FlightUnauthenticatedError: _OF_ANOTHER_QUERY,
 }
 
 
@@ -58,14 +60,20 @@ def _fetched(address: FlightAddress, piece: SegmentRange) -> list[pa.RecordBatch
     try:
         return _RETRYING(_call, address, piece)
     except (OSError, pa.ArrowException) as reason:
-        why = _WHY.get(type(reason), f"answers: {str(reason).partition(' gRPC client debug')[0]}")
-        raise AccessRefused(f"Flight server {address} {why}.") from None
+        raise AccessRefused(f"Flight server {address} {_why(reason)}.") from None
+
+
+def _why(reason: Exception) -> str:
+    told = str(reason).partition(" gRPC client debug")[0]
+    if "handshake failed" in told:  # gRPC's words where the server's certificate is another one
+        return _OF_ANOTHER_QUERY
+    return _WHY.get(type(reason), f"answers: {told}")
 
 
 def _call(address: FlightAddress, piece: SegmentRange) -> list[pa.RecordBatch]:
     header = (TOKEN_HEADER.encode(), bearer(address.token))
     options = flight.FlightCallOptions(timeout=DEADLINE_SECONDS, headers=[header])
-    reader = _client(address.host, address.port).do_get(flight.Ticket(ticket_of(piece)), options)
+    reader = _client(address).do_get(flight.Ticket(ticket_of(piece)), options)
     return [chunk.data for chunk in reader]
 
 
@@ -78,6 +86,14 @@ _RETRYING = Retrying(
 
 
 @functools.lru_cache(maxsize=4)  # workers live on over micro-batches, and a connection with them
-def _client(host: str, port: int) -> flight.FlightClient:
+def _client(address: FlightAddress) -> flight.FlightClient:
     """Return a connection; never through a proxy, which the environment may name for web pages."""
-    return flight.FlightClient(location_of(host, port), generic_options=[("grpc.enable_http_proxy", 0)])
+    shown = address.credentials
+    return flight.FlightClient(
+        location_of(address.host, address.port),
+        tls_root_certs=shown.authority,
+        cert_chain=shown.certificate,
+        private_key=shown.key,
+        override_hostname=SERVER_NAME,
+        generic_options=[("grpc.enable_http_proxy", 0)],
+    )

@@ -1,4 +1,4 @@
-"""What the two ends of the Flight connection agree on: address, token, ticket.
+"""What the two ends of the Flight connection agree on: address, certificates, token, ticket.
 
 Rule: values and texts only; `pyarrow.flight` takes 35 ms to load and stays with who calls and serves.
 
@@ -17,16 +17,30 @@ from informix_capture_client.errors import AccessRefused
 from informix_checkpoints.spool import SegmentRange
 
 TOKEN_HEADER = "authorization"
+SERVER_NAME = "informix-cdc"  # in the server's certificate, whatever its address is
 _SEGMENT_NAME = re.compile(r"[0-9A-Za-z-]+\.arrow")  # no slash, no dot but one: never another folder
+
+
+_WHOLE_NUMBERS = ("first", "end", "rows", "size_bytes", "checksum")
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """What one end shows, and whom it trusts: texts in PEM."""
+
+    authority: bytes = field(repr=False)
+    certificate: bytes = field(repr=False)
+    key: bytes = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class FlightAddress:
-    """Where a query's Flight server listens, and what it wants to hear."""
+    """Where a query's Flight server listens, and what it wants to see and hear."""
 
     host: str
     port: int
     token: str = field(repr=False)
+    credentials: Credentials = field(repr=False)
 
     def __str__(self) -> str:
         return f"{self.host}:{self.port}"
@@ -53,6 +67,8 @@ def range_of(ticket: bytes, folder: Path) -> SegmentRange:
         fields: dict[str, Any] = json.loads(ticket)
         if not _SEGMENT_NAME.fullmatch(fields["path"]):
             raise ValueError
+        if any(type(fields[name]) is not int for name in _WHOLE_NUMBERS):
+            raise ValueError
         wanted = SegmentRange(**{**fields, "path": str(folder / fields["path"])})
         if not 0 <= wanted.first < wanted.end <= wanted.rows:
             raise ValueError
@@ -63,4 +79,4 @@ def range_of(ticket: bytes, folder: Path) -> SegmentRange:
 
 def location_of(host: str, port: int) -> str:
     """Return the location of a server in Flight's form."""
-    return f"grpc://[{host}]:{port}" if ":" in host else f"grpc://{host}:{port}"
+    return f"grpc+tls://[{host}]:{port}" if ":" in host else f"grpc+tls://{host}:{port}"

@@ -1,7 +1,9 @@
 """Serve the segments of one query to its executors over Arrow Flight.
 
-Rule: whoever has the query's token gets rows of segments in the query's spool folder, and nothing else;
-whoever has not gets nothing. Rows go out as they are stored; executors make delivered ones of them.
+Rule: whoever has the query's certificate and token gets rows of segments in the query's spool folder,
+and nothing else. Whoever has no certificate is turned away at the handshake: gRPC takes a request of
+any size into memory before anybody here sees it. Rows go out as they are stored; executors make
+delivered ones of them.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import pyarrow as pa
 from pyarrow import flight
 
 from informix_capture_client.errors import AccessRefused
+from informix_cdc.executors.certificates import certificates_of_a_query
 from informix_cdc.executors.flight_protocol import (
     TOKEN_HEADER,
     FlightAddress,
@@ -30,7 +33,7 @@ class SegmentServer(flight.FlightServerBase):  # type: ignore[misc]
     """Serves as soon as it is made, in threads of its own, until `shutdown`.
 
     Args:
-        folder: the spool's; its segments can be asked for by name.
+        folder: the spool's; its segments can be asked for by name. None until there is one.
         host: the address to listen on, which executors use as well.
         port: 0 for any that is free.
 
@@ -38,24 +41,37 @@ class SegmentServer(flight.FlightServerBase):  # type: ignore[misc]
         AccessRefused: the address is not one of this host, or the port is taken.
     """
 
-    def __init__(self, folder: Path, host: str, port: int) -> None:
+    def __init__(self, folder: Path | None, host: str, port: int) -> None:
         self._folder = folder
         token = secrets.token_hex(32)
+        own, of_executors = certificates_of_a_query()
         try:
-            super().__init__(location_of(host, port), middleware={"token": _TokenCheck(token)})
+            super().__init__(
+                location_of(host, port),
+                tls_certificates=[(own.certificate, own.key)],
+                verify_client=True,
+                root_certificates=own.authority,
+                middleware={"token": _TokenCheck(token)},
+            )
         except (OSError, pa.ArrowException):
             raise AccessRefused(
                 f"a Flight server cannot listen on {host}:{port or 'any port'}.",
                 "Set option flightHost to an address of the driver's host, and flightPort to 0 or to a"
                 " port that is free; or set option delivery to files.",
             ) from None
-        self.address = FlightAddress(host, self.port, token)
+        self.address = FlightAddress(host, self.port, token, of_executors)
+
+    def serve(self, folder: Path) -> None:
+        """Serve the segments of this folder from now on, and of no other."""
+        self._folder = folder
 
     def do_get(
         self, _context: flight.ServerCallContext, ticket: flight.Ticket
     ) -> flight.FlightDataStream:
         """Stream the rows that a ticket names."""
         with _told_to_the_caller():
+            if self._folder is None:
+                raise AccessRefused("the query has no rows yet.")
             wanted = range_of(ticket.ticket, self._folder)
             batches = list(stored_range(wanted))
             return flight.RecordBatchStream(

@@ -5,7 +5,7 @@ holds something else is passed over; when none is left, the error names every pl
 
     files    the segment's own path (same host, or a shared folder), then a copy under segmentCopies
     flight   the Arrow Flight server in the query's driver process
-    auto     all of them, in this order
+    auto     all of them, in this order; Flight only where flightHost is set
 """
 
 from __future__ import annotations

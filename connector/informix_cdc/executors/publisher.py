@@ -1,18 +1,22 @@
 """The driver's side of the delivery to executors: says where segments are, and serves them if asked.
 
-Rule: lives in the query's runner process only, with the Flight server and its token; what leaves for
-executors are `SegmentPlaces`.
+Rule: lives in the query's runner process only, with the Flight server and its keys; what leaves for
+executors are `SegmentPlaces`. There is a server only where somebody may need it: executors that see the
+driver's loopback see its files too, so that one is asked for by name (decision 0036).
 """
 
 from __future__ import annotations
 
+import os
 import threading
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
+
+from informix_capture_client.errors import AccessRefused
 from informix_cdc.executors.flight_protocol import FlightAddress
 from informix_cdc.executors.places import SegmentPlaces
-from informix_cdc.options import SourceOptions
+from informix_cdc.options import LOOPBACK, SourceOptions
 from informix_checkpoints.spool import SegmentCopies, Spool, copies_for
 
 if TYPE_CHECKING:
@@ -20,15 +24,25 @@ if TYPE_CHECKING:
 
 
 _CLOSING_SECONDS = 0.5
+# The process of the query before may need as long to end: Spark does not wait for it.
+PORT_WAIT_SECONDS = 5.0
 
 
 class SegmentPublisher:
-    """Tells executors where a spool's segments are; serves them over Flight unless told not to."""
+    """Tells executors where a spool's segments are, and serves them over Flight if options say so."""
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
         self._server: SegmentServer | None = None
-        self._served_folder: Path | None = None
+
+    def open(self) -> None:
+        """Begin to listen, if executors may call: a wrong address shows at the query's start.
+
+        Raises:
+            AccessRefused: the Flight server cannot listen where options say.
+        """
+        if self._options.has_flight_server and self._server is None:
+            self._server = _listening(self._options.flight_host or LOOPBACK, self._options.flight_port)
 
     def places(self, spool: Spool) -> SegmentPlaces:
         """Return where executors look for rows of this spool.
@@ -36,11 +50,12 @@ class SegmentPublisher:
         Raises:
             AccessRefused: the Flight server cannot listen where options say.
         """
+        self.open()
         copies = copies_for(self._options.segment_copies, spool.stream)
         return SegmentPlaces(
             self._options.deliver_by,
             copies if isinstance(copies, SegmentCopies) else None,
-            self._served(spool.folder) if self._options.deliver_by != "files" else None,
+            self._address(spool),
         )
 
     def close(self) -> None:
@@ -55,13 +70,22 @@ class SegmentPublisher:
             ending.start()
             ending.join(_CLOSING_SECONDS)
 
-    def _served(self, folder: Path) -> FlightAddress:
-        if self._served_folder != folder:
-            self.close()  # a stream that was lost has no folder any more
+    def _address(self, spool: Spool) -> FlightAddress | None:
         if self._server is None:
-            from informix_cdc.executors.flight_server import SegmentServer  # 35 ms and 8 MB
-
-            options = self._options
-            self._server = SegmentServer(folder, options.flight_host, options.flight_port)
-            self._served_folder = folder
+            return None
+        self._server.serve(spool.folder)  # a stream that was lost has no folder any more
         return self._server.address
+
+
+def _listening(host: str, port: int) -> SegmentServer:
+    # gRPC would tell of every stranger, and of an address that is none, in lines of its own.
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+    from informix_cdc.executors.flight_server import SegmentServer  # 150 ms and 8 MB
+
+    patient = Retrying(
+        retry=retry_if_exception_type(AccessRefused),
+        stop=stop_after_delay(PORT_WAIT_SECONDS if port else 0.0),
+        wait=wait_fixed(0.2),
+        reraise=True,
+    )
+    return patient(SegmentServer, None, host, port)

@@ -69,6 +69,14 @@ class View(NamedTuple):
     lag: Lag
 
 
+INFO, START_TIME = f"{PREFIX}info", f"{PREFIX}start_time_seconds"
+# What is known of the query itself, for Prometheus alone: name and meaning of gauges.
+ABOUT = {
+    INFO: "1, with the labels `version` (of informix-cdc), `dialect` and `server_version` (empty until"
+    " the server has told it)",
+    START_TIME: "UNIX time, in seconds, at which the query's process began to show its figures",
+}
+
 FIGURES = (
     Figure(
         "rows", COUNTER, "counters.appended.rows", "rows of committed transactions written to the spool"

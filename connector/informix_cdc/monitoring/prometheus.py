@@ -7,6 +7,7 @@ one. The port is the query's alone: it opens before the capture and closes with 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from errno import EACCES, EADDRINUSE
@@ -17,8 +18,18 @@ from prometheus_client.registry import Collector
 from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_fixed
 
 from informix_capture_client.errors import BadOption
+from informix_cdc import __version__
 from informix_cdc.capture import CaptureState
-from informix_cdc.monitoring.figures import COUNTER, FIGURES, Figure, Value, read_figures
+from informix_cdc.monitoring.figures import (
+    ABOUT,
+    COUNTER,
+    FIGURES,
+    INFO,
+    START_TIME,
+    Figure,
+    Value,
+    read_figures,
+)
 
 Labels = Mapping[str, str]
 Sample = tuple[Labels, Mapping[Figure, Value]]
@@ -64,6 +75,43 @@ def _family(figure: Figure, name: str, known: list[tuple[Labels, Value]]) -> Met
     return family
 
 
+@dataclass(frozen=True, eq=False)  # a registry keeps collectors as keys
+class AboutCollector(Collector):
+    """Tells what runs, and since when: there before any figure is.
+
+    Args:
+        labels: of every metric.
+        dialect: the product that is captured.
+        started: UNIX time.
+        server_version: asked at each scrape; empty while it is not known.
+    """
+
+    labels: Labels
+    dialect: str
+    started: float
+    server_version: Callable[[], str]
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield a gauge for each fact."""
+        about = {
+            "version": __version__,
+            "dialect": self.dialect,
+            "server_version": self.server_version(),
+        }
+        yield _gauge(INFO, {**self.labels, **about}, 1.0)
+        yield _gauge(START_TIME, self.labels, self.started)
+
+    def describe(self) -> Iterable[Metric]:
+        """Tell nothing beforehand, so that registering does not ask."""
+        return ()
+
+
+def _gauge(name: str, labels: Labels, value: float) -> Metric:
+    family = GaugeMetricFamily(name, ABOUT[name], labels=list(labels))
+    family.add_metric(list(labels.values()), value)
+    return family
+
+
 class MetricsServer:
     """Serves `/metrics` from when it is made until `close`.
 
@@ -71,15 +119,23 @@ class MetricsServer:
         host, port: where to listen.
         labels: of every metric.
         state: returns the capture whose figures are shown, if there is one.
+        dialect: the product that is captured.
 
     Raises:
         BadOption: the port is taken, which is waited for; or the address is not one of this host.
     """
 
     def __init__(
-        self, host: str, port: int, labels: Labels, state: Callable[[], CaptureState | None]
+        self,
+        host: str,
+        port: int,
+        labels: Labels,
+        state: Callable[[], CaptureState | None],
+        dialect: str = "informix",
     ) -> None:
         registry = CollectorRegistry(auto_describe=False)
+        version = lambda: found.server_version if (found := state()) else ""  # noqa: E731
+        registry.register(AboutCollector(labels, dialect, time.time(), version))
         registry.register(FigureCollector(lambda: _samples(labels, state())))
         try:
             self._server, self._thread = _patiently()(start_http_server, port, host, registry)

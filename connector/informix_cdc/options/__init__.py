@@ -8,6 +8,7 @@ from __future__ import annotations
 from informix_cdc.options.authentication import PASSWORD_VARIABLE, fetch_password
 from informix_cdc.options.connection_string import with_connection_string
 from informix_cdc.options.declaring import WholeNumbers, Words, names
+from informix_cdc.options.executors import LOOPBACK
 from informix_cdc.options.source import (
     SourceOptions,
     missing_options,
@@ -16,6 +17,7 @@ from informix_cdc.options.source import (
 )
 
 __all__ = [
+    "LOOPBACK",
     "PASSWORD_VARIABLE",
     "SourceOptions",
     "WholeNumbers",

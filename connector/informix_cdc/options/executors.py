@@ -5,6 +5,7 @@ Rule: declarations only; `source.py` joins them with all others.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from informix_cdc.options.connection import ConnectionOptions
@@ -18,6 +19,7 @@ from informix_cdc.options.declaring import (
 
 LOOPBACK = "127.0.0.1"
 _WILDCARDS = {"0.0.0.0", "::"}
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
 def address(text: str) -> str:
@@ -34,6 +36,17 @@ def listening_address(text: str) -> str:
     return text
 
 
+def local_folder(text: str) -> str:
+    """Read the path of a folder; `s3://bucket` would become a folder named `s3:` in the working one."""
+    if scheme := _SCHEME.match(text):
+        raise ValueError(
+            f"must be a path that the driver's system knows: {scheme[0]} is a URL's scheme, and an"
+            " object store has neither the lock nor the renaming that the spool rests on; mount a"
+            " folder, or set segmentCopies to a URL for executors"
+        )
+    return text
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutorOptions(ConnectionOptions):
     """Where segments are kept, how executors get at them, and how a batch is shared out."""
@@ -41,19 +54,21 @@ class ExecutorOptions(ConnectionOptions):
     spool_path: str = option(
         "Folder of the spool, which keeps captured rows until Spark has committed them; default: a"
         " private temporary folder.",
+        local_folder,
         default="",
     )
     deliver_by: str = option(
         "How executors get rows: files (from spoolPath or segmentCopies), flight (from the driver by"
-        " Arrow Flight), or auto (the first of these that works).",
+        " Arrow Flight), or auto (the first of these that works; Flight only if flightHost is set).",
         one_of("auto", "files", "flight"),
         default="auto",
         name="delivery",
     )
     flight_host: str = option(
-        "Address on which the driver's Arrow Flight server listens and which executors connect to.",
+        "Address on which the driver's Arrow Flight server listens and which executors connect to;"
+        " default: no server, or 127.0.0.1 with delivery=flight.",
         address,
-        default=LOOPBACK,
+        default="",
     )
     flight_port: int = option(
         "TCP port of the driver's Arrow Flight server; 0 picks a free one.",
@@ -76,3 +91,8 @@ class ExecutorOptions(ConnectionOptions):
         size(1 << 16),
         default=64 << 20,
     )
+
+    @property
+    def has_flight_server(self) -> bool:
+        """Whether rows may go by Flight: it is the only way, or its address was named."""
+        return self.deliver_by == "flight" or (self.deliver_by == "auto" and self.flight_host != "")

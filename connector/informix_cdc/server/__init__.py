@@ -20,6 +20,7 @@ from informix_cdc.server.source_tables import (
     look_up_tables,
     require_capturing_server,
     require_logged_database,
+    version_told,
 )
 
 __all__ = [
@@ -37,4 +38,5 @@ __all__ = [
     "require_capturing_server",
     "require_logged_database",
     "silent_seconds",
+    "version_told",
 ]

@@ -147,6 +147,14 @@ def require_capturing_server(catalog: Catalog, dialect: Dialect) -> None:
     require(finding)
 
 
+def version_told(catalog: Catalog) -> str:
+    """Return the server's version; empty where it does not tell, which is no reason to stop."""
+    try:
+        return catalog.server_version()
+    except (AccessRefused, ServerRefused):
+        return ""
+
+
 def look_up_tables(options: SourceOptions) -> SourceTables:
     """Connect, describe the tables, and disconnect."""
     with open_catalog(options) as catalog:

@@ -216,6 +216,7 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._restore_process = self._restore_process or settle_in_runner()
             log_to_standard_error(self._options.log_level)
             self._show_metrics()
+            self._publisher.open()
             check = partial(require_same, self._schema)
             self._state = self._state.successor() if self._state else CaptureState()
             self._capture = CaptureThread(self._options, start, expected_commit, check, self._state)
@@ -234,6 +235,7 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 options.metrics_port,
                 {"server": options.server, "database": options.database, "tables": tables},
                 lambda: self._state,
+                options.dialect_name,
             )
 
     def _keep_mark(self, start: StreamOffset, loss: DataLoss) -> None:

@@ -84,6 +84,15 @@ def test_what_this_version_does_not_know_is_refused(changes: dict[str, Any]) -> 
         StreamOffset.from_json({**known, **changes})
 
 
+@pytest.mark.parametrize("key", ["snapshot", "later"])
+def test_a_key_of_a_later_version_is_not_lost_by_a_downgrade(key: str) -> None:
+    known = StreamOffset("s", "d", Position(5, 3)).to_json()
+    with pytest.raises(BadOption, match=f"'{key}', which this version .*does not know") as refused:
+        StreamOffset.from_json({**known, key: None})
+    assert "a later version of informix-cdc wrote it" in refused.value.message
+    assert "Go on with the version that wrote it" in refused.value.remedy
+
+
 @pytest.mark.parametrize("gap", list(Gap), ids=lambda gap: gap.name)
 def test_only_a_loss_that_others_can_hide_is_remembered(gap: Gap) -> None:
     loss = DataLoss("it is gone.", "Do this.", gap=gap)

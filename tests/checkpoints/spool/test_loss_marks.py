@@ -57,7 +57,7 @@ def test_a_mark_that_this_user_may_not_read_is_no_mark(
         raise PermissionError(13, "Permission denied")
 
     LossMarks.beside("").note("s1", "d", LOSS)
-    monkeypatch.setattr(Path, "read_bytes", refused)
+    monkeypatch.setattr("informix_checkpoints.spool.loss_marks.read_own", refused)
     assert LossMarks.beside("").find("s1") is None
 
 

@@ -48,7 +48,7 @@ def dead_process() -> int:
 def make(tmp_path: Path) -> Make:
     def folder(name: str, age_seconds: float = 3600) -> Path:
         made = tmp_path / name
-        made.mkdir()
+        made.mkdir(mode=0o700)
         (made / "0.arrow").write_bytes(b"rows")
         then = made.stat().st_mtime - age_seconds
         os.utime(made, (then, then))
@@ -87,6 +87,38 @@ def test_a_locked_folder_stays_although_its_process_has_no_number_here(
     os.utime(folder, (1, 1))
     remove_left_overs(tmp_path)
     assert not folder.exists()
+
+
+@pytest.mark.parametrize("target", ["itself", "a folder of this user's", "nowhere"])
+def test_a_link_of_a_strangers_stops_nobody_and_leads_nowhere(
+    target: str, make: Make, dead_process: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Anybody may make entries in the system's temporary folder."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    own, name = make("own"), f"informix-cdc-spool-{dead_process}-x"
+    targets = {"itself": tmp_path / name, "a folder of this user's": own, "nowhere": tmp_path / "none"}
+    for planted in (tmp_path / name, tmp_path / "0123456789abcdef"):
+        planted.symlink_to(targets[target])
+    remove_empty_streams(tmp_path)
+    assert make_private_folder().exists()
+    assert [path.name for path in own.iterdir()] == ["0.arrow"]
+
+
+def test_an_entry_that_nobody_may_look_at_stops_nobody(
+    make: Make, dead_process: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = (make(f"informix-cdc-spool-{dead_process}-{name}") for name in "xy")
+    look = Path.lstat
+
+    def refused(path: Path) -> os.stat_result:
+        if path == first:
+            raise PermissionError(13, "Permission denied")
+        return look(path)
+
+    monkeypatch.setattr(Path, "lstat", refused)
+    remove_left_overs(tmp_path)
+    assert first.is_dir()
+    assert not second.exists()
 
 
 def test_a_new_folder_is_for_its_owner_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,6 +33,7 @@ from informix_capture_client.errors import AccessRefused
 from informix_capture_client.positions import Position
 from informix_cdc.executors import flight_client
 from informix_cdc.executors import publisher as publisher_module
+from informix_cdc.executors.certificates import certificates_of_a_query
 from informix_cdc.executors.flight_client import fetched_range
 from informix_cdc.executors.flight_protocol import ticket_of
 from informix_cdc.executors.flight_server import SegmentServer
@@ -99,7 +100,7 @@ def test_whoever_has_another_token_gets_nothing_and_is_not_told_the_right_one(
 
 
 def test_whoever_has_no_token_gets_nothing_by_any_call(spool: Spool, server: SegmentServer) -> None:
-    client = flight.FlightClient(f"grpc://{LOOPBACK}:{server.port}")
+    client = flight_client._client(server.address)
     for call in (
         lambda: client.do_get(flight.Ticket(ticket_of(whole(spool)))),
         lambda: list(client.list_flights()),
@@ -137,7 +138,9 @@ def test_a_request_that_makes_no_sense_is_refused(ticket: bytes, server: Segment
         asked(server, ticket)
 
 
-@pytest.mark.parametrize(("first", "end"), [(-1, 5), (5, 5), (6, 5), (0, ROWS + 1), ("0", 5)])
+@pytest.mark.parametrize(
+    ("first", "end"), [(-1, 5), (5, 5), (6, 5), (0, ROWS + 1), ("0", 5), (0.5, 5), (True, 5)]
+)
 def test_rows_that_a_segment_does_not_have_are_refused(
     first: Any, end: Any, spool: Spool, server: SegmentServer
 ) -> None:
@@ -147,8 +150,20 @@ def test_rows_that_a_segment_does_not_have_are_refused(
 
 def asked(server: SegmentServer, ticket: bytes) -> object:
     header = (b"authorization", f"Bearer {server.address.token}".encode())
-    client = flight.FlightClient(f"grpc://{LOOPBACK}:{server.port}")
+    client = flight_client._client(server.address)
     return client.do_get(flight.Ticket(ticket), flight.FlightCallOptions(headers=[header], timeout=10))
+
+
+def test_a_server_serves_the_folder_of_the_present_stream_alone(spool: Spool, tmp_path: Path) -> None:
+    server = SegmentServer(None, LOOPBACK, 0)
+    with pytest.raises(flight.FlightError, match="the query has no rows yet"):
+        asked(server, ticket_of(whole(spool)))
+    server.serve(spool.folder)
+    assert sum(found.num_rows for found in fetched_range(server.address, whole(spool))) == ROWS
+    server.serve(tmp_path / "of the next stream")
+    with pytest.raises(AccessRefused, match=r"of the next stream/.*No such file"):
+        fetched_range(server.address, whole(spool))
+    server.shutdown()
 
 
 def test_a_segment_that_was_trimmed_is_named(spool: Spool, server: SegmentServer) -> None:
@@ -191,7 +206,7 @@ def test_a_server_that_says_nothing_ends_in_an_error_in_time(
     monkeypatch.setattr(flight_client, "DEADLINE_SECONDS", 0.3)
     with socket.create_server((LOOPBACK, 0)) as silent:
         port = silent.getsockname()[1]
-        address = flight_client.FlightAddress(LOOPBACK, port, "t0ken")
+        address = flight_client.FlightAddress(LOOPBACK, port, "t0ken", certificates_of_a_query()[1])
         with pytest.raises(AccessRefused, match=r"did not answer|cannot be reached"):
             fetched_range(address, whole(spool))
 
@@ -218,10 +233,12 @@ def test_an_environment_with_a_proxy_changes_nothing(
     assert sum(found.num_rows for found in fetched_range(server.address, whole(spool))) == ROWS
 
 
-@pytest.mark.parametrize("delivery", ["auto", "files", "flight"])
-def test_a_stream_delivers_the_same_rows_in_every_way(delivery: str, served: Served) -> None:
+@pytest.mark.parametrize(
+    "options", [{}, {"delivery": "files"}, {"delivery": "flight"}, {"flightHost": LOOPBACK}], ids=repr
+)
+def test_a_stream_delivers_the_same_rows_in_every_way(options: dict[str, str], served: Served) -> None:
     server, listening = served
-    with reader(listening.port, delivery=delivery, minPartitions="3") as made:
+    with reader(listening.port, **options, minPartitions="3") as made:
         anchor = anchor_of(made)
         rows, end = drained(made, anchor, insert(server, *range(1, 11)))
         assert numbers(rows) == list(range(1, 11))
@@ -231,7 +248,7 @@ def test_a_stream_delivers_the_same_rows_in_every_way(delivery: str, served: Ser
 
 def test_auto_finds_the_rows_when_the_folder_is_not_to_be_seen(served: Served, tmp_path: Path) -> None:
     server, listening = served
-    with reader(listening.port, spoolPath=str(tmp_path / "spool")) as made:
+    with reader(listening.port, spoolPath=str(tmp_path / "spool"), flightHost=LOOPBACK) as made:
         anchor = anchor_of(made)
         _, end = drained(made, anchor, insert(server, 1, 2, 3))
         parts = [pickle.loads(pickle.dumps(part)) for part in made.partitions(anchor, end)]
@@ -243,19 +260,22 @@ def test_auto_finds_the_rows_when_the_folder_is_not_to_be_seen(served: Served, t
     assert pa.Table.from_batches(batches).column("order_num").to_pylist() == [1, 2, 3]
 
 
-def test_only_partitions_carry_the_token_and_nothing_shows_it(
+def test_only_partitions_carry_token_and_key_and_nothing_shows_them(
     served: Served, caplog: pytest.LogCaptureFixture
 ) -> None:
     server, listening = served
-    with caplog.at_level(logging.DEBUG), reader(listening.port) as made:
+    with caplog.at_level(logging.DEBUG), reader(listening.port, delivery="flight") as made:
         anchor = anchor_of(made)
         _, end = drained(made, anchor, insert(server, 1))
         [part] = made.partitions(anchor, end)
-        token = part.places.server.token  # type: ignore[attr-defined]
-        assert token.encode() in pickle.dumps(part)
-        assert token.encode() not in pickle.dumps(made)
+        address = part.places.server  # type: ignore[attr-defined]
+        secrets = [address.token.encode(), address.credentials.key]
+        for secret in secrets:
+            assert secret in pickle.dumps(part)
+            assert secret not in pickle.dumps(made)
         shown = f"{part} {part!r} {made!r} {made.reportLatestOffset()} {caplog.text}"
-    assert token not in shown
+    assert not [secret for secret in secrets if secret.decode() in shown]
+    assert "PRIVATE" not in shown
 
 
 def test_the_server_ends_with_the_query(served: Served) -> None:
@@ -278,14 +298,6 @@ def test_the_end_of_a_query_does_not_wait_for_an_executor_that_has_stopped_readi
     monkeypatch.setattr(delivery, "_server", SimpleNamespace(shutdown=read_on.wait))
     delivery.close()
     read_on.set()
-
-
-def test_files_alone_need_no_server(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(SegmentServer, "__init__", None)
-    server, listening = served
-    with reader(listening.port, delivery="files") as made:
-        rows, _ = drained(made, anchor_of(made), insert(server, 1))
-    assert numbers(rows) == [1]
 
 
 def test_copies_of_a_streams_segments_come_and_go(served: Served, tmp_path: Path) -> None:

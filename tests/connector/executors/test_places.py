@@ -13,14 +13,14 @@ import pytest
 from checkpoints.spool.spools import fill, open_spool
 from informix_capture_client.errors import AccessRefused
 from informix_cdc.executors import flight_client
-from informix_cdc.executors.flight_protocol import FlightAddress
+from informix_cdc.executors.flight_protocol import Credentials, FlightAddress
 from informix_cdc.executors.flight_server import SegmentServer
 from informix_cdc.executors.places import SegmentPlaces
 from informix_checkpoints.spool import segments
 from informix_checkpoints.spool.copies import SegmentCopies
 from informix_checkpoints.spool.spool import Spool
 
-NOBODY = FlightAddress("127.0.0.1", 1, "t0ken")
+NOBODY = FlightAddress("127.0.0.1", 1, "t0ken", Credentials(b"", b"", b""))
 
 
 @pytest.fixture
@@ -135,15 +135,34 @@ def test_a_damaged_file_is_refused_whichever_byte_it_is(spool: Spool) -> None:
     assert [n for batch in places.read(planned) for n in batch.column("n").to_pylist()] == [1, 2, 3]
 
 
-def test_a_file_that_changes_after_it_was_compared_is_no_error_of_arrow(
-    spool: Spool, monkeypatch: pytest.MonkeyPatch
+def test_a_file_that_changes_after_it_was_compared_is_no_error_of_arrow_and_is_passed_over(
+    spool: Spool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     planned = spool.between(100, 140)[0]
     path = Path(planned.path)
     path.write_bytes(path.read_bytes()[:-6] + b"ARROW?")
     monkeypatch.setattr(segments, "_file_checksum", lambda *_: planned.checksum)
     with pytest.raises(AccessRefused, match="is no segment any more"):
-        list(SegmentPlaces("files").read(planned))
+        SegmentPlaces("files").read(planned)
+    by_copy = SegmentPlaces("auto", copies_in(tmp_path)).read(planned)
+    assert [n for batch in by_copy for n in batch.column("n").to_pylist()] == [1, 2, 3]
+
+
+def test_a_change_that_hides_its_time_is_seen(spool: Spool) -> None:
+    """As by a tool that restores files with their times."""
+    places = SegmentPlaces("files")
+    assert numbers(places, spool) == [1, 2, 3, 4, 5]
+    for path in spool.folder.glob("*.arrow"):
+        os.utime(path, ns=(0, 0))
+    assert numbers(places, spool) == [1, 2, 3, 4, 5]
+    before = {path: path.stat().st_ctime_ns for path in spool.folder.glob("*.arrow")}
+    damage_files(spool)
+    for path, changed_ns in before.items():
+        os.utime(path, ns=(0, 0))
+        while path.stat().st_ctime_ns == changed_ns:  # the file system's clock has a coarse grain
+            os.utime(path, ns=(0, 0))
+    with pytest.raises(AccessRefused, match="other bytes"):
+        numbers(places, spool)
 
 
 def test_what_the_server_would_send_of_a_damaged_file_is_refused_as_well(

@@ -13,11 +13,45 @@ def parse(**changes: str) -> SourceOptions:
     return SourceOptions.parse(source_options(9088, **changes), {})
 
 
-def test_rows_go_by_file_or_over_loopback_unless_asked_otherwise() -> None:
+def test_rows_go_by_file_unless_asked_otherwise() -> None:
     options = parse()
-    assert (options.deliver_by, options.flight_host, options.flight_port) == ("auto", "127.0.0.1", 0)
+    assert (options.deliver_by, options.flight_host, options.flight_port) == ("auto", "", 0)
     assert (options.segment_copies, options.min_partitions) == ("", 1)
     assert options.max_partition_bytes == parse(maxPartitionBytes="64m").max_partition_bytes
+
+
+@pytest.mark.parametrize(
+    ("changes", "has_server"),
+    [
+        ({}, False),
+        ({"flightPort": "4711"}, False),
+        ({"flightHost": "10.0.0.7"}, True),
+        ({"delivery": "flight"}, True),
+        ({"delivery": "files", "flightHost": "10.0.0.7"}, False),
+    ],
+    ids=repr,
+)
+def test_a_flight_server_is_there_only_where_executors_may_call_it(
+    changes: dict[str, str], has_server: bool
+) -> None:
+    assert parse(**changes).has_flight_server == has_server
+
+
+@pytest.mark.parametrize(
+    "url", ["s3://bucket/x", "dbfs:/x", "hdfs:/x", "gs://b", "abfss://c@a/x", "file:///x", "S3A://b"]
+)
+def test_a_spool_path_with_a_scheme_is_refused_with_the_reason(url: str) -> None:
+    with pytest.raises(
+        BadOption, match=r"option 'spoolPath' must be a path .* is a URL's scheme"
+    ) as no:
+        parse(spoolPath=url)
+    assert f" {url.partition(':')[0]}: is a URL" in str(no.value)
+    assert "segmentCopies" in str(no.value)
+
+
+@pytest.mark.parametrize("path", ["/var/lib/spool", "spool", "./s3:/x", "/mnt/s3://x"])
+def test_a_spool_path_without_one_is_taken(path: str) -> None:
+    assert parse(spoolPath=path).spool_path == path
 
 
 @pytest.mark.parametrize("host", ["driver-1.example", "10.0.0.7", "fd00::7"])

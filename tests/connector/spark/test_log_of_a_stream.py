@@ -85,6 +85,33 @@ def test_a_stream_tells_where_it_begins_goes_on_and_why_it_ended(
     }
 
 
+def test_a_bug_is_told_with_its_lines_of_code_and_without_what_it_quotes(
+    served: Served, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def of_a_library(*_: object) -> None:
+        raise KeyError(CELLS[0])
+
+    def broken(*_: object) -> None:
+        try:
+            of_a_library()
+        except KeyError as reason:
+            raise ValueError(f"{CELLS[1]} is no number") from reason
+
+    monkeypatch.setattr("informix_cdc.capture.run.describe_tables", broken)
+    with reader(served[1].port) as made, pytest.raises(RuntimeError, match="this is a bug"):
+        anchor_of(made)
+    (failed,) = told(caplog, "capture_failed")
+    assert failed["reason"] == "a bug: ValueError"
+    lines = failed["traceback"].splitlines()
+    assert lines[0] == "KeyError:"
+    assert "ValueError:" in lines
+    assert lines.index("ValueError:") < max(n for n, line in enumerate(lines) if ", in broken" in line)
+    assert any(", in _run_connection" in line for line in lines)
+    assert not [cell for cell in CELLS if cell in failed["traceback"]]
+    (record,) = (r for r in caplog.records if getattr(r, "event", "") == "capture_failed")
+    assert "\n" not in record.getMessage()
+
+
 def test_no_value_of_a_cell_and_no_password_is_logged_whatever_goes_wrong(
     caplog: pytest.LogCaptureFixture, tmp_path: Path
 ) -> None:

@@ -1,0 +1,191 @@
+"""What somebody else prepared under the names that a spool uses is not taken, followed or harmed."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from checkpoints.spool.spools import START, fill, numbers, open_spool
+from informix_capture_client.errors import AccessRefused, DataLoss, Gap
+from informix_checkpoints.spool import own_files
+from informix_checkpoints.spool.loss_marks import LossMarks
+from informix_checkpoints.spool.manifest import Manifest, load_manifest, save_manifest
+from informix_checkpoints.spool.segments import SegmentRange, stored_range
+from informix_checkpoints.spool.spool import Spool
+from informix_checkpoints.spool.writer_lock import WriterLock
+
+LOSS = DataLoss("row logging was off.", gap=Gap.ROW_LOGGING_OFF)
+
+
+@pytest.fixture(params=[0o000, 0o002, 0o022, 0o077], ids=lambda mask: f"umask {mask:03o}")
+def umask(request: pytest.FixtureRequest) -> Iterator[None]:
+    former = os.umask(request.param)
+    yield
+    os.umask(former)
+
+
+@pytest.fixture
+def of_another_user(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Give a function after which this process runs as another user than the one that made files."""
+    return lambda: monkeypatch.setattr(own_files.os, "geteuid", lambda: os.getuid() + 1)
+
+
+@pytest.fixture
+def victim(tmp_path: Path) -> Path:
+    """A file of this user's that a link of somebody else's leads to."""
+    path = tmp_path / "victim"
+    path.write_bytes(b"precious")
+    return path
+
+
+def modes_below(folder: Path) -> set[int]:
+    return {stat.S_IMODE(path.lstat().st_mode) for path in (folder, *folder.rglob("*"))}
+
+
+def test_whatever_the_umask_only_this_user_can_enter_what_is_made(tmp_path: Path, umask: None) -> None:
+    fill(open_spool(tmp_path / "two" / "parents" / "spool"))
+    LossMarks.beside(str(tmp_path / "two" / "marks")).note("s1", "d", LOSS)
+    assert modes_below(tmp_path / "two") == {0o700, 0o600}
+
+
+def linked(folder: Path) -> None:
+    (folder.parent / "elsewhere").mkdir(mode=0o700)
+    folder.symlink_to(folder.parent / "elsewhere")
+
+
+def dangling(folder: Path) -> None:
+    folder.symlink_to(folder.parent / "nowhere")
+
+
+def shared(folder: Path) -> None:
+    folder.mkdir()
+    folder.chmod(0o777)
+
+
+def of_a_group(folder: Path) -> None:
+    folder.mkdir()
+    folder.chmod(0o770)
+
+
+PREPARED = [
+    (linked, "is a link, which no query makes"),
+    (dangling, "is a link, which no query makes"),
+    (shared, r"may be written by others \(mode 777\)"),
+    (of_a_group, r"may be written by others \(mode 770\)"),
+]
+
+
+@pytest.mark.parametrize(("prepare", "says"), PREPARED, ids=[p[0].__name__ for p in PREPARED])
+def test_a_folder_that_somebody_prepared_is_refused_and_left_as_it_is(
+    prepare: Callable[[Path], None], says: str, tmp_path: Path
+) -> None:
+    prepare(tmp_path / "spool")
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(AccessRefused, match=f"the spool {tmp_path}/spool {says}") as refused:
+        open_spool(tmp_path / "spool")
+    assert "chmod 700" in refused.value.remedy
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_folder_of_another_user_is_refused(
+    tmp_path: Path, of_another_user: Callable[[], None]
+) -> None:
+    open_spool(tmp_path / "spool").close()
+    of_another_user()
+    with pytest.raises(AccessRefused, match=f"belongs to user {os.getuid()}, and this query runs as"):
+        open_spool(tmp_path / "spool")
+
+
+def test_a_folder_below_a_link_of_the_administrator_is_taken(tmp_path: Path) -> None:
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "mounted").symlink_to(tmp_path / "disk")
+    spool = open_spool(tmp_path / "mounted" / "spool")
+    fill(spool)
+    assert numbers(spool.between(100, 140)) == [1, 2, 3, 4, 5]
+
+
+def test_a_private_folder_made_again_by_somebody_else_is_not_taken(tmp_path: Path) -> None:
+    spool = open_spool(tmp_path / "spool", durable=False)
+    (tmp_path / "spool" / "writer.lock").unlink()
+    (tmp_path / "spool").rmdir()
+    shared(tmp_path / "spool")
+    with pytest.raises(AccessRefused, match="may be written by others"):
+        fill(spool)
+    assert list((tmp_path / "spool").iterdir()) == []
+
+
+def test_a_lock_that_is_a_link_is_refused_and_its_target_stays(tmp_path: Path, victim: Path) -> None:
+    (tmp_path / "spool").mkdir(mode=0o700)
+    (tmp_path / "spool" / "writer.lock").symlink_to(victim)
+    with pytest.raises(AccessRefused, match=r"writer\.lock is a link, which no query makes"):
+        WriterLock(tmp_path / "spool", 0)
+    assert victim.read_bytes() == b"precious"
+
+
+def test_segments_and_drafts_never_go_through_a_link(tmp_path: Path, victim: Path) -> None:
+    spool = open_spool(tmp_path / "spool")
+    for name in ("000001-000000000000.arrow", "manifest.draft"):
+        (tmp_path / "spool" / name).symlink_to(victim)
+    fill(spool)
+    assert victim.read_bytes() == b"precious"
+    assert numbers(spool.between(100, 140)) == [1, 2, 3, 4, 5]
+
+
+def test_a_manifest_that_is_a_link_is_refused(tmp_path: Path) -> None:
+    held = Manifest("s1", "d1", START, mark=START)
+    save_manifest(held, tmp_path, durable=False)
+    (tmp_path / "manifest.json").rename(tmp_path / "other.json")
+    (tmp_path / "manifest.json").symlink_to(tmp_path / "other.json")
+    with pytest.raises(AccessRefused, match=r"manifest\.json is a link"):
+        load_manifest(tmp_path)
+
+
+def moved_behind_a_link(spool: Spool) -> SegmentRange:
+    [wanted, *_] = spool.between(100, 120)
+    path = Path(wanted.path)
+    path.rename(path.with_suffix(".moved"))
+    path.symlink_to(path.with_suffix(".moved"))
+    return wanted
+
+
+def test_a_segment_behind_a_link_is_not_delivered(tmp_path: Path) -> None:
+    spool = open_spool(tmp_path / "spool")
+    fill(spool)
+    with pytest.raises(AccessRefused, match="is a link or no file"):
+        stored_range(moved_behind_a_link(spool))
+
+
+def test_a_segment_behind_a_link_is_captured_again_by_the_next_writer(tmp_path: Path) -> None:
+    spool = open_spool(tmp_path / "spool")
+    fill(spool)
+    moved_behind_a_link(spool)
+    spool.close()
+    assert open_spool(tmp_path / "spool").segment_count == 0
+
+
+def test_a_mark_that_is_a_link_is_refused_by_name(tmp_path: Path, victim: Path) -> None:
+    (tmp_path / "s1.lost.json").symlink_to(victim)
+    with pytest.raises(AccessRefused, match=r"s1\.lost\.json is a link") as refused:
+        LossMarks.beside(str(tmp_path)).find("s1")
+    assert "remove it" in refused.value.remedy
+
+
+def test_a_mark_of_another_user_is_refused_by_name(
+    tmp_path: Path, of_another_user: Callable[[], None]
+) -> None:
+    LossMarks.beside(str(tmp_path)).note("s1", "d", LOSS)
+    of_another_user()
+    with pytest.raises(AccessRefused, match=r"s1\.lost\.json belongs to user"):
+        LossMarks.beside(str(tmp_path)).find("s1")
+
+
+def test_a_mark_is_kept_in_place_of_a_link_and_not_through_it(tmp_path: Path, victim: Path) -> None:
+    for name in ("s1.lost.json", "s1.lost.draft"):
+        (tmp_path / name).symlink_to(victim)
+    LossMarks.beside(str(tmp_path)).note("s1", "d", LOSS)
+    assert victim.read_bytes() == b"precious"
+    assert LossMarks.beside(str(tmp_path)).find("s1") is not None

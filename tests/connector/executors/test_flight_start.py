@@ -1,0 +1,97 @@
+"""When a Flight server is there, and when it is told that it cannot be: at the query's start."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.capture.driving import (
+    Served,
+    anchor_of,
+    drained,
+    failure_of,
+    insert,
+    numbers,
+    reader,
+)
+from harness.runs.patience import patiently
+from harness.servers.stores import source_options
+from informix_cdc.executors import publisher as publisher_module
+from informix_cdc.executors.flight_server import SegmentServer
+from informix_cdc.options.source import SourceOptions
+
+LOOPBACK = "127.0.0.1"
+
+
+@pytest.mark.parametrize("options", [{}, {"delivery": "files", "flightHost": LOOPBACK}], ids=repr)
+def test_where_files_serve_there_is_no_server(
+    options: dict[str, str], served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SegmentServer, "__init__", None)
+    server, listening = served
+    with reader(listening.port, **options) as made:
+        rows, _ = drained(made, anchor_of(made), insert(server, 1))
+    assert numbers(rows) == [1]
+
+
+@pytest.mark.fault(
+    fault="option flightHost is no address of the driver, or its port is taken",
+    outcome="IFXCDC-0002 when the query starts, before anything is captured",
+)
+@pytest.mark.parametrize(
+    "options",
+    [{"flightHost": "192.0.2.1"}, {"delivery": "flight", "flightHost": "192.0.2.1"}],
+    ids=repr,
+)
+def test_a_wrong_flight_host_is_refused_at_the_start_and_not_at_the_first_row(
+    options: dict[str, str], served: Served
+) -> None:
+    _, listening = served
+    with reader(listening.port, **options) as made:
+        refused = failure_of(lambda: anchor_of(made))
+        assert made._capture is None
+    assert "a Flight server cannot listen on 192.0.2.1:any port. Set option flightHost" in str(refused)
+
+
+def test_a_refused_flight_host_is_told_in_no_lines_of_grpc() -> None:
+    program = (
+        "from harness.servers.stores import source_options\n"
+        "from informix_cdc.executors import SegmentPublisher\n"
+        "from informix_cdc.options import SourceOptions\n"
+        "options = SourceOptions.parse(source_options(1, flightHost='192.0.2.1'), {})\n"
+        "try: SegmentPublisher(options).open()\n"
+        "except Exception as refused: print(refused)\n"
+    )
+    known = [str(Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(known)}
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.count("\n") == 1
+    assert done.stderr == ""
+
+
+def test_a_port_that_the_query_before_still_holds_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(publisher_module, "PORT_WAIT_SECONDS", patiently(10))
+    former = SegmentServer(None, LOOPBACK, 0)
+    attempts = []
+
+    def attempt(*arguments: Any) -> SegmentServer:
+        attempts.append(arguments)
+        if len(attempts) == 2:
+            former.shutdown()
+        return SegmentServer(*arguments)
+
+    monkeypatch.setattr("informix_cdc.executors.flight_server.SegmentServer", attempt)
+    options = source_options(1, delivery="flight", flightPort=str(former.port))
+    publisher = publisher_module.SegmentPublisher(SourceOptions.parse(options, {}))
+    publisher.open()
+    publisher.close()
+    assert len(attempts) == 2
