@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 
 import pytest
@@ -42,6 +43,7 @@ def received(monkeypatch: pytest.MonkeyPatch) -> Iterator[set[str]]:
         return execute(self, statement, parameters, check)
 
     monkeypatch.setattr(Connection, "execute", noting)
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)  # the doctor looks at it
     return seen
 
 
