@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from informix_capture_client.findings import Finding, failure, ok, warning
-from informix_cdc.options import SourceOptions
+from informix_cdc.options import LOOPBACK, SourceOptions
 
 _SPOOL, _FLIGHT, _METRICS = "spool", "flight address", "metrics address"
 _LOOPBACK = {"127.0.0.1", "::1", "localhost"}
@@ -46,7 +46,13 @@ def check_spool(options: SourceOptions, _environment: Mapping[str, str]) -> Find
 
 def check_flight_address(options: SourceOptions, _environment: Mapping[str, str]) -> Finding:
     """Judge whether rows can be served to executors from there."""
-    host, port = options.flight_host, options.flight_port
+    if not options.has_flight_server:
+        return ok(
+            _FLIGHT,
+            "no Flight server: executors read files; those of other hosts need option flightHost, a"
+            " shared spoolPath or segmentCopies.",
+        )
+    host, port = options.flight_host or LOOPBACK, options.flight_port
     if refused := _refused(host, port):
         return failure(
             _FLIGHT, refused, "Correct option flightHost, an address of this host, and flightPort."
