@@ -24,8 +24,10 @@ if TYPE_CHECKING:
 
 PASSWORD_VARIABLE = "INFORMIX_CDC_PASSWORD"
 
-# "off" where people who may not run commands on the driver may set options, through SQL for one
-COMMAND_SWITCH = "INFORMIX_CDC_PASSWORD_COMMAND"
+# "no" where people who may not run commands on the driver may set options, through SQL for one; whatever
+# else is no clear yes forbids as well. (INFORMIX_CDC_PASSWORD_COMMAND is the command line's flag.)
+COMMAND_SWITCH = "INFORMIX_CDC_ALLOW_PASSWORD_COMMAND"
+_YES = ("", "yes", "true", "on", "1")
 _COMMAND_SECONDS = 30.0  # a connection waits for it, and so does a query that is being stopped
 
 
@@ -130,8 +132,8 @@ def _in_file(path: str) -> str:
 
 def _words_of(command: str, environment: Mapping[str, str]) -> list[str]:
     """Split a command as a shell would, but expand nothing: no shell runs it."""
-    if environment.get(COMMAND_SWITCH, "").lower() == "off":
-        raise _refused(f"is not run: {COMMAND_SWITCH}=off is set here")
+    if (said := environment.get(COMMAND_SWITCH, "").strip().lower()) not in _YES:
+        raise _refused(f"is not run: {COMMAND_SWITCH}={said} is set here")
     words: list[str] = []
     with contextlib.suppress(ValueError):  # a quote without its other half
         words = shlex.split(command)

@@ -103,12 +103,12 @@ def test_a_command_runs_when_a_password_is_needed_and_not_for_a_look_at_the_opti
 
 def test_commands_can_be_switched_off_for_a_driver_that_others_share(tmp_path: Path) -> None:
     options = parse(passwordCommand=f"touch {tmp_path}/done")
-    off = {"INFORMIX_CDC_PASSWORD_COMMAND": "off"}
+    off = {"INFORMIX_CDC_ALLOW_PASSWORD_COMMAND": "no"}
     for refused_by in (
         lambda: fetch_password(options, off),
         lambda: parse(off, passwordCommand=f"touch {tmp_path}/done"),
     ):
-        with pytest.raises(BadOption, match="INFORMIX_CDC_PASSWORD_COMMAND=off"):
+        with pytest.raises(BadOption, match="INFORMIX_CDC_ALLOW_PASSWORD_COMMAND=no"):
             refused_by()
     assert not (tmp_path / "done").exists()
 
