@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 PASSWORD_VARIABLE = "INFORMIX_CDC_PASSWORD"
 
-# "no" where people who may not run commands on the driver may set options, through SQL for one; whatever
-# else is no clear yes forbids as well. (INFORMIX_CDC_PASSWORD_COMMAND is the command line's flag.)
+# "no" where people who may not run commands on the driver may set options, through SQL for one;
+# whatever is no clear yes forbids. INFORMIX_CDC_PASSWORD_COMMAND stands for the command line's flag.
 COMMAND_SWITCH = "INFORMIX_CDC_ALLOW_PASSWORD_COMMAND"
 _YES = ("", "yes", "true", "on", "1")
 _COMMAND_SECONDS = 30.0  # a connection waits for it, and so does a query that is being stopped
