@@ -104,14 +104,14 @@ class CaptureThread:
 
     def _log_failure(self, reason: BaseException) -> None:
         """Log our own errors with their text; that of others may quote anything: where they arose."""
-        facts = {
-            "code": None,
-            "reason": f"a bug: {type(reason).__name__}",
-            "traceback": _lines_of_code(reason),
-        }
-        if isinstance(reason, InformixCdcError):
-            facts = {"code": reason.code, "reason": str(reason), "traceback": None}
-        CAPTURE_FAILED.log(logger, stream=self.state.stream, **facts)
+        is_ours = isinstance(reason, InformixCdcError)
+        CAPTURE_FAILED.log(
+            logger,
+            stream=self.state.stream,
+            code=reason.code if isinstance(reason, InformixCdcError) else None,
+            reason=str(reason) if is_ours else f"a bug: {type(reason).__name__}",
+            traceback=None if is_ours else _lines_of_code(reason),
+        )
 
     def _retrying(self) -> Retrying:
         return Retrying(

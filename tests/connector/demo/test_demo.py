@@ -38,7 +38,7 @@ def test_the_demo_verifies_every_transaction_and_keeps_spark_quiet(demos: Demos)
     assert int(found[1]) > 100
     for fact in ("Transactions", "Rows", "Rate", "Latency", "Last offset", "p95"):
         assert fact in output
-    assert errors == ""
+    assert errors.splitlines() == ["Starting Spark …", "Opening the stream …", "First rows …"]
     assert not re.search(r"Traceback| INFO | WARN |in4mix", output)
 
 
