@@ -7,11 +7,13 @@ import sys
 from pathlib import Path
 
 from harness.runs.patience import patiently
+from harness.spark.home import light_spark_home
 
 TESTS = Path(__file__).resolve().parents[2]
 EXAMPLES = TESTS.parent / "examples"
 # A short life is not worth the second compiler, nor a collector with threads of its own.
 _JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+_HOME = "SPARK_HOME"
 _SETTINGS = {
     # how long Spark waits for a Python worker to connect back: 15 s are too few where all are busy
     "spark.python.authenticate.socketTimeout": f"{patiently(60):.0f}s",
@@ -28,6 +30,8 @@ def settle_environment() -> None:
     settings = " ".join(f"--conf {name}={value}" for name, value in _SETTINGS.items())
     os.environ["PYSPARK_SUBMIT_ARGS"] = f'{settings} --driver-java-options "{_JVM}" pyspark-shell'
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    if _HOME not in os.environ:  # not again in a worker of xdist
+        os.environ[_HOME] = light_spark_home()
 
 
 def is_late_worker(reason: object) -> bool:
