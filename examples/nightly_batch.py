@@ -19,7 +19,7 @@ ORDERS = "stores:informix.orders"
 
 def run(night: int) -> None:
     """Append what was committed since the last run, and say how many changes that are."""
-    rows = spark.readStream.format("informix-cdc").options(**options, maxRowsPerTrigger=2).load()
+    rows = spark.readStream.format("informix-cdc").options(**options).load()
     sink = rows.writeStream.format("parquet").option("checkpointLocation", f"{folder}/checkpoint")
     query = sink.trigger(availableNow=True).start(f"{folder}/orders_changes")
     query.awaitTermination()

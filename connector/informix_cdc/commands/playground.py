@@ -41,10 +41,10 @@ from informix_cdc.terminal import Command, OneLineError, one_line_errors
 def demo(seconds: float, transactions_per_second: float, seed: int) -> None:
     """Stream a busy shop from an embedded Informix emulator through Spark, and check every row.
 
-    Needs Java 17 or later, and nothing else. Ctrl-C ends it early, with the summary.
+    Needs Spark and Java 17 or later, and nothing else. Ctrl-C ends it early, with the summary.
     """
     if find_spec("pyspark") is None:  # an extra: the other words do without
-        raise OneLineError("the demo needs Spark: pip install 'informix-cdc[spark]'.")
+        raise OneLineError("the demo needs Spark: pip install 'pyspark>=4.0' 'pandas<3'.")
     from informix_cdc.demo import DemoSettings, run
 
     with one_line_errors():
