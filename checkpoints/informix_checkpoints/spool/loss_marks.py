@@ -84,13 +84,15 @@ class LossMarks:
         Where no file can be read, none could be kept.
 
         Raises:
-            AccessRefused: a file of that name is not this user's own: nobody knows what it says.
+            AccessRefused: a file of that name is a link or another user's: nobody knows what it says.
         """
         for path in self._paths(stream):
             try:
-                content = read_own(path)
+                content, doubt = read_own(path)
             except OSError:
                 continue
+            if doubt:  # an earlier version's under umask 002, or opened by a mount: ours, so a loss
+                return ReportedLoss(Gap.ROW_LOGGING_OFF, f"{path} says so; what it says {doubt}.")
             try:
                 known = json.loads(content)
                 return ReportedLoss(Gap[known["gap"]], str(known["message"]))

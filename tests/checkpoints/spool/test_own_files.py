@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 from collections.abc import Callable, Iterator
@@ -87,7 +88,8 @@ def test_a_folder_that_somebody_prepared_is_refused_and_left_as_it_is(
     before = sorted(tmp_path.rglob("*"))
     with pytest.raises(AccessRefused, match=f"the spool {tmp_path}/spool {says}") as refused:
         open_spool(tmp_path / "spool")
-    assert "chmod 700" in refused.value.remedy
+    remedy = "remove it" if prepare in (linked, dangling) else "chmod 700"
+    assert remedy in refused.value.remedy
     assert sorted(tmp_path.rglob("*")) == before
 
 
@@ -98,6 +100,43 @@ def test_a_folder_of_another_user_is_refused(
     of_another_user()
     with pytest.raises(AccessRefused, match=f"belongs to user {os.getuid()}, and this query runs as"):
         open_spool(tmp_path / "spool")
+
+
+def test_the_remedy_for_a_folder_of_another_user_is_for_all_that_lies_in_it(
+    tmp_path: Path, of_another_user: Callable[[], None]
+) -> None:
+    open_spool(tmp_path / "spool").close()
+    of_another_user()
+    with pytest.raises(AccessRefused) as refused:
+        open_spool(tmp_path / "spool")
+    assert "chown -R" in refused.value.remedy
+    assert "chmod" not in refused.value.remedy
+    assert "remove" not in refused.value.remedy
+
+
+def mounted_by_kubelet(volume: Path) -> None:
+    """Do what a mount with `fsGroup` does under the default fsGroupChangePolicy, Always."""
+    for path in (volume, *volume.rglob("*")):
+        below = 0o2070 if path.is_dir() else 0o060
+        path.chmod(stat.S_IMODE(path.lstat().st_mode) | below)
+
+
+def test_a_volume_that_kubernetes_opens_at_each_mount_is_refused_with_the_policy_that_ends_it(
+    tmp_path: Path,
+) -> None:
+    open_spool(tmp_path / "volume" / "spool").close()
+    mounted_by_kubelet(tmp_path / "volume")
+    with pytest.raises(AccessRefused, match=r"\(mode 2770\)") as refused:
+        open_spool(tmp_path / "volume" / "spool")
+    for step in ("fsGroupChangePolicy: OnRootMismatch", "chmod 700", "below the volume's root"):
+        assert step in refused.value.remedy
+
+
+def test_a_spool_below_a_volume_that_is_opened_once_is_taken_at_each_start(tmp_path: Path) -> None:
+    (tmp_path / "volume").mkdir()
+    mounted_by_kubelet(tmp_path / "volume")  # OnRootMismatch: at the first mount only
+    for _ in range(2):
+        open_spool(tmp_path / "volume" / "informix-cdc" / "spool").close()
 
 
 def test_a_folder_below_a_link_of_the_administrator_is_taken(tmp_path: Path) -> None:
@@ -174,13 +213,30 @@ def test_a_mark_that_is_a_link_is_refused_by_name(tmp_path: Path, victim: Path) 
     assert "remove it" in refused.value.remedy
 
 
+@pytest.mark.parametrize("mode", [0o664, 0o660, 0o666])
+@pytest.mark.parametrize("words", ["as it was noted", "nothing was lost", ""])
+def test_a_mark_of_this_user_that_others_may_write_stays_a_loss_in_words_of_our_own(
+    mode: int, words: str, tmp_path: Path
+) -> None:
+    LossMarks.beside(str(tmp_path)).note("s1", "d", LOSS)
+    mark = tmp_path / "s1.lost.json"
+    mark.write_text(json.dumps({"gap": "ROW_LOGGING_OFF", "message": words}) if words else "")
+    mark.chmod(mode)
+    found = LossMarks.beside(str(tmp_path)).find("s1")
+    assert found is not None
+    assert found.gap is Gap.ROW_LOGGING_OFF
+    assert found.message == f"{mark} says so; what it says may be written by others (mode {mode:o})."
+    assert "remove" not in found.error().remedy
+
+
 def test_a_mark_of_another_user_is_refused_by_name(
     tmp_path: Path, of_another_user: Callable[[], None]
 ) -> None:
     LossMarks.beside(str(tmp_path)).note("s1", "d", LOSS)
     of_another_user()
-    with pytest.raises(AccessRefused, match=r"s1\.lost\.json belongs to user"):
+    with pytest.raises(AccessRefused, match=r"s1\.lost\.json belongs to user") as refused:
         LossMarks.beside(str(tmp_path)).find("s1")
+    assert "memory of a loss: give it to the user" in refused.value.remedy
 
 
 def test_a_mark_is_kept_in_place_of_a_link_and_not_through_it(tmp_path: Path, victim: Path) -> None:
