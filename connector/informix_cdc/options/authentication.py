@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from informix_capture_client.errors import BadOption
 from informix_capture_client.transport import TLS, TRUSTED
+from informix_cdc.options.command_output import TooMuchOutput, output_of
 
 if TYPE_CHECKING:
     from informix_cdc.options.connection import ConnectionOptions
@@ -29,6 +30,7 @@ PASSWORD_VARIABLE = "INFORMIX_CDC_PASSWORD"
 COMMAND_SWITCH = "INFORMIX_CDC_ALLOW_PASSWORD_COMMAND"
 _YES = ("", "yes", "true", "on", "1")
 _COMMAND_SECONDS = 30.0  # a connection waits for it, and so does a query that is being stopped
+_MOST_BYTES = 64 << 10  # of a password, whatever prints or holds it
 
 
 def fetch_password(options: ConnectionOptions, environment: Mapping[str, str] = os.environ) -> str:
@@ -145,11 +147,14 @@ def _words_of(command: str, environment: Mapping[str, str]) -> list[str]:
 def _from_command(command: str, environment: Mapping[str, str]) -> str:
     password, what = "", "printed nothing on its standard output"
     try:
-        password = _output_of(_words_of(command, environment)).decode("utf-8").strip()
+        words = _words_of(command, environment)
+        password = output_of(words, _COMMAND_SECONDS, _MOST_BYTES).decode("utf-8").strip()
     except subprocess.TimeoutExpired:
         what = f"did not end within {_COMMAND_SECONDS:g} seconds"
     except subprocess.CalledProcessError as reason:
         what = f"ended with exit code {reason.returncode}"
+    except TooMuchOutput:
+        what = f"printed more than {_MOST_BYTES >> 10} KiB"
     except OSError as reason:
         what = f"cannot be run: {reason.strerror}"
     except UnicodeDecodeError:
@@ -157,17 +162,6 @@ def _from_command(command: str, environment: Mapping[str, str]) -> str:
     if password:
         return password
     raise _refused(what)  # out here, where no exception with the command or its output is handled
-
-
-def _output_of(words: list[str]) -> bytes:
-    return subprocess.run(
-        words,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,  # it may quote a token, and nobody can tell
-        timeout=_COMMAND_SECONDS,
-        check=True,
-    ).stdout
 
 
 def _refused(what: str) -> BadOption:

@@ -117,6 +117,7 @@ FAILING = {
     "fails": (f"echo {SECRET}; echo {SECRET} >&2; exit 3", "exit code 3"),
     "prints nothing": (f"echo {SECRET} >&2", "printed nothing"),
     "prints no text": (f"printf '{SECRET}\\351'", "not UTF-8"),
+    "prints without an end": (f"exec yes {SECRET}", "printed more than 64 KiB"),
     "waits": (f"echo {SECRET}; exec sleep 600", "did not end within 0.2 seconds"),
 }
 
