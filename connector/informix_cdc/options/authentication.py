@@ -19,16 +19,13 @@ from typing import TYPE_CHECKING
 from informix_capture_client.errors import BadOption
 from informix_capture_client.transport import TLS, TRUSTED
 from informix_cdc.options.command_output import TooMuchOutput, output_of
+from informix_cdc.options.switches import COMMAND_SWITCH, forbidden_by
 
 if TYPE_CHECKING:
     from informix_cdc.options.connection import ConnectionOptions
 
 PASSWORD_VARIABLE = "INFORMIX_CDC_PASSWORD"
 
-# "no" where people who may not run commands on the driver may set options, through SQL for one;
-# whatever is no clear yes forbids. INFORMIX_CDC_PASSWORD_COMMAND stands for the command line's flag.
-COMMAND_SWITCH = "INFORMIX_CDC_ALLOW_PASSWORD_COMMAND"
-_YES = ("", "yes", "true", "on", "1")
 _COMMAND_SECONDS = 30.0  # a connection waits for it, and so does a query that is being stopped
 _MOST_BYTES = 64 << 10  # of a password, whatever prints or holds it
 
@@ -134,8 +131,8 @@ def _in_file(path: str) -> str:
 
 def _words_of(command: str, environment: Mapping[str, str]) -> list[str]:
     """Split a command as a shell would, but expand nothing: no shell runs it."""
-    if (said := environment.get(COMMAND_SWITCH, "").strip().lower()) not in _YES:
-        raise _refused(f"is not run: {COMMAND_SWITCH}={said} is set here")
+    if said := forbidden_by(COMMAND_SWITCH, environment):
+        raise _refused(f"is not run: {said} is set here")
     words: list[str] = []
     with contextlib.suppress(ValueError):  # a quote without its other half
         words = shlex.split(command)

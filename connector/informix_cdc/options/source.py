@@ -29,6 +29,7 @@ from informix_cdc.options.declaring import (
 )
 from informix_cdc.options.executors import LOOPBACK, ExecutorOptions, listening_address
 from informix_cdc.options.problems import Problems, refuse_unknown
+from informix_cdc.options.switches import require_allowed_driver
 from informix_checkpoints.limits import BatchLimits
 
 
@@ -232,6 +233,8 @@ class SourceOptions(ExecutorOptions):
             options.table_names()
         with problems.of("heartbeatTable"):
             options.heartbeat()
+        with problems.of("driver"):
+            require_allowed_driver(options, environment)
         with problems.of("password"):
             require_access(options, environment)
         problems.raise_all()
