@@ -49,7 +49,7 @@ def test_executors_pull_rows_from_the_driver(tmp_path: Path) -> None:
         work = Workload(server, seed=29)
         work.run(300)
         common = source_options(listening.port, startingPosition="earliest", minPartitions="3")
-        unseen = {**common, "spoolPath": "a folder only the driver finds by this name"}
+        unseen = {**common, "spoolPath": "/proc/self/cwd/found by the driver alone"}
         found = run_on_a_cluster(
             tmp_path,
             {

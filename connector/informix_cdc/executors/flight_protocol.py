@@ -73,8 +73,13 @@ def range_of(ticket: bytes, folder: Path) -> SegmentRange:
         if not 0 <= wanted.first < wanted.end <= wanted.rows:
             raise ValueError
     except (ValueError, TypeError, KeyError, RecursionError):
-        raise AccessRefused("the request names no rows of a segment.") from None
+        raise no_rows_named() from None
     return wanted
+
+
+def no_rows_named() -> AccessRefused:
+    """Return what to answer to a ticket that makes no sense; it says nothing of the driver."""
+    return AccessRefused("the request names no rows of a segment.")
 
 
 def location_of(host: str, port: int) -> str:

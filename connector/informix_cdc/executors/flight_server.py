@@ -24,6 +24,7 @@ from informix_cdc.executors.flight_protocol import (
     FlightAddress,
     bearer,
     location_of,
+    no_rows_named,
     range_of,
 )
 from informix_checkpoints.spool import stored_range
@@ -74,6 +75,8 @@ class SegmentServer(flight.FlightServerBase):  # type: ignore[misc]
                 raise AccessRefused("the query has no rows yet.")
             wanted = range_of(ticket.ticket, self._folder)
             batches = list(stored_range(wanted))
+            if sum(batch.num_rows for batch in batches) != wanted.end - wanted.first:
+                raise no_rows_named()  # the ticket says that the file has more than it has
             return flight.RecordBatchStream(
                 pa.RecordBatchReader.from_batches(batches[0].schema, batches)
             )

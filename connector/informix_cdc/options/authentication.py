@@ -114,9 +114,10 @@ def _user_of_system() -> str:
 def _in_file(path: str) -> str:
     what = ""
     try:
-        if password := Path(path).read_text(encoding="utf-8").strip():
+        password = Path(path).read_text(encoding="utf-8-sig").strip()  # editors put a BOM before it
+        if password and "\n" not in password:  # as which every line end is read
             return password
-        what = "is empty"
+        what = "has several lines" if password else "is empty"
     except OSError as reason:
         what = f"cannot be read: {reason.strerror}"
     except ValueError:  # not UTF-8, whose error carries the content; or a NUL in the path

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 
 from informix_cdc.options.connection import ConnectionOptions
 from informix_cdc.options.copies_url import url_of_copies
@@ -37,12 +38,17 @@ def listening_address(text: str) -> str:
 
 
 def local_folder(text: str) -> str:
-    """Read the path of a folder; `s3://bucket` would become a folder named `s3:` in the working one."""
+    """Read the path of a folder; `s3://bucket` and `~/x` would become folders in the working one."""
     if scheme := _SCHEME.match(text):
         raise ValueError(
             f"must be a path that the driver's system knows: {scheme[0]} is a URL's scheme, and an"
             " object store has neither the lock nor the renaming that the spool rests on; mount a"
             " folder, or set segmentCopies to a URL for executors"
+        )
+    if not PurePosixPath(text).is_absolute():
+        raise ValueError(
+            "must be a path from the root on, such as /var/lib/informix-cdc: no shell expands ~ here,"
+            " and another path would be another folder wherever the query is started"
         )
     return text
 

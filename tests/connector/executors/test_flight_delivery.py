@@ -154,6 +154,17 @@ def asked(server: SegmentServer, ticket: bytes) -> object:
     return client.do_get(flight.Ticket(ticket), flight.FlightCallOptions(headers=[header], timeout=10))
 
 
+@pytest.mark.parametrize(("first", "end"), [(ROWS, ROWS + 1), (ROWS + 5, 2 * ROWS), (0, ROWS + 1)])
+def test_a_request_that_says_a_segment_has_more_rows_is_refused_without_a_word_of_the_driver(
+    first: int, end: int, spool: Spool, server: SegmentServer
+) -> None:
+    ticket = ticket_of(replace(whole(spool), first=first, end=end, rows=2 * ROWS))
+    with pytest.raises(flight.FlightError, match="the request names no rows of a segment") as refused:
+        asked(server, ticket)
+    for told in ("Traceback", "flight_server", str(spool.folder)):
+        assert told not in str(refused.value)
+
+
 def test_a_server_serves_the_folder_of_the_present_stream_alone(spool: Spool, tmp_path: Path) -> None:
     server = SegmentServer(None, LOOPBACK, 0)
     with pytest.raises(flight.FlightError, match="the query has no rows yet"):

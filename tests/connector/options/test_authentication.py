@@ -65,7 +65,26 @@ def test_a_password_of_the_environment_is_kept_nowhere() -> None:
     assert fetch_password(options, environment) == SECRET
 
 
-@pytest.mark.parametrize(("content", "says"), [(b" \n", "is empty"), (b"s\xe9cret", "is not UTF-8")])
+@pytest.mark.parametrize(
+    "content",
+    [b"\xef\xbb\xbfs3cret\r\n", b"s3cret", b"\n s3cret \n\n"],
+    ids=["with a byte order mark", "without a line end", "with blanks around it"],
+)
+def test_what_editors_put_around_a_password_is_no_part_of_it(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_bytes(content)
+    assert fetch_password(parse(passwordFile=str(tmp_path / "secret")), {}) == "s3cret"
+
+
+UNUSABLE = [
+    (b" \n", "is empty"),
+    (b"\xef\xbb\xbf\n", "is empty"),
+    (b"s\xe9cret", "is not UTF-8"),
+    (b"s3cret\nold-s3cret\n", "has several lines"),
+    (b"informix\r\ns3cret", "has several lines"),
+]
+
+
+@pytest.mark.parametrize(("content", "says"), UNUSABLE, ids=repr)
 def test_a_file_without_a_password_is_refused_and_not_quoted(
     content: bytes, says: str, tmp_path: Path
 ) -> None:
@@ -74,6 +93,7 @@ def test_a_file_without_a_password_is_refused_and_not_quoted(
     with pytest.raises(BadOption, match=says) as caught:
         parse(passwordFile=str(path))
     assert b"cret" not in pickle.dumps(caught.value)
+    assert "that holds the password alone" in str(caught.value)
 
 
 @pytest.mark.parametrize("name", ["passwordFile", "passwordCommand", "segmentBytes", "truncate"])

@@ -49,7 +49,14 @@ def test_a_spool_path_with_a_scheme_is_refused_with_the_reason(url: str) -> None
     assert "segmentCopies" in str(no.value)
 
 
-@pytest.mark.parametrize("path", ["/var/lib/spool", "spool", "./s3:/x", "/mnt/s3://x"])
+@pytest.mark.parametrize("path", ["~/spool", "~", "spool", "./s3:/x", "../spool", " /spool", "$HOME/x"])
+def test_a_spool_path_that_depends_on_where_the_query_is_started_is_refused(path: str) -> None:
+    with pytest.raises(BadOption, match="option 'spoolPath' must be a path from the root on") as no:
+        parse(spoolPath=path)
+    assert "/var/lib/informix-cdc" in str(no.value)
+
+
+@pytest.mark.parametrize("path", ["/var/lib/spool", "/mnt/s3://x", "/home/u/~/x"])
 def test_a_spool_path_without_one_is_taken(path: str) -> None:
     assert parse(spoolPath=path).spool_path == path
 
