@@ -165,6 +165,35 @@ def test_a_profile_stands_in_for_flags_and_the_environment_overrules_it(
     assert not doctor_ok(run("doctor", "--profile=shop", "--json", "--port=1"))
 
 
+def test_the_password_of_a_higher_rank_is_taken_whichever_way_it_comes(
+    shop: ListeningServer, profiles: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "wrong").write_text("wrong")
+    (tmp_path / "right").write_text(PASSWORD)
+    wrong, right = (str(tmp_path / name) for name in ("wrong", "right"))
+    command = f"--password-command=cat {right}"
+    written(profiles, "shop", {**connection(shop), "passwordFile": wrong})
+    status = ("status", "--profile=shop")
+    assert run(*status).exit_code == 0  # the environment's, which run() sets
+    assert run(*status, **{PASSWORD_VARIABLE: ""}).exit_code == 1
+    assert run(*status, command, **{PASSWORD_VARIABLE: ""}).exit_code == 0
+    assert run(*status, command, **{PASSWORD_VARIABLE: "wrong"}).exit_code == 0
+    file = {"INFORMIX_CDC_PASSWORD_FILE": right}
+    assert run(*status, **file, **{PASSWORD_VARIABLE: ""}).exit_code == 0
+    assert run(*status, command, **{**file, "INFORMIX_CDC_PASSWORD_FILE": wrong}).exit_code == 0
+
+
+def test_two_passwords_of_one_rank_are_refused(profiles: Path, tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("x")
+    given = ["status", "--host=h", "--server=s"]
+    flags = run(*given, f"--password-file={secret}", "--password-command=cat x")
+    assert "both say where the password is" in flags.stderr
+    variables = run(*given, INFORMIX_CDC_PASSWORD_COMMAND="cat x")
+    assert "INFORMIX_CDC_PASSWORD_COMMAND both say where the password is" in variables.stderr
+    assert (flags.exit_code, variables.exit_code) == (2, 2)
+
+
 def test_a_connection_string_of_a_profile_may_name_a_database_that_status_does_not_need(
     shop: ListeningServer, profiles: Path
 ) -> None:
