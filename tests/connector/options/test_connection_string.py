@@ -36,6 +36,7 @@ def extra_of(text: str) -> str:
             "AccessToken",
         ),
         *("ClientSecret", "PASSPHRASE", "Private Key", "NEWPWD"),
+        *("PASS", "DbPass", "PW", "AUTH", "SAS", "sas_key", "PIN", "JWT", "sig", "X_Signature"),
     ],
 )
 def test_a_keyword_that_holds_a_secret_is_refused_and_its_value_is_not_shown(keyword: str) -> None:
@@ -46,7 +47,20 @@ def test_a_keyword_that_holds_a_secret_is_refused_and_its_value_is_not_shown(key
         assert SECRET not in str(caught.value)
 
 
-@pytest.mark.parametrize("keyword", ["SSL_KEYSTORE_FILE", "SSL_KEYSTORE_STH", "ISOLATIONLEVEL", "CSM"])
+@pytest.mark.parametrize("value", ["{PWD=%s;a}", "{a;TPWD = {b}};%s}", "PWD=%s", "{a=1;pin=%s}"])
+def test_a_secret_within_another_keyword_s_value_is_refused(value: str) -> None:
+    with pytest.raises(BadOption, match="holds a secret") as caught:
+        parse(f"X={value % SECRET}")
+    assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "keyword",
+    [
+        *("SSL_KEYSTORE_FILE", "SSL_KEYSTORE_STH", "ISOLATIONLEVEL", "CSM"),
+        *("AUTHENTICATION", "PASSTHROUGH", "PINGTIME", "SASL", "DESIGN"),
+    ],
+)
 def test_a_keyword_that_holds_none_goes_to_the_driver(keyword: str) -> None:
     assert extra_of(f"{keyword}=x") == f"{keyword}=x"
 
