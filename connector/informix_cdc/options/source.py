@@ -232,6 +232,9 @@ class SourceOptions(ExecutorOptions):
             options.table_names()
         with problems.of("heartbeatTable"):
             options.heartbeat()
+        if not (problems.has("delivery") or problems.has("flightHost")):
+            with problems.of("flightPort"):
+                options.refuse_unused_addresses()
         with problems.of("password"):
             require_access(options, environment)
         problems.raise_all()

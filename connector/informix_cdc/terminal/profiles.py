@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from informix_capture_client.errors import BadOption
-from informix_cdc.options import PASSWORD_VARIABLE, option_rows
+from informix_cdc.options import PASSWORD_VARIABLE, option_readers, option_rows
 
 _OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _NO_PASSWORD = (
@@ -41,8 +41,8 @@ def read_profile(name: str, path: Path) -> dict[str, str]:
     """Return the options of a profile as texts, under their declared names.
 
     Raises:
-        BadOption: there is no such profile, others may write the file, or it holds a password or
-            something that is no option.
+        BadOption: there is no such profile, others may write the file, or it holds a password,
+            something that is no option, or a value that its option does not take.
     """
     profiles = read_profiles(path)
     if name not in profiles:
@@ -83,7 +83,7 @@ def _require_private(mode: int, path: Path) -> None:
 
 def _options(profile: str, given: Mapping[str, Any], path: Path) -> dict[str, str]:
     names = {name.lower(): name for name, _, _ in option_rows()}
-    options = {}
+    readers, options = option_readers(), {}
     for key, value in given.items():
         where = f"{path}: profile {profile}"
         if key.lower() == "password":
@@ -92,7 +92,13 @@ def _options(profile: str, given: Mapping[str, Any], path: Path) -> dict[str, st
             near = difflib.get_close_matches(key.lower(), names, n=1)
             remedy = f"Did you mean {names[near[0]]}?" if near else "Take an option of the source."
             raise BadOption(f"{where} has {key}, which is no option.", remedy)
-        options[names[key.lower()]] = _text(value, f"{where}: {key}")
+        name = names[key.lower()]
+        options[name] = text = _text(value, f"{where}: {key}")
+        try:  # also of an option that this command does not look at: a doctor reads the whole profile
+            if text:
+                readers[name](text)
+        except ValueError as reason:  # without the value, which may be a password in the wrong place
+            raise BadOption(f"{where}: {key} {reason}.", option=name) from None
     return options
 
 

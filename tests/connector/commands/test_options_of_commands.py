@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -194,6 +196,23 @@ def test_two_passwords_of_one_rank_are_refused(profiles: Path, tmp_path: Path) -
     assert (flags.exit_code, variables.exit_code) == (2, 2)
 
 
+def test_doctor_looks_at_the_flight_server_that_a_profile_or_a_flag_asks_for(
+    shop: ListeningServer, profiles: Path
+) -> None:
+    def found(*flags: str) -> str:
+        checks = json.loads(run("doctor", "--profile=shop", "--json", *flags).output)["findings"]
+        return next(each["found"] for each in checks if each["check"] == "flight address")
+
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        written(profiles, "shop", {**connection(shop), "delivery": "flight", "flightPort": port})
+        assert "cannot be listened on" in found()
+    assert "executors of this host only" in found("--flight-port=0")
+    written(profiles, "shop", connection(shop))
+    assert "no Flight server" in found()
+    assert "executors of this host only" in found("--delivery=flight")
+
+
 def test_a_connection_string_of_a_profile_may_name_a_database_that_status_does_not_need(
     shop: ListeningServer, profiles: Path
 ) -> None:
@@ -214,7 +233,7 @@ def test_a_profile_is_plain_toml_with_numbers_and_lists(profiles: Path) -> None:
     profiles.write_text('[p]\nHOST = "h"\nport = 0\ntable = ["informix.a", "informix.b"]\n')
     profiles.chmod(0o600)
     result = run("tail", "--profile=p")
-    assert "--port (from the profile) must be a whole number" in result.stderr
+    assert "profile p: port must be a whole number" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -224,6 +243,8 @@ def test_a_profile_is_plain_toml_with_numbers_and_lists(profiles: Path) -> None:
         ('[p]\nPassword = "hunter2"', "name that as passwordFile"),
         ('[p]\nconnectionString = "PWD=hunter2"', "holds a secret"),
         ('[p]\nhots = "hunter2"', "has hots, which is no option. Did you mean host?"),
+        ('[p]\nshape = "hunter2"', "profile p: shape must be rows, envelope or raw"),
+        ('[p]\ndelivery = "hunter2"', "profile p: delivery must be auto, files or flight"),
         ("[p]\nport = 1.5", "port is neither a text, nor a whole number"),
         ('host = "hunter2"', "host is in no profile"),
         ("hunter2", "is not TOML"),

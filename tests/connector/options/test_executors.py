@@ -24,10 +24,9 @@ def test_rows_go_by_file_unless_asked_otherwise() -> None:
     ("changes", "has_server"),
     [
         ({}, False),
-        ({"flightPort": "4711"}, False),
+        ({"delivery": "files"}, False),
         ({"flightHost": "10.0.0.7"}, True),
         ({"delivery": "flight"}, True),
-        ({"delivery": "files", "flightHost": "10.0.0.7"}, False),
     ],
     ids=repr,
 )
@@ -91,6 +90,17 @@ REFUSED = [
     ("an address with a port", {"flightHost": "driver:4711"}, "without a port"),
     ("a URL for an address", {"flightHost": "grpc://driver"}, "without a port"),
     ("a port that is none", {"flightPort": "65536"}, "from 0 to 65535"),
+    (
+        "an address of no server",
+        {"flightHost": "10.0.0.7", "delivery": "files"},
+        "'flightHost' means nothing with delivery=files",
+    ),
+    (
+        "a port of no server",
+        {"flightPort": "4711"},
+        "'flightPort' means nothing where no",
+    ),
+    ("a port beside files", {"flightPort": "4711", "delivery": "files"}, "'flightPort' means nothing"),
     ("a path for a URL", {"segmentCopies": "/mnt/spool"}, "must be a URL such as s3://bucket/path"),
     ("a URL of nothing", {"segmentCopies": "s3://"}, "must be a URL such as s3://bucket/path"),
     ("a URL of another world", {"segmentCopies": "http://bucket/path"}, "must be a URL such as"),
@@ -104,6 +114,14 @@ def test_what_cannot_be_meant_is_refused(changes: dict[str, str], says: str) -> 
     with pytest.raises(BadOption) as caught:
         parse(**changes)
     assert says in str(caught.value)
+
+
+def test_one_mistake_about_flight_is_told_once() -> None:
+    for changes in ({"flightHost": "a:1"}, {"delivery": "pigeon", "flightHost": "10.0.0.7"}):
+        with pytest.raises(BadOption) as caught:
+            parse(flightPort="4711", **changes)
+        assert "things are wrong" not in str(caught.value)
+    assert parse(flightPort="4711", delivery="flight").flight_port == 4711
 
 
 @pytest.mark.parametrize(
