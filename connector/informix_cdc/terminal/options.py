@@ -160,7 +160,8 @@ def _complete_profile(
 ) -> list[CompletionItem]:
     with contextlib.suppress(BadOption):
         names = read_profiles(profiles_path())
-        return [CompletionItem(name) for name in names if name.startswith(begun)]
+        # a name with control characters would reach the terminal, or end the shell's line
+        return [CompletionItem(name) for name in names if name.startswith(begun) and name.isprintable()]
     return []
 
 

@@ -7,7 +7,7 @@
     passwordFile = "/run/secrets/informix"
 
 Rule: a profile holds options of the source under their own names, and no password. Who may write the
-file decides where a password is sent, so that only its owner may.
+file, or put another into its place, decides where a password is sent: only this user and root may.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from typing import Any
 from informix_capture_client.errors import BadOption
 from informix_cdc.options import PASSWORD_VARIABLE, option_readers, option_rows
 
+_ROOT = 0
 _OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _NO_PASSWORD = (
     "Put it into a file that only you may read, and name that as passwordFile; or use"
@@ -59,7 +60,9 @@ def read_profiles(path: Path) -> dict[str, Mapping[str, Any]]:
     """
     try:
         with path.open("rb") as file:
-            _require_private(os.fstat(file.fileno()).st_mode, path)
+            _require_own(os.fstat(file.fileno()), path)
+            for folder in {path.parent, path.resolve().parent}:  # of a link, and of what it leads to
+                _require_own(folder.stat(), folder)
             found = tomllib.load(file)
     except OSError as reason:
         raise BadOption(
@@ -73,8 +76,16 @@ def read_profiles(path: Path) -> dict[str, Mapping[str, Any]]:
     return found
 
 
-def _require_private(mode: int, path: Path) -> None:
-    if mode & _OTHERS_MAY_WRITE:
+def _require_own(found: os.stat_result, path: Path) -> None:
+    """Refuse a file or folder that others than this user and root decide about, as ssh does its own."""
+    if found.st_uid not in (os.geteuid(), _ROOT):
+        raise BadOption(
+            f"{path} belongs to another user (id {found.st_uid}), who so decides where your password is"
+            " sent.",
+            "Make it your own, with profiles that you have read.",
+        )
+    is_sticky = stat.S_ISDIR(found.st_mode) and found.st_mode & stat.S_ISVTX  # others replace nothing
+    if found.st_mode & _OTHERS_MAY_WRITE and not is_sticky:
         raise BadOption(
             f"others than its owner may write {path}, and so decide where your password is sent.",
             f"chmod go-w {path}",

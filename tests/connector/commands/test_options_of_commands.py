@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import socket
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -270,6 +271,50 @@ def test_a_file_of_profiles_that_others_may_write_is_refused(profiles: Path, mod
     assert f"chmod go-w {profiles}" in result.stderr
 
 
+@pytest.mark.parametrize("mode", [0o720, 0o702, 0o777])
+def test_a_folder_of_profiles_that_others_may_write_is_refused(profiles: Path, mode: int) -> None:
+    written(profiles, "p", {"host": "h"})
+    profiles.parent.chmod(mode)
+    assert f"chmod go-w {profiles.parent}" in run("tail", "--profile=p", *RELATED).stderr
+    profiles.parent.chmod(mode | stat.S_ISVTX)  # there nobody replaces another's file
+    assert "chmod" not in run("tail", "--profile=p", "--port=x").stderr
+
+
+def test_profiles_behind_a_link_are_looked_at_where_they_are(profiles: Path, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    written(elsewhere / "mine.toml", "p", {"host": "h"})
+    profiles.symlink_to(elsewhere / "mine.toml")
+    elsewhere.chmod(0o777)
+    assert f"chmod go-w {elsewhere}" in run("tail", "--profile=p", *RELATED).stderr
+
+
+@pytest.mark.parametrize("place", ["file", "folder"])
+def test_profiles_of_another_user_are_refused_and_those_of_root_are_not(
+    profiles: Path, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written(profiles, "p", {"host": "h"})
+    theirs = {"file": profiles, "folder": profiles.parent}[place]
+
+    def told(owner: int) -> str:
+        plain, number = os.stat_result, theirs.stat().st_ino
+
+        def seen(found: os.stat_result) -> os.stat_result:
+            fields = list(found)
+            fields[stat.ST_UID] = owner if found.st_ino == number else os.geteuid()
+            return plain(fields)
+
+        real_fstat, real_stat = os.fstat, Path.stat
+        with monkeypatch.context() as patched:
+            patched.setattr(os, "fstat", lambda number: seen(real_fstat(number)))
+            patched.setattr(Path, "stat", lambda path, **how: seen(real_stat(path, **how)))
+            patched.setattr(os, "geteuid", lambda: 1000)
+            return run("tail", "--profile=p", "--port=x").stderr
+
+    assert f"{theirs} belongs to another user (id 1001)" in told(1001)
+    assert "another user" not in told(1000) + told(0)
+
+
 def test_without_a_file_of_profiles_its_place_is_named(profiles: Path) -> None:
     result = run("tail", "--profile=p")
     assert str(profiles) in result.stderr
@@ -277,6 +322,15 @@ def test_without_a_file_of_profiles_its_place_is_named(profiles: Path) -> None:
 
 
 # completion
+
+
+def test_a_profile_s_name_with_control_characters_is_not_completed(profiles: Path) -> None:
+    profiles.write_text('["a\\u001b[31m"]\n["a\\nb"]\n[abc]\n["a é"]\n')
+    profiles.chmod(0o600)
+    option = next(each for each in main.commands["tail"].params if "--profile" in each.opts)
+    found = option.shell_complete(click.Context(main.commands["tail"]), "a")
+    assert [each.value for each in found] == ["abc", "a é"]
+
 
 _COMPLETE = """
 source /dev/stdin <<< "$(env _INFORMIX_CDC_COMPLETE=bash_source informix-cdc)"
