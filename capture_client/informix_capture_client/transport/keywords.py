@@ -12,9 +12,12 @@ from dataclasses import dataclass
 
 from informix_capture_client.errors import BadOption
 
-# Within a keyword, whatever stands around it: SSL_KEYSTORE_PASSWORD, TPWD, APIKEY, AccessToken.
+# Within a keyword, whatever stands around it: SSL_KEYSTORE_PASSWORD, TPWD, APIKEY, AccessToken; short
+# words only where no letter follows (DBPASS), or none stands beside them (SAS_KEY, but not PINGTIME).
 _SECRET = (
-    r"(?:pwd|passw(?:or)?d|passphrase|secret|token|credential|(?:api|access|private|shared)[ _-]?key)"
+    r"(?:pwd|passw(?:or)?d|passphrase|secret|token|credential|signature|jwt"
+    r"|(?:api|access|private|shared)[ _-]?key"
+    r"|(?:pass|pw)(?![a-z])|(?<![a-z])(?:auth|sas|pin|sig)(?![a-z]))"
 )
 _SECRET_NAME = re.compile(_SECRET, re.IGNORECASE)
 # The spans have limits so that no text, however long, takes more than one pass.
@@ -37,8 +40,8 @@ class Keyword:
 
     @property
     def is_secret(self) -> bool:
-        """Whether the name says that the value is nobody else's business."""
-        return _SECRET_NAME.search(self.name) is not None
+        """Whether the value is nobody else's business: its name says so, or a pair within it."""
+        return bool(_SECRET_NAME.search(self.name) or SECRET_PAIR.search(self.value))
 
     def __repr__(self) -> str:
         return f"Keyword({self.name!r})"

@@ -35,7 +35,10 @@ _OF_READING = (
 )
 _OF_ROWS = ("columns", "unsupportedColumns", "lobs", *_OF_VALUES)
 
-_OF_HOST = (*("spoolPath", "maxSpoolBytes", "flightHost", "flightPort", "metricsHost", "metricsPort"),)
+_OF_HOST = (
+    *("spoolPath", "maxSpoolBytes", "delivery"),
+    *("flightHost", "flightPort", "metricsHost", "metricsPort"),
+)
 _OF_TABLES = ("database", "table", *_OF_READING, *_OF_ROWS)
 
 

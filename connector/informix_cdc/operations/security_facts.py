@@ -5,6 +5,8 @@ Rule: it opens conssl.cfg and looks at other files from outside; it connects to 
 
 from __future__ import annotations
 
+import contextlib
+import ipaddress
 import os
 import stat
 from collections.abc import Mapping
@@ -16,7 +18,7 @@ from informix_capture_client.findings import Unanswered
 from informix_capture_client.transport import TLS, TRUSTED, find_driver, installation_of
 from informix_cdc.options import SourceOptions
 
-_LOOPBACK = ("localhost", "::1", "127.")
+_THIS_MACHINE = "localhost"  # RFC 6761, 6.3: always the loopback address
 
 
 def look_at_security(
@@ -25,12 +27,19 @@ def look_at_security(
     """Return what is known of a connection before it is made."""
     return SecurityFacts(
         address=f"{options.host}:{options.port}",
-        stays_here=options.host.startswith(_LOOPBACK),
+        stays_here=_is_this_machine(options.host),
         is_emulated=options.transport == "emulator",
         tls=_tls(options, environment) if options.encryption == TLS else None,
         is_trusted=options.authentication == TRUSTED,
         open_password_file=_open_to_all(options.password_file),
     )
+
+
+def _is_this_machine(host: str) -> bool:
+    """Tell whether a host is this one for certain: a name that only begins so may be anywhere."""
+    with contextlib.suppress(ValueError):
+        return ipaddress.ip_address(host).is_loopback
+    return host.lower() == _THIS_MACHINE
 
 
 def _tls(options: SourceOptions, environment: Mapping[str, str]) -> TlsFacts:

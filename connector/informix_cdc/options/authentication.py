@@ -67,9 +67,12 @@ def require_access(options: ConnectionOptions, environment: Mapping[str, str]) -
             "Leave option encryption away.",
             option="encryption",
         )
+    ways = _ways(options)
     if options.authentication == TRUSTED:
         _refuse_beside_trust(options)
-    elif options.password_command and not options.password and not options.password_file:
+    elif len(ways) > 1:
+        raise _two_ways(*ways)
+    elif options.password_command:
         _words_of(options.password_command, environment)
     else:
         fetch_password(options, environment)
@@ -83,20 +86,31 @@ def user_to_connect_as(options: ConnectionOptions) -> str:
 
 
 def _refuse_beside_trust(options: ConnectionOptions) -> None:
+    if given := [*(["user"] if options.user else []), *_ways(options)]:
+        raise BadOption(
+            f"option {given[0]!r} means nothing with authentication=trusted, where the server takes the"
+            " user of the operating system.",
+            "Keep one of them.",
+            option=given[0],
+        )
+
+
+def _ways(options: ConnectionOptions) -> list[str]:
+    """Return the options given that say what the password is, or where."""
     given = {
-        "user": options.user,
         "password": options.password,
         "passwordFile": options.password_file,
         "passwordCommand": options.password_command,
     }
-    for name, text in given.items():
-        if text:
-            raise BadOption(
-                f"option {name!r} means nothing with authentication=trusted, where the server takes the"
-                " user of the operating system.",
-                "Keep one of them.",
-                option=name,
-            )
+    return [name for name, text in given.items() if text]
+
+
+def _two_ways(first: str, second: str, *_others: str) -> BadOption:
+    return BadOption(
+        f"options {first!r} and {second!r} both say where the password is.",
+        "Keep one of them.",
+        option=second,
+    )
 
 
 def _user_of_system() -> str:

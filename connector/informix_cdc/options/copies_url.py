@@ -19,6 +19,9 @@ _USERS = {
     **dict.fromkeys(("abfs", "abfss"), _CONTAINER),
     **dict.fromkeys(("hdfs", "viewfs"), re.compile(r"[a-z_][a-z0-9_.-]{0,31}")),
 }
+# No sign that could begin a parameter, though it is not read as one: a signature may follow it.
+_PATH = re.compile(r"[\w ./~+,()-]*")
+_PLACE = re.compile(r"(?:[A-Za-z0-9._-]{0,253}|\[[0-9A-Fa-f:.]{2,45}\])(?::\d{1,5})?")
 _FLAG, _NUMBER = re.compile(r"true|false|0|1"), re.compile(r"\d{1,9}")
 _HOST = re.compile(r"(?:https?://)?[A-Za-z0-9.-]{1,253}(?::\d{1,5})?/?")
 _SCHEME, _REGION = re.compile(r"https?"), re.compile(r"[a-z0-9-]{1,24}")
@@ -54,8 +57,10 @@ def url_of_copies(text: str) -> str:
         raise BadOption("option 'segmentCopies' is not a URL.", option="segmentCopies") from None
     if not is_harmless:
         raise BadOption(
-            "option 'segmentCopies' may hold a secret, before an @ or in a parameter; plans show it.",
-            "Give each host its rights by its role or its environment. Known parameters are"
+            "option 'segmentCopies' may hold a secret, before an @, in a parameter or behind a sign in"
+            " its path; plans show it.",
+            "Write a path of letters, digits and ._-+~,() alone, and give each host its rights by its"
+            " role or its environment. Known parameters are"
             f" {', '.join(_PARAMETERS)}.",
             option="segmentCopies",
         )
@@ -71,7 +76,8 @@ def _has_harmless_parts(url: SplitResult) -> bool:
     parameters = parse_qsl(url.query, keep_blank_values=True, strict_parsing=bool(url.query))
     return (
         not url.fragment
-        and "://" not in unquote(url.path)  # a URL in a URL, with parts of its own
+        and _PATH.fullmatch(unquote(url.path)) is not None
+        and _PLACE.fullmatch(url.netloc.rpartition("@")[2]) is not None
         and _is_harmless_user(url)
         and all(
             name in _PARAMETERS and _PARAMETERS[name].fullmatch(value) for name, value in parameters

@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from informix_capture_client.errors import BadOption
 from informix_cdc.options.connection import ConnectionOptions
 from informix_cdc.options.copies_url import url_of_copies
 from informix_cdc.options.declaring import (
@@ -102,3 +103,22 @@ class ExecutorOptions(ConnectionOptions):
     def has_flight_server(self) -> bool:
         """Whether rows may go by Flight: it is the only way, or its address was named."""
         return self.deliver_by == "flight" or (self.deliver_by == "auto" and self.flight_host != "")
+
+    def refuse_unused_addresses(self) -> None:
+        """Refuse an address of a Flight server that there would not be.
+
+        Raises:
+            BadOption: names the option and the remedy.
+        """
+        if self.flight_host and self.deliver_by == "files":
+            raise BadOption(
+                "option 'flightHost' means nothing with delivery=files.",
+                "Keep one of them.",
+                option="flightHost",
+            )
+        if self.flight_port and not self.has_flight_server:
+            raise BadOption(
+                "option 'flightPort' means nothing where no Flight server is asked for.",
+                "Set flightHost to an address of the driver, or delivery=flight; or leave it out.",
+                option="flightPort",
+            )

@@ -235,6 +235,9 @@ class SourceOptions(ExecutorOptions):
             options.heartbeat()
         with problems.of("driver"):
             require_allowed_driver(options, environment)
+        if not (problems.has("delivery") or problems.has("flightHost")):
+            with problems.of("flightPort"):
+                options.refuse_unused_addresses()
         with problems.of("password"):
             require_access(options, environment)
         problems.raise_all()

@@ -7,6 +7,7 @@ user's mistake ends in one line on stderr, never in a traceback.
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import IO, Any, TypeVar
@@ -130,8 +131,7 @@ def _click_option(
     shown = f"{meaning}  [default: {default}]" if default not in ("", "required") else meaning
     flag = flag_of(name)
     kind = type_of(name, read, lambda mistake: OptionMistake(str(mistake)))
-    variable = ENVIRONMENT_PREFIX + flag.removeprefix("--").replace("-", "_").upper()
-    return click.option(flag, name, type=kind, envvar=variable, help=shown)
+    return click.option(flag, name, type=kind, envvar=_variable_of(name), help=shown)
 
 
 def _profile_option(command: Command) -> Command:
@@ -160,7 +160,8 @@ def _complete_profile(
 ) -> list[CompletionItem]:
     with contextlib.suppress(BadOption):
         names = read_profiles(profiles_path())
-        return [CompletionItem(name) for name in names if name.startswith(begun)]
+        # a name with control characters would reach the terminal, or end the shell's line
+        return [CompletionItem(name) for name in names if name.startswith(begun) and name.isprintable()]
     return []
 
 
@@ -171,6 +172,10 @@ def flag_of(name: str) -> str:
     '--password-file'
     """
     return "--" + re.sub(r"([A-Z])", lambda found: f"-{found[1].lower()}", name)
+
+
+def _variable_of(name: str) -> str:
+    return ENVIRONMENT_PREFIX + flag_of(name).removeprefix("--").replace("-", "_").upper()
 
 
 def parse_options(given: Mapping[str, str | None]) -> SourceOptions:
@@ -192,23 +197,47 @@ def parse_options(given: Mapping[str, str | None]) -> SourceOptions:
     return SourceOptions.parse(options)
 
 
+_PASSWORD_WAYS = ("passwordFile", "passwordCommand")
 _RANKS = {ParameterSource.COMMANDLINE: 2, ParameterSource.ENVIRONMENT: 1}
 
 
 def _not_overruled(given: dict[str, str]) -> dict[str, str]:
-    """Leave out of a profile or the environment what a connection string says that overrules it."""
+    """Leave out of a profile or the environment what flags, or a connection string, overrule."""
     context = click.get_current_context(silent=True)
-    text = given.get("connectionString")
-    if context is None or text is None:
+    if context is None:
         return given
 
     def rank(name: str) -> int:
         return _RANKS.get(context.get_parameter_source(name) or ParameterSource.DEFAULT_MAP, 0)
 
+    given = _with_first_password(given, rank)
+    if (text := given.get("connectionString")) is None:
+        return given
     said = with_connection_string({"connectionstring": text})
     mine = rank("connectionString")
     kept = (name for name in given if name.lower() not in said or rank(name) >= mine)
     return {name: given[name] for name in kept}
+
+
+def _with_first_password(given: dict[str, str], rank: Callable[[str], int]) -> dict[str, str]:
+    """Leave out where a lower rank has the password, though it is another option that says so.
+
+    Raises:
+        BadOption: the environment says it twice. Two options of one rank are refused with all others.
+    """
+    ranks = {name: rank(name) for name in _PASSWORD_WAYS if given.get(name)}
+    of_environment = _RANKS[ParameterSource.ENVIRONMENT]
+    if has_variable := bool(os.environ.get(PASSWORD_VARIABLE)):
+        ranks[PASSWORD_VARIABLE] = of_environment
+    first = max(ranks.values(), default=0)
+    names = [name for name in ranks if ranks[name] == first]
+    if has_variable and first == of_environment and len(names) > 1:
+        raise BadOption(
+            f"{PASSWORD_VARIABLE} and {_variable_of(names[0])} both say where the password is.",
+            "Keep one of them.",
+            option=names[0],
+        )
+    return {name: text for name, text in given.items() if name not in ranks or name in names}
 
 
 def options_without_tables(given: Mapping[str, str | None]) -> SourceOptions:

@@ -7,7 +7,7 @@
     passwordFile = "/run/secrets/informix"
 
 Rule: a profile holds options of the source under their own names, and no password. Who may write the
-file decides where a password is sent, so that only its owner may.
+file, or put another into its place, decides where a password is sent: only this user and root may.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ from pathlib import Path
 from typing import Any
 
 from informix_capture_client.errors import BadOption
-from informix_cdc.options import PASSWORD_VARIABLE, option_rows
+from informix_cdc.options import PASSWORD_VARIABLE, option_readers, option_rows
 
+_ROOT = 0
 _OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _NO_PASSWORD = (
     "Put it into a file that only you may read, and name that as passwordFile; or use"
@@ -41,8 +42,8 @@ def read_profile(name: str, path: Path) -> dict[str, str]:
     """Return the options of a profile as texts, under their declared names.
 
     Raises:
-        BadOption: there is no such profile, others may write the file, or it holds a password or
-            something that is no option.
+        BadOption: there is no such profile, others may write the file, or it holds a password,
+            something that is no option, or a value that its option does not take.
     """
     profiles = read_profiles(path)
     if name not in profiles:
@@ -59,7 +60,9 @@ def read_profiles(path: Path) -> dict[str, Mapping[str, Any]]:
     """
     try:
         with path.open("rb") as file:
-            _require_private(os.fstat(file.fileno()).st_mode, path)
+            _require_own(os.fstat(file.fileno()), path)
+            for folder in {path.parent, path.resolve().parent}:  # of a link, and of what it leads to
+                _require_own(folder.stat(), folder)
             found = tomllib.load(file)
     except OSError as reason:
         raise BadOption(
@@ -73,8 +76,16 @@ def read_profiles(path: Path) -> dict[str, Mapping[str, Any]]:
     return found
 
 
-def _require_private(mode: int, path: Path) -> None:
-    if mode & _OTHERS_MAY_WRITE:
+def _require_own(found: os.stat_result, path: Path) -> None:
+    """Refuse a file or folder that others than this user and root decide about, as ssh does its own."""
+    if found.st_uid not in (os.geteuid(), _ROOT):
+        raise BadOption(
+            f"{path} belongs to another user (id {found.st_uid}), who so decides where your password is"
+            " sent.",
+            "Make it your own, with profiles that you have read.",
+        )
+    is_sticky = stat.S_ISDIR(found.st_mode) and found.st_mode & stat.S_ISVTX  # others replace nothing
+    if found.st_mode & _OTHERS_MAY_WRITE and not is_sticky:
         raise BadOption(
             f"others than its owner may write {path}, and so decide where your password is sent.",
             f"chmod go-w {path}",
@@ -83,7 +94,7 @@ def _require_private(mode: int, path: Path) -> None:
 
 def _options(profile: str, given: Mapping[str, Any], path: Path) -> dict[str, str]:
     names = {name.lower(): name for name, _, _ in option_rows()}
-    options = {}
+    readers, options = option_readers(), {}
     for key, value in given.items():
         where = f"{path}: profile {profile}"
         if key.lower() == "password":
@@ -92,7 +103,13 @@ def _options(profile: str, given: Mapping[str, Any], path: Path) -> dict[str, st
             near = difflib.get_close_matches(key.lower(), names, n=1)
             remedy = f"Did you mean {names[near[0]]}?" if near else "Take an option of the source."
             raise BadOption(f"{where} has {key}, which is no option.", remedy)
-        options[names[key.lower()]] = _text(value, f"{where}: {key}")
+        name = names[key.lower()]
+        options[name] = text = _text(value, f"{where}: {key}")
+        try:  # also of an option that this command does not look at: a doctor reads the whole profile
+            if text:
+                readers[name](text)
+        except ValueError as reason:  # without the value, which may be a password in the wrong place
+            raise BadOption(f"{where}: {key} {reason}.", option=name) from None
     return options
 
 

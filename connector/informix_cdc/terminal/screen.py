@@ -55,14 +55,19 @@ def unbroken(text: str, width: int, indent: int = 0) -> str:
     >>> unbroken("echo one two", 6)
     'echo  one   two'
     """
-    *filled, last = textwrap.wrap(
+    pieces = textwrap.wrap(
         text,
-        width,
+        max(width - 1, 1),  # behind each piece a blank, or whoever copies gets two words as one
         subsequent_indent=" " * indent,
         break_long_words=False,
         break_on_hyphens=False,
-    ) or [""]
-    return "".join(line.ljust(-(-max(len(line), 1) // width) * width) for line in filled) + last
+    )
+    line = ""
+    for piece in pieces:
+        if line:  # a long word may end at the edge: its blank begins the next row, which has room
+            line += " " * (-len(line) % width or 1)
+        line += piece
+    return line
 
 
 def _wrapped(line: str, width: int) -> str:

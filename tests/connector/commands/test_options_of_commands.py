@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
+import socket
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -165,6 +168,52 @@ def test_a_profile_stands_in_for_flags_and_the_environment_overrules_it(
     assert not doctor_ok(run("doctor", "--profile=shop", "--json", "--port=1"))
 
 
+def test_the_password_of_a_higher_rank_is_taken_whichever_way_it_comes(
+    shop: ListeningServer, profiles: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "wrong").write_text("wrong")
+    (tmp_path / "right").write_text(PASSWORD)
+    wrong, right = (str(tmp_path / name) for name in ("wrong", "right"))
+    command = f"--password-command=cat {right}"
+    written(profiles, "shop", {**connection(shop), "passwordFile": wrong})
+    status = ("status", "--profile=shop")
+    assert run(*status).exit_code == 0  # the environment's, which run() sets
+    assert run(*status, **{PASSWORD_VARIABLE: ""}).exit_code == 1
+    assert run(*status, command, **{PASSWORD_VARIABLE: ""}).exit_code == 0
+    assert run(*status, command, **{PASSWORD_VARIABLE: "wrong"}).exit_code == 0
+    file = {"INFORMIX_CDC_PASSWORD_FILE": right}
+    assert run(*status, **file, **{PASSWORD_VARIABLE: ""}).exit_code == 0
+    assert run(*status, command, **{**file, "INFORMIX_CDC_PASSWORD_FILE": wrong}).exit_code == 0
+
+
+def test_two_passwords_of_one_rank_are_refused(profiles: Path, tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("x")
+    given = ["status", "--host=h", "--server=s"]
+    flags = run(*given, f"--password-file={secret}", "--password-command=cat x")
+    assert "both say where the password is" in flags.stderr
+    variables = run(*given, INFORMIX_CDC_PASSWORD_COMMAND="cat x")
+    assert "INFORMIX_CDC_PASSWORD_COMMAND both say where the password is" in variables.stderr
+    assert (flags.exit_code, variables.exit_code) == (2, 2)
+
+
+def test_doctor_looks_at_the_flight_server_that_a_profile_or_a_flag_asks_for(
+    shop: ListeningServer, profiles: Path
+) -> None:
+    def found(*flags: str) -> str:
+        checks = json.loads(run("doctor", "--profile=shop", "--json", *flags).output)["findings"]
+        return next(each["found"] for each in checks if each["check"] == "flight address")
+
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        written(profiles, "shop", {**connection(shop), "delivery": "flight", "flightPort": port})
+        assert "cannot be listened on" in found()
+    assert "executors of this host only" in found("--flight-port=0")
+    written(profiles, "shop", connection(shop))
+    assert "no Flight server" in found()
+    assert "executors of this host only" in found("--delivery=flight")
+
+
 def test_a_connection_string_of_a_profile_may_name_a_database_that_status_does_not_need(
     shop: ListeningServer, profiles: Path
 ) -> None:
@@ -185,7 +234,7 @@ def test_a_profile_is_plain_toml_with_numbers_and_lists(profiles: Path) -> None:
     profiles.write_text('[p]\nHOST = "h"\nport = 0\ntable = ["informix.a", "informix.b"]\n')
     profiles.chmod(0o600)
     result = run("tail", "--profile=p")
-    assert "--port (from the profile) must be a whole number" in result.stderr
+    assert "profile p: port must be a whole number" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -195,6 +244,8 @@ def test_a_profile_is_plain_toml_with_numbers_and_lists(profiles: Path) -> None:
         ('[p]\nPassword = "hunter2"', "name that as passwordFile"),
         ('[p]\nconnectionString = "PWD=hunter2"', "holds a secret"),
         ('[p]\nhots = "hunter2"', "has hots, which is no option. Did you mean host?"),
+        ('[p]\nshape = "hunter2"', "profile p: shape must be rows, envelope or raw"),
+        ('[p]\ndelivery = "hunter2"', "profile p: delivery must be auto, files or flight"),
         ("[p]\nport = 1.5", "port is neither a text, nor a whole number"),
         ('host = "hunter2"', "host is in no profile"),
         ("hunter2", "is not TOML"),
@@ -220,6 +271,50 @@ def test_a_file_of_profiles_that_others_may_write_is_refused(profiles: Path, mod
     assert f"chmod go-w {profiles}" in result.stderr
 
 
+@pytest.mark.parametrize("mode", [0o720, 0o702, 0o777])
+def test_a_folder_of_profiles_that_others_may_write_is_refused(profiles: Path, mode: int) -> None:
+    written(profiles, "p", {"host": "h"})
+    profiles.parent.chmod(mode)
+    assert f"chmod go-w {profiles.parent}" in run("tail", "--profile=p", *RELATED).stderr
+    profiles.parent.chmod(mode | stat.S_ISVTX)  # there nobody replaces another's file
+    assert "chmod" not in run("tail", "--profile=p", "--port=x").stderr
+
+
+def test_profiles_behind_a_link_are_looked_at_where_they_are(profiles: Path, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    written(elsewhere / "mine.toml", "p", {"host": "h"})
+    profiles.symlink_to(elsewhere / "mine.toml")
+    elsewhere.chmod(0o777)
+    assert f"chmod go-w {elsewhere}" in run("tail", "--profile=p", *RELATED).stderr
+
+
+@pytest.mark.parametrize("place", ["file", "folder"])
+def test_profiles_of_another_user_are_refused_and_those_of_root_are_not(
+    profiles: Path, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written(profiles, "p", {"host": "h"})
+    theirs = {"file": profiles, "folder": profiles.parent}[place]
+
+    def told(owner: int) -> str:
+        plain, number = os.stat_result, theirs.stat().st_ino
+
+        def seen(found: os.stat_result) -> os.stat_result:
+            fields = list(found)
+            fields[stat.ST_UID] = owner if found.st_ino == number else os.geteuid()
+            return plain(fields)
+
+        real_fstat, real_stat = os.fstat, Path.stat
+        with monkeypatch.context() as patched:
+            patched.setattr(os, "fstat", lambda number: seen(real_fstat(number)))
+            patched.setattr(Path, "stat", lambda path, **how: seen(real_stat(path, **how)))
+            patched.setattr(os, "geteuid", lambda: 1000)
+            return run("tail", "--profile=p", "--port=x").stderr
+
+    assert f"{theirs} belongs to another user (id 1001)" in told(1001)
+    assert "another user" not in told(1000) + told(0)
+
+
 def test_without_a_file_of_profiles_its_place_is_named(profiles: Path) -> None:
     result = run("tail", "--profile=p")
     assert str(profiles) in result.stderr
@@ -227,6 +322,15 @@ def test_without_a_file_of_profiles_its_place_is_named(profiles: Path) -> None:
 
 
 # completion
+
+
+def test_a_profile_s_name_with_control_characters_is_not_completed(profiles: Path) -> None:
+    profiles.write_text('["a\\u001b[31m"]\n["a\\nb"]\n[abc]\n["a é"]\n')
+    profiles.chmod(0o600)
+    option = next(each for each in main.commands["tail"].params if "--profile" in each.opts)
+    found = option.shell_complete(click.Context(main.commands["tail"]), "a")
+    assert [each.value for each in found] == ["abc", "a é"]
+
 
 _COMPLETE = """
 source /dev/stdin <<< "$(env _INFORMIX_CDC_COMPLETE=bash_source informix-cdc)"

@@ -28,7 +28,7 @@ from informix_cdc.options.source import SourceOptions
 LOOPBACK = "127.0.0.1"
 
 
-@pytest.mark.parametrize("options", [{}, {"delivery": "files", "flightHost": LOOPBACK}], ids=repr)
+@pytest.mark.parametrize("options", [{}, {"delivery": "files"}], ids=repr)
 def test_where_files_serve_there_is_no_server(
     options: dict[str, str], served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -63,9 +63,20 @@ def test_without_conssl_cfg_the_reason_is_told(kit: Path) -> None:
 def test_without_encryption_nothing_is_read_and_the_address_is_told() -> None:
     facts = look_at_security(parse(host="db.example"), {})
     assert (facts.address, facts.tls, facts.stays_here) == ("db.example:9088", None, False)
-    assert look_at_security(parse(host="127.0.0.1"), {}).stays_here
     assert look_at_security(parse(transport="emulator"), {}).is_emulated
     assert look_at_security(parse(password="", authentication="trusted"), {}).is_trusted
+
+
+@pytest.mark.parametrize(
+    ("host", "stays_here"),
+    [
+        *(("127.0.0.1", True), ("127.9.0.1", True), ("::1", True), ("localhost", True)),
+        *(("LOCALHOST", True), ("localhost.evil.example", False), ("127.evil.example", False)),
+        *(("::10", False), ("localhost2", False), ("128.0.0.1", False)),
+    ],
+)
+def test_only_a_loopback_address_stays_on_this_machine(host: str, stays_here: bool) -> None:
+    assert look_at_security(parse(host=host), {}).stays_here == stays_here
 
 
 @pytest.mark.parametrize(("mode", "is_open"), [(0o600, False), (0o640, False), (0o644, True)])

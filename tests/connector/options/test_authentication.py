@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
 import sys
 import traceback
@@ -33,19 +34,31 @@ def refused(how: SourceOptions) -> str:
     return str(caught.value)
 
 
-def test_a_password_comes_from_option_file_command_or_environment_in_this_order(tmp_path: Path) -> None:
+@pytest.fixture
+def ways(tmp_path: Path) -> dict[str, str]:
     (tmp_path / "secret").write_text("from-file\n")
-    ways = {
+    return {
         "password": "from-option",
         "passwordFile": str(tmp_path / "secret"),
         "passwordCommand": f"{PYTHON} -c \"print('from-command')\"",
     }
+
+
+def test_a_password_comes_from_any_option_or_else_from_the_environment(ways: dict[str, str]) -> None:
     environment, found = {"INFORMIX_CDC_PASSWORD": "from-environment"}, []
-    for way in [*ways, ""]:
-        given = source_options(9088, **{"password": "", **ways})
-        found.append(fetch_password(SourceOptions.parse(given, environment), environment))
-        ways.pop(way, None)
+    for given in [*({name: ways[name]} for name in ways), {}]:
+        options = SourceOptions.parse({**source_options(9088, password=""), **given}, environment)
+        found.append(fetch_password(options, environment))
     assert found == ["from-option", "from-file", "from-command", "from-environment"]
+
+
+def test_two_options_that_say_where_the_password_is_are_refused(ways: dict[str, str]) -> None:
+    for two in itertools.combinations(ways, 2):
+        given = {**source_options(9088, password=""), **{name: ways[name] for name in two}}
+        with pytest.raises(BadOption, match="both say where the password is") as caught:
+            SourceOptions.parse(given, {"INFORMIX_CDC_PASSWORD": "from-environment"})
+        assert all(repr(name) in str(caught.value) for name in two)
+        assert "from-option" not in str(caught.value)
 
 
 def test_a_file_is_read_when_the_password_is_needed_not_before(tmp_path: Path) -> None:

@@ -14,8 +14,8 @@ SECRET = "hunter2-77aa"
 
 
 def parse(text: str, **changes: str) -> SourceOptions:
-    given = source_options(9088, transport="odbc", connectionString=text, **changes)
-    return SourceOptions.parse(given, {})
+    given = source_options(9088, transport="odbc", connectionString=text)
+    return SourceOptions.parse({**given, **changes}, {})
 
 
 def extra_of(text: str) -> str:
@@ -36,6 +36,7 @@ def extra_of(text: str) -> str:
             "AccessToken",
         ),
         *("ClientSecret", "PASSPHRASE", "Private Key", "NEWPWD"),
+        *("PASS", "DbPass", "PW", "AUTH", "SAS", "sas_key", "PIN", "JWT", "sig", "X_Signature"),
     ],
 )
 def test_a_keyword_that_holds_a_secret_is_refused_and_its_value_is_not_shown(keyword: str) -> None:
@@ -46,7 +47,20 @@ def test_a_keyword_that_holds_a_secret_is_refused_and_its_value_is_not_shown(key
         assert SECRET not in str(caught.value)
 
 
-@pytest.mark.parametrize("keyword", ["SSL_KEYSTORE_FILE", "SSL_KEYSTORE_STH", "ISOLATIONLEVEL", "CSM"])
+@pytest.mark.parametrize("value", ["{PWD=%s;a}", "{a;TPWD = {b}};%s}", "PWD=%s", "{a=1;pin=%s}"])
+def test_a_secret_within_another_keyword_s_value_is_refused(value: str) -> None:
+    with pytest.raises(BadOption, match="holds a secret") as caught:
+        parse(f"X={value % SECRET}")
+    assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "keyword",
+    [
+        *("SSL_KEYSTORE_FILE", "SSL_KEYSTORE_STH", "ISOLATIONLEVEL", "CSM"),
+        *("AUTHENTICATION", "PASSTHROUGH", "PINGTIME", "SASL", "DESIGN"),
+    ],
+)
 def test_a_keyword_that_holds_none_goes_to_the_driver(keyword: str) -> None:
     assert extra_of(f"{keyword}=x") == f"{keyword}=x"
 
@@ -78,8 +92,40 @@ def test_a_protocol_is_the_option_encryption_by_another_name() -> None:
 def test_a_protocol_that_no_option_stands_for_is_the_driver_s_and_never_called_encrypted() -> None:
     assert extra_of("PROTOCOL=sesoctcp") == "PROTOCOL=sesoctcp"
     for text in ("PROTOCOL=sesoctcp", "Protocol={olsoctcp}"):
-        with pytest.raises(BadOption, match="other than onsocssl, which encryption=tls means"):
-            parse(text, encryption="tls")
+        for encryption in ("tls", "TLS", " Tls "):
+            with pytest.raises(BadOption, match="other than onsocssl, which encryption=tls means"):
+                parse(text, encryption=encryption)
+    for text in ("PROTOCOL=drsoctcp;PROTOCOL=onsocssl", "PROTOCOL=onsocssl;PROTOCOL=drsoctcp"):
+        with pytest.raises(BadOption, match="other than onsocssl"):
+            parse(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "given"),
+    [
+        ("PROTOCOL=OnSocSSL", {"encryption": "TLS"}),
+        ("SERVICE=9088", {"port": "09088"}),
+        ("HOST=DB.example", {"host": "db.example "}),
+        ("CLIENT_LOCALE=en_us.utf8", {"clientLocale": "EN_US.UTF8"}),
+        ("SERVER=ids1", {"server": ""}),
+    ],
+)
+def test_two_ways_to_write_the_same_are_no_contradiction(text: str, given: dict[str, str]) -> None:
+    assert parse(text, **given).connection("stores").extra == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "given"),
+    [
+        ("SERVICE=9089", {"port": "9088"}),
+        ("UID=Ann", {"user": "ann"}),
+        ("HOST=db2", {"host": "db1"}),
+        ("SERVICE=9088;SERVICE=9089", {"port": ""}),
+    ],
+)
+def test_what_is_not_the_same_is_refused(text: str, given: dict[str, str]) -> None:
+    with pytest.raises(BadOption, match=r"has another \w+ than option"):
+        parse(text, **given)
 
 
 @given(st.text(max_size=40), st.text(alphabet=";{}= \t=AB\n", max_size=60))

@@ -24,10 +24,9 @@ def test_rows_go_by_file_unless_asked_otherwise() -> None:
     ("changes", "has_server"),
     [
         ({}, False),
-        ({"flightPort": "4711"}, False),
+        ({"delivery": "files"}, False),
         ({"flightHost": "10.0.0.7"}, True),
         ({"delivery": "flight"}, True),
-        ({"delivery": "files", "flightHost": "10.0.0.7"}, False),
     ],
     ids=repr,
 )
@@ -75,8 +74,9 @@ def test_an_address_is_a_name_or_a_number(host: str) -> None:
         "abfss://container@account.dfs.core.windows.net/path",
         "hdfs://namenode:8020/spool",
         "hdfs://joe@namenode:8020/spool",
+        "hdfs://[2001:db8::7]:8020/spool",
         "s3://bucket/p?endpoint_override=http%3A%2F%2Fminio%3A9000&scheme=http&allow_bucket_creation=true",
-        "s3://bucket/2026/a%3Fb?region=us-gov-west-1&endpoint_override=minio:9000",
+        "s3://bucket/2026/a%20b,c_(d)-~é?region=us-gov-west-1&endpoint_override=minio:9000",
         "gs://bucket/path?retry_limit_seconds=30",
         "abfs://container@account/p?client_id=00000000-0000-4000-8000-000000000000",
         "s3://bucket/path?region=eu-west-1&tls_ca_file_path=/etc/ssl/minio.pem",
@@ -97,6 +97,17 @@ REFUSED = [
     ("an address with a port", {"flightHost": "driver:4711"}, "without a port"),
     ("a URL for an address", {"flightHost": "grpc://driver"}, "without a port"),
     ("a port that is none", {"flightPort": "65536"}, "from 0 to 65535"),
+    (
+        "an address of no server",
+        {"flightHost": "10.0.0.7", "delivery": "files"},
+        "'flightHost' means nothing with delivery=files",
+    ),
+    (
+        "a port of no server",
+        {"flightPort": "4711"},
+        "'flightPort' means nothing where no",
+    ),
+    ("a port beside files", {"flightPort": "4711", "delivery": "files"}, "'flightPort' means nothing"),
     ("a path for a URL", {"segmentCopies": "/mnt/spool"}, "must be a URL such as s3://bucket/path"),
     ("a URL of nothing", {"segmentCopies": "s3://"}, "must be a URL such as s3://bucket/path"),
     ("a URL of another world", {"segmentCopies": "http://bucket/path"}, "must be a URL such as"),
@@ -110,6 +121,14 @@ def test_what_cannot_be_meant_is_refused(changes: dict[str, str], says: str) -> 
     with pytest.raises(BadOption) as caught:
         parse(**changes)
     assert says in str(caught.value)
+
+
+def test_one_mistake_about_flight_is_told_once() -> None:
+    for changes in ({"flightHost": "a:1"}, {"delivery": "pigeon", "flightHost": "10.0.0.7"}):
+        with pytest.raises(BadOption) as caught:
+            parse(flightPort="4711", **changes)
+        assert "things are wrong" not in str(caught.value)
+    assert parse(flightPort="4711", delivery="flight").flight_port == 4711
 
 
 @pytest.mark.parametrize(
@@ -139,6 +158,13 @@ def test_what_cannot_be_meant_is_refused(changes: dict[str, str], says: str) -> 
         "s3://bucket/path#hunter2",
         "s3://bucket/http%3A%2F%2Fu%3Ahunter2%40minio/path",
         "hdfs://namenode/path?kerb_ticket=hunter2",
+        "s3://bucket/path;sig=hunter2",
+        "s3://bucket/path%3Bsig=hunter2",
+        "s3://bucket/path%3Fsig%3Dhunter2",
+        "s3://bucket/path%253Fsig%253Dhunter2",
+        "s3://bucket/path&sig=hunter2/more",
+        "s3://bucket;sig=hunter2/path",
+        "s3://bucket%3Bsig=hunter2/path",
     ],
 )
 def test_a_secret_in_a_url_is_refused_and_not_repeated(url: str) -> None:

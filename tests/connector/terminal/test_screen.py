@@ -38,6 +38,15 @@ def test_a_line_to_copy_is_one_line_with_the_same_words_that_breaks_between_them
     assert [word for word in COMMAND.split() if len(word) <= width - 2 and word not in pieces] == []
 
 
+@pytest.mark.parametrize("width", [*range(4, 40)])
+@pytest.mark.parametrize("text", ["chmod 12 /x/y", "chmod /abcdef go-w /abcdefghijkl now", COMMAND])
+def test_a_piece_as_long_as_the_terminal_keeps_its_blank(text: str, width: int) -> None:
+    line = unbroken(text, width)
+    assert line.split() == text.split()
+    rows = " ".join(line[at : at + width] for at in range(0, len(line), width)).split()
+    assert [word for word in text.split() if len(word) < width and word not in rows] == []
+
+
 def test_a_sentence_is_continued_below_its_own_beginning(
     narrow: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
