@@ -46,6 +46,17 @@ class CheckpointFolder:
     def __str__(self) -> str:
         return self._shown.rstrip("/")
 
+    def is_there(self) -> bool:
+        """Tell whether there is a folder at all.
+
+        Raises:
+            AccessRefused: that cannot be seen.
+        """
+        from pyarrow import fs
+
+        with self._named_errors():
+            return bool(self._system.get_file_info(self._path).type == fs.FileType.Directory)
+
     def path_of(self, kind: str, number: int) -> str:
         """Return a file's name for messages."""
         return f"{self}/{kind}/{number}"

@@ -104,6 +104,11 @@ def read_checkpoint(place: str) -> Checkpoint:
     """
     folder = CheckpointFolder(place)
     planned = folder.batches("offsets")
+    if not planned and not folder.is_there():
+        raise BadOption(
+            f"there is no folder {folder}.",
+            "Name the folder that the query has as checkpointLocation, after its first batch.",
+        )
     if not planned:
         raise BadOption(
             f"{folder} is not the checkpoint of a query that has begun: folder offsets has no batch.",

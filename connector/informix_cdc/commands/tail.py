@@ -9,6 +9,8 @@ import contextlib
 import itertools
 import signal
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
 
 import click
 from rich.console import Console
@@ -62,8 +64,9 @@ def print_changes(
     )
     try:
         with contextlib.suppress(KeyboardInterrupt):
-            for line in itertools.islice(_counted(_PRINTERS[output_format](batches), figures), limit):
-                line()
+            for line in itertools.islice(_PRINTERS[output_format](batches), limit):
+                line.show()
+                figures.count(line.commit)
     finally:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # closing the session takes a moment, not long
         batches.close()
@@ -72,22 +75,25 @@ def print_changes(
     say(f"{rows} of {transactions} in {figures.seconds:.1f} s.")
 
 
-Line = Callable[[], None]
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A row to be shown, and the commit that it belongs to."""
+
+    commit: int
+    show: Callable[[], None]
 
 
-def _counted(lines: Iterable[Line], figures: TailFigures) -> Iterator[Line]:
-    for line in lines:
-        figures.rows += 1
-        yield line
-
-
-def _json_lines(batches: Iterable[list[ChangeRow]]) -> Iterator[Line]:
+def _json_lines(batches: Iterable[list[ChangeRow]]) -> Iterator[_Line]:
     for changes in batches:
         for change in changes:
-            yield lambda change=change: click.echo(to_json(change))  # type: ignore[misc]
+            yield _Line(change.commit, partial(_print_json, change))
 
 
-def _table_lines(batches: Iterable[list[ChangeRow]]) -> Iterator[Line]:
+def _print_json(change: ChangeRow) -> None:
+    click.echo(to_json(change))
+
+
+def _table_lines(batches: Iterable[list[ChangeRow]]) -> Iterator[_Line]:
     console = answers()
     latest_commit = -1
     for changes in batches:
@@ -95,7 +101,7 @@ def _table_lines(batches: Iterable[list[ChangeRow]]) -> Iterator[Line]:
             begins = change.commit != latest_commit
             latest_commit = change.commit
             head = _head(change, begins=begins)
-            yield lambda head=head, values=values: _print(console, head, values)  # type: ignore[misc]
+            yield _Line(change.commit, partial(_print, console, head, values))
 
 
 def _head(change: ChangeRow, *, begins: bool) -> Text:
@@ -112,7 +118,7 @@ def _print(console: Console, head: Text, values: Text) -> None:
         console.print(line)
 
 
-_PRINTERS: dict[str, Callable[[Iterable[list[ChangeRow]]], Iterator[Line]]] = {
+_PRINTERS: dict[str, Callable[[Iterable[list[ChangeRow]]], Iterator[_Line]]] = {
     "table": _table_lines,
     "json": _json_lines,
 }

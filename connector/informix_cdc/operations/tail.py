@@ -28,11 +28,18 @@ _STOP_MARGIN_SECONDS = 2.0
 
 @dataclass(slots=True)
 class TailFigures:
-    """What went by."""
+    """What was shown; rows of a transaction that was read with them, and not shown, do not count."""
 
     transactions: int = 0
     rows: int = 0
+    latest_commit: int = -1
     begun_at: float = field(default_factory=time.monotonic)
+
+    def count(self, commit: int) -> None:
+        """Count a row that was shown; those of one commit come one after another."""
+        self.rows += 1
+        self.transactions += commit != self.latest_commit
+        self.latest_commit = commit
 
     @property
     def seconds(self) -> float:
@@ -52,7 +59,7 @@ def follow(
 
     Args:
         options: where to connect and what to capture.
-        figures: kept up to date.
+        figures: when it began; the caller counts what it shows.
         on_ready: called once, when every later commit will be seen.
         on_switched_on: called, in another thread, with a table whose full row logging was off before.
         may_switch_on: else a table whose full row logging is off is refused.
@@ -136,7 +143,6 @@ def _follow(
             changes = [
                 change for batch in batches for change in changes_in(in_row_form(batch), structs)
             ]
-            figures.transactions += sum(map(len, committed))
             yield changes
 
 

@@ -53,6 +53,17 @@ def test_a_first_batch_that_is_not_committed_is_empty_so_its_end_is_delivered(tm
     assert source.delivered.position == Position(10, 10)
 
 
+def test_a_folder_that_is_not_there_is_told_from_one_without_a_batch(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "file").touch()
+    for name in ("nowhere", "file"):
+        with pytest.raises(BadOption, match=f"there is no folder {tmp_path / name}\\."):
+            read_checkpoint(str(tmp_path / name))
+    for place in (tmp_path / "empty", (tmp_path / "empty").as_uri()):
+        with pytest.raises(BadOption, match="folder offsets has no batch"):
+            read_checkpoint(str(place))
+
+
 def test_batches_are_in_the_order_of_their_numbers_not_of_their_names(tmp_path: Path) -> None:
     run_batches(tmp_path, *(offset(10 * n, 10 * n) for n in range(1, 13)))
     assert only_source(tmp_path).planned[0] == 11

@@ -77,6 +77,21 @@ def test_json_has_one_object_per_row_and_loses_nothing(prices: ListeningServer) 
     assert errors.splitlines()[-1].startswith("4 rows of 1 transaction in ")
 
 
+@pytest.mark.parametrize(
+    ("limit", "says"), [(2, "2 rows of 1 transaction in "), (5, "5 rows of 2 transactions in ")]
+)
+@pytest.mark.parametrize("form", ["json", "table"])
+def test_only_transactions_of_which_a_row_was_shown_are_counted(
+    prices: ListeningServer, form: str, limit: int, says: str
+) -> None:
+    limit -= form == "table" and limit > 2  # where both images of an update are one line
+    with tailing(prices, "--table=informix.prices", f"--format={form}", f"--limit={limit}") as tail:
+        for _ in range(20):
+            change_prices(prices)
+        _, errors = tail.communicate(timeout=patiently(20))
+    assert errors.splitlines()[-1].startswith(says.replace("5", str(limit)))
+
+
 def test_several_tables_come_in_commit_order_with_rows_of_the_same_shape(
     prices: ListeningServer,
 ) -> None:
