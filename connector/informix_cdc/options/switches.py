@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from informix_capture_client.errors import BadOption
+from informix_capture_client.transport import read_keywords
 
 if TYPE_CHECKING:
     from informix_cdc.options.connection import ConnectionOptions
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 COMMAND_SWITCH = "INFORMIX_CDC_ALLOW_PASSWORD_COMMAND"
 DRIVER_SWITCH = "INFORMIX_CDC_ALLOW_DRIVER_OPTION"
 _YES = ("", "yes", "true", "on", "1")
+# What names a library in a connection string: IBM's Client SDK, the keys of odbc.ini.
+_LIBRARIES = ("driver", "translationdll", "translationlibrary")
 
 
 def forbidden_by(switch: str, environment: Mapping[str, str]) -> str:
@@ -32,11 +35,16 @@ def require_allowed_driver(options: ConnectionOptions, environment: Mapping[str,
     A library's code runs as soon as it is loaded, before anybody can ask whether it is a driver.
 
     Raises:
-        BadOption: the option is set, and the environment forbids it.
+        BadOption: the option, or connectionString, names one, and the environment forbids it.
     """
-    if options.driver and (said := forbidden_by(DRIVER_SWITCH, environment)):
+    if not (said := forbidden_by(DRIVER_SWITCH, environment)):
+        return
+    named = [each.name for each in read_keywords(options.connection_string)]
+    in_string = [name for name in named if name.lower() in _LIBRARIES]
+    if options.driver or in_string:
+        what = "option 'driver'" if options.driver else f"{in_string[0]} in option 'connectionString'"
         raise BadOption(
-            f"option 'driver' is not taken: {said} is set here.",
+            f"{what} is not taken: {said} is set here.",
             "Leave it away: the driver under INFORMIXDIR (GBASEDBTDIR) of this environment is loaded.",
-            option="driver",
+            option="driver" if options.driver else "connectionString",
         )

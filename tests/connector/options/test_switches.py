@@ -39,3 +39,12 @@ def test_one_switch_does_not_stand_for_the_other() -> None:
             source_options(9088, password="", passwordCommand="true", driver=LIBRARY),
             {"INFORMIX_CDC_ALLOW_PASSWORD_COMMAND": "no"},
         )
+
+
+@pytest.mark.parametrize("keyword", ["DRIVER", "TranslationDLL"])
+def test_a_library_in_the_connection_string_is_one_too(keyword: str) -> None:
+    text = f"OPTOFC=1;{keyword}={{{LIBRARY}}}"
+    assert parse("yes", connectionString=text).connection_string == text
+    with pytest.raises(BadOption, match=f"{keyword} in option 'connectionString' is not taken") as told:
+        parse("no", connectionString=text)
+    assert LIBRARY not in str(told.value)
