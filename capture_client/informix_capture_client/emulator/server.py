@@ -47,8 +47,7 @@ class EmulatedServer:
         users: passwords by user name; by default the owner's alone, in4mix.
         clock: the seconds since 1970 that transactions are stamped with.
         wait_to_fill: False: a read answers with what is there; True: it waits for `max_recs`.
-        foreign_transactions: whether sessions see the begin and end of transactions that changed
-            none of their tables.
+        foreign_transactions: whether sessions see begin and end of transactions on other tables.
         log_pages: pages of a log file.
         page_bytes: bytes of a page.
         log_count: log files that are kept; then the oldest is overwritten.
@@ -68,14 +67,12 @@ class EmulatedServer:
         ha_role: ha_type and ha_primary of `sysha_type`.
         configuration: values of onconfig by name, at first those of onconfig.std.
         hidden_tables: system tables on which no user has a right.
-        used_pages: which pages `used` of syslogs counts: those that hold something ("begun", as one
-            open client measured on Informix 15), those that are full ("full"), or all, since asking
-            ends the page ("flushed"): others rely on that.
+        used_pages: what `used` of syslogs counts: pages that hold something ("begun", measured on
+            Informix 15), full ones ("full"), or all, since asking ends the page ("flushed").
         reuses_partition_numbers: whether the next table gets the partition number of one that was
             dropped, as on real servers; its records are in the log still.
         table_age_seconds: how long ago a new partition claims to be created; workloads begin at once.
-        trusted_user: whom a connection without user and password is taken for; empty: it is refused,
-            as by a server that does not trust the client's host.
+        trusted_user: whom a connection without user and password is taken for; empty: it is refused.
         session_readers: who may read `syscdcsess`; bootcdc.sql revokes that from public.
         cdc_user_type: the privilege of `cdc_users` on the CDC database: D, R or C.
     """

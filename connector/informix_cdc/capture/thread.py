@@ -104,13 +104,13 @@ class CaptureThread:
 
     def _log_failure(self, reason: BaseException) -> None:
         """Log our own errors with their text; that of others may quote anything: where they arose."""
-        is_ours = isinstance(reason, InformixCdcError)
+        ours = reason if isinstance(reason, InformixCdcError) else None
         CAPTURE_FAILED.log(
             logger,
             stream=self.state.stream,
-            code=reason.code if isinstance(reason, InformixCdcError) else None,
-            reason=str(reason) if is_ours else f"a bug: {type(reason).__name__}",
-            traceback=None if is_ours else _lines_of_code(reason),
+            code=ours.code if ours else None,
+            reason=str(ours) if ours else f"a bug: {type(reason).__name__}",
+            traceback=None if ours else _lines_of_code(reason),
         )
 
     def _retrying(self) -> Retrying:

@@ -134,7 +134,11 @@ class MetricsServer:
         dialect: str = "informix",
     ) -> None:
         registry = CollectorRegistry(auto_describe=False)
-        version = lambda: found.server_version if (found := state()) else ""  # noqa: E731
+
+        def version() -> str:
+            found = state()
+            return found.server_version if found else ""
+
         registry.register(AboutCollector(labels, dialect, time.time(), version))
         registry.register(FigureCollector(lambda: _samples(labels, state())))
         try:

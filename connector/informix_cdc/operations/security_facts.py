@@ -68,6 +68,6 @@ def _entries(text: str) -> dict[str, str]:
 
 def _open_to_all(path: str) -> str:
     try:
-        return path if path and os.stat(path).st_mode & stat.S_IROTH else ""  # noqa: PTH116 - a link counts
+        return path if path and Path(path).stat().st_mode & stat.S_IROTH else ""
     except OSError:  # that it cannot be read is told where it is needed
         return ""
