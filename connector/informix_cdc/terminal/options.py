@@ -188,7 +188,7 @@ def parse_options(given: Mapping[str, str | None]) -> SourceOptions:
     if missing := missing_options(options):
         *others, last = map(flag_of, missing)
         flags = f"{', '.join(others)} and {last}" if others else last
-        first = ENVIRONMENT_PREFIX + missing[0].upper()
+        first = _variable_of(missing[0])
         raise BadOption(
             f"{flags} {'is' if len(missing) == 1 else 'are'} missing.",
             f"Give a flag, or {first} in the environment, or --profile, or --connection-string.",
