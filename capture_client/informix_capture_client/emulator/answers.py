@@ -1,0 +1,113 @@
+"""What a client may ask of a server once it is admitted, and what it is answered, as values.
+
+Rule: the wire (`sqli/`) knows bytes and this module; the engine (`sql/`) knows tables and this module;
+neither knows the other. A value is what `ColumnType.encode` takes: int, float, Decimal, str, bool, date,
+datetime, the text of an interval, bytes; None is NULL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Protocol
+
+from .encoding import ColumnType
+
+Value = object
+Check = Callable[[], None]  # called while a statement waits; raises to end it
+
+
+class StatementKind(IntEnum):
+    """The statement types of SQLI that clients look at."""
+
+    SELECT = 2
+    UPDATE = 4
+    DELETE = 5
+    INSERT = 6
+    OTHER = 20  # DDL, SET, LOCK: nothing to fetch, no rows counted
+    EXECUTE = 56  # EXECUTE FUNCTION
+
+
+@dataclass(frozen=True, slots=True)
+class ResultColumn:
+    """One column of an answer."""
+
+    name: str
+    type: ColumnType
+    not_null: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a statement did: the rows of a query, or how many rows it touched."""
+
+    rows: Iterable[Sequence[Value]] = ()
+    row_count: int = 0
+    serial: int = 0  # the last value that a SERIAL column was given
+    rowid: int = 0
+    warnings: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A statement that was understood: what it takes, what it answers with, and how it is run.
+
+    `run` takes a value for each parameter, in its type, and may be called again and again. It raises
+    SqlError when the statement is refused.
+    """
+
+    kind: StatementKind
+    parameters: Sequence[ColumnType]
+    columns: Sequence[ResultColumn]
+    run: Callable[[Sequence[Value], Check], Outcome]
+
+
+class SqlSession(Protocol):
+    """One client's use of a database: statements, and the transaction they are in."""
+
+    def prepare(self, text: str) -> Prepared:
+        """Understand a statement; SqlError if it is none of ours, with the text in the log."""
+
+    def begin(self) -> None:
+        """Begin a transaction; SqlError -535 if there is one."""
+
+    def commit(self) -> None:
+        """Commit; SqlError -255 if there is no transaction."""
+
+    def rollback(self) -> None:
+        """Roll back; SqlError -255 if there is no transaction."""
+
+    def savepoint(self, name: str, *, is_unique: bool = False) -> None:
+        """Mark a place in the transaction."""
+
+    def rollback_to(self, name: str) -> None:
+        """Undo what was done since a savepoint."""
+
+    def release(self, name: str) -> None:
+        """Forget a savepoint."""
+
+    def close(self) -> None:
+        """Roll back what is open and drop temporary tables, as when a client goes."""
+
+
+class Admitted(Protocol):
+    """A client that a server has admitted: emulated or replayed."""
+
+    def open_database(self, name: str) -> int:
+        """Open a database; returns the warnings word that tells its properties (15: SQ_DONE)."""
+
+    def close_database(self) -> None:
+        """Close the database, if one is open."""
+
+    def session(self) -> SqlSession:
+        """Return the statements' side of the open database; SqlError -349 if none is open."""
+
+    def database_names(self) -> Sequence[str]:
+        """Return the names of the server's databases."""
+
+    def lo_read(self, descriptor: int, max_bytes: int, check: Check) -> bytes:
+        """Read a capture session, or any smart large object that was opened."""
+
+    def close(self) -> None:
+        """Release what the client held."""
