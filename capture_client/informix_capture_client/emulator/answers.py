@@ -1,8 +1,8 @@
 """What a client may ask of a server once it is admitted, and what it is answered, as values.
 
 Rule: the wire (`sqli/`) knows bytes and this module; the engine (`sql/`) knows tables and this module;
-neither knows the other. A value is what `ColumnType.encode` takes: int, float, Decimal, str, bool, date,
-datetime, the text of an interval, bytes; None is NULL.
+neither knows the other. A value is what `ColumnType.encode` takes: int, float, Decimal, str, bool,
+date, datetime, the text of an interval, bytes; None is NULL.
 """
 
 from __future__ import annotations
