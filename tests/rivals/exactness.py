@@ -19,7 +19,8 @@ from rivals.processes import Consumer, World, debezium, ours, world
 
 NAMES = [*SETTINGS, "ours"]
 LONG_CHANGES = 3_700
-_QUIET_SECONDS = 4.0  # without a new change: whoever has more to come has shown it by then
+# Without a new change: whoever has more to come has shown it by then, at first and later.
+_FIRST_SECONDS, _QUIET_SECONDS = 60.0, 5.0
 
 
 @dataclass(frozen=True)
@@ -145,7 +146,8 @@ def kills(folder: Path, count: int, seconds: tuple[float, float]) -> dict[str, V
                     time.sleep(draw.uniform(*seconds))
                     consumer.kill()
             served.do("rest")
-            with each.live():
+            with each.live() as consumer:
+                consumer.wait_for("STARTED")
                 wait_until_quiet(each)
             verdicts[each.name] = each.verdict(served, folder / name)
     return verdicts
@@ -169,7 +171,8 @@ def inside_long_transactions(folder: Path, stops: int, *, orderly: bool) -> dict
                     served.do("long", changes=LONG_CHANGES)
                     wait_for_more(each, before + draw.randint(1, LONG_CHANGES // 2))
                     consumer.stop() if orderly else consumer.kill()
-            with each.live():
+            with each.live() as consumer:
+                consumer.wait_for("STARTED")
                 wait_until_quiet(each)
             verdicts[each.name] = each.verdict(served, folder / name)
     return verdicts
@@ -201,7 +204,7 @@ def begin(served: World, consumer: Consumer, rival: Rival) -> None:
             raise TimeoutError(f"{rival.name} did not begin: {consumer.said[-5:]}")
         served.do("backlog", rows=10)
         time.sleep(0.5)
-    wait_until_quiet(rival)
+    time.sleep(_QUIET_SECONDS)
 
 
 def wait_for_more(rival: Rival, changes: int, seconds: float = 120) -> None:
@@ -219,7 +222,7 @@ def wait_until_quiet(rival: Rival, seconds: float = 300) -> None:
         now = rival.count()
         if now != last:
             last, since = now, time.monotonic()
-        patience = _QUIET_SECONDS if now > first else 5 * _QUIET_SECONDS
+        patience = _QUIET_SECONDS if now > first else _FIRST_SECONDS
         if time.monotonic() - since > patience:
             return
         time.sleep(0.2)
