@@ -15,8 +15,9 @@ from .answers import Check, Prepared, SqlSession
 from .cdc_calls import Call, WithCalls, prepare_call
 from .column_list import split_at_commas
 from .locales import code_set_of, codec_of
+from .poses import DEFAULT_LOCALE
 from .queries import Parameters, ResultSet, error_text, literal, select
-from .server import CDC_DATABASE, DEFAULT_LOCALE, EmulatedServer
+from .server import CDC_DATABASE, EmulatedServer
 from .sessions import CaptureSession
 from .sql_errors import sql_error
 from .system_queries import SystemQueries
