@@ -7,9 +7,11 @@ large object.
 
 from __future__ import annotations
 
+from informix_capture_client.sqli import requests
 from informix_capture_client.sqli.answers import Answer, AnswerReader, ServerError
-from informix_capture_client.sqli.challenge import Conversation
+from informix_capture_client.sqli.challenge import Conversation, ready, response
 from informix_capture_client.sqli.describing import Column, Description, StatementKind
+from informix_capture_client.sqli.error_texts import isam_text_of, state_of, text_of
 from informix_capture_client.sqli.incoming import EndOfBytes, Incoming
 from informix_capture_client.sqli.login import (
     Accepted,
@@ -19,12 +21,13 @@ from informix_capture_client.sqli.login import (
     read_login_answer,
 )
 from informix_capture_client.sqli.messages import Message, name_of
-from informix_capture_client.sqli.protocols import OFFER, Features, features
+from informix_capture_client.sqli.protocols import Features, features, offer
+from informix_capture_client.sqli.requests import Request, Value
 from informix_capture_client.sqli.rows import Row, RowReader
-from informix_capture_client.sqli.trace import ConnectionTrace, WireTrace
+from informix_capture_client.sqli.trace import HIDDEN, ConnectionTrace, WireTrace
 
 __all__ = [
-    "OFFER",
+    "HIDDEN",
     "Accepted",
     "Answer",
     "AnswerReader",
@@ -39,12 +42,21 @@ __all__ = [
     "Message",
     "Redirect",
     "Refused",
+    "Request",
     "Row",
     "RowReader",
     "ServerError",
     "StatementKind",
+    "Value",
     "WireTrace",
     "features",
+    "isam_text_of",
     "name_of",
+    "offer",
     "read_login_answer",
+    "ready",
+    "requests",
+    "response",
+    "state_of",
+    "text_of",
 ]

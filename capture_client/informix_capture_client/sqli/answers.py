@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from informix_capture_client.sqli.describing import Description, read_description
 from informix_capture_client.sqli.incoming import Incoming
-from informix_capture_client.sqli.messages import Message
+from informix_capture_client.sqli.messages import Message, name_of
 from informix_capture_client.sqli.protocols import Features
 
 _MOST_ROW_BYTES = 1 << 28  # of one answer
@@ -79,13 +79,13 @@ class AnswerReader:
         while True:
             number = self._incoming.u16()
             if number == Message.SQ_EOT:
-                self._incoming.told(number)
+                self._incoming.told(name_of(number))
                 return self._answer
             read = self._readers.get(number)
             if read is None:
                 self._incoming.refuse(f"message {number} (0x{number:04x})")
             read()
-            self._incoming.told(number)
+            self._incoming.told(name_of(number))
 
     def _describe(self) -> None:
         self._answer.description = read_description(self._incoming, self._features.is_wide)

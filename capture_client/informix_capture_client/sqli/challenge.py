@@ -13,7 +13,7 @@ from enum import IntEnum
 from informix_capture_client.errors import AccessRefused
 from informix_capture_client.printable import printable
 from informix_capture_client.sqli.incoming import Incoming
-from informix_capture_client.sqli.messages import Message, padded, u16
+from informix_capture_client.sqli.messages import Message, name_of, padded, u16
 
 _MOST_TURNS = 8  # of a server that only tells things
 
@@ -85,7 +85,7 @@ class Conversation:
 
 
 def _end(incoming: Incoming, number: int) -> None:
-    incoming.told(number)
+    incoming.told(name_of(number))
     if (following := incoming.u16()) != Message.SQ_EOT:
         incoming.refuse(f"message {following} behind a turn of PAM")
-    incoming.told(following)
+    incoming.told(name_of(following))

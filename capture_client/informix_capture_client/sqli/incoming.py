@@ -11,7 +11,6 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from informix_capture_client.errors import ProtocolViolation
-from informix_capture_client.sqli.messages import name_of
 
 ReceiveInto = Callable[[memoryview], int]
 Listener = Callable[[str, bytes], None]
@@ -94,10 +93,10 @@ class Incoming:
         """Take a text of a login packet, without the NUL at its end."""
         return self.take(self.u16()).removesuffix(b"\0")
 
-    def told(self, number: int) -> None:
+    def told(self, name: str) -> None:
         """Note that a message is complete."""
         if self._listener is not None:
-            self._listener(name_of(number), bytes(self._kept))
+            self._listener(name, bytes(self._kept))
             self._kept.clear()
 
     def refuse(self, what: str) -> NoReturn:

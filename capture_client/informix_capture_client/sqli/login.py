@@ -133,7 +133,7 @@ def read_login_answer(incoming: Incoming) -> Accepted | Refused | Redirect:
     if kind not in (_ACCEPTED, _REFUSED, _REDIRECT) or size < _HEADER_BYTES:
         raise _no_listener(head)
     content = incoming.take(size - _HEADER_BYTES)
-    incoming.told(0)
+    incoming.told("login answer")
     try:
         return _read_body(kind, Incoming(io.BytesIO(content).readinto))
     except EndOfBytes:

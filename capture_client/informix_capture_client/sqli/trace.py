@@ -9,7 +9,7 @@ there: of login packets and answers to PAM by their form, of anything else where
 from __future__ import annotations
 
 import datetime
-import threading
+import itertools
 from collections.abc import Callable, Iterable
 
 HIDDEN = b"***"
@@ -19,35 +19,27 @@ _CODE_SETS = ("utf-8", "iso8859-1", "iso8859-2", "iso8859-15", "cp1252", "utf-16
 Clock = Callable[[], datetime.datetime]
 
 
-def _now() -> datetime.datetime:
-    return datetime.datetime.now(datetime.UTC)
-
-
 class WireTrace:
     """Takes messages of any number of connections.
 
     Args:
-        write: is given each line.
-        clock: tells the time.
+        write: is given each line, by whatever thread has a connection.
+        clock: tells the time, in UTC.
     """
 
-    def __init__(self, write: Callable[[str], object], clock: Clock = _now) -> None:
+    def __init__(self, write: Callable[[str], object], clock: Clock) -> None:
         self._write = write
         self._clock = clock
-        self._turn = threading.Lock()
-        self._count = 0
+        self._numbers = itertools.count(1)
 
     def connection(self, password: str, codecs: Iterable[str] = ()) -> ConnectionTrace:
         """Return the trace of one more connection."""
-        with self._turn:
-            self._count += 1
-            return ConnectionTrace(self, self._count, _spellings(password, codecs))
+        return ConnectionTrace(self, next(self._numbers), _spellings(password, codecs))
 
     def line(self, connection: int, direction: str, name: str, content: bytes) -> None:
         """Write one message."""
-        with self._turn:
-            time = self._clock().isoformat(timespec="microseconds").replace("+00:00", "Z")
-            self._write(f"{time} {connection} {direction} {name} {content.hex()}\n")
+        time = self._clock().isoformat(timespec="microseconds").replace("+00:00", "Z")
+        self._write(f"{time} {connection} {direction} {name} {content.hex()}\n")
 
 
 class ConnectionTrace:

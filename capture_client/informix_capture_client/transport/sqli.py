@@ -15,23 +15,12 @@ from informix_capture_client.sqli import (
     Answer,
     Description,
     Message,
+    Request,
     RowReader,
     StatementKind,
-    WireTrace,
-)
-from informix_capture_client.sqli.messages import u16
-from informix_capture_client.sqli.requests import (
-    Request,
     Value,
-    close_cursor,
-    execute,
-    fetch,
-    fetch_more,
-    has_variable_size,
-    open_cursor,
-    prepare,
-    read_large_object,
-    release,
+    WireTrace,
+    requests,
 )
 from informix_capture_client.transport.base import (
     NO_ENCRYPTION,
@@ -94,7 +83,7 @@ class SqliTransport:
         text = encode(self._dialect.statement(statement), self._codec)
         values = [self._value(argument) for argument in arguments]
         with self._door:
-            described = self._ask(prepare(text, self._is_wide)).description
+            described = self._ask(requests.prepare(text, self._is_wide)).description
             if described is None:
                 raise self._violated("no description of a statement that it prepared")
             try:
@@ -107,7 +96,7 @@ class SqliTransport:
         check_read(session_id, max_bytes)
         with self._door:
             target = self._next_buffer(max_bytes)
-            answer = self._ask(read_large_object(session_id, max_bytes), target)
+            answer = self._ask(requests.read_large_object(session_id, max_bytes), target)
             return target[: answer.read_bytes].toreadonly()
 
     def interrupt(self) -> None:
@@ -129,17 +118,17 @@ class SqliTransport:
 
     def _run(self, described: Description, values: list[Value]) -> list[Row]:
         if not described.columns:
-            self._ask(execute(described.number, values))
+            self._ask(requests.execute(described.number, values))
             return []
         reader = RowReader(described.columns, self._codec)
         return [reader.row(content) for content in self._fetch_all(described, values)]
 
     def _fetch_all(self, described: Description, values: list[Value]) -> list[bytes]:
         number = described.number
-        opening = open_cursor(number, self._cursors, values)
+        opening = requests.open_cursor(number, self._cursors, values)
         self._cursors += 1
-        fetching = fetch(number, described.columns, self._is_wide)
-        if has_variable_size(described.columns):
+        fetching = requests.fetch(number, described.columns, self._is_wide)
+        if requests.has_variable_size(described.columns):
             self._ask(opening)
             answer = self._ask(fetching)
         else:
@@ -147,16 +136,16 @@ class SqliTransport:
         contents = answer.rows
         is_one_value = described.kind == StatementKind.EXECUTE and len(contents) == 1
         while answer.rows and not answer.is_at_end and not is_one_value:
-            answer = self._ask(fetch_more(number, self._is_wide))
+            answer = self._ask(requests.fetch_more(number, self._is_wide))
             contents += answer.rows
-        self._ask(close_cursor(number))
+        self._ask(requests.close_cursor(number))
         return contents
 
     def _release(self, number: int) -> None:
         """Let a statement go; who failed before may not be hidden by a refusal of this."""
         if self._wire.is_open:
             try:
-                self._ask(release(number))
+                self._ask(requests.release(number))
             except OdbcFailure:
                 if not self._wire.is_open:
                     raise
@@ -191,7 +180,7 @@ class SqliTransport:
         """End the session in order; a server that does not answer is left as it is."""
         self._wire.wait_at_most(_GOODBYE_SECONDS)
         try:
-            self._wire.send_raw(u16(Message.SQ_EXIT))
+            self._wire.send_alone(Message.SQ_EXIT.to_bytes(2))
             self._wire.incoming.u16()
         except (OdbcFailure, InformixCdcError):
             pass  # it is gone, which is what is wanted

@@ -13,9 +13,11 @@ from dataclasses import dataclass
 from informix_capture_client.errors import AccessRefused
 from informix_capture_client.locales import codec_of
 from informix_capture_client.sqli import (
+    HIDDEN,
     Accepted,
     Answer,
     AnswerReader,
+    ConnectionTrace,
     Conversation,
     Features,
     Login,
@@ -24,13 +26,16 @@ from informix_capture_client.sqli import (
     Refused,
     WireTrace,
     features,
+    isam_text_of,
+    name_of,
+    offer,
     read_login_answer,
+    ready,
+    requests,
+    response,
+    state_of,
+    text_of,
 )
-from informix_capture_client.sqli.challenge import ready, response
-from informix_capture_client.sqli.error_texts import isam_text_of, state_of, text_of
-from informix_capture_client.sqli.protocols import offer
-from informix_capture_client.sqli.requests import information, open_database
-from informix_capture_client.sqli.trace import HIDDEN, ConnectionTrace
 from informix_capture_client.transport.base import (
     NO_ENCRYPTION,
     TRUSTED,
@@ -119,14 +124,13 @@ class _Attempt:
         starts_here = False
         server = self._settings.server
         for hop in range(_MOST_HOPS + 1):
-            trace = self._trace.connection(self._password, [self._codec]) if self._trace else None
-            wire = Wire(address, self._settings, trace)
+            wire = Wire(address, self._settings, self._next_trace())
             try:
                 starts_here = wire.is_loopback if hop == 0 else starts_here
                 self._refuse_exposure(address, wire, starts_here=starts_here)
-                answer = self._log_in(wire, server, trace)
+                answer = self._log_in(wire, server)
                 if isinstance(answer, Accepted):
-                    return self._set_up(wire, answer, trace)
+                    return self._set_up(wire, answer)
                 self._refuse(address, answer)
             except AccessRefused as reason:
                 wire.hang_up()
@@ -141,6 +145,9 @@ class _Attempt:
             f"The server at {self._settings.address} sends a login from host to host, again and again.",
             "Name the host that the database is on.",
         )
+
+    def _next_trace(self) -> ConnectionTrace | None:
+        return self._trace.connection(self._password, [self._codec]) if self._trace else None
 
     def _refuse_exposure(self, address: tuple[str, int], wire: Wire, *, starts_here: bool) -> None:
         """Refuse to send a password from a tunnel's end in the clear."""
@@ -164,14 +171,10 @@ class _Attempt:
             raise OdbcFailure([*failure.diagnostics, Diagnostic("IX000", 0, text)])
         raise failure
 
-    def _log_in(
-        self, wire: Wire, server: str, trace: ConnectionTrace | None
-    ) -> Accepted | Refused | Redirect:
+    def _log_in(self, wire: Wire, server: str) -> Accepted | Refused | Redirect:
         login = self._login(server, self._password)
-        wire.send_raw(login.packet())
-        if trace is not None:
-            shown = self._login(server, HIDDEN.decode() if self._password else "")
-            trace.sent("login", shown.packet())
+        shown = self._login(server, HIDDEN.decode() if self._password else "")
+        wire.send_alone(login.packet(), shown.packet(), "login")
         return read_login_answer(wire.incoming)
 
     def _login(self, server: str, password: str) -> Login:
@@ -196,14 +199,14 @@ class _Attempt:
         refuse_nul(key, text)
         return encode(text, self._codec)
 
-    def _set_up(self, wire: Wire, accepted: Accepted, trace: ConnectionTrace | None) -> Admission:
+    def _set_up(self, wire: Wire, accepted: Accepted) -> Admission:
         agreed = self._agree(wire)
         if agreed.has_challenge:
-            self._converse(wire, trace)
+            self._converse(wire)
         reader = AnswerReader(wire.incoming, agreed)
-        wire.send(information())
+        wire.send(requests.information())
         require(reader.read(), self._codec)
-        wire.send(open_database(self._encoded("DATABASE", self._settings.database)))
+        wire.send(requests.open_database(self._encoded("DATABASE", self._settings.database)))
         require(reader.read(), self._codec)
         return Admission(wire, agreed, reader, accepted.version)
 
@@ -214,21 +217,19 @@ class _Attempt:
         if number != Message.SQ_PROTOCOLS:
             incoming.refuse(f"message {number} in place of its protocol features")
         answer = incoming.padded()
-        incoming.told(number)
+        incoming.told(name_of(number))
         if (following := incoming.u16()) != Message.SQ_EOT:
             incoming.refuse(f"message {following} behind its protocol features")
-        incoming.told(following)
+        incoming.told(name_of(following))
         return features(answer)
 
-    def _converse(self, wire: Wire, trace: ConnectionTrace | None) -> None:
+    def _converse(self, wire: Wire) -> None:
         conversation = Conversation(self._encoded("PWD", self._password))
         wire.send([ready()])
         while (answer := conversation.answer(wire.incoming)) is not None:
             end = Message.SQ_EOT.to_bytes(2)
-            wire.send_raw(response(answer) + end)
-            if trace is not None:
-                trace.sent(Message.SQ_RESPONSE.name, response(HIDDEN if answer else b""))
-                trace.sent(Message.SQ_EOT.name, end)
+            shown = response(HIDDEN if answer else b"") + end
+            wire.send_alone(response(answer) + end, shown)
 
 
 def require(answer: Answer, codec: str) -> Answer:

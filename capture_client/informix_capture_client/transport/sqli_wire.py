@@ -1,6 +1,7 @@
 """A socket to a server, with a deadline on every wait, and what passes over it.
 
-Rule: knows bytes in order, not what they say. Whatever breaks the order, a deadline included, closes
+Rule: knows bytes in order, not what they say. Over TLS the server's certificate and its host name are
+always verified; nothing turns that off. Whatever breaks the order, a deadline included, closes
 it: nothing behind it could be understood.
 """
 
@@ -12,16 +13,17 @@ import socket
 import ssl
 import time
 from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
 
+from informix_capture_client.errors import AccessRefused, BadOption
 from informix_capture_client.sqli import ConnectionTrace, EndOfBytes, Incoming, Message, name_of
-from informix_capture_client.sqli.messages import u16
 from informix_capture_client.transport.base import TLS, ConnectionSettings
 from informix_capture_client.transport.odbc_errors import Diagnostic, OdbcFailure
-from informix_capture_client.transport.tls import encrypted
 
 _SLOWEST_BYTES_PER_SECOND = 65_536  # an answer of many bytes may take so much longer
 _URGENT = b"B"  # what IBM's driver sends out of band to interrupt a statement
-_END = u16(Message.SQ_EOT)
+_END = Message.SQ_EOT.to_bytes(2)
 
 # What a driver says in these cases; through the same door as a driver's own words.
 BROKEN = Diagnostic("08S01", -25582, "Network connection is broken")
@@ -71,13 +73,18 @@ class Wire:
 
     def send(self, request: Sequence[bytes]) -> None:
         """Send messages and the end of the request; the wait for an answer begins."""
-        self.send_raw(b"".join((*request, _END)))
         if self._trace is not None:
             for message in (*request, _END):
                 self._trace.sent(name_of(int.from_bytes(message[:2])), message)
+        self._send_all(b"".join((*request, _END)))
 
-    def send_raw(self, content: bytes) -> None:
-        """Send bytes that are no messages with an end."""
+    def send_alone(self, content: bytes, shown: bytes | None = None, name: str = "") -> None:
+        """Send bytes without an end of the request; `shown` is what a trace may have of them."""
+        if self._trace is not None:
+            self._trace.sent(name or name_of(int.from_bytes(content[:2])), shown or content)
+        self._send_all(content)
+
+    def _send_all(self, content: bytes) -> None:
         if self._socket is None:
             raise OdbcFailure([BROKEN])
         try:
@@ -87,7 +94,7 @@ class Wire:
         self._begin_wait()
 
     def interrupt(self) -> None:
-        """Ask the server to end what it is at; over TLS no byte is urgent, and the connection closes."""
+        """Ask the server to end what it is at; over TLS no byte is urgent: it closes."""
         opened = self._socket
         if opened is None:
             return
@@ -136,7 +143,7 @@ def _reach(address: tuple[str, int], settings: ConnectionSettings) -> socket.soc
         opened = socket.create_connection(address, timeout=settings.connect_timeout_seconds)
         # a request is small and its answer is waited for: Nagle only adds delay
         opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        return encrypted(opened, address[0], settings) if settings.encryption == TLS else opened
+        return _encrypted(opened, address[0], settings) if settings.encryption == TLS else opened
     except (OSError, UnicodeError) as reason:
         if opened is not None:
             opened.close()
@@ -159,3 +166,60 @@ def _is_loopback(opened: socket.socket) -> bool:
         return ipaddress.ip_address(str(opened.getpeername()[0]).partition("%")[0]).is_loopback
     except (OSError, ValueError):
         return False
+
+
+def _encrypted(opened: socket.socket, host: str, settings: ConnectionSettings) -> ssl.SSLSocket:
+    """Return a socket on which TLS begins with the first byte, as on a listener of onsocssl.
+
+    Raises:
+        AccessRefused: the server's certificate is not one that is trusted for this host.
+        BadOption: a file is none.
+        OSError: the connection breaks, or whoever answers speaks no TLS.
+    """
+    context = _context(settings)
+    try:
+        return context.wrap_socket(opened, server_hostname=host)
+    except ssl.SSLCertVerificationError as reason:
+        raise AccessRefused(
+            f"The certificate of {host} is not trusted: {reason.verify_message}.",
+            "Name the file of the authority that signed it in option tlsCaFile, and the host as the"
+            " certificate has it in option host.",
+        ) from None
+
+
+def _context(settings: ConnectionSettings) -> ssl.SSLContext:
+    for name, path in (
+        ("tlsCaFile", settings.tls_ca_file),
+        ("tlsCertificateFile", settings.tls_certificate_file),
+        ("tlsKeyFile", settings.tls_key_file),
+    ):
+        if path and not Path(path).is_file():
+            raise _no_pem(name, "is not there")
+    try:
+        context = ssl.create_default_context(cafile=settings.tls_ca_file or None)
+    except (ssl.SSLError, OSError):
+        raise _no_pem("tlsCaFile", "holds no certificate") from None
+    if settings.tls_certificate_file:
+        _load_own(context, settings)
+    return context
+
+
+def _load_own(context: ssl.SSLContext, settings: ConnectionSettings) -> None:
+    try:
+        context.load_cert_chain(
+            settings.tls_certificate_file, settings.tls_key_file or None, password=_refuse_passphrase
+        )
+    except (ssl.SSLError, OSError):
+        raise _no_pem("tlsCertificateFile", "holds no certificate with its key") from None
+
+
+def _refuse_passphrase() -> NoReturn:
+    raise _no_pem("tlsKeyFile", "is of a key with a passphrase, for which nobody can be asked")
+
+
+def _no_pem(option: str, what: str) -> BadOption:
+    return BadOption(
+        f"option {option!r}: the file that it names {what}.",
+        "Give the path of a PEM file: authorities, a certificate, or its key without a passphrase.",
+        option=option,
+    )
