@@ -17,7 +17,7 @@ from odbc_driver.build import Drivers, build_drivers
 
 Connect = Callable[..., Transport]
 
-KINDS = ("emulator", "narrow", "wide", "split")
+KINDS = ("narrow", "wide", "split")
 
 
 @pytest.fixture(scope="session")
