@@ -7,16 +7,31 @@ from __future__ import annotations
 
 
 class SqlError(Exception):
-    """A statement or a connection attempt that the server refuses."""
+    """A statement or a connection attempt that the server refuses.
 
-    def __init__(self, sqlstate: str, native: int, message: str) -> None:
-        super().__init__(sqlstate, native, message)
+    A server sends numbers and `argument`; the text they are part of is the client's.
+    """
+
+    def __init__(
+        self, sqlstate: str, native: int, message: str, argument: str = "", isam: int = 0
+    ) -> None:
+        super().__init__(sqlstate, native, message, argument, isam)
         self.sqlstate = sqlstate
         self.native = native
         self.message = message
+        self.argument = argument
+        self.isam = isam
 
 
 _ERRORS = {
+    -202: ("42000", "An illegal character has been found in the statement."),
+    -213: ("HY008", "Statement interrupted by user."),
+    -254: ("07001", "Too many or too few host variables given."),
+    -349: ("08003", "Database not selected yet."),
+    -400: ("24000", "Fetch attempted on unopen cursor."),
+    -410: ("HY010", "Prepare statement failed or was not executed."),
+    -761: ("08004", "INFORMIXSERVER does not match either DBSERVERNAME or DBSERVERALIASES."),
+    -908: ("08001", "Attempt to connect to database server ({0}) failed."),
     -25596: ("08004", "The server name {0} is not known here."),
     -951: ("28000", "Incorrect password or user {0} is not known on the database server."),
     -956: ("28000", "Client host or user {0} is not trusted by the server."),
@@ -42,8 +57,12 @@ _ERRORS = {
     -19816: ("IX000", "Cannot perform this operation on a table defined for replication."),
 }
 
+_ISAM_ERRORS = {-206: -111, -329: -111}  # no record found; IBM's JDBC driver shows it as the cause
+
 
 def sql_error(native: int, *facts: object) -> SqlError:
     """Build the error of a native code, its facts filled into the text."""
     sqlstate, text = _ERRORS[native]
-    return SqlError(sqlstate, native, "[Informix emulator]" + text.format(*facts))
+    argument = "" if not facts or facts[0] is None else str(facts[0])
+    message = "[Informix emulator]" + text.format(*facts)
+    return SqlError(sqlstate, native, message, argument, _ISAM_ERRORS.get(native, 0))
