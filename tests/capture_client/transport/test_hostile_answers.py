@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import struct
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
 
 import pytest
@@ -63,7 +63,7 @@ class OneAnswer:
                 with connection, suppress(OSError, EOFError):
                     Conversation(connection, _OneColumn(), self._falsified(connection)).run()
 
-    def _falsified(self, connection: socket.socket):  # type: ignore[no-untyped-def]
+    def _falsified(self, connection: socket.socket) -> Callable[[list[int], bytes], bytes]:
         def falsified(codes: list[int], answer: bytes) -> bytes:
             if self.code not in codes:
                 return answer
@@ -104,7 +104,9 @@ def ask(transport: Transport, code: int) -> object:
     return bytes(transport.lo_read(1, ROOM)) if code == LO_DATA else transport.rows("SELECT x")
 
 
+_TEXT = describe([str]) + done() + END
 _ROW = row([str], ["text"])
+_ROWS = _ROW + done(1) + END
 _SOUND = [
     describe([str]) + done(),
     describe([int, str], 56) + done(),
@@ -132,7 +134,9 @@ _AWKWARD = [b"\xff\xff", b"\x7f\xff\xff\xff", b"\x80\0\0\0", b"\0\0\0\0", b"\xff
 _CODES = st.sampled_from([8, 10, 12, 13, 14, 15, 55, 56, 94, 97, 99, 125, 126, 0xFFFF])
 _messages = st.builds(lambda code, rest: struct.pack(">H", code) + rest, _CODES, st.binary(max_size=40))
 answers = st.one_of(
-    st.binary(max_size=60), damaged(), st.lists(_messages, max_size=4).map(lambda parts: b"".join(parts) + END)
+    st.binary(max_size=60),
+    damaged(),
+    st.lists(_messages, max_size=4).map(lambda parts: b"".join(parts) + END),
 )
 
 
@@ -146,24 +150,37 @@ def test_any_noise_is_understood_or_refused(
         ask(transport, code)
 
 
+_OF_3_BYTES = struct.pack(">HHI", LO_DATA, 0, 3)
 MALFORMED = {
     "a message of no known kind": (PREPARE, struct.pack(">H", 7777)),
     "a description after another": (PREPARE, describe([str]) * 2 + done() + END),
     "a description without columns' names": (PREPARE, describe([str])[:-4] + done() + END),
     "a description of 65,535 columns": (PREPARE, struct.pack(">HHHIHHI", 8, 2, 1, 0, 0, 65_535, 4)),
     "a description whose names are 2 GB": (PREPARE, struct.pack(">HHHIHHI", 8, 2, 1, 0, 0, 1, 2**31)),
-    "a column of an unknown type": (PREPARE, describe([str]).replace(b"\0\x28\0\0", b"\0\xfe\0\0") + END),
+    "a column of an unknown type": (
+        PREPARE,
+        _TEXT.replace(b"\0\x28\0\0", b"\0\xfe\0\0"),
+    ),
     "no description": (PREPARE, done() + END),
     "rows of nothing": (PREPARE, _ROW + END),
-    "a value that is longer than its row": (FETCH, _ROW.replace(b"\x04text", b"\x7ftext") + done(1) + END),
-    "a row that is longer than its values": (FETCH, _ROW.replace(b"\x04text", b"\x02text") + done(1) + END),
+    "a value that is longer than its row": (
+        FETCH,
+        _ROWS.replace(b"\x04text", b"\x7ftext"),
+    ),
+    "a row that is longer than its values": (
+        FETCH,
+        _ROWS.replace(b"\x04text", b"\x02text"),
+    ),
     "a row of 2 GB": (FETCH, struct.pack(">HHI", 14, 0, 2**31) + b"x" * 100),
     "a row of -1 bytes": (FETCH, struct.pack(">HHI", 14, 0, 2**32 - 1) + b"x" * 100),
     "an error without a number": (FETCH, error(0) + END),
     "a large object that was not asked for": (FETCH, large_object(b"x" * 40) + END),
     "a large object of -1 bytes": (LO_DATA, struct.pack(">HHi", 97, 0, -1)),
-    "a piece that is longer than what is left": (LO_DATA, struct.pack(">HHI", 97, 0, 3) + char(b"four") + END),
-    "a piece of nothing": (LO_DATA, struct.pack(">HHI", 97, 0, 3) + char(b"") * 4 + END),
+    "a piece that is longer than what is left": (
+        LO_DATA,
+        _OF_3_BYTES + char(b"four") + END,
+    ),
+    "a piece of nothing": (LO_DATA, _OF_3_BYTES + char(b"") * 4 + END),
 }
 
 
@@ -183,7 +200,9 @@ def test_an_answer_that_cannot_be_is_named_and_ends_the_connection(
 def test_a_connection_cut_within_an_answer_is_lost_at_every_byte(
     connect: Connect, one_answer: OneAnswer, code: int
 ) -> None:
-    whole = {PREPARE: describe([str]) + done(), FETCH: _ROW + done(1), LO_DATA: large_object(b"12345")}[code]
+    whole = {PREPARE: describe([str]) + done(), FETCH: _ROW + done(1), LO_DATA: large_object(b"12345")}[
+        code
+    ]
     one_answer.code = code
     for count in range(len(whole + END)):
         one_answer.answer = (whole + END)[:count]

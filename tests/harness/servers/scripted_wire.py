@@ -92,7 +92,13 @@ def describe(columns: Sequence[type], kind: int = _SELECT) -> bytes:
 
 _COLUMNS = {
     int: struct.pack(">HIHHHHII", 52, 0, 0, 0, 0, 0, 0, 8),
-    str: struct.pack(">HI", 40, 1) + char(b"informix") + char(b"lvarchar") + struct.pack(">HHII", 0, 0, 0, 32739),
+    str: struct.pack(">HI", 40, 1)
+    + char(b"informix")
+    + char(b"lvarchar")
+    + struct.pack(">HHII", 0, 0, 0, 32_739),
+    + char(b"informix")
+    + char(b"lvarchar")
+    + struct.pack(">HHII", 0, 0, 0, 32739),
 }
 
 
