@@ -24,6 +24,7 @@ from informix_capture_client.transport.odbc_library import (
     load_driver,
 )
 from informix_capture_client.transport.recorder import FORMAT, VERSION, Event, RecordingTransport
+from informix_capture_client.transport.sqli import SqliTransport
 
 __all__ = [
     "FORMAT",
@@ -40,6 +41,7 @@ __all__ = [
     "OdbcTransport",
     "RecordingTransport",
     "Row",
+    "SqliTransport",
     "Transport",
     "find_driver",
     "installation_of",
