@@ -96,9 +96,6 @@ _COLUMNS = {
     + char(b"informix")
     + char(b"lvarchar")
     + struct.pack(">HHII", 0, 0, 0, 32_739),
-    + char(b"informix")
-    + char(b"lvarchar")
-    + struct.pack(">HHII", 0, 0, 0, 32739),
 }
 
 
