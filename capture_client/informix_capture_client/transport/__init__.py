@@ -13,6 +13,7 @@ from informix_capture_client.transport.base import (
     ConnectionSettings,
     Row,
     Transport,
+    addresses,
 )
 from informix_capture_client.transport.connection_strings import PROTOCOLS
 from informix_capture_client.transport.emulator import EmulatorTransport
@@ -43,6 +44,7 @@ __all__ = [
     "Row",
     "SqliTransport",
     "Transport",
+    "addresses",
     "find_driver",
     "installation_of",
     "load_driver",

@@ -10,7 +10,7 @@ import os
 import socket
 from dataclasses import dataclass
 
-from informix_capture_client.errors import AccessRefused
+from informix_capture_client.errors import AccessRefused, BadOption
 from informix_capture_client.locales import codec_of
 from informix_capture_client.sqli import (
     HIDDEN,
@@ -73,9 +73,13 @@ class Admission:
 def codec_of_database(settings: ConnectionSettings) -> str:
     """Return the code set in which both sides talk: the database's, for no server converts.
 
-    IBM's driver decodes by DB_LOCALE too; without one the client's stands in.
+    IBM's driver decodes by DB_LOCALE too; without one the client's stands in. Of a code set that is not
+    known only what all of them share is read.
     """
-    return codec_of(settings.db_locale or settings.client_locale)
+    try:
+        return codec_of(settings.db_locale or settings.client_locale)
+    except BadOption:
+        return "ascii"
 
 
 def admit(settings: ConnectionSettings, trace: WireTrace | None) -> Admission:

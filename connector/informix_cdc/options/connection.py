@@ -16,6 +16,7 @@ from informix_capture_client.transport import (
     TLS,
     TRUSTED,
     ConnectionSettings,
+    addresses,
 )
 from informix_cdc.options.authentication import PASSWORD_VARIABLE
 from informix_cdc.options.connection_string import for_the_driver
@@ -130,6 +131,15 @@ class ConnectionOptions:
     def dialect(self) -> Dialect:
         """Which product the server is, with all that this decides."""
         return DIALECTS[self.dialect_name]
+
+    def addresses(self) -> list[tuple[str, int]]:
+        """Return the hosts and ports to try, in their order."""
+        return addresses(self.host, self.port)
+
+    @property
+    def address(self) -> str:
+        """Where the server is, for messages."""
+        return ",".join(f"{host}:{port}" for host, port in self.addresses())
 
     def table_names(self) -> tuple[TableName, ...]:
         """Return the captured tables."""

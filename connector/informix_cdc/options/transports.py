@@ -69,7 +69,7 @@ _RULES = (
     _Rule(
         "connectionString",
         lambda it: _is_sqli(it) and bool(for_the_driver(it.connection_string)),
-        f"option 'connectionString' has keywords for a driver, and {_NO_DRIVER.removeprefix('means ')}",
+        "option 'connectionString' has keywords for a driver, and transport=sqli loads none.",
         "Take them out, or set transport=odbc.",
     ),
     _Rule(
