@@ -185,8 +185,10 @@ def test_a_connection_of_another_code_set_is_refused_with_what_can_be_done(
 
 @pytest.mark.parametrize(("extra", "answer"), [("", 0), ("DELIMIDENT=n", -83707)])
 def test_quoted_names_are_captured_unless_the_users_own_keywords_forbid_it(
-    connect: Connect, informix: EmulatedServer, extra: str, answer: int
+    connect: Connect, informix: EmulatedServer, kind: str, extra: str, answer: int
 ) -> None:
+    if kind == "sqli":  # keywords are a driver's
+        answer = 0
     informix.create_table("stores:informix.t", '"Ship Date" date', full_row_logging=True)
     transport = connect(extra=extra)
     session = transport.call(statements.OPEN_SESSION, "informix", 0, 1, 64, 1, 1)
