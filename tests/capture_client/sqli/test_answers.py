@@ -132,7 +132,9 @@ LARGE = u16(97, 0) + u32(66_003) + chunk(b"y" * 32_000) * 2 + chunk(b"z" * 2_003
 
 
 @examples(60)
-@given(sizes=st.lists(st.sampled_from([1, 2, 3, 7, 100, 4_096, 31_999, 65_536]), min_size=1, max_size=9))
+@given(
+    sizes=st.lists(st.sampled_from([1, 2, 3, 7, 100, 4_096, 31_999, 65_536]), min_size=1, max_size=9)
+)
 def test_however_bytes_are_cut_up_the_answer_is_the_same(sizes: list[int]) -> None:
     if max(sizes) < 100:
         sizes = [*sizes, 100]  # else it takes long, and proves no more

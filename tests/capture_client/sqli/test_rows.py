@@ -30,7 +30,7 @@ GOLDEN = [
     (Column("i", 2, 4), "00000001", "1"),
     (Column("vc", 13, 40), "05 68656c6c6f", "hello"),
     (Column("c", 0, 10), "61626320202020202020", "abc       "),
-    (Column("d", 5, 12 << 8 | 2), "c301172d43000000"[:16], "12345.67"),
+    (Column("d", 5, 12 << 8 | 2), "c301172d430000", "12345.67"),
     (Column("dt", 7, 4), "0000b126", "2024-02-29"),
     (Column("ts", 10, 0x130F), "c71418021d0d04050c2232", "2024-02-29 13:04:05.12345"),
     (Column("b", 52, 8), "0000010000000000", "1099511627776"),
@@ -46,9 +46,7 @@ GOLDEN = [
 
 @pytest.mark.parametrize(("column", "content", "expected"), GOLDEN, ids=lambda each: str(each)[:30])
 def test_a_value_is_what_ibm_s_driver_shows(column: Column, content: str, expected: str) -> None:
-    size = {5: 8}.get(column.type)
-    raw = bytes.fromhex(content)
-    assert text_of(column, raw if size is None else raw[:size]) == expected
+    assert text_of(column, bytes.fromhex(content)) == expected
 
 
 def described(type_text: str) -> tuple[Column, ColumnType]:
@@ -118,7 +116,7 @@ def test_null_of_an_opaque_type_has_a_flag_and_no_bytes(column: Column) -> None:
 
 @examples(150)
 @given(
-    number=st.decimals(-(10**14), 10**14, allow_nan=False, allow_infinity=False, places=3),
+    number=st.decimals(-(10**13), 10**13, allow_nan=False, allow_infinity=False, places=3),
     kind=st.sampled_from(["decimal(17,3)", "decimal(18,4)", "decimal(32,10)", "decimal(20)"]),
 )
 def test_a_decimal_is_exact(number: Decimal, kind: str) -> None:
