@@ -88,6 +88,8 @@ class AnswerReader:
             self._incoming.told(name_of(number))
 
     def _describe(self) -> None:
+        if self._answer.description is not None:
+            self._incoming.refuse("a second description in one answer")
         self._answer.description = read_description(self._incoming, self._features.is_wide)
 
     def _tuple(self) -> None:
@@ -117,6 +119,8 @@ class AnswerReader:
 
     def _error(self) -> None:
         code, isam_code = self._incoming.i16(), self._incoming.i16()
+        if not code:
+            self._incoming.refuse("an error of number 0")
         self._incoming.length(self._features.is_wide)  # where in the statement
         error = ServerError(code, isam_code, self._incoming.padded())
         self._answer.error = self._answer.error or error

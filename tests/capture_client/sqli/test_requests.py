@@ -71,7 +71,7 @@ def test_a_small_number_is_an_int_where_ibm_s_driver_sends_a_java_long(
 
 
 def test_parameters_are_not_asked_for() -> None:
-    """The difference: JDBC asks what type each parameter has (124); ours have the type of their value."""
+    """The difference: JDBC asks for each parameter's type (124); ours have that of their value."""
     asked = [what for what in GOLDEN if what.startswith("ask which parameters")]
     assert [sent(what)[1] for what in asked] == [bytes.fromhex("007c")] * 6
 
