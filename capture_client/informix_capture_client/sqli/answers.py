@@ -30,6 +30,15 @@ class ServerError:
     argument: bytes
 
 
+def read_error(incoming: Incoming, is_wide: bool) -> ServerError:
+    """Take the fields of an SQ_ERR."""
+    code, isam_code = incoming.i16(), incoming.i16()
+    if not code:
+        incoming.refuse("an error of number 0")
+    incoming.length(is_wide)  # where in the statement
+    return ServerError(code, isam_code, incoming.padded())
+
+
 @dataclass(slots=True)
 class Answer:
     """What came up to SQ_EOT."""
@@ -118,11 +127,7 @@ class AnswerReader:
         self._answer.is_at_end = True
 
     def _error(self) -> None:
-        code, isam_code = self._incoming.i16(), self._incoming.i16()
-        if not code:
-            self._incoming.refuse("an error of number 0")
-        self._incoming.length(self._features.is_wide)  # where in the statement
-        error = ServerError(code, isam_code, self._incoming.padded())
+        error = read_error(self._incoming, self._features.is_wide)
         self._answer.error = self._answer.error or error
 
     def _large_object_data(self) -> None:

@@ -6,7 +6,8 @@ import pytest
 
 from capture_client.sqli.wire_bytes import arriving
 from informix_capture_client.errors import AccessRefused, ProtocolViolation
-from informix_capture_client.sqli.challenge import Conversation, ready, response
+from informix_capture_client.sqli.answers import ServerError
+from informix_capture_client.sqli.challenge import Conversation, Granted, ready, response
 from informix_capture_client.sqli.messages import padded, u16
 
 ACCEPTED = u16(127, 12)
@@ -25,15 +26,23 @@ def test_a_hidden_question_is_answered_with_the_password() -> None:
     conversation = Conversation(b"in4mix")
     incoming = arriving(turn(1) + ACCEPTED)
     assert conversation.answer(incoming) == b"in4mix"
-    assert conversation.answer(incoming) is None
+    assert conversation.answer(incoming) == Granted()
 
 
 def test_a_server_that_asks_nothing_is_content() -> None:
-    assert Conversation(b"in4mix").answer(arriving(ACCEPTED)) is None
+    assert Conversation(b"in4mix").answer(arriving(ACCEPTED)) == Granted()
 
 
-def test_what_a_server_only_tells_is_answered_with_nothing() -> None:
-    assert Conversation(b"in4mix").answer(arriving(turn(4, b"Welcome"))) == b""
+@pytest.mark.parametrize("end", [0, 2])
+def test_what_a_server_only_tells_is_not_answered_and_the_question_behind_it_is(end: int) -> None:
+    """In the same turn or one before: IBM's driver sends no response to a mere message."""
+    told = turn(4, b"Welcome")[: -2 + end or None]
+    assert Conversation(b"in4mix").answer(arriving(told + turn(1))) == b"in4mix"
+
+
+def test_a_refusal_by_number_is_handed_on() -> None:
+    told = u16(13, -951 & 0xFFFF, 0, 0, 0) + padded(b"") + u16(12)
+    assert Conversation(b"in4mix").answer(arriving(told)) == ServerError(-951, 0, b"")
 
 
 @pytest.mark.parametrize("style", [0, 2, 3, 5])
@@ -53,10 +62,8 @@ def test_the_password_is_given_once() -> None:
 
 def test_a_server_that_tells_without_end_is_left() -> None:
     conversation = Conversation(b"in4mix")
-    incoming = arriving(turn(4) * 9)
-    assert [conversation.answer(incoming) for _ in range(8)] == [b""] * 8
     with pytest.raises(AccessRefused):
-        conversation.answer(incoming)
+        conversation.answer(arriving(turn(4) * 9))
 
 
 def test_a_refusal_is_one() -> None:
