@@ -87,14 +87,22 @@ def _literal(text: str) -> str | None:
 class WithCalls:
     """The statements of a connection: calls of `cdc_*` functions, and all others in the engine."""
 
-    def __init__(self, prepare_call: Callable[[Call], Prepared], engine: SqlSession) -> None:
-        self._prepare_call = prepare_call
+    def __init__(
+        self,
+        prepare_call: Callable[[Call], Prepared],
+        may_use: Callable[[str], None],
+        engine: SqlSession,
+    ) -> None:
+        self._prepare_call, self._may_use = prepare_call, may_use
         self._engine = engine
 
     def prepare(self, text: str) -> Prepared:
         """Understand a statement."""
         call = parse_call(" ".join(text.split()).rstrip("; "))
-        return self._prepare_call(call) if call else self._engine.prepare(text)
+        if call:
+            return self._prepare_call(call)
+        self._may_use(text)
+        return self._engine.prepare(text)
 
     def begin(self) -> None:
         """Begin a transaction."""

@@ -15,8 +15,9 @@ from .answers import Check, Prepared, SqlSession
 from .cdc_calls import Call, WithCalls, prepare_call
 from .column_list import split_at_commas
 from .locales import code_set_of, codec_of
+from .poses import DEFAULT_LOCALE
 from .queries import Parameters, ResultSet, error_text, literal, select
-from .server import CDC_DATABASE, DEFAULT_LOCALE, EmulatedServer
+from .server import CDC_DATABASE, EmulatedServer
 from .sessions import CaptureSession
 from .sql_errors import sql_error
 from .system_queries import SystemQueries
@@ -29,6 +30,7 @@ _EXECUTE = re.compile(
     re.IGNORECASE,
 )
 _CDC_NAME = re.compile(r"\bsyscdcv1 ?:", re.IGNORECASE)
+_QUOTED = re.compile(r"'[^']*'")
 _LO_READ = re.compile(r"\{ ?call ifx_lo_read ?\( ?\? ?, ?\? ?\) ?\}", re.IGNORECASE)
 _ATTRIBUTE = re.compile(r"\s*([^=;]+?)\s*=\s*(\{(?:[^}]|\}\})*\}|[^;]*)")
 
@@ -100,7 +102,7 @@ class Connection:
         self._may_open(database)
         self.database = database
         engine = SystemQueries(self.server, self.user, database, self.codec)
-        self._statements = WithCalls(self.prepare_call, engine)
+        self._statements = WithCalls(self.prepare_call, self.may_use, engine)
         return _properties(self.server, database)
 
     def close_database(self) -> None:
@@ -136,6 +138,17 @@ class Connection:
             raise sql_error(-674, f"{call.owner}.{call.name}")
         self._must_be_granted(call.name, call.is_qualified)
         return prepare_call(call, self.codec, lambda values, _check: self._run(call, values))
+
+    def may_use(self, text: str) -> None:
+        """Refuse a statement that names the CDC database where it is missing, or the user has no right."""
+        named = _QUOTED.sub("", text)
+        is_qualified = _CDC_NAME.search(named) is not None
+        if is_qualified and CDC_DATABASE not in self.server.databases:
+            raise sql_error(-329, CDC_DATABASE)
+        if "cdc_errortext" in named.lower():
+            self._must_be_granted("cdc_errortext", is_qualified)
+        if is_qualified and self.user not in self.server.cdc_users:
+            raise sql_error(-387)
 
     def _run(self, call: Call, values: Parameters) -> int | str:
         arguments = call.given(values)

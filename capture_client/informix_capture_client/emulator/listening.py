@@ -200,7 +200,8 @@ class ListeningServer(Listener):
 
 def greeting_of(server: EmulatedServer) -> sqli.Greeting:
     """Return how a server receives a client that logs in now."""
-    return sqli.Greeting(server.name, server.version)
+    protocols, asked = server.pose.protocols, server.prompts
+    return sqli.Greeting(server.name, server.version, protocols, server.redirect_to, asked)
 
 
 def serve(

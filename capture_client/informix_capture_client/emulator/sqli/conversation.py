@@ -110,13 +110,15 @@ class Conversation:
         return self._go_on_with_pam()
 
     def _go_on_with_pam(self) -> list[bytes]:
-        if (prompt := self._pam.next_prompt()) is not None:
-            return [replies.challenge(prompt.style, prompt.text)]
+        prompts = self._pam.next_prompts()
+        told = [replies.challenge(prompt.style, prompt.text) for prompt in prompts]
+        if self._pam.is_waiting:
+            return [replies.END_OF_TURN.join(told)]
         try:
             self._admitted = self._admitted or self._pam.admit()
         except SqlError:
             return self._exit(Message(Code.EXIT))
-        return [replies.PAM_ACCEPTED]
+        return [replies.END_OF_TURN.join([*told, replies.PAM_ACCEPTED])]
 
     def _info(self, _message: Message) -> list[bytes]:
         return []  # IBM's driver and nmap's scripts are content with the end of the turn alone

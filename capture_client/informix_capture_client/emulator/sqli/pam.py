@@ -41,15 +41,28 @@ class PamDialogue:
         self._password: str | None = None
         self._is_wrong = False
 
-    def next_prompt(self) -> Prompt | None:
-        """Return what the client is told next, or None when all was asked."""
-        self._asked = self._prompts.pop(0) if self._prompts and not self._is_wrong else None
-        return self._asked
+    @property
+    def is_waiting(self) -> bool:
+        """Whether the client has been asked for something."""
+        return self._asked is not None
+
+    def next_prompts(self) -> list[Prompt]:
+        """Return what the client is told next: messages, then a question, if one is left.
+
+        IBM's JDBC driver sends no response to a mere message, and reads on.
+        """
+        told: list[Prompt] = []
+        self._asked = None
+        while self._prompts and self._asked is None and not self._is_wrong:
+            told.append(self._prompts.pop(0))
+            if told[-1].style in (Style.HIDDEN, Style.ECHO):
+                self._asked = told[-1]
+        return told
 
     def take(self, response: str) -> None:
-        """Take the response to the prompt that was asked last; an answer to a mere message is none."""
+        """Take the response to what was asked last."""
         asked = self._asked
-        if asked is None or asked.style in (Style.ERROR, Style.INFO):
+        if asked is None:
             return
         if asked.wanted is None and asked.style is Style.HIDDEN:
             self._password = response
