@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+from fuzz import sqli_targets as sqli
 from harness.capture.streams import (
     begin,
     commit,
@@ -251,6 +252,10 @@ TARGETS = {
     "options": Target(_options, (json.dumps(_GIVEN).encode(),)),
     "recording": Target(_recording, (b"\n".join(json.dumps(e).encode() for e in _RECORDED),)),
     "position": Target(_text(parse), (b"47:0x5e018", b"201863847960")),
+    "sqli-answers": Target(sqli.take_answers, sqli.ANSWERS),
+    "sqli-login": Target(sqli.take_login, sqli.LOGINS),
+    "sqli-pam": Target(sqli.take_conversation, sqli.CONVERSATIONS),
+    "sqli-features": Target(sqli.take_agreement, sqli.AGREEMENTS),
     "table-name": Target(
         _text(lambda text: TableName.parse(text, "stores")), (b"stores:informix.orders", b'"o"."t t"')
     ),

@@ -17,6 +17,7 @@ from informix_capture_client.sqli.answers import ServerError, read_error
 from informix_capture_client.sqli.incoming import Incoming
 from informix_capture_client.sqli.messages import Message, name_of, padded, u16
 
+_REFUSED = -951  # what a login without PAM is refused with; the conversation just ends
 _MOST_MESSAGES = 8  # of a server that only tells things
 
 
@@ -70,6 +71,9 @@ class Conversation:
         """
         found: bytes | Granted | ServerError | None = None
         while (number := incoming.u16()) != Message.SQ_EOT or found is None:
+            if number == Message.SQ_EXIT:  # nothing follows it
+                incoming.told(name_of(number))
+                return ServerError(_REFUSED, 0, b"")
             if found is None or number == Message.SQ_EOT:
                 found = self._take(number, incoming, is_wide)
             else:
@@ -86,8 +90,6 @@ class Conversation:
             return Granted()
         if number == Message.SQ_ERR:
             return read_error(incoming, is_wide)
-        if number == Message.SQ_EXIT:
-            raise AccessRefused("The server's PAM refuses the user.", "Check user and password.")
         if number == Message.SQ_CHALLENGE:
             return self._to(incoming.u16(), incoming.padded())
         if number != Message.SQ_EOT:
