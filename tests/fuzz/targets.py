@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from fuzz import sqli_targets as sqli
+from fuzz.server_wire import SOUND_CONVERSATIONS, converse_with_noise
 from harness.capture.streams import (
     begin,
     commit,
@@ -251,6 +252,7 @@ TARGETS = {
     "offset": Target(_offset, (json.dumps(_OFFSET.to_json()).encode(),)),
     "options": Target(_options, (json.dumps(_GIVEN).encode(),)),
     "recording": Target(_recording, (b"\n".join(json.dumps(e).encode() for e in _RECORDED),)),
+    "sqli-of-the-server": Target(converse_with_noise, SOUND_CONVERSATIONS),
     "position": Target(_text(parse), (b"47:0x5e018", b"201863847960")),
     "sqli-answers": Target(sqli.take_answers, sqli.ANSWERS),
     "sqli-login": Target(sqli.take_login, sqli.LOGINS),
