@@ -38,7 +38,7 @@ if __name__ == "__main__":
     with ListeningServer(server) as listening, tempfile.TemporaryDirectory() as name:
         rows = spark.readStream.format("informix-cdc").load(
             host="127.0.0.1", port=listening.port, server="informix", database="stores",
-            table="informix.orders", transport="emulator",
+            table="informix.orders", transport="sqli",
         )  # fmt: skip
         sink = rows.writeStream.foreachBatch(partial(write_batch, Path(name, "orders")))
         sink = sink.trigger(availableNow=True).option("checkpointLocation", f"{name}/checkpoint")

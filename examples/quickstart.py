@@ -25,7 +25,7 @@ with ListeningServer(server) as listening:
     spark.sparkContext.setLogLevel("OFF")
     rows = spark.readStream.format("informix-cdc").load(
         host="127.0.0.1", port=listening.port, server="informix", database="stores",
-        table="informix.orders", transport="emulator",
+        table="informix.orders", transport="sqli",
     )  # fmt: skip
     changes = rows.select("_change_type", "order_num", "city", "total", "_commit_timestamp")
     query = changes.writeStream.format("console").start()

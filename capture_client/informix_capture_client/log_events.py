@@ -84,6 +84,13 @@ CONNECTION_LOST = LogEvent(
     "the connection to the server was lost, or a session ended there, and is opened again; `failures`"
     " counts failed attempts since the last progress",
 )
+PASSWORD_IN_CLEAR_TEXT = LogEvent(
+    "password_in_clear_text",
+    _WARNING,
+    ("address",),
+    "`transport=sqli` without TLS sent the password, and sends all data, so that whoever listens on the"
+    " way to `address` reads it; told once for each server. Set encryption=tls",
+)
 LOSS_NOT_NOTED = LogEvent(
     "loss_not_noted",
     _WARNING,

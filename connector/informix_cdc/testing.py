@@ -38,7 +38,7 @@ def emulated_source(tables: Mapping[str, str]) -> Iterator[tuple[EmulatedServer,
         yield (
             server,
             {
-                "transport": "emulator",
+                "transport": "sqli",
                 "host": "127.0.0.1",
                 "port": str(listening.port),
                 "server": _NAME,

@@ -38,7 +38,7 @@ class EmulatedSource:
             "database": "bench",
             "table": "informix.lines",
             "password": PASSWORD,
-            "transport": "emulator",
+            "transport": "sqli",
             **more,
         }
 

@@ -10,8 +10,8 @@ from benchmarks.processes import EmulatedSource
 from benchmarks.workload import PASSWORD, TABLE, TIMEOUT_RECORD_BYTES, catalog_table
 from informix_capture_client.session.session import CapturedTable, CaptureSession, SessionSettings
 from informix_capture_client.transport.base import ConnectionSettings, Transport
-from informix_capture_client.transport.emulator import EmulatorTransport
 from informix_capture_client.transport.odbc import OdbcTransport
+from informix_capture_client.transport.sqli import SqliTransport
 
 _OLDEST = 1 << 32  # the first place of the first log
 
@@ -28,7 +28,7 @@ def connect(source: EmulatedSource, driver: str = "") -> Transport:
         password=PASSWORD,
         driver=driver,
     )
-    return OdbcTransport(settings) if driver else EmulatorTransport(settings)
+    return OdbcTransport(settings) if driver else SqliTransport(settings)
 
 
 def begin_session(transport: Transport) -> CaptureSession:

@@ -28,8 +28,8 @@ from informix_capture_client.session.session import CapturedTable, CaptureSessio
 from informix_capture_client.transactions.assembler import TransactionAssembler
 from informix_capture_client.transactions.events import Transactions
 from informix_capture_client.transport.base import ConnectionSettings, Transport
-from informix_capture_client.transport.emulator import EmulatorTransport
 from informix_capture_client.transport.odbc import OdbcTransport
+from informix_capture_client.transport.sqli import SqliTransport
 from odbc_driver.build import Drivers
 
 BEGIN, INSERT, COMMIT = "47:0x5e018", "47:0x5e04c", "47:0x5e09c"
@@ -65,7 +65,7 @@ def session(port: int, driver: str, buffer_bytes: int = 65536) -> Iterator[Captu
         password=PASSWORD,
         driver=driver,
     )
-    transport: Transport = OdbcTransport(settings) if driver else EmulatorTransport(settings)
+    transport: Transport = OdbcTransport(settings) if driver else SqliTransport(settings)
     with closing(transport):
         options = SessionSettings(server="new1", max_records=1, buffer_bytes=buffer_bytes)
         with closing(CaptureSession(transport, options)) as opened:
@@ -86,7 +86,7 @@ def blocks_until_timeout(opened: CaptureSession) -> list[RecordBlock]:
 
 
 @pytest.mark.parametrize("buffer_bytes", [128, 129, 4096, 1 << 20])
-@pytest.mark.parametrize("transport", ["emulator", "narrow", "wide"])
+@pytest.mark.parametrize("transport", ["sqli", "narrow", "wide"])
 def test_the_sample_of_the_guide_is_read_back_with_its_positions(
     transport: str,
     buffer_bytes: int,
@@ -94,7 +94,7 @@ def test_the_sample_of_the_guide_is_read_back_with_its_positions(
     drivers: Drivers,
 ) -> None:
     server, listening = sample
-    driver = "" if transport == "emulator" else str(getattr(drivers, transport))
+    driver = "" if transport == "sqli" else str(getattr(drivers, transport))
     with session(listening.port, driver, buffer_bytes) as opened:
         assert opened.session_id == 39
         opened.log_full_rows(TABLE)
@@ -125,11 +125,11 @@ def test_the_sample_of_the_guide_is_read_back_with_its_positions(
     ]
 
 
-@pytest.mark.parametrize("transport", ["emulator", "narrow"])
+@pytest.mark.parametrize("transport", ["sqli", "narrow"])
 def test_a_wrong_column_is_refused_with_the_servers_own_words(
     transport: str, sample: tuple[EmulatedServer, ListeningServer], drivers: Drivers
 ) -> None:
-    driver = "" if transport == "emulator" else str(getattr(drivers, transport))
+    driver = "" if transport == "sqli" else str(getattr(drivers, transport))
     with session(sample[1].port, driver) as opened:
         opened.log_full_rows(TABLE)
         with pytest.raises(BadOption, match=r"cdc_startcapture of test:informix\.t1 .*CDC_E_NOCOL"):

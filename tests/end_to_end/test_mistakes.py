@@ -80,7 +80,7 @@ MISTAKES = {
     "spool in an object store": Mistake(
         {"spoolPath": "s3://bucket/spool"}, "BadOption", "s3: is a URL's scheme"
     ),
-    "transport unknown": Mistake({"transport": "jdbc"}, "BadOption", "odbc or emulator"),
+    "transport unknown": Mistake({"transport": "jdbc"}, "BadOption", "odbc or sqli"),
 }
 
 
@@ -109,7 +109,7 @@ def refusal(spark: SparkSession, options: dict[str, str]) -> tuple[str, str]:
     return found[-1]
 
 
-@pytest.mark.parametrize("transport", ["emulator", "odbc"])
+@pytest.mark.parametrize("transport", ["sqli", "odbc"])
 @pytest.mark.parametrize("name", MISTAKES)
 def test_a_mistake_is_named_at_load(
     name: str,

@@ -25,7 +25,7 @@ from harness.runs.patience import patiently, wait_until
 from harness.servers.stores import ORDERS, Workload
 from informix_capture_client.errors import ConnectionLost, DataLoss, InformixCdcError, ServerRefused
 from informix_capture_client.positions import parse, show
-from informix_capture_client.transport.emulator import EmulatorTransport
+from informix_capture_client.transport.sqli import SqliTransport
 from informix_cdc.capture import run as capture_run
 from informix_cdc.capture.liveness import Liveness, Stall
 
@@ -121,7 +121,7 @@ def test_row_logging_off_and_on_between_two_looks_cannot_be_seen() -> None:
 
 
 def never_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    transports = {"emulator": lambda settings, _seconds: EmulatorTransport(settings, None)}
+    transports = {"sqli": lambda settings, _seconds: SqliTransport(settings, None)}
     monkeypatch.setattr("informix_cdc.server.connections._TRANSPORTS", transports)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,7 @@ from harness.capture.driving import anchor_of, drained, insert, reader
 from harness.servers.stores import listening_stores
 from informix_capture_client import statements
 from informix_capture_client.emulator import EmulatedServer, ListeningServer
+from informix_capture_client.emulator.answers import Check, Prepared, SqlSession
 from informix_capture_client.emulator.connection import Answer, Connection, Parameter
 from manual.sent_statements import texts
 from odbc_driver.build import Drivers, build_drivers
@@ -43,8 +45,31 @@ def received(monkeypatch: pytest.MonkeyPatch) -> Iterator[set[str]]:
         return execute(self, statement, parameters, check)
 
     monkeypatch.setattr(Connection, "execute", noting)
+    session, lo_read = Connection.session, Connection.lo_read
+
+    def noting_read(self: Connection, descriptor: int, max_bytes: int, check: Check) -> bytes:
+        seen.add(statements.LO_READ)  # on the wire it is a message of its own
+        return lo_read(self, descriptor, max_bytes, check)
+
+    monkeypatch.setattr(Connection, "session", lambda self: _Noted(session(self), seen))
+    monkeypatch.setattr(Connection, "lo_read", noting_read)
     monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)  # the doctor looks at it
     return seen
+
+
+class _Noted:
+    """A session whose statements are taken down."""
+
+    def __init__(self, inner: SqlSession, seen: set[str]) -> None:
+        self._inner = inner
+        self._seen = seen
+
+    def prepare(self, text: str) -> Prepared:
+        self._seen.add(" ".join(text.split()))
+        return self._inner.prepare(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
 
 
 def a_life_of_a_stream(server: EmulatedServer, listening: ListeningServer) -> None:

@@ -21,7 +21,20 @@ from typing import NamedTuple
 import pytest
 
 _HERE = Path(__file__).resolve().parent
-_DRIVER = ("driver.c", "exchange.c")
+_DRIVER = (
+    "driver.c",
+    "wide.c",
+    "connection_string.c",
+    "code_sets.c",
+    "error_texts.c",
+    "login.c",
+    "messages.c",
+    "parameters.c",
+    "packed.c",
+    "values.c",
+    "results.c",
+    "exchange.c",
+)
 _SUPPORT = ("wire.c",)
 _FLAGS = (
     "-std=gnu11",

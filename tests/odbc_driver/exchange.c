@@ -1,197 +1,243 @@
-/* One request and its answer: the bound parameters out, the result set and the buffer back. */
+/* A statement: prepared, its parameters bound, run, its rows fetched to the end, released; or a read of a
+ * capture session. Requests come in the order and shape in which IBM's JDBC driver sends them. */
 #include "driver.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <unistd.h>
 
-enum { ANSWER_ERROR = 2, MAX_HEADER = 256 << 20, MAX_CELLS = 1 << 26 };
+enum {
+    SQ_PREPARE = 2, SQ_CURSOR_NAME = 3, SQ_ID = 4, SQ_BIND = 5, SQ_OPEN = 6, SQ_EXECUTE = 7,
+    SQ_FETCH = 9, SQ_CLOSE = 10, SQ_RELEASE = 11, SQ_COMMIT = 19, SQ_ROLLBACK = 20, SQ_DESCRIBE_ALSO = 22,
+    SQ_BEGIN = 35, SQ_COST_ALSO = 49, SQ_LODATA = 97, SQ_RESULT_TYPES = 100
+};
+enum { KIND_SELECT = 2, KIND_EXECUTE_FUNCTION = 56 };
+enum { FETCH_BYTES = 1 << 16, CHUNK_BYTES = 32000, LAST_DESCRIPTOR = UINT16_MAX };
 
-static RC lost(Connection *c, H handle) {
-    int late = errno == EAGAIN || errno == EWOULDBLOCK;
-    if (c->fd >= 0) close(c->fd);
-    c->fd = -1;
-    return late ? fail(handle, "HYT00", -11094, "Time-out expired.")
-                : fail(handle, "08S01", -25582, "[Informix]Network connection is broken.");
+static Reply reply_to(Statement *s) {
+    return (Reply){.connection = s->connection, .handle = s, .statement = s};
 }
 
-/* A line of the message is a record of its own. */
-static RC server_error(H handle, Header *h) {
-    char state[6] = {0}, text[2048];
-    const char *bytes = header_bytes(h, 5);
-    if (bytes) memcpy(state, bytes, 5);
-    I native = (I)header_u32(h);
-    uint16_t length = header_u16(h);
-    bytes = header_bytes(h, length);
-    snprintf(text, sizeof text, "%.*s", bytes ? length : 0, bytes ? bytes : "");
-    char *rest = NULL;
-    for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
-        fail(handle, state, native, line);
-    return ERR;
+static RC say(Statement *s, uint16_t message) {
+    Reply r = reply_to(s);
+    Bytes request = {0};
+    put_u16(&request, SQ_ID);
+    put_u16(&request, s->id);
+    put_u16(&request, message);
+    return ask(&r, &request);
 }
 
-static Parameter *output_of(Statement *s) {
-    for (int i = 0; s && i < s->parameters; i++)
-        if (s->parameter[i].way & (PARAM_OUTPUT | PARAM_INPUT_OUTPUT)) return &s->parameter[i];
-    return NULL;
+/* ---- transactions ---- */
+
+RC end_transaction(Connection *c, int is_commit) {
+    Reply r = {.connection = c, .handle = c};
+    Bytes request = {0};
+    if (!c->is_in_transaction) return OK;
+    put_u16(&request, is_commit ? SQ_COMMIT : SQ_ROLLBACK);
+    if (!is_commit) put_u16(&request, 0); /* to no savepoint */
+    c->is_in_transaction = 0;
+    return ask(&r, &request);
 }
 
-/* Lets the out-parameter's bytes go straight from the socket into the bound buffer. */
-static int receive_output(Connection *c, Statement *s, uint32_t count) {
-    Parameter *out = output_of(s);
-    size_t room = out && out->room > 0 ? (size_t)out->room : 0;
-    size_t kept = count < room ? count : room;
-    if (kept && wire_receive(c->fd, out->value, kept)) return -1;
-    if (out && out->indicator) *out->indicator = (L)count;
-    return wire_skip(c->fd, count - kept);
+/* Without autocommit a transaction begins with the first statement. */
+static RC begin_if_due(Statement *s) {
+    Connection *c = s->connection;
+    Reply r = reply_to(s);
+    Bytes request = {0};
+    if (c->autocommit || c->is_in_transaction) return OK;
+    put_u16(&request, SQ_BEGIN);
+    RC code = ask(&r, &request);
+    c->is_in_transaction = code == OK;
+    return code;
 }
 
-static void read_columns(Statement *s, Header *h) {
-    s->row_count = header_i64(h);
-    s->columns = header_u16(h);
-    s->column = must_zeroed(s->columns, sizeof(Column));
-    s->given = must_zeroed(s->columns, sizeof(L));
-    for (int i = 0; i < s->columns && !h->bad; i++) {
-        uint8_t length = header_u8(h);
-        const char *name = header_bytes(h, length);
-        snprintf(s->column[i].name, sizeof s->column[i].name, "%.*s", name ? length : 0,
-                 name ? name : "");
-        s->column[i].type = (S)header_u16(h);
-        s->column[i].size = header_u32(h);
+/* ---- a statement ---- */
+
+static RC prepare(Statement *s, const char *sql) {
+    Connection *c = s->connection;
+    Reply r = reply_to(s);
+    Bytes request = {0}, text = {0};
+    if (put_converted(&text, c->to_server, sql, strlen(sql))) {
+        forget(&text);
+        return fail_with(s, -23103, NULL);
+    }
+    put_u16(&request, SQ_PREPARE);
+    put_u16(&request, (uint16_t)s->parameters);
+    put_u32(&request, (uint32_t)text.used);
+    put_bytes(&request, text.bytes, text.used);
+    if (text.used & 1) put_bytes(&request, "", 1);
+    put_u16(&request, SQ_DESCRIBE_ALSO);
+    put_u16(&request, SQ_COST_ALSO);
+    forget(&text);
+    RC code = ask(&r, &request);
+    if (code != OK || s->is_described) return code;
+    refuse(&c->stream, "no description of a statement");
+    return lost(c, s);
+}
+
+static int put_parameters(Bytes *request, const Statement *s, int first) {
+    if (s->parameters == first) return 0;
+    put_u16(request, SQ_BIND);
+    put_u16(request, (uint16_t)(s->parameters - first));
+    for (int i = first; i < s->parameters; i++)
+        if (put_parameter(request, s->connection, &s->parameter[i])) return -1;
+    return 0;
+}
+
+static RC execute(Statement *s, int first) {
+    Reply r = reply_to(s);
+    Bytes request = {0};
+    put_u16(&request, SQ_ID);
+    put_u16(&request, s->id);
+    if (put_parameters(&request, s, first)) {
+        forget(&request);
+        return fail_with(s, -23103, NULL);
+    }
+    put_u16(&request, SQ_EXECUTE);
+    RC code = ask(&r, &request);
+    s->row_count = (L)r.rows;
+    return code;
+}
+
+static int is_variable(const Column *c) { return c->code == 13 || c->code == 16 || c->code >= 40; }
+
+/* As what the server is to send columns whose size varies: asked for before the first fetch. */
+static void put_result_types(Bytes *request, const Statement *s) {
+    put_u16(request, SQ_RESULT_TYPES);
+    put_u16(request, 1);
+    put_u16(request, s->columns);
+    for (int i = 0; i < s->columns; i++) {
+        const Column *c = &s->column[i];
+        uint16_t code = c->code == 40 ? 43 : c->code == 41 && c->extended_id == 5 ? 45 : c->code;
+        put_u16(request, code);
+        if (code == 43 || code == 40 || code == 41) put_u32(request, 0); /* two names that are empty */
+        if (code == 45) {
+            put_char(request, "informix", 8);
+            put_char(request, "boolean", 7);
+        }
+        put_u32(request, c->encoded);
     }
 }
 
-static void read_cells(Statement *s, Header *h) {
-    uint32_t rows = header_u32(h);
-    size_t count = (size_t)rows * s->columns;
-    if (h->bad || (rows && !s->columns) || count > MAX_CELLS) {
-        h->bad = 1;
-        return;
-    }
-    s->cell = must_zeroed(count, sizeof(Cell));
-    for (size_t i = 0; i < count && !h->bad; i++) {
-        s->cell[i].length = (int32_t)header_u32(h);
-        s->cell[i].text = s->cell[i].length > 0 ? header_bytes(h, (size_t)s->cell[i].length) : "";
-    }
-    s->rows = rows;
+static void put_fetch(Bytes *request) {
+    put_u16(request, SQ_FETCH);
+    put_u32(request, FETCH_BYTES);
+    put_u16(request, 0); /* as many rows as fit */
 }
 
-RC answer(Connection *c, H handle, Statement *s) {
-    uint32_t lengths[2];
-    if (wire_receive(c->fd, lengths, sizeof lengths)) return lost(c, handle);
-    if (lengths[0] < 1 || lengths[0] > MAX_HEADER)
-        return fail(handle, "HY000", -11060, "The emulator's answer is malformed.");
-    char *bytes = must_resize(NULL, lengths[0]);
-    if (wire_receive(c->fd, bytes, lengths[0]) || receive_output(c, s, lengths[1])) {
-        free(bytes);
-        return lost(c, handle);
+static int has_variable_columns(const Statement *s) {
+    for (int i = 0; i < s->columns; i++)
+        if (is_variable(&s->column[i])) return 1;
+    return 0;
+}
+
+static int put_open(Bytes *request, Statement *s, int first) {
+    char name[32];
+    snprintf(name, sizeof name, "_ifxc%013u", s->connection->cursors++);
+    put_u16(request, SQ_ID);
+    put_u16(request, s->id);
+    put_u16(request, SQ_CURSOR_NAME);
+    put_char(request, name, strlen(name));
+    if (put_parameters(request, s, first)) return -1;
+    put_u16(request, SQ_OPEN);
+    return 0;
+}
+
+/* Rows of a fixed size are asked for together with the opening of the cursor. */
+static RC open_and_fetch(Statement *s, int first) {
+    Reply r = reply_to(s);
+    Bytes request = {0};
+    RC code = OK;
+    if (put_open(&request, s, first)) {
+        forget(&request);
+        return fail_with(s, -23103, NULL);
     }
-    Header h = {.at = bytes, .end = bytes + lengths[0]};
-    if (header_u8(&h) == ANSWER_ERROR || !s) {
-        RC code = bytes[0] == ANSWER_ERROR ? server_error(handle, &h) : OK;
-        free(bytes);
-        return code;
+    if (has_variable_columns(s)) code = ask(&r, &request);
+    for (int is_first = 1; code == OK; is_first = 0) {
+        put_u16(&request, SQ_ID);
+        put_u16(&request, s->id);
+        if (is_first && has_variable_columns(s)) put_result_types(&request, s);
+        put_fetch(&request);
+        r.tuples = 0;
+        code = ask(&r, &request);
+        if (!r.tuples || r.is_at_end || s->kind == KIND_EXECUTE_FUNCTION) break;
     }
-    s->header = bytes;
-    read_columns(s, &h);
-    read_cells(s, &h);
-    if (!h.bad) return OK;
-    drop_result(s);
-    return fail(handle, "HY000", -11060, "The emulator's answer is malformed.");
+    if (code == OK) code = say(s, SQ_CLOSE);
+    return code;
 }
 
-/* ---- parameters as text ---- */
-
-/* UTF-16 to UTF-8: what SQL_C_WCHAR holds when a driver manager is in between. */
-static char *from_utf16(const uint16_t *from, size_t units, size_t *length) {
-    char *to = must_resize(NULL, units * 3 + 1), *at = to;
-    for (size_t i = 0; i < units; i++) {
-        uint32_t c = from[i];
-        if (c >= 0xd800 && c < 0xdc00 && i + 1 < units)
-            c = 0x10000 + ((c - 0xd800) << 10) + (from[++i] - 0xdc00u);
-        if (c < 0x80) *at++ = (char)c;
-        else if (c < 0x800) *at++ = (char)(0xc0 | c >> 6);
-        else if (c < 0x10000) *at++ = (char)(0xe0 | c >> 12);
-        else *at++ = (char)(0xf0 | c >> 18);
-        if (c >= 0x10000) *at++ = (char)(0x80 | (c >> 12 & 63));
-        if (c >= 0x800) *at++ = (char)(0x80 | (c >> 6 & 63));
-        if (c >= 0x80) *at++ = (char)(0x80 | (c & 63));
-    }
-    *length = (size_t)(at - to);
-    return to;
+/* The value of {? = call f(...)} goes into the first parameter. */
+static RC give_value(Statement *s) {
+    const Parameter *p = &s->parameter[0];
+    const Cell *cell = (const Cell *)s->cells.bytes;
+    if (!s->rows || !s->columns) return OK;
+    RC code = copy_cell(s, 1, cell, p->c_type, p->value, p->room, p->indicator);
+    s->given[0] = 0;
+    return code;
 }
 
-static size_t utf16_units(const uint16_t *text, L length) {
-    size_t units = 0;
-    if (length != NTS) return (size_t)length / 2;
-    while (text[units]) units++;
-    return units;
+static RC run_text(Statement *s, const char *sql, int first) {
+    int given = s->parameters;
+    RC code = begin_if_due(s);
+    s->parameters -= first; /* what comes out is no parameter of the server's */
+    if (code == OK) code = prepare(s, sql);
+    s->parameters = given;
+    if (code != OK) return code;
+    int has_rows = s->kind == KIND_SELECT || s->kind == KIND_EXECUTE_FUNCTION;
+    code = has_rows && s->columns ? open_and_fetch(s, first) : execute(s, first);
+    if (s->connection->stream.fd < 0) return code;
+    Diagnosis why = s->diagnosis;
+    RC released = say(s, SQ_RELEASE);
+    if (code == OK) return released == OK && first ? give_value(s) : released;
+    s->diagnosis = why;
+    return code;
 }
 
-static void put_text(Request *r, const char *text, size_t length) {
-    request_u32(r, (uint32_t)length);
-    request_bytes(r, text, length);
-}
-
-static void put_wide(Request *r, const Parameter *p, L length) {
-    size_t bytes;
-    char *text = from_utf16(p->value, utf16_units(p->value, length), &bytes);
-    put_text(r, text, bytes);
-    free(text);
-}
-
-static void put_input(Request *r, const Parameter *p) {
-    char number[32];
-    L length = p->indicator ? *p->indicator : NTS;
-    if (length == NULL_DATA) {
-        request_u32(r, UINT32_MAX);
-        return;
-    }
-    int digits = -1;
-    switch (p->c_type) {
-    case TYPE_LONG: case TYPE_SLONG:
-        digits = snprintf(number, sizeof number, "%d", *(int32_t *)p->value); break;
-    case TYPE_ULONG: digits = snprintf(number, sizeof number, "%u", *(uint32_t *)p->value); break;
-    case TYPE_SBIGINT: digits = snprintf(number, sizeof number, "%ld", *(long *)p->value); break;
-    case TYPE_UBIGINT: digits = snprintf(number, sizeof number, "%lu", *(UL *)p->value); break;
-    case TYPE_SHORT: case TYPE_SSHORT:
-        digits = snprintf(number, sizeof number, "%d", *(int16_t *)p->value); break;
-    case TYPE_TINY: case TYPE_BIT:
-        digits = snprintf(number, sizeof number, "%d", *(int8_t *)p->value); break;
-    case TYPE_DOUBLE:
-        digits = snprintf(number, sizeof number, "%.17g", *(double *)p->value); break;
-    case TYPE_WCHAR: put_wide(r, p, length); return;
-    default: break;
-    }
-    if (digits >= 0) put_text(r, number, (size_t)digits);
-    else put_text(r, p->value, length == NTS ? strlen(p->value) : (size_t)length);
-}
+/* ---- the calls that ODBC writes in braces ---- */
 
 static int is_lo_call(const char *sql) { return strncasecmp(sql, "{call ifx_lo_", 13) == 0; }
+
+static RC read_large_object(Statement *s) {
+    Reply r = reply_to(s);
+    Bytes request = {0};
+    char number[32];
+    if (s->parameters != 2 || s->parameter[1].way == PARAM_INPUT || s->parameter[1].room < 0)
+        return fail(s, "07006", -11013, "Restricted data type attribute violation.");
+    long descriptor = integer_of(&s->parameter[0]);
+    snprintf(number, sizeof number, "%ld", descriptor);
+    if (descriptor < 0 || descriptor > LAST_DESCRIPTOR) return fail_with(s, -12008, number);
+    r.room = &s->parameter[1];
+    put_u16(&request, SQ_LODATA);
+    put_u16(&request, 0); /* read on */
+    put_u16(&request, (uint16_t)descriptor);
+    put_u32(&request, (uint32_t)s->parameter[1].room);
+    put_u16(&request, CHUNK_BYTES);
+    return ask(&r, &request);
+}
+
+/* {? = call f(...)} and {call f(...)} are written otherwise for a server. */
+static RC run_call(Statement *s) {
+    const char *at = s->sql + 1 + strspn(s->sql + 1, " ");
+    int first = *at == '?';
+    if (first) at += strspn(at, "? =");
+    size_t length = strcspn(at, "}");
+    if (strncasecmp(at, "call ", 5)) return fail(s, "42000", -11060, "This is no call of a routine.");
+    char *sql = must_zeroed(length + 32, 1);
+    snprintf(sql, length + 32, "execute function %.*s", (int)length - 5, at + 5);
+    RC code = run_text(s, sql, first);
+    free(sql);
+    return code;
+}
 
 RC run(Statement *s) {
     Connection *c = s->connection;
     clear(s);
     drop_result(s);
     if (!s->sql) return fail(s, "HY010", -11067, "Function sequence error.");
-    if (c->fd < 0) return fail(s, "08S01", -25582, "[Informix]Network connection is broken.");
+    if (c->stream.fd < 0) return fail_with(s, -25582, NULL);
     if (c->lo_automatic && is_lo_call(s->sql))
         return fail(s, "HY000", -11060, "ifx_lo functions need SQL_INFX_ATTR_LO_AUTOMATIC off.");
-    Request r = request_begin('X');
-    put_text(&r, s->sql, strlen(s->sql));
-    request_u8(&r, (uint8_t)s->parameters);
-    for (int i = 0; i < s->parameters; i++) {
-        Parameter *p = &s->parameter[i];
-        request_u8(&r, (uint8_t)p->way);
-        if (p->way == PARAM_OUTPUT) request_u32(&r, (uint32_t)p->room);
-        else put_input(&r, p);
-    }
-    errno = 0;
-    pthread_mutex_lock(&c->sending);
-    int sent = request_send(&r, c->fd);
-    pthread_mutex_unlock(&c->sending);
-    return sent ? lost(c, s) : answer(c, s, s);
+    if (is_lo_call(s->sql)) return read_large_object(s);
+    return *s->sql == '{' ? run_call(s) : run_text(s, s->sql, 0);
 }

@@ -25,69 +25,158 @@ void *must_zeroed(size_t count, size_t size) {
     return fresh;
 }
 
-/* ---- requests ---- */
+/* ---- bytes that grow ---- */
 
-Request request_begin(char kind) {
-    Request r = {0};
-    request_u32(&r, 0); /* the length, filled in by request_send */
-    request_bytes(&r, &kind, 1);
-    return r;
-}
-
-void request_bytes(Request *r, const void *bytes, size_t count) {
-    if (r->used + count > r->room) {
-        r->room = (r->used + count) * 2;
-        r->bytes = must_resize(r->bytes, r->room);
+static char *room_for(Bytes *b, size_t count) {
+    if (b->used + count > b->room) {
+        b->room = (b->used + count) * 2;
+        b->bytes = must_resize(b->bytes, b->room);
     }
-    if (count) memcpy(r->bytes + r->used, bytes, count);
-    r->used += count;
+    return b->bytes + b->used;
 }
 
-void request_u8(Request *r, uint8_t value) { request_bytes(r, &value, sizeof value); }
-void request_u32(Request *r, uint32_t value) { request_bytes(r, &value, sizeof value); }
+void put_bytes(Bytes *b, const void *bytes, size_t count) {
+    if (count) memcpy(room_for(b, count), bytes, count);
+    b->used += count;
+}
 
-static int send_all(int fd, const char *bytes, size_t count) {
-    while (count) {
-        ssize_t sent = send(fd, bytes, count, MSG_NOSIGNAL);
-        if (sent < 0 && errno == EINTR) continue;
-        if (sent <= 0) return -1;
-        bytes += sent;
-        count -= (size_t)sent;
+#define PUT(value)                                                                  \
+    unsigned char bytes[sizeof value];                                              \
+    for (size_t i = 0; i < sizeof value; i++)                                       \
+        bytes[i] = (unsigned char)(value >> 8 * (sizeof value - 1 - i));            \
+    put_bytes(b, bytes, sizeof value);
+
+void put_u16(Bytes *b, uint16_t value) { PUT(value) }
+void put_u32(Bytes *b, uint32_t value) { PUT(value) }
+void put_u64(Bytes *b, uint64_t value) { PUT(value) }
+
+void put_char(Bytes *b, const char *bytes, size_t count) {
+    put_u16(b, (uint16_t)count);
+    put_bytes(b, bytes, count);
+    if (count & 1) put_bytes(b, "", 1);
+}
+
+void put_asc(Bytes *b, const char *text) {
+    size_t count = strlen(text) + 1;
+    put_u16(b, (uint16_t)count);
+    put_bytes(b, text, count);
+}
+
+void forget(Bytes *b) {
+    free(b->bytes);
+    *b = (Bytes){0};
+}
+
+int send_bytes(Stream *s, Bytes *b) {
+    size_t sent = 0;
+    errno = 0;
+    while (sent < b->used && !s->has_failed) {
+        ssize_t more = send(s->fd, b->bytes + sent, b->used - sent, MSG_NOSIGNAL);
+        if (more < 0 && errno == EINTR) continue;
+        if (more <= 0) s->has_failed = 1;
+        else sent += (size_t)more;
     }
-    return 0;
+    forget(b);
+    return s->has_failed ? -1 : 0;
 }
 
-int request_send(Request *r, int fd) {
-    uint32_t length = (uint32_t)(r->used - sizeof length);
-    memcpy(r->bytes, &length, sizeof length);
-    int result = send_all(fd, r->bytes, r->used);
-    free(r->bytes);
-    *r = (Request){0};
-    return result;
+/* ---- what arrives ---- */
+
+int is_sound(const Stream *s) { return !s->has_failed && !s->nonsense; }
+
+void refuse(Stream *s, const char *nonsense) {
+    if (is_sound(s)) s->nonsense = nonsense; /* zeros that never came are no nonsense */
 }
 
-/* ---- headers ---- */
+static void receive_more(Stream *s) {
+    ssize_t got;
+    errno = 0;
+    do got = recv(s->fd, s->arrived, sizeof s->arrived, 0);
+    while (got < 0 && errno == EINTR);
+    s->at = 0;
+    s->end = got > 0 ? (size_t)got : 0;
+    if (got <= 0) s->has_failed = 1;
+}
 
-const char *header_bytes(Header *h, size_t count) {
-    if (h->bad || (size_t)(h->end - h->at) < count) {
-        h->bad = 1;
+/* Hands out at most `count` bytes that have arrived, at least one; NULL when none ever will. */
+static const unsigned char *piece_of(Stream *s, size_t count, size_t *piece) {
+    if (is_sound(s) && s->at == s->end) receive_more(s);
+    if (!is_sound(s)) return NULL;
+    *piece = s->end - s->at < count ? s->end - s->at : count;
+    s->at += *piece;
+    return s->arrived + s->at - *piece;
+}
+
+void take_into(Stream *s, void *target, size_t count) {
+    size_t piece;
+    for (char *at = target; count; at += piece, count -= piece) {
+        const unsigned char *bytes = piece_of(s, count, &piece);
+        if (!bytes) {
+            memset(at, 0, count);
+            return;
+        }
+        memcpy(at, bytes, piece);
+    }
+}
+
+void take_nothing_of(Stream *s, size_t count) {
+    size_t piece;
+    for (; count && piece_of(s, count, &piece); count -= piece) {}
+}
+
+void take_bytes(Stream *s, Bytes *b, size_t count) {
+    size_t piece;
+    for (; count; count -= piece) {
+        const unsigned char *bytes = piece_of(s, count, &piece);
+        if (!bytes) return;
+        put_bytes(b, bytes, piece);
+    }
+}
+
+uint8_t take_u8(Stream *s) {
+    uint8_t byte;
+    take_into(s, &byte, 1);
+    return byte;
+}
+
+uint16_t take_u16(Stream *s) {
+    uint16_t high = take_u8(s);
+    return (uint16_t)(high << 8 | take_u8(s));
+}
+
+uint32_t take_u32(Stream *s) {
+    uint32_t high = take_u16(s);
+    return high << 16 | take_u16(s);
+}
+
+void take_char(Stream *s, Bytes *b) {
+    uint16_t count = take_u16(s);
+    take_bytes(s, b, count);
+    take_nothing_of(s, count & 1);
+}
+
+/* ---- bytes at hand ---- */
+
+const unsigned char *next_bytes(Cursor *c, size_t count) {
+    if (c->is_bad || (size_t)(c->end - c->at) < count) {
+        c->is_bad = 1;
         return NULL;
     }
-    const char *taken = h->at;
-    h->at += count;
-    return taken;
+    c->at += count;
+    return c->at - count;
 }
 
-#define TAKE(type)                                          \
-    type value = 0;                                         \
-    const char *bytes = header_bytes(h, sizeof value);      \
-    if (bytes) memcpy(&value, bytes, sizeof value);         \
+static uint64_t next_number(Cursor *c, size_t count) {
+    uint64_t value = 0;
+    const unsigned char *bytes = next_bytes(c, count);
+    for (size_t i = 0; bytes && i < count; i++) value = value << 8 | bytes[i];
     return value;
+}
 
-uint8_t header_u8(Header *h) { TAKE(uint8_t) }
-uint16_t header_u16(Header *h) { TAKE(uint16_t) }
-uint32_t header_u32(Header *h) { TAKE(uint32_t) }
-int64_t header_i64(Header *h) { TAKE(int64_t) }
+uint8_t next_u8(Cursor *c) { return (uint8_t)next_number(c, 1); }
+uint16_t next_u16(Cursor *c) { return (uint16_t)next_number(c, 2); }
+uint32_t next_u32(Cursor *c) { return (uint32_t)next_number(c, 4); }
+uint64_t next_u64(Cursor *c) { return next_number(c, 8); }
 
 /* ---- sockets ---- */
 
@@ -105,10 +194,10 @@ static int connect_within(int fd, const struct addrinfo *to, int seconds) {
     return 0;
 }
 
-int wire_connect(const char *host, const char *service, int seconds) {
+int wire_connect(Stream *s, const char *host, const char *service, int seconds) {
     struct addrinfo hint = {.ai_socktype = SOCK_STREAM}, *found;
-    if (getaddrinfo(host, service, &hint, &found)) return -1;
     int fd = -1, one = 1;
+    if (getaddrinfo(host, service, &hint, &found)) return -1;
     for (struct addrinfo *to = found; to && fd < 0; to = to->ai_next) {
         fd = socket(to->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
         if (fd >= 0 && connect_within(fd, to, seconds)) {
@@ -117,33 +206,25 @@ int wire_connect(const char *host, const char *service, int seconds) {
         }
     }
     freeaddrinfo(found);
+    s->fd = fd;
+    s->at = s->end = 0;
+    s->has_failed = fd < 0;
+    s->nonsense = NULL;
     if (fd >= 0) setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-    return fd;
+    return fd < 0 ? -1 : 0;
 }
 
-int wire_receive(int fd, void *target, size_t count) {
-    char *at = target;
-    while (count) {
-        ssize_t got = recv(fd, at, count, 0);
-        if (got < 0 && errno == EINTR) continue;
-        if (got <= 0) return -1;
-        at += got;
-        count -= (size_t)got;
-    }
-    return 0;
+void wire_close(Stream *s) {
+    if (s->fd >= 0) close(s->fd);
+    s->fd = -1;
 }
 
-int wire_skip(int fd, size_t count) {
-    char junk[4096];
-    while (count) {
-        size_t piece = count < sizeof junk ? count : sizeof junk;
-        if (wire_receive(fd, junk, piece)) return -1;
-        count -= piece;
-    }
-    return 0;
-}
-
-void wire_receive_timeout(int fd, int seconds) {
+void wire_receive_timeout(const Stream *s, int seconds) {
     struct timeval limit = {.tv_sec = seconds};
-    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    setsockopt(s->fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+}
+
+int wire_stirs(const Stream *s, int milliseconds) {
+    struct pollfd wait = {.fd = s->fd, .events = POLLIN};
+    return poll(&wait, 1, milliseconds) == 1;
 }

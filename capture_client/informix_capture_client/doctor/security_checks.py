@@ -17,11 +17,15 @@ PAGE = "docs/security.md"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TlsFacts:
-    """The client kit's conssl.cfg: its path, its entries, and which named files cannot be read."""
+    """The client kit's conssl.cfg: its path, its entries, and which named files cannot be read.
+
+    Without a client kit: by whose list of authorities a server's certificate is judged.
+    """
 
     path: str
     entries: Mapping[str, str] | Unanswered
     missing_files: tuple[str, ...] = ()
+    authorities: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +34,6 @@ class SecurityFacts:
 
     Attributes:
         address: where the connection goes; `stays_here`: it leaves this machine nowhere.
-        is_emulated: the transport is the emulator's, which knows no encryption.
         tls: the client's settings, where encryption is asked for; None where it is not.
         is_trusted: the server is given no password.
         open_password_file: the path of passwordFile, if others than its owner and group may read it.
@@ -38,7 +41,6 @@ class SecurityFacts:
 
     address: str
     stays_here: bool = False
-    is_emulated: bool = False
     tls: TlsFacts | None = None
     is_trusted: bool = False
     open_password_file: str = ""
@@ -56,8 +58,6 @@ def check_security(facts: SecurityFacts | Unanswered) -> Iterator[Finding]:
 
 def _encryption(facts: SecurityFacts) -> Finding:
     check = "encryption"
-    if facts.is_emulated:
-        return ok(check, "the emulator's connections are never encrypted.")
     if facts.tls is not None:
         return _tls(facts.tls)
     if facts.stays_here:
@@ -74,6 +74,10 @@ def _encryption(facts: SecurityFacts) -> Finding:
 def _tls(tls: TlsFacts) -> Finding:
     """Judge the client's settings; whether a connection is made with them is another check's."""
     check = "encryption"
+    if tls.authorities:
+        return ok(
+            check, f"TLS is asked for; a server's certificate and name are held to {tls.authorities}."
+        )
     if isinstance(tls.entries, Unanswered):
         return warning(
             check, f"TLS is asked for, but {tls.path} {tls.entries.reason}.", _to_write(tls.path)

@@ -21,7 +21,8 @@ from .system_queries import cells, columns_of, integer, varchar
 
 _USUAL_PROPERTIES = 0x15
 _LONGEST_ARGUMENT = 2048
-_NOT_RECORDED = -1  # native code of what a recording cannot answer
+# The one code whose text is its argument (finderr; RAISE EXCEPTION -746): what we say arrives as it is.
+_NOT_RECORDED = -746
 
 
 class ReplayedServer:

@@ -1,4 +1,4 @@
-"""Connections to a server: ODBC, the emulator's socket, and a recorder around either.
+"""Connections to a server: ODBC, Informix's own protocol, and a recorder around either.
 
 Rule: a transport moves statements, answers and bytes; it knows nothing of capture.
 """
@@ -13,9 +13,9 @@ from informix_capture_client.transport.base import (
     ConnectionSettings,
     Row,
     Transport,
+    addresses,
 )
 from informix_capture_client.transport.connection_strings import PROTOCOLS
-from informix_capture_client.transport.emulator import EmulatorTransport
 from informix_capture_client.transport.keywords import Keyword, read_keywords
 from informix_capture_client.transport.odbc import OdbcTransport
 from informix_capture_client.transport.odbc_library import (
@@ -24,6 +24,7 @@ from informix_capture_client.transport.odbc_library import (
     load_driver,
 )
 from informix_capture_client.transport.recorder import FORMAT, VERSION, Event, RecordingTransport
+from informix_capture_client.transport.sqli import SqliTransport
 
 __all__ = [
     "FORMAT",
@@ -34,13 +35,14 @@ __all__ = [
     "TRUSTED",
     "VERSION",
     "ConnectionSettings",
-    "EmulatorTransport",
     "Event",
     "Keyword",
     "OdbcTransport",
     "RecordingTransport",
     "Row",
+    "SqliTransport",
     "Transport",
+    "addresses",
     "find_driver",
     "installation_of",
     "load_driver",

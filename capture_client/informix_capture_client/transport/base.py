@@ -6,10 +6,12 @@ sees an SQLSTATE it has to interpret.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from informix_capture_client.dialects import INFORMIX, Dialect
+from informix_capture_client.errors import BadOption
 
 # how a connection is kept from being read on its way, and how the server knows the user
 NO_ENCRYPTION, TLS = "none", "tls"
@@ -19,10 +21,36 @@ Argument = int | str
 Row = tuple[str | None, ...]
 
 
+_PLACE = re.compile(r"(?P<host>[^:\[\]\s]+|\[[0-9A-Fa-f:.%\w]+\])(?::(?P<port>\d{1,5}))?")
+
+
+def addresses(host: str, port: int) -> list[tuple[str, int]]:
+    """Read a host, or a list of hosts with or without ports, in the order to try them.
+
+    >>> addresses("a,b:9089,[::1]:9090", 9088)
+    [('a', 9088), ('b', 9089), ('::1', 9090)]
+    """
+    if "," not in host and host.count(":") > 1 and "[" not in host:
+        return [(host, port)]  # an IPv6 address by itself
+    found: list[tuple[str, int]] = []
+    for place in host.split(","):
+        match = _PLACE.fullmatch(place.strip())
+        number = int(match["port"] or port) if match else 0
+        if match is None or not 0 < number < 1 << 16:
+            raise BadOption(
+                "option 'host' is no host, and no list of them.",
+                "Write host, or host:port,host:port; an IPv6 address of a list in brackets.",
+                option="host",
+            )
+        found.append((match["host"].strip("[]"), number))
+    return found
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionSettings:
     """Where to connect and as whom.
 
+    `host` may be a list, `a:9088,b`, of which `port` is the default, where a transport tries several.
     `server` is the server's name (DBSERVERNAME), not a host. `extra` is passed on to the driver's
     connection string untouched. `db_locale` may be empty: then the driver's default applies,
     which live servers refuse for most databases. With `authentication` "trusted" neither user nor
@@ -44,7 +72,15 @@ class ConnectionSettings:
     dialect: Dialect = INFORMIX
     encryption: str = NO_ENCRYPTION
     authentication: str = PASSWORD
+    tls_ca_file: str = ""
+    tls_certificate_file: str = ""
+    tls_key_file: str = ""
     connect_timeout_seconds: float = 8.0
+
+    @property
+    def address(self) -> str:
+        """Where to connect, for messages."""
+        return ",".join(f"{host}:{port}" for host, port in addresses(self.host, self.port))
 
 
 class Transport(Protocol):

@@ -79,7 +79,12 @@ def connection_string(settings: ConnectionSettings) -> str:
     return ";".join([settings.extra.strip("; "), *ours] if settings.extra.strip("; ") else ours)
 
 
-def _value(key: str, value: str) -> str:
+def refuse_nul(key: str, value: str) -> None:
+    """Refuse a text that would end where nobody sees it."""
     if "\0" in value:
         raise BadOption(f"The connection attribute {key} holds a NUL character.")
+
+
+def _value(key: str, value: str) -> str:
+    refuse_nul(key, value)
     return braced_if_needed(value)

@@ -245,7 +245,7 @@ class Translator:
     def __init__(self, settings: ConnectionSettings) -> None:
         self._names = {
             "server": settings.server,
-            "address": f"{settings.host}:{settings.port}",
+            "address": settings.address,
             "database": settings.database,
             "user": settings.user,
             "db_locale": settings.db_locale,

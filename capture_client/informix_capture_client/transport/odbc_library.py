@@ -78,7 +78,7 @@ def find_driver(named: str, environment: Mapping[str, str], dialect: Dialect = I
     raise AccessRefused(
         f"No {dialect.product} ODBC driver was found ({searched}).",
         f"Install the {dialect.product} Client SDK and set {dialect.home},"
-        f" or name its {dialect.libraries[0]} in option driver.",
+        f" or name its {dialect.libraries[0]} in option driver; transport=sqli needs none.",
     )
 
 

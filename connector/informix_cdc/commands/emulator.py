@@ -52,7 +52,7 @@ def command_to_watch(listening: ListeningServer, dialect: str = INFORMIX.name) -
     """Return a command that shows the changes, ready to be copied."""
     named = "" if dialect == INFORMIX.name else f" --dialect {dialect}"
     return (
-        f"{PASSWORD_VARIABLE}={PASSWORD} informix-cdc tail --transport emulator"
+        f"{PASSWORD_VARIABLE}={PASSWORD} informix-cdc tail --transport sqli"
         f" --host {listening.host} --port {listening.port} --server {listening.server.name}"
         f"{named} --database {DATABASE} --table {','.join(TABLE_NAMES)}"
     )
@@ -119,6 +119,6 @@ def command_to_watch_replay(recording: Recording, host: str, port: int) -> str:
             given[name] = value
     words = [f"{flag_of(name)} {shlex.quote(str(value))}" for name, value in given.items()]
     return (
-        f"{PASSWORD_VARIABLE}=any informix-cdc tail --transport emulator --host {host} --port {port} "
+        f"{PASSWORD_VARIABLE}=any informix-cdc tail --transport sqli --host {host} --port {port} "
         + " ".join(words)
     )

@@ -110,7 +110,7 @@ def emulator(
 ) -> None:
     """Serve an emulated Informix server with a demo database, until Ctrl-C.
 
-    It is no Informix: it speaks a protocol of its own, which option transport=emulator understands.
+    It is no Informix: it speaks a protocol of its own, which option transport=sqli understands.
     Its database `stores` has the tables informix.customers, informix.orders and informix.items.
     """
     from informix_cdc.commands.emulator import serve_demo

@@ -269,7 +269,7 @@ def _source_options(listening: ListeningServer) -> dict[str, str]:
         "database": database.DATABASE,
         "table": ",".join(database.TABLE_NAMES),
         "password": database.PASSWORD,
-        "transport": "emulator",
+        "transport": "sqli",
     }
 
 

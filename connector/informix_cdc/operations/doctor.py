@@ -61,7 +61,7 @@ def look_at(options: SourceOptions) -> Iterator[Look]:
     set_up = SetUp(
         database=options.database,
         user=options.user,
-        address=f"{options.host}:{options.port}",
+        address=options.address,
         db_locale=options.db_locale,
         choice=options.column_choice(),
         dialect=options.dialect,
@@ -89,7 +89,7 @@ def look_at(options: SourceOptions) -> Iterator[Look]:
 
 
 def _driver(options: SourceOptions) -> DriverFacts | Unanswered | None:
-    """Load the driver before anything is connected; the emulator's transport has none."""
+    """Load the driver before anything is connected; transport=sqli has none."""
     if options.transport != "odbc":
         return None
     from informix_capture_client.transport import load_driver

@@ -16,8 +16,9 @@ from informix_capture_client.doctor import KEYSTORE, STASH, SecurityFacts, TlsFa
 from informix_capture_client.errors import InformixCdcError
 from informix_capture_client.findings import Unanswered
 from informix_capture_client.transport import TLS, TRUSTED, find_driver, installation_of
-from informix_cdc.options import SourceOptions
+from informix_cdc.options import SQLI, SourceOptions
 
+_SYSTEM = "the system's list of authorities"
 _THIS_MACHINE = "localhost"  # RFC 6761, 6.3: always the loopback address
 
 
@@ -26,9 +27,8 @@ def look_at_security(
 ) -> SecurityFacts:
     """Return what is known of a connection before it is made."""
     return SecurityFacts(
-        address=f"{options.host}:{options.port}",
-        stays_here=_is_this_machine(options.host),
-        is_emulated=options.transport == "emulator",
+        address=options.address,
+        stays_here=all(_is_this_machine(host) for host, _ in options.addresses()),
         tls=_tls(options, environment) if options.encryption == TLS else None,
         is_trusted=options.authentication == TRUSTED,
         open_password_file=_open_to_all(options.password_file),
@@ -44,6 +44,8 @@ def _is_this_machine(host: str) -> bool:
 
 def _tls(options: SourceOptions, environment: Mapping[str, str]) -> TlsFacts:
     """Read conssl.cfg, in the folder etc of the client kit that the driver belongs to."""
+    if options.transport == SQLI:
+        return TlsFacts(path="", authorities=options.tls_ca_file or _SYSTEM, entries={})
     home, variable = environment.get(options.dialect.home, ""), f"${options.dialect.home}"
     if not home:
         try:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from informix_capture_client.errors import BadOption
-from informix_capture_client.transport import TLS, TRUSTED
+from informix_capture_client.transport import TRUSTED
 from informix_cdc.options.command_output import TooMuchOutput, output_of
 from informix_cdc.options.switches import COMMAND_SWITCH, forbidden_by
 
@@ -61,12 +61,6 @@ def require_access(options: ConnectionOptions, environment: Mapping[str, str]) -
     Raises:
         BadOption: names the option and the remedy.
     """
-    if options.encryption == TLS and options.transport == "emulator":
-        raise BadOption(
-            "encryption=tls needs transport=odbc: the emulator's protocol is not encrypted.",
-            "Leave option encryption away.",
-            option="encryption",
-        )
     ways = _ways(options)
     if options.authentication == TRUSTED:
         _refuse_beside_trust(options)

@@ -16,6 +16,7 @@ from informix_capture_client.transport import (
     TLS,
     TRUSTED,
     ConnectionSettings,
+    addresses,
 )
 from informix_cdc.options.authentication import PASSWORD_VARIABLE
 from informix_cdc.options.connection_string import for_the_driver
@@ -28,13 +29,18 @@ from informix_cdc.options.declaring import (
     option,
     whole_number,
 )
+from informix_cdc.options.transports import ODBC, transport_name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionOptions:
     """Where to connect, as whom, and which tables to look at."""
 
-    host: str = option("Host name or IP address of the Informix server.", host_name)
+    host: str = option(
+        "Host name or IP address of the Informix server; with transport=sqli also a list, such as"
+        " db1:9088,db2:9088, tried in its order.",
+        host_name,
+    )
     port: int = option("TCP port of the server's SQLI listener.", whole_number(1, 65535), default=9088)
     server: str = option("Name of the Informix server (its DBSERVERNAME).")
     database: str = option("Database to capture; it must be logged.")
@@ -85,11 +91,23 @@ class ConnectionOptions:
         one_of(TLS, NO_ENCRYPTION),
         default=NO_ENCRYPTION,
     )
+    tls_ca_file: str = option(
+        "PEM file of the authorities whose certificates are trusted, for encryption=tls with"
+        " transport=sqli; default: the system's. Under Spark, a path on the driver, like the next two.",
+        default="",
+    )
+    tls_certificate_file: str = option(
+        "PEM file of the certificate that this client shows a server that asks for one.", default=""
+    )
+    tls_key_file: str = option(
+        "PEM file of that certificate's key, without a passphrase; default: it is in the same file.",
+        default="",
+    )
     transport: str = option(
-        "How to connect: odbc (Informix's ODBC driver) or emulator (the protocol of the embedded"
-        " emulator).",
-        one_of("odbc", "emulator"),
-        default="odbc",
+        "How to connect: odbc (Informix's ODBC driver, of a client kit) or sqli (Informix's own"
+        " protocol, without a driver).",
+        transport_name,
+        default=ODBC,
     )
     driver: str = option(
         "Path of the ODBC driver library; default: libthcli.so or iclit09b.so under INFORMIXDIR"
@@ -113,6 +131,15 @@ class ConnectionOptions:
     def dialect(self) -> Dialect:
         """Which product the server is, with all that this decides."""
         return DIALECTS[self.dialect_name]
+
+    def addresses(self) -> list[tuple[str, int]]:
+        """Return the hosts and ports to try, in their order."""
+        return addresses(self.host, self.port)
+
+    @property
+    def address(self) -> str:
+        """Where the server is, for messages."""
+        return ",".join(f"{host}:{port}" for host, port in self.addresses())
 
     def table_names(self) -> tuple[TableName, ...]:
         """Return the captured tables."""
@@ -140,4 +167,7 @@ class ConnectionOptions:
             dialect=self.dialect,
             encryption=self.encryption,
             authentication=self.authentication,
+            tls_ca_file=self.tls_ca_file,
+            tls_certificate_file=self.tls_certificate_file,
+            tls_key_file=self.tls_key_file,
         )

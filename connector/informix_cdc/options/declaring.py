@@ -169,6 +169,8 @@ def host_name(text: str) -> str:
             " database and server.",
             option="host",
         )
+    if "," in text:
+        return ",".join(_place(each) for each in text.split(","))
     if behind := _PORT_BEHIND.fullmatch(text.strip()):
         raise BadOption(
             f"option 'host' is {text.strip()!r}, a host and a port.",
@@ -182,6 +184,14 @@ def host_name(text: str) -> str:
             option="host",
         )
     return text.strip()
+
+
+def _place(text: str) -> str:
+    """Read one host of a list, whose port may be its own."""
+    name, _, port = text.strip().rpartition(":")
+    if name and not name.endswith(":") and port.isascii() and port.isdigit():
+        return f"{host_name(name)}:{port}"
+    return host_name(text)
 
 
 _LOCALE = re.compile(r"[a-z]{2,}_[a-z0-9]{2,}\.[\w.@-]+", re.IGNORECASE)

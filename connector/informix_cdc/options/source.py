@@ -30,6 +30,7 @@ from informix_cdc.options.declaring import (
 from informix_cdc.options.executors import LOOPBACK, ExecutorOptions, listening_address
 from informix_cdc.options.problems import Problems, refuse_unknown
 from informix_cdc.options.switches import require_allowed_driver
+from informix_cdc.options.transports import require_transport
 from informix_checkpoints.limits import BatchLimits
 
 
@@ -238,6 +239,8 @@ class SourceOptions(ExecutorOptions):
         if not (problems.has("delivery") or problems.has("flightHost")):
             with problems.of("flightPort"):
                 options.refuse_unused_addresses()
+        with problems.of("transport"):
+            require_transport(options)
         with problems.of("password"):
             require_access(options, environment)
         problems.raise_all()

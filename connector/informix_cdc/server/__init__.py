@@ -12,6 +12,7 @@ from informix_cdc.server.connections import (
     open_catalog,
     open_connection,
     silent_seconds,
+    trace_wire,
 )
 from informix_cdc.server.server_log import ServerLog, open_server_log, read_server_log
 from informix_cdc.server.source_tables import (
@@ -38,5 +39,6 @@ __all__ = [
     "require_capturing_server",
     "require_logged_database",
     "silent_seconds",
+    "trace_wire",
     "version_told",
 ]

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from informix_capture_client.catalog import Catalog
+from informix_capture_client.errors import BadOption
+from informix_capture_client.sqli import WireTrace
 from informix_capture_client.statements import SYSTEM_DATABASE
 from informix_capture_client.transport import ConnectionSettings, Transport
 from informix_cdc.options import SourceOptions, fetch_password
@@ -23,18 +25,23 @@ _SILENT_SECONDS = 5.0
 def _odbc(settings: ConnectionSettings, receive_timeout_seconds: float) -> Transport:
     from informix_capture_client.transport import OdbcTransport
 
+    if _traces:
+        raise BadOption(
+            "--trace-wire sees nothing of transport=odbc, whose driver speaks with the server itself.",
+            "Add --transport sqli.",
+        )
     return OdbcTransport(settings, receive_timeout_seconds)
 
 
-def _emulator(settings: ConnectionSettings, receive_timeout_seconds: float) -> Transport:
-    from informix_capture_client.transport import EmulatorTransport
+def _sqli(settings: ConnectionSettings, receive_timeout_seconds: float) -> Transport:
+    from informix_capture_client.transport import SqliTransport
 
-    return EmulatorTransport(settings, receive_timeout_seconds)
+    return SqliTransport(settings, receive_timeout_seconds, _traces[-1] if _traces else None)
 
 
 _TRANSPORTS: dict[str, Callable[[ConnectionSettings, float], Transport]] = {
     "odbc": _odbc,
-    "emulator": _emulator,
+    "sqli": _sqli,
 }
 
 
@@ -45,6 +52,7 @@ def silent_seconds(options: SourceOptions) -> float:
 
 Wrap = Callable[[Transport, ConnectionSettings], Transport]
 _wraps: list[Wrap] = []
+_traces: list[WireTrace] = []
 
 
 @contextlib.contextmanager
@@ -59,6 +67,16 @@ def every_connection(wrap: Wrap) -> Iterator[None]:
         yield
     finally:
         _wraps.remove(wrap)
+
+
+@contextlib.contextmanager
+def trace_wire(trace: WireTrace) -> Iterator[None]:
+    """Let whatever is opened meanwhile, by any thread, tell a trace what passes."""
+    _traces.append(trace)
+    try:
+        yield
+    finally:
+        _traces.remove(trace)
 
 
 @contextlib.contextmanager

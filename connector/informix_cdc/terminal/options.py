@@ -30,6 +30,7 @@ from informix_cdc.options import (
 from informix_cdc.terminal.option_types import type_of
 from informix_cdc.terminal.profiles import profiles_path, read_profile, read_profiles
 from informix_cdc.terminal.screen import say_unbroken
+from informix_cdc.terminal.transports import trace_option, with_a_transport
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -119,7 +120,7 @@ def connection_options(*left_out: str, also: Collection[str] = ()) -> Callable[[
         for name, default, meaning in reversed(list(option_rows())):
             if (name not in _NOT_HERE or name in also) and name not in left_out:
                 command = _click_option(name, default, meaning, readers[name])(command)
-        return _profile_option(command)
+        return _profile_option(trace_option(command))
 
     return decorate
 
@@ -184,7 +185,9 @@ def parse_options(given: Mapping[str, str | None]) -> SourceOptions:
     Raises:
         BadOption: an option is missing or malformed, or there is no password.
     """
-    options = _not_overruled({name: value for name, value in given.items() if value is not None})
+    options = with_a_transport(
+        _not_overruled({name: value for name, value in given.items() if value is not None})
+    )
     if missing := missing_options(options):
         *others, last = map(flag_of, missing)
         flags = f"{', '.join(others)} and {last}" if others else last

@@ -15,13 +15,13 @@ from informix_capture_client.session.open_sessions import read_open_sessions
 from informix_capture_client.session.session import CapturedTable, CaptureSession, SessionSettings
 from informix_capture_client.sql_names import TableName
 from informix_capture_client.transport.base import Argument, ConnectionSettings, Row
-from informix_capture_client.transport.emulator import EmulatorTransport
+from informix_capture_client.transport.sqli import SqliTransport
 
 ORDERS = TableName("stores", "informix", "orders")
 NOW = 1_700_000_000
 
 
-class Padding(EmulatorTransport):
+class Padding(SqliTransport):
     """Pads every value."""
 
     def rows(self, statement: str, *arguments: Argument) -> list[Row]:
@@ -67,7 +67,7 @@ QUESTIONS: dict[str, Callable[[Catalog], object]] = {
 
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_the_catalog_says_the_same(settings: ConnectionSettings, question: str) -> None:
-    with closing(EmulatorTransport(settings)) as plain, closing(Padding(settings)) as padding:
+    with closing(SqliTransport(settings)) as plain, closing(Padding(settings)) as padding:
         answers = [QUESTIONS[question](Catalog(each, "stores")) for each in (plain, padding)]
     assert answers[0] == answers[1]
 

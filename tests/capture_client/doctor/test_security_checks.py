@@ -8,7 +8,7 @@ import pytest
 
 from capture_client.doctor.set_ups import SOUND, TLS
 from informix_capture_client.doctor.checks import examine
-from informix_capture_client.doctor.security_checks import SecurityFacts
+from informix_capture_client.doctor.security_checks import SecurityFacts, TlsFacts
 from informix_capture_client.findings import Finding, Unanswered
 
 PLAIN = SecurityFacts(address="db:9088")
@@ -17,7 +17,13 @@ UNREADABLE = Unanswered("cannot be read: No such file or directory")
 CASES = {
     "not encrypted": (PLAIN, "encryption", "warning", "is not encrypted", "--encryption=tls"),
     "on this machine": (replace(PLAIN, stays_here=True), "encryption", "ok", "stays on this", ""),
-    "emulator": (replace(PLAIN, is_emulated=True), "encryption", "ok", "never encrypted", ""),
+    "TLS without a driver": (
+        replace(PLAIN, tls=TlsFacts(path="", entries={}, authorities="/etc/ca.pem")),
+        "encryption",
+        "ok",
+        "held to /etc/ca.pem",
+        "",
+    ),
     "tls": (replace(PLAIN, tls=TLS), "encryption", "ok", "the certificates in /opt/client.p12", ""),
     "tls without conssl.cfg": (
         replace(PLAIN, tls=replace(TLS, entries=UNREADABLE)),

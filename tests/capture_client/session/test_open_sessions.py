@@ -11,7 +11,7 @@ from informix_capture_client.session.open_sessions import OpenSession, read_open
 from informix_capture_client.session.session import CapturedTable, CaptureSession, SessionSettings
 from informix_capture_client.sql_names import TableName
 from informix_capture_client.transport.base import ConnectionSettings, Transport
-from informix_capture_client.transport.emulator import EmulatorTransport
+from informix_capture_client.transport.sqli import SqliTransport
 
 NOW = 1_700_000_000
 ORDERS = TableName("stores", "informix", "orders")
@@ -42,7 +42,7 @@ def connect(server: ListeningServer, connections: ExitStack, user: str = "inform
         user=user,
         password="in4mix",
     )
-    return connections.enter_context(closing(EmulatorTransport(settings)))
+    return connections.enter_context(closing(SqliTransport(settings)))
 
 
 def test_sessions_of_others_are_seen_with_their_tables(

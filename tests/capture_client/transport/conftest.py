@@ -11,13 +11,13 @@ import pytest
 
 from harness.servers.scripted_server import PASSWORD, ScriptedServer, scripted_server
 from informix_capture_client.transport.base import ConnectionSettings, Transport
-from informix_capture_client.transport.emulator import EmulatorTransport
 from informix_capture_client.transport.odbc import OdbcTransport
+from informix_capture_client.transport.sqli import SqliTransport
 from odbc_driver.build import Drivers, build_drivers
 
 Connect = Callable[..., Transport]
 
-KINDS = ("emulator", "narrow", "wide", "split")
+KINDS = ("sqli", "narrow", "wide", "split")
 
 
 @pytest.fixture(scope="session")
@@ -48,8 +48,8 @@ def kind(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def driver(kind: str, request: pytest.FixtureRequest) -> str:
-    """The library of this kind; the emulator's transport needs no compiler."""
-    return "" if kind == "emulator" else str(getattr(request.getfixturevalue("drivers"), kind))
+    """The library of this kind; our own client needs none."""
+    return "" if kind == "sqli" else str(getattr(request.getfixturevalue("drivers"), kind))
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def connect(settings: ConnectionSettings) -> Iterator[Connect]:
 
         def open_one(receive_timeout_seconds: float | None = None, **changes: object) -> Transport:
             changed = replace(settings, **changes)  # type: ignore[arg-type]
-            factory = OdbcTransport if settings.driver else EmulatorTransport
+            factory = OdbcTransport if settings.driver else SqliTransport
             return opened.enter_context(closing(factory(changed, receive_timeout_seconds)))
 
         yield open_one

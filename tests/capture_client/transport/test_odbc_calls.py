@@ -103,13 +103,13 @@ def test_the_switch_that_forbids_reading_is_turned_off(connect: Connect) -> None
     assert connect(extra="ODTYP=1").lo_read(1, 128) == STREAM[:128]
 
 
-def test_each_line_of_a_reason_is_a_diagnostic_of_its_own(transport: Transport) -> None:
+def test_the_isam_code_of_a_reason_is_a_diagnostic_of_its_own(transport: Transport) -> None:
     with pytest.raises(ServerRefused) as caught:
         transport.rows("SELECT two reasons")
     texts = [text for _, _, text in caught.value.answer.diagnostics]  # type: ignore[attr-defined]
     assert [text.rpartition("]")[2] for text in texts] == [
-        "Could not insert a row.",
-        "ISAM error: no space.",
+        "Could not insert new row into the table.",
+        "ISAM error: no free disk space.",
     ]
 
 

@@ -36,7 +36,7 @@ READ_SIZES = (128, 4_096, 65_536, 1_048_576)
 AWKWARD_TEXTS = ("", "x", "it's; {braced} ?", "Zoë 漢字 😀", "a\0b", "  blank  ", "e" * 9_000)
 
 
-@pytest.mark.parametrize("pair", [(1, 2), (-5, -6), (2**62, 2**61), (-(2**63), 0), (True, 1)])
+@pytest.mark.parametrize("pair", [(1, 2), (-5, -6), (2**62, 2**61), (1 - 2**63, 0), (True, 1)])
 def test_call_passes_integers_of_64_bits_and_returns_one(
     transport: Transport, pair: tuple[int, int]
 ) -> None:
@@ -264,7 +264,7 @@ def test_an_unknown_session_descriptor_is_refused(transport: Transport) -> None:
 
 
 def test_every_reason_is_kept(transport: Transport) -> None:
-    with pytest.raises(ServerRefused, match=r"(?s)Could not insert a row.*ISAM error: no space"):
+    with pytest.raises(ServerRefused, match=r"(?s)Could not insert .*row.*ISAM error: no .*space"):
         transport.rows("SELECT two reasons")
 
 
@@ -380,17 +380,16 @@ def test_a_transport_cannot_be_pickled(transport: Transport) -> None:
 
 
 def test_settings_reach_the_server(connect: Connect, server: ScriptedServer) -> None:
-    connect(db_locale="de_de.8859-1", extra="PROTOCOL=onsocssl;SSLOPTION=x;")
-    pairs = server.connection_strings[-1].split(";")
-    assert {"DB_LOCALE=de_de.8859-1", "PROTOCOL=onsocssl", "SSLOPTION=x"} <= set(pairs)
-    assert "PROTOCOL=onsoctcp" not in pairs
-    assert f"SERVICE={server.port}" in pairs
+    connect(db_locale="de_de.8859-1")
+    login = server.logins[-1]
+    assert (login.server, login.user) == ("informix", "informix")
+    named = {"DB_LOCALE": "de_de.8859-1", "DELIMIDENT": "y"}
+    assert login.environment.items() >= named.items()
 
 
-def test_an_empty_database_locale_is_left_to_the_driver(
-    transport: Transport, server: ScriptedServer
-) -> None:
-    assert "DB_LOCALE" not in server.connection_strings[-1]
+def test_an_empty_database_locale_is_not_named(transport: Transport, server: ScriptedServer) -> None:
+    assert transport
+    assert "DB_LOCALE" not in server.logins[-1].environment
 
 
 def test_a_nul_in_a_setting_is_refused(connect: Connect) -> None:

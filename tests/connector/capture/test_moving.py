@@ -37,7 +37,7 @@ from informix_capture_client.errors import (
     ServerRefused,
 )
 from informix_capture_client.positions import show
-from informix_capture_client.transport.emulator import EmulatorTransport
+from informix_capture_client.transport.sqli import SqliTransport
 from informix_cdc.capture import server_watch
 from informix_cdc.capture import thread as capture_thread
 from informix_cdc.capture.start import CaptureStart
@@ -121,15 +121,15 @@ def test_a_read_that_never_returns_is_left_to_itself_and_the_stream_goes_on(
     monkeypatch.setattr("informix_cdc.server.connections._SILENT_TIMEOUTS", 0)
     server, listening = served
     stuck, release = threading.Event(), threading.Event()
-    read_on = EmulatorTransport.lo_read
+    read_on = SqliTransport.lo_read
 
-    def lo_read(transport: EmulatorTransport, session_id: int, max_bytes: int) -> memoryview:
+    def lo_read(transport: SqliTransport, session_id: int, max_bytes: int) -> memoryview:
         if stuck.is_set():
             stuck.clear()
             release.wait(patiently(60))
         return read_on(transport, session_id, max_bytes)
 
-    monkeypatch.setattr(EmulatorTransport, "lo_read", lo_read)
+    monkeypatch.setattr(SqliTransport, "lo_read", lo_read)
     with reader(listening.port) as made:
         anchor = anchor_of(made)
         stuck.set()

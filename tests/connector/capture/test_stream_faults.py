@@ -29,7 +29,7 @@ from harness.servers.stores import ORDERS, listening_stores, source_options
 from informix_capture_client.emulator import EmulatedServer
 from informix_capture_client.errors import BadOption, ConnectionLost, DataLoss
 from informix_capture_client.records.records import Kind
-from informix_capture_client.transport.emulator import EmulatorTransport
+from informix_capture_client.transport.sqli import SqliTransport
 from informix_cdc.options.source import SourceOptions
 from informix_cdc.server import connections
 from informix_cdc.spark import next_offset as stream_progress
@@ -165,7 +165,7 @@ def test_a_start_in_the_past_does_not_wait_for_a_read_that_never_returns(
 ) -> None:
     monkeypatch.setattr("informix_cdc.server.connections._SILENT_TIMEOUTS", 0)
     monkeypatch.setattr("informix_cdc.server.connections._SILENT_SECONDS", 0.3)
-    transports = {"emulator": lambda settings, _seconds: EmulatorTransport(settings, None)}
+    transports = {"sqli": lambda settings, _seconds: SqliTransport(settings, None)}
     monkeypatch.setattr(connections, "_TRANSPORTS", transports)
     with listening_stores() as (server, listening):
         server.set_full_row_logging(ORDERS, True)
@@ -289,9 +289,9 @@ def test_an_error_is_told_before_the_read_in_flight_ends(
 ) -> None:
     server, listening = served
     has_truncate, is_over, is_in_flight = threading.Event(), threading.Event(), threading.Event()
-    read_on = EmulatorTransport.lo_read
+    read_on = SqliTransport.lo_read
 
-    def lo_read(transport: EmulatorTransport, session_id: int, max_bytes: int) -> memoryview:
+    def lo_read(transport: SqliTransport, session_id: int, max_bytes: int) -> memoryview:
         if has_truncate.is_set():
             is_in_flight.set()
             is_over.wait(patiently(60))
@@ -301,7 +301,7 @@ def test_an_error_is_told_before_the_read_in_flight_ends(
             has_truncate.set()
         return found
 
-    monkeypatch.setattr(EmulatorTransport, "lo_read", lo_read)
+    monkeypatch.setattr(SqliTransport, "lo_read", lo_read)
     with reader(listening.port) as made:
         anchor = anchor_of(made)
         with server.transaction() as transaction:

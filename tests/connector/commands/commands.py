@@ -12,7 +12,7 @@ from informix_cdc.options.source import PASSWORD_VARIABLE
 
 def server_options(listening: ListeningServer) -> list[str]:
     return [
-        "--host=127.0.0.1", f"--port={listening.port}", "--server=informix", "--transport=emulator",
+        "--host=127.0.0.1", f"--port={listening.port}", "--server=informix", "--transport=sqli",
     ]  # fmt: skip
 
 

@@ -30,7 +30,7 @@ def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
 def connection_arguments(shop: ListeningServer) -> list[str]:
     return [
         "--host=127.0.0.1", f"--port={shop.port}", "--server=informix", "--database=stores",
-        "--transport=emulator",
+        "--transport=sqli",
     ]  # fmt: skip
 
 

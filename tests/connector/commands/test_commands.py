@@ -107,7 +107,7 @@ def test_a_missing_password_is_one_line_that_says_where_to_put_it() -> None:
 
 
 def test_a_server_that_is_not_there_is_one_line_and_exit_code_1() -> None:
-    result = run("tail", *REQUIRED[1:], "--host=127.0.0.1", "--port=1", "--transport=emulator")
+    result = run("tail", *REQUIRED[1:], "--host=127.0.0.1", "--port=1", "--transport=sqli")
     assert result.exit_code == 1
     assert result.stderr.count("\n") == 1
 

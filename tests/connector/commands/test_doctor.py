@@ -143,7 +143,7 @@ def test_a_misspelt_table_is_answered_with_the_nearest(shop: ListeningServer) ->
 
 def test_a_server_that_is_not_there_fails_once_and_nothing_else_is_checked() -> None:
     arguments = ["--host=127.0.0.1", "--port=1", "--server=informix", "--database=stores"]
-    result = run(*arguments, "--transport=emulator", "--table=informix.orders", "--json")
+    result = run(*arguments, "--transport=sqli", "--table=informix.orders", "--json")
     assert result.exit_code == 1
     found = findings(result)
     assert [each["check"] for each in found if each["state"] == "failure"] == ["connection"]
@@ -347,7 +347,7 @@ def test_sessions_of_others_are_told_with_their_tables(shop: ListeningServer) ->
             "server": "informix",
             "database": "stores",
             "table": "informix.orders",
-            "transport": "emulator",
+            "transport": "sqli",
             "password": PASSWORD,
         }
     )
@@ -489,7 +489,7 @@ def test_over_odbc_the_driver_and_its_version_are_named(over_odbc: list[str], ki
 def test_without_a_driver_the_way_to_one_is_told_and_nothing_else_is_checked(
     over_odbc: list[str],
 ) -> None:
-    found = findings(run(*over_odbc))
+    found = findings(run(*over_odbc, "--transport=odbc"))
     assert found[0]["state"] == "failure"
     assert "INFORMIXDIR is not set" in found[0]["found"]
     assert "Install the Informix Client SDK" in found[0]["remedy"]

@@ -43,7 +43,7 @@ def connection(shop: ListeningServer) -> dict[str, str]:
         "server": "informix",
         "database": "stores",
         "table": "informix.orders",
-        "transport": "emulator",
+        "transport": "sqli",
     }
 
 
@@ -66,7 +66,7 @@ def written(path: Path, profile: str, options: dict[str, str]) -> None:
 
 def test_help_shows_words_bounds_and_paths() -> None:
     text = run("tail", "--help").output
-    assert "--transport [odbc|emulator]" in text
+    assert "--transport [odbc|sqli]" in text
     assert re.search(r"--port [^-]*\[1<=x<=65535\]", text)
     assert "--password-file FILE" in text
 
@@ -75,7 +75,7 @@ def test_help_shows_words_bounds_and_paths() -> None:
     ("given", "says"),
     [
         ("--port=hunter2", "--port must be a whole number from 1 to 65535"),
-        ("--transport=hunter2", "--transport must be odbc or emulator"),
+        ("--transport=hunter2", "--transport must be odbc or sqli"),
         (
             "--max-transaction-memory-bytes=hunter2",
             "--max-transaction-memory-bytes must be a number",
@@ -138,7 +138,7 @@ def test_help_shows_no_password(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_connection_string_alone_suffices_as_in_spark(shop: ListeningServer) -> None:
     shop.server.set_full_row_logging(ORDERS, on=True)
     text = f"HOST=127.0.0.1;SERVICE={shop.port};SERVER=informix;DATABASE=stores"
-    given = [f"--connection-string={text}", "--transport=emulator"]
+    given = [f"--connection-string={text}", "--transport=sqli"]
     assert doctor_ok(run("doctor", *given, "--table=informix.orders", "--json"))
     assert run("status", *given).exit_code == 0
 
@@ -218,7 +218,7 @@ def test_a_connection_string_of_a_profile_may_name_a_database_that_status_does_n
     shop: ListeningServer, profiles: Path
 ) -> None:
     text = f"HOST=127.0.0.1;SERVICE={shop.port};SERVER=informix;DATABASE=stores"
-    written(profiles, "shop", {"connectionString": text, "transport": "emulator"})
+    written(profiles, "shop", {"connectionString": text, "transport": "sqli"})
     result = run("status", "--profile=shop")
     assert result.exit_code == 0, result.output
 
@@ -362,5 +362,5 @@ def test_bash_completes_commands_flags_words_and_profiles(profiles: Path) -> Non
     environment = {"XDG_CONFIG_HOME": os.environ["XDG_CONFIG_HOME"]}
     assert completed("informix-cdc rel", environment, 1) == ["release"]
     assert "--transport" in completed("informix-cdc tail --tr", environment, 2)
-    assert completed("informix-cdc tail --transport e", environment, 3) == ["emulator"]
+    assert completed("informix-cdc tail --transport s", environment, 3) == ["sqli"]
     assert completed("informix-cdc tail --profile st", environment, 3) == ["stores_test"]

@@ -16,7 +16,7 @@ from harness.runs.patience import patiently, wait_until
 from harness.servers.fault_proxy import Fault, FaultProxy
 from harness.servers.stores import ORDERS, PASSWORD, listening_stores
 from informix_capture_client.emulator import EmulatedServer, ListeningServer
-from informix_capture_client.transport.emulator import EmulatorTransport
+from informix_capture_client.transport.sqli import SqliTransport
 from informix_cdc.options.source import PASSWORD_VARIABLE
 
 SILENT_SECONDS = 0.5
@@ -38,7 +38,7 @@ def in_a_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def no_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the transport wait as long as the server does, as a driver that ignores its timeout."""
-    transports = {"emulator": lambda settings, _seconds: EmulatorTransport(settings, None)}
+    transports = {"sqli": lambda settings, _seconds: SqliTransport(settings, None)}
     monkeypatch.setattr("informix_cdc.server.connections._TRANSPORTS", transports)
 
 

@@ -40,7 +40,7 @@ def test_every_word_but_the_demo_loads_without_spark(word: str) -> None:
 
 def options_of(listening: ListeningServer) -> list[str]:
     return [
-        "--host=127.0.0.1", f"--port={listening.port}", "--server=informix", "--transport=emulator",
+        "--host=127.0.0.1", f"--port={listening.port}", "--server=informix", "--transport=sqli",
     ]  # fmt: skip
 
 

@@ -87,7 +87,7 @@ def test_the_account_is_what_a_capture_of_the_server_delivers(shop: ListeningSer
     options = parse_options(
         {
             "host": "127.0.0.1", "port": str(shop.port), "server": "informix", "database": "stores",
-            "table": ",".join(TABLE_NAMES), "password": PASSWORD, "transport": "emulator",
+            "table": ",".join(TABLE_NAMES), "password": PASSWORD, "transport": "sqli",
         }
     )  # fmt: skip
     batches = follow(options, TailFigures(), lambda: workload.run_transactions(400))

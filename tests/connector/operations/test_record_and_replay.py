@@ -60,15 +60,15 @@ def options(replay: Listener, **changes: str) -> SourceOptions:
         "database": "stores",
         "table": "informix.recorded",
         "password": PASSWORD,
-        "transport": "emulator",
+        "transport": "sqli",
     }
     return SourceOptions.parse({**given, **changes})
 
 
-@pytest.fixture(params=["emulator", "odbc"])
+@pytest.fixture(params=["sqli", "odbc"])
 def transport(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    if request.param == "emulator":
-        return {"transport": "emulator"}
+    if request.param == "sqli":
+        return {"transport": "sqli"}
     driver = build_drivers().narrow
     monkeypatch.setenv("INFORMIXDIR", str(driver.parent))  # the transport would set it for good
     return {"transport": "odbc", "driver": str(driver)}
@@ -162,7 +162,7 @@ def test_the_command_that_watches_a_replay_repeats_what_was_chosen(session: Reco
     recording = read_recording(session.path)
     recording.header["options"] |= {"columns": 'id,"Ship, Date"', "readTimeoutSeconds": 3}
     assert command_to_watch_replay(recording, "127.0.0.1", 9) == (
-        "INFORMIX_CDC_PASSWORD=any informix-cdc tail --transport emulator --host 127.0.0.1 --port 9"
+        "INFORMIX_CDC_PASSWORD=any informix-cdc tail --transport sqli --host 127.0.0.1 --port 9"
         " --server informix --database stores --table informix.recorded"
         " --columns 'id,\"Ship, Date\"' --read-timeout-seconds 3"
     )

@@ -63,7 +63,8 @@ def test_without_conssl_cfg_the_reason_is_told(kit: Path) -> None:
 def test_without_encryption_nothing_is_read_and_the_address_is_told() -> None:
     facts = look_at_security(parse(host="db.example"), {})
     assert (facts.address, facts.tls, facts.stays_here) == ("db.example:9088", None, False)
-    assert look_at_security(parse(transport="emulator"), {}).is_emulated
+    several = look_at_security(parse(transport="sqli", host="127.0.0.1,b:9089"), {})
+    assert (several.address, several.stays_here) == ("127.0.0.1:9088,b:9089", False)
     assert look_at_security(parse(password="", authentication="trusted"), {}).is_trusted
 
 
@@ -88,3 +89,12 @@ def test_a_password_file_that_everyone_may_read_is_named(
     secret.chmod(mode)
     options = parse(password="", passwordFile=str(secret))
     assert look_at_security(options, {}).open_password_file == (str(secret) if is_open else "")
+
+
+def test_without_a_driver_no_conssl_cfg_is_read_and_the_authorities_are_told() -> None:
+    given = {"transport": "sqli", "encryption": "tls"}
+    system = look_at_security(parse(**given), {}).tls
+    own = look_at_security(parse(**given, tlsCaFile="/etc/own.pem"), {}).tls
+    assert system is not None
+    assert own is not None
+    assert (system.authorities, own.authorities) == ("the system's list of authorities", "/etc/own.pem")

@@ -158,8 +158,8 @@ def test_what_may_hold_a_password_is_not_quoted(option: str, text: str) -> None:
 
 
 def test_words_are_read_in_any_case_and_flags_as_yes_and_no_too() -> None:
-    options = parse(shape="ENVELOPE", failOnDataLoss="no", transport="Emulator", truncate=" Emit ")
-    assert (options.shape, options.transport, options.truncate) == ("envelope", "emulator", "emit")
+    options = parse(shape="ENVELOPE", failOnDataLoss="no", transport="SQLI", truncate=" Emit ")
+    assert (options.shape, options.transport, options.truncate) == ("envelope", "sqli", "emit")
     assert not options.fail_on_data_loss
     assert parse(beforeImage="YES").before_image
     assert parse(startingPosition="Earliest").starting_position == "earliest"

@@ -13,7 +13,7 @@ LIBRARY = "/tmp/any.so"
 
 def parse(switch: str | None, **changes: str) -> SourceOptions:
     environment = {} if switch is None else {"INFORMIX_CDC_ALLOW_DRIVER_OPTION": switch}
-    return SourceOptions.parse(source_options(9088, **changes), environment)
+    return SourceOptions.parse(source_options(9088, transport="odbc", **changes), environment)
 
 
 @pytest.mark.parametrize("switch", [None, "", "yes", " TRUE ", "on", "1"])

@@ -52,11 +52,11 @@ def seen_connections() -> Iterator[list[tuple[str, str]]]:
         yield seen
 
 
-@pytest.fixture(params=["emulator", "odbc"])
+@pytest.fixture(params=["sqli", "odbc"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     """Return the options that choose a transport."""
-    if request.param == "emulator":
-        return {"transport": "emulator"}
+    if request.param == "sqli":
+        return {"transport": "sqli"}
     driver = build_drivers().narrow
     monkeypatch.setenv("INFORMIXDIR", str(driver.parent))  # the transport would set it for good
     return {"transport": "odbc", "driver": str(driver)}

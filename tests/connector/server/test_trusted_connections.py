@@ -23,13 +23,14 @@ def drivers() -> Drivers:
     return build_drivers()
 
 
-@pytest.fixture(params=["emulator", "odbc"])
+@pytest.fixture(params=["sqli", "odbc"])
 def served(
     request: pytest.FixtureRequest, drivers: Drivers
 ) -> Iterator[tuple[EmulatedServer, SourceOptions]]:
     with listening_stores() as (server, listening):
         given = source_options(listening.port, password="", authentication="trusted")
-        given |= {"transport": request.param, "driver": str(drivers.narrow)}
+        driver = {"driver": str(drivers.narrow)} if request.param == "odbc" else {}
+        given |= {"transport": request.param, **driver}
         yield server, SourceOptions.parse(given, {})
 
 
@@ -61,8 +62,3 @@ def test_a_trusted_user_is_that_of_the_operating_system(monkeypatch: pytest.Monk
     monkeypatch.setattr(os, "geteuid", lambda: 1_999_999)
     with pytest.raises(BadOption, match="no name for user id 1999999"):
         SourceOptions.parse(given, {})
-
-
-def test_tls_is_refused_where_nothing_would_be_encrypted() -> None:
-    with pytest.raises(BadOption, match="the emulator's protocol is not encrypted"):
-        SourceOptions.parse(source_options(1, encryption="tls"), {})

@@ -13,8 +13,8 @@ from informix_capture_client.dialects import DIALECTS
 from informix_capture_client.emulator import EmulatedServer, ListeningServer
 from informix_capture_client.locales import codec_of
 from informix_capture_client.transport.base import ConnectionSettings, Transport
-from informix_capture_client.transport.emulator import EmulatorTransport
 from informix_capture_client.transport.odbc import OdbcTransport
+from informix_capture_client.transport.sqli import SqliTransport
 from informix_cdc.server.database_locales import DatabaseLocales
 
 DATABASE = "stores"
@@ -97,7 +97,7 @@ class Emulated:
         self, settings: ConnectionSettings, receive_timeout_seconds: float | None = None
     ) -> Transport:
         """Connect; the connection takes the suite's SQL."""
-        factory = OdbcTransport if self.driver else EmulatorTransport
+        factory = OdbcTransport if self.driver else SqliTransport
         inner = factory(settings, receive_timeout_seconds)
         return EmulatedSql(inner, self.server, settings, self.account)
 

@@ -1,12 +1,11 @@
 """A server that answers each statement of the contract in a way that is known beforehand.
 
-Rule: it is written from docs/emulator-protocol.md alone and shares no code with the emulator or the
-transports, so it also holds both to that page. Session numbers choose how a read behaves:
+Rule: what it says on the wire is `scripted_wire`'s business. Session numbers choose how a read behaves:
 
     1 .. 9   the bytes of `STREAM`, each connection and session from its beginning
     20       a TIMEOUT record      21  nothing      22  a hundred bytes, whatever was asked
     23       answers after half a second            24  never answers
-    other    SQLSTATE IX000, -12008
+    other    -12008
 """
 
 from __future__ import annotations
@@ -19,17 +18,14 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
-Cell = str | None
+from harness.servers.scripted_wire import Conversation, Login, Refusal, Row, Value
+
 STREAM = random.Random(20).randbytes(3 * 1024 * 1024)
 TIMEOUT_RECORD = struct.pack(">iiiiQ", 24, 0, 66, 201, 1 << 32)
 LONG_TEXT = "Zoë, größer als ein Stück, 漢字 und 😀. " * 4_000
 PASSWORD = "s3cr}et;w0rd"
 
 SLOW_SESSION, SILENT_SESSION = 23, 24
-
-
-class Refusal(Exception):
-    """An error answer: sqlstate, native code, text."""
 
 
 class ScriptedServer:
@@ -42,7 +38,7 @@ class ScriptedServer:
         self._connections: list[socket.socket] = []
         self._threads: list[threading.Thread] = []
         self.statements: list[str] = []
-        self.connection_strings: list[str] = []
+        self.logins: list[Login] = []
         self._start(self._accept)
 
     def close(self) -> None:
@@ -76,28 +72,52 @@ class ScriptedServer:
                 self._start(self._serve, connection)
 
     def _serve(self, connection: socket.socket) -> None:
-        positions: dict[int, int] = {}
         with suppress(OSError, EOFError), connection:
-            while True:
-                header, out = self._answer(_receive_request(connection), connection, positions)
-                connection.sendall(struct.pack("<II", len(header), len(out)) + header + out)
+            Conversation(connection, _Client(self, connection)).run()
 
-    def _answer(
-        self, request: bytes, connection: socket.socket, positions: dict[int, int]
-    ) -> tuple[bytes, bytes]:
-        try:
-            if request[:1] == b"C":
-                self.connection_strings.append(request[1:].decode())
-                return _admit(request[1:].decode()), b""
-            statement, parameters = _statement(request)
-            self.statements.append(statement)
-            if statement == "{call ifx_lo_read(?, ?)}":
-                return _good([]), _lo_read(parameters, connection, positions)
-            return _good(_rows(statement, parameters)), b""
-        except Refusal as refusal:
-            sqlstate, native, text = refusal.args
-            words = text.encode()
-            return struct.pack("<b5siH", 2, sqlstate.encode(), native, len(words)) + words, b""
+
+class _Client:
+    """The script, as one client sees it."""
+
+    def __init__(self, server: ScriptedServer, connection: socket.socket) -> None:
+        self._server = server
+        self._connection = connection
+        self._positions: dict[int, int] = {}
+
+    def admit(self, login: Login) -> None:
+        self._server.logins.append(login)
+        if login.password != PASSWORD:
+            raise Refusal(-951)
+        if login.server != "informix":
+            raise Refusal(-761)
+
+    def open_database(self, name: str) -> None:
+        if name != "syscdcv1":
+            raise Refusal(-329, -111, name)
+
+    def columns(self, statement: str) -> Sequence[type]:
+        self._server.statements.append(statement)
+        if statement in _REFUSALS:
+            raise _REFUSALS[statement]
+        return _ANSWERS[statement][0]
+
+    def rows(self, statement: str, values: Sequence[Value]) -> Sequence[Row]:
+        return _ANSWERS[statement][1](*values)
+
+    def lo_read(self, session_id: int, size: int) -> bytes:
+        if 1 <= session_id <= 9:
+            at = self._positions.get(session_id, 0)
+            self._positions[session_id] = (at + size) % len(STREAM)
+            return STREAM[at : at + size]
+        if session_id == SLOW_SESSION:
+            time.sleep(0.5)
+        if session_id == SILENT_SESSION:
+            self._connection.recv(1)  # until the connection is dropped
+            raise EOFError
+        answers = {20: TIMEOUT_RECORD, 21: b"", 22: STREAM[:100], SLOW_SESSION: b"late"}
+        if session_id not in answers:
+            raise Refusal(-12008, 0, str(session_id))
+        return answers[session_id]
 
 
 @contextmanager
@@ -110,102 +130,20 @@ def scripted_server() -> Iterator[ScriptedServer]:
         server.close()
 
 
-def _receive_request(connection: socket.socket) -> bytes:
-    (length,) = struct.unpack("<I", _receive(connection, 4))
-    return _receive(connection, length)
-
-
-def _receive(connection: socket.socket, count: int) -> bytes:
-    received = b""
-    while len(received) < count:
-        piece = connection.recv(count - len(received))
-        if not piece:
-            raise EOFError
-        received += piece
-    return received
-
-
-def _admit(text: str) -> bytes:
-    if f"PWD={{{PASSWORD.replace('}', '}}')}}}" not in text:
-        raise Refusal("28000", -951, f"Incorrect password ({text}).")
-    if "SERVER=informix" not in text:
-        raise Refusal("08004", -761, "INFORMIXSERVER does not match DBSERVERNAME.")
-    if "DATABASE=syscdcv1" not in text:
-        raise Refusal("HY000", -329, "Database not found or no system permission.")
-    return b"\0"
-
-
-def _statement(request: bytes) -> tuple[str, list[int | str | None]]:
-    (length,) = struct.unpack_from("<I", request, 1)
-    text = request[5 : 5 + length].decode()
-    at = 6 + length
-    parameters: list[int | str | None] = []
-    for _ in range(request[at - 1]):
-        way, size = struct.unpack_from("<BI", request, at)
-        at += 5
-        if way == 4:
-            parameters.append(size)
-        else:
-            parameters.append(request[at : at + size].decode())
-            at += size
-    assert at == len(request), "the request has bytes too many or too few"
-    return text, parameters
-
-
-def _good(rows: Sequence[Sequence[Cell]]) -> bytes:
-    width = len(rows[0]) if rows else 0
-    header = struct.pack("<bqH", 0, -1, width)
-    header += struct.pack("<B3shI", 3, b"col", 12, 255) * width
-    return header + struct.pack("<I", len(rows)) + b"".join(_cell(c) for row in rows for c in row)
-
-
-def _cell(text: Cell) -> bytes:
-    return struct.pack("<i", -1) if text is None else _counted(text.encode())
-
-
-def _counted(text: bytes) -> bytes:
-    return struct.pack("<i", len(text)) + text
-
-
-_ANSWERS: dict[str, Callable[..., list[tuple[Cell, ...]]]] = {
-    "EXECUTE FUNCTION total(?, ?)": lambda a, b: [(str(int(a) + int(b)),)],
-    "EXECUTE FUNCTION echo(?)": lambda text: [(text,)],
-    "EXECUTE FUNCTION size_of(?)": lambda text: [(str(len(text)),)],
-    "EXECUTE FUNCTION nothing()": list,
-    "EXECUTE FUNCTION null()": lambda: [(None,)],
-    "SELECT nulls": lambda: [(None, "", "x"), ("", None, "y")],
-    "SELECT long": lambda: [("before", LONG_TEXT, "after")],
-    "SELECT many": lambda: [(str(number), None) for number in range(5_000)],
-    "SELECT no rows": list,
+_ANSWERS: dict[str, tuple[Sequence[type], Callable[..., Sequence[Row]]]] = {
+    "EXECUTE FUNCTION total(?, ?)": ([int], lambda a, b: [(a + b,)]),
+    "EXECUTE FUNCTION echo(?)": ([str], lambda text: [(text,)]),
+    "EXECUTE FUNCTION size_of(?)": ([int], lambda text: [(len(text),)]),
+    "EXECUTE FUNCTION nothing()": ([int], list),
+    "EXECUTE FUNCTION null()": ([int], lambda: [(None,)]),
+    "SELECT nulls": ([str] * 3, lambda: [(None, "", "x"), ("", None, "y")]),
+    "SELECT long": ([str] * 3, lambda: [("before", LONG_TEXT, "after")]),
+    "SELECT many": ([str] * 2, lambda: [(str(number), None) for number in range(5_000)]),
+    "SELECT no rows": ([str], list),
 }
 _REFUSALS = {
-    "SELEC": Refusal("42000", -201, "A syntax error has occurred."),
-    "SELECT secret": Refusal("42S02", -206, f"Table {PASSWORD} of UID=me;PWD={PASSWORD};X=1."),
-    "SELECT forbidden": Refusal("42000", -272, "No SELECT permission for orders."),
-    "SELECT two reasons": Refusal("HY000", -271, "Could not insert a row.\nISAM error: no space."),
+    "SELEC": Refusal(-201),
+    "SELECT secret": Refusal(-206, -111, f"Table {PASSWORD} of UID=me;PWD={PASSWORD};X=1."),
+    "SELECT forbidden": Refusal(-272, 0, "orders"),
+    "SELECT two reasons": Refusal(-271, -131),
 }
-
-
-def _rows(statement: str, parameters: list[int | str | None]) -> list[tuple[Cell, ...]]:
-    if statement in _REFUSALS:
-        raise _REFUSALS[statement]
-    return _ANSWERS[statement](*parameters)
-
-
-def _lo_read(
-    parameters: list[int | str | None], connection: socket.socket, positions: dict[int, int]
-) -> bytes:
-    session_id, size = int(parameters[0] or 0), int(parameters[1] or 0)
-    if 1 <= session_id <= 9:
-        at = positions.get(session_id, 0)
-        positions[session_id] = (at + size) % len(STREAM)
-        return STREAM[at : at + size]
-    if session_id == SLOW_SESSION:
-        time.sleep(0.5)
-    if session_id == SILENT_SESSION:
-        connection.recv(1)  # until the connection is dropped
-        raise EOFError
-    answers = {20: TIMEOUT_RECORD, 21: b"", 22: STREAM[:100], SLOW_SESSION: b"late"}
-    if session_id not in answers:
-        raise Refusal("IX000", -12008, "Invalid smart-large-object file descriptor.")
-    return answers[session_id]

@@ -53,7 +53,7 @@ def source_options(port: int, **changes: str) -> dict[str, str]:
         "database": DATABASE,
         "table": "informix.orders",
         "password": PASSWORD,
-        "transport": "emulator",
+        "transport": "sqli",
         **changes,
     }
 

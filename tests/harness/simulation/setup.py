@@ -22,7 +22,7 @@ _OPTIONS = SourceOptions.parse(
         "database": DATABASE,
         "table": "informix.changes",
         "password": PASSWORD,
-        "transport": "emulator",
+        "transport": "sqli",
         "delivery": "files",
         "stalledSeconds": "10",
     },

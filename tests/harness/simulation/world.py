@@ -340,7 +340,7 @@ def _in_place_of_the_real_ones(world: World) -> Iterator[None]:
     places: list[tuple[Any, str, object]] = [
         (stream_reader, "CaptureThread", partial(SimulatedCapture, world)),
         (stream_reader, "settle_in_runner", lambda: lambda: None),
-        (connections, "_TRANSPORTS", {"emulator": lambda s, _: InProcessTransport(world, s)}),
+        (connections, "_TRANSPORTS", {"sqli": lambda s, _: InProcessTransport(world, s)}),
         (failpoints, "reached", world.reached),
         (tempfile, "tempdir", str(world.folder)),
     ]

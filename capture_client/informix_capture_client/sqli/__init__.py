@@ -1,0 +1,63 @@
+"""SQLI, Informix's client/server protocol: the client's side of it, without a socket.
+
+Rule: values in, bytes out; bytes in, values out. Who opens connections, waits and gives up is
+`transport.sqli`. Nothing here is specific to captures but that a capture session is read like a smart
+large object.
+"""
+
+from __future__ import annotations
+
+from informix_capture_client.sqli import requests
+from informix_capture_client.sqli.answers import Answer, AnswerReader, ServerError
+from informix_capture_client.sqli.challenge import Conversation, Granted, ready, response
+from informix_capture_client.sqli.describing import Column, Description, StatementKind
+from informix_capture_client.sqli.error_texts import isam_text_of, state_of, text_of
+from informix_capture_client.sqli.incoming import EndOfBytes, Incoming
+from informix_capture_client.sqli.login import (
+    Accepted,
+    Login,
+    Redirect,
+    Refused,
+    read_login_answer,
+)
+from informix_capture_client.sqli.messages import Message, name_of
+from informix_capture_client.sqli.protocols import Features, features, offer
+from informix_capture_client.sqli.requests import Request, Value
+from informix_capture_client.sqli.rows import Row, RowReader
+from informix_capture_client.sqli.trace import HIDDEN, ConnectionTrace, WireTrace
+
+__all__ = [
+    "HIDDEN",
+    "Accepted",
+    "Answer",
+    "AnswerReader",
+    "Column",
+    "ConnectionTrace",
+    "Conversation",
+    "Description",
+    "EndOfBytes",
+    "Features",
+    "Granted",
+    "Incoming",
+    "Login",
+    "Message",
+    "Redirect",
+    "Refused",
+    "Request",
+    "Row",
+    "RowReader",
+    "ServerError",
+    "StatementKind",
+    "Value",
+    "WireTrace",
+    "features",
+    "isam_text_of",
+    "name_of",
+    "offer",
+    "read_login_answer",
+    "ready",
+    "requests",
+    "response",
+    "state_of",
+    "text_of",
+]

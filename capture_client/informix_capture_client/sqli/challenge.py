@@ -1,0 +1,107 @@
+"""The conversation of PAM: what a server asks for, and the password as the one answer.
+
+Rule: one question whose answer is hidden is for the password. Any other is refused with the server's
+words: nothing here could ask a person, and a password is no answer that may be shown.
+
+Source: IBM's JDBC driver 4.50.11 with a class for PAM; styles as in pam_conv(3).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+from informix_capture_client.errors import AccessRefused
+from informix_capture_client.printable import printable
+from informix_capture_client.sqli.answers import ServerError, read_error
+from informix_capture_client.sqli.incoming import Incoming
+from informix_capture_client.sqli.messages import Message, name_of, padded, u16
+
+_REFUSED = -951  # what a login without PAM is refused with; the conversation just ends
+_MOST_MESSAGES = 8  # of a server that only tells things
+
+
+class Style(IntEnum):
+    """What a turn of the conversation is."""
+
+    HIDDEN_QUESTION = 1
+    SHOWN_QUESTION = 2
+    ERROR = 3
+    INFORMATION = 4
+
+
+_REMEDY = (
+    "transport=sqli answers one question, with the password. Have the listener's PAM service ask for"
+    " the password alone, or name a port without PAM."
+)
+
+
+def ready() -> bytes:
+    """Return the message that begins the conversation."""
+    return u16(Message.SQ_CHALLENGE_READY)
+
+
+def response(text: bytes) -> bytes:
+    """Return the answer to a turn."""
+    return u16(Message.SQ_RESPONSE) + padded(text)
+
+
+@dataclass(frozen=True, slots=True)
+class Granted:
+    """The server is content."""
+
+
+class Conversation:
+    """One conversation; says what to answer until the server is content."""
+
+    def __init__(self, password: bytes) -> None:
+        self._password = password
+        self._messages = 0
+        self._is_answered = False
+
+    def __repr__(self) -> str:
+        return f"Conversation(messages={self._messages})"
+
+    def answer(self, incoming: Incoming, is_wide: bool = True) -> bytes | Granted | ServerError:
+        """Take what the server says; return what to answer, or how it ended.
+
+        Raises:
+            AccessRefused: the server refuses, or asks for something else.
+            ProtocolViolation: what came is no turn of a conversation.
+        """
+        found: bytes | Granted | ServerError | None = None
+        while (number := incoming.u16()) != Message.SQ_EOT or found is None:
+            if number == Message.SQ_EXIT:  # nothing follows it
+                incoming.told(name_of(number))
+                return ServerError(_REFUSED, 0, b"")
+            if found is None or number == Message.SQ_EOT:
+                found = self._take(number, incoming, is_wide)
+            else:
+                incoming.refuse(f"message {number} behind the end of a turn of PAM")
+            incoming.told(name_of(number))
+        incoming.told(name_of(number))
+        return found
+
+    def _take(
+        self, number: int, incoming: Incoming, is_wide: bool
+    ) -> bytes | Granted | ServerError | None:
+        """Take one message; None if another follows, or the next turn does."""
+        if number == Message.SQ_ACCEPTED:
+            return Granted()
+        if number == Message.SQ_ERR:
+            return read_error(incoming, is_wide)
+        if number == Message.SQ_CHALLENGE:
+            return self._to(incoming.u16(), incoming.padded())
+        if number != Message.SQ_EOT:
+            incoming.refuse(f"message {number} in place of a question of PAM")
+        return None  # IBM's driver answers nothing to mere messages, and reads on
+
+    def _to(self, style: int, text: bytes) -> bytes | None:
+        self._messages += 1
+        said = printable(text.decode("utf-8", "replace"))[:200]
+        if style == Style.INFORMATION and self._messages <= _MOST_MESSAGES:
+            return None
+        if style != Style.HIDDEN_QUESTION or self._is_answered:
+            raise AccessRefused(f"The server's PAM service says {said!r} (style {style}).", _REMEDY)
+        self._is_answered = True
+        return self._password

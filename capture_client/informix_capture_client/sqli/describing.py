@@ -1,0 +1,78 @@
+"""What a prepared statement answers with: SQ_DESCRIBE, and its columns.
+
+Rule: a description is read whole and held to its own numbers before a row is read by it.
+
+Source: descriptions that IBM's JDBC driver 4.50.11 reads, column by column, of 18 types.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+from informix_capture_client.sqli.incoming import Incoming
+
+_TYPE_BITS = 0xFF  # above: 0x100 NOT NULL, 0x800 distinct
+
+
+class StatementKind(IntEnum):
+    """Kinds of statements that a client treats in their own way."""
+
+    SELECT = 2
+    EXECUTE = 56  # EXECUTE FUNCTION
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of an answer; `length` is encoded as in syscolumns.collength."""
+
+    name: str
+    type: int
+    length: int
+    extended_id: int = 0
+    owner: str = ""
+    type_name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """A prepared statement."""
+
+    kind: int
+    number: int
+    columns: tuple[Column, ...]
+
+
+def read_description(incoming: Incoming, is_wide: bool) -> Description:
+    """Take the fields of an SQ_DESCRIBE."""
+    kind, number = incoming.u16(), incoming.u16()
+    incoming.take(4)  # cost
+    incoming.u16()  # bytes of a row
+    count = incoming.u16()
+    table_bytes = incoming.length(is_wide)
+    heads = [_read_head(incoming, is_wide) for _ in range(count)]
+    table = incoming.padded_bytes(table_bytes)
+    columns = [_named(incoming, table, place, head) for place, head in heads]
+    return Description(kind, number, tuple(columns))
+
+
+def _read_head(incoming: Incoming, is_wide: bool) -> tuple[int, Column]:
+    """Take one column; its name stands behind them all, at the place returned."""
+    place = incoming.length(is_wide)
+    incoming.u32()  # where its bytes begin in a row, if those before are as long as they may be
+    kind, extended_id = incoming.u16() & _TYPE_BITS, incoming.u32()
+    owner, type_name = _text(incoming.padded()), _text(incoming.padded())
+    incoming.take(8)
+    return place, Column("", kind, incoming.u32(), extended_id, owner, type_name)
+
+
+def _named(incoming: Incoming, table: bytes, place: int, head: Column) -> Column:
+    end = table.find(b"\0", place)
+    if place > len(table) or end < 0:
+        incoming.refuse(f"a description whose name at {place} is not in its {len(table)} bytes")
+    name = _text(table[place:end])
+    return Column(name, head.type, head.length, head.extended_id, head.owner, head.type_name)
+
+
+def _text(raw: bytes) -> str:
+    return raw.decode("utf-8", "replace")

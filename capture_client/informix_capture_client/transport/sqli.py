@@ -1,0 +1,202 @@
+"""A capture session over Informix's own protocol, without a driver: no client kit is needed.
+
+Rule: one connection, one process, one request at a time. What fails leaves through `Door` as one of our
+errors; whatever breaks the order of bytes closes the connection.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+
+from informix_capture_client.errors import InformixCdcError, ProtocolViolation
+from informix_capture_client.log_events import PASSWORD_IN_CLEAR_TEXT
+from informix_capture_client.sqli import (
+    Answer,
+    Description,
+    Message,
+    Request,
+    RowReader,
+    StatementKind,
+    Value,
+    WireTrace,
+    requests,
+)
+from informix_capture_client.transport.base import (
+    NO_ENCRYPTION,
+    TRUSTED,
+    Argument,
+    ConnectionSettings,
+    Row,
+)
+from informix_capture_client.transport.connection_strings import encode
+from informix_capture_client.transport.odbc import check_integer, check_read, single_integer
+from informix_capture_client.transport.odbc_errors import Door, OdbcFailure
+from informix_capture_client.transport.sqli_admission import admit, codec_of_database, require
+
+_GOODBYE_SECONDS = 1.0
+_log = logging.getLogger(__name__)
+_told: set[str] = set()  # addresses to which a password went in clear text
+_telling = threading.Lock()
+
+
+class SqliTransport:
+    """A `Transport` over SQLI.
+
+    Args:
+        settings: `driver` and `extra` play no part.
+        receive_timeout_seconds: when to give up on a silent server; None waits as long as it does.
+        trace: is told what passes, without the password.
+
+    Raises:
+        AccessRefused, BadOption, ConnectionLost, ProtocolViolation: no connection; the message says
+            what to mend.
+    """
+
+    def __init__(
+        self,
+        settings: ConnectionSettings,
+        receive_timeout_seconds: float | None = None,
+        trace: WireTrace | None = None,
+    ) -> None:
+        self._dialect = settings.dialect
+        self._codec = codec_of_database(settings)
+        self._door = Door(settings)
+        self._buffers: list[bytearray] = [bytearray(), bytearray()]
+        self._cursors = 0
+        with self._door:
+            admission = admit(settings, trace)
+        self._wire = admission.wire
+        self._is_wide = admission.features.is_wide
+        self._reader = admission.reader
+        self.server_version = admission.version
+        self._wire.wait_at_most(receive_timeout_seconds)
+        self._door.connected = True
+        _warn_of_clear_text(settings, is_loopback=self._wire.is_loopback)
+
+    def call(self, statement: str, *arguments: Argument) -> int:
+        """Execute a function and return the one integer that it answers with."""
+        return single_integer(self.rows(statement, *arguments))
+
+    def rows(self, statement: str, *arguments: Argument) -> list[Row]:
+        """Run a query and return all its rows; every value as text, NULL as None."""
+        text = encode(self._dialect.statement(statement), self._codec)
+        values = [self._value(argument) for argument in arguments]
+        with self._door:
+            described = self._ask(requests.prepare(text, self._is_wide)).description
+            if described is None:
+                raise self._violated("no description of a statement that it prepared")
+            try:
+                return self._run(described, values)
+            except ProtocolViolation:
+                self._wire.hang_up()  # what cannot be read now will not be later
+                raise
+            finally:
+                self._release(described.number)
+
+    def lo_read(self, session_id: int, max_bytes: int) -> memoryview:
+        """Return the next bytes of a capture session; valid until the call after the next."""
+        check_read(session_id, max_bytes)
+        with self._door:
+            target = self._next_buffer(max_bytes)
+            answer = self._ask(requests.read_large_object(session_id, max_bytes), target)
+            return target[: answer.read_bytes].toreadonly()
+
+    def interrupt(self) -> None:
+        """Ask the server, from any thread, to end what a call waits for; it then fails with -213.
+
+        Over TLS there is no way to ask, and the connection closes: IBM's driver cannot either.
+        """
+        if not self._door.is_foreign:
+            self._wire.interrupt()
+
+    def close(self) -> None:
+        """Release the connection. Calling it twice is harmless."""
+        if self._door.is_foreign:
+            self._wire.hang_up()  # closes this process's copy of the descriptor only
+        elif not self._door.closed:
+            with self._door:
+                self._door.closed = True
+                self._say_goodbye()
+
+    def _run(self, described: Description, values: list[Value]) -> list[Row]:
+        if not described.columns:
+            self._ask(requests.execute(described.number, values))
+            return []
+        reader = RowReader(described.columns, self._codec)
+        return [reader.row(content) for content in self._fetch_all(described, values)]
+
+    def _fetch_all(self, described: Description, values: list[Value]) -> list[bytes]:
+        number = described.number
+        opening = requests.open_cursor(number, self._cursors, values)
+        self._cursors += 1
+        fetching = requests.fetch(number, described.columns, self._is_wide)
+        if requests.has_variable_size(described.columns):
+            self._ask(opening)
+            answer = self._ask(fetching)
+        else:
+            answer = self._ask([*opening, *fetching])
+        contents = answer.rows
+        is_one_value = described.kind == StatementKind.EXECUTE and len(contents) == 1
+        while answer.rows and not answer.is_at_end and not is_one_value:
+            answer = self._ask(requests.fetch_more(number, self._is_wide))
+            contents += answer.rows
+        self._ask(requests.close_cursor(number))
+        return contents
+
+    def _release(self, number: int) -> None:
+        """Let a statement go; who failed before may not be hidden by a refusal of this."""
+        if self._wire.is_open:
+            try:
+                self._ask(requests.release(number))
+            except OdbcFailure:
+                if not self._wire.is_open:
+                    raise
+
+    def _ask(self, request: Request, target: memoryview | None = None) -> Answer:
+        """Send a request and take its answer whole, or close the connection."""
+        try:
+            self._wire.send(request)
+            answer = self._reader.read(target)
+        except BaseException:
+            self._wire.hang_up()
+            raise
+        return require(answer, self._codec)
+
+    def _value(self, argument: Argument) -> Value:
+        if isinstance(argument, int):
+            return check_integer(argument)
+        return encode(argument, self._codec)
+
+    def _next_buffer(self, size: int) -> memoryview:
+        """Return the buffer whose turn it is; another size gets a new one, views keep the old."""
+        self._buffers.reverse()
+        if len(self._buffers[0]) != size:
+            self._buffers[0] = bytearray(size)
+        return memoryview(self._buffers[0])
+
+    def _violated(self, what: str) -> ProtocolViolation:
+        self._wire.hang_up()
+        return ProtocolViolation(f"The server sent {what}.", "Record it with --trace-wire FILE.")
+
+    def _say_goodbye(self) -> None:
+        """End the session in order; a server that does not answer is left as it is."""
+        self._wire.wait_at_most(_GOODBYE_SECONDS)
+        try:
+            self._wire.send_alone(Message.SQ_EXIT.to_bytes(2))
+            self._wire.incoming.u16()
+        except (OdbcFailure, InformixCdcError):
+            pass  # it is gone, which is what is wanted
+        finally:
+            self._wire.hang_up()
+
+
+def _warn_of_clear_text(settings: ConnectionSettings, *, is_loopback: bool) -> None:
+    """Say once for each server that whoever listens on the way has read the password."""
+    if settings.encryption != NO_ENCRYPTION or settings.authentication == TRUSTED or is_loopback:
+        return
+    with _telling:
+        is_new = settings.address not in _told
+        _told.add(settings.address)
+    if is_new:
+        PASSWORD_IN_CLEAR_TEXT.log(_log, address=settings.address)

@@ -1,0 +1,258 @@
+"""From a host's name to an open database: connect, log in, agree on features, answer PAM, open.
+
+Rule: the password goes to a server that was asked for, or to one that such a server names, by the same
+encryption; never in the clear from a tunnel's end on this machine to a host beyond it.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from dataclasses import dataclass
+
+from informix_capture_client.errors import AccessRefused, BadOption
+from informix_capture_client.locales import codec_of
+from informix_capture_client.sqli import (
+    HIDDEN,
+    Accepted,
+    Answer,
+    AnswerReader,
+    ConnectionTrace,
+    Conversation,
+    Features,
+    Login,
+    Message,
+    Redirect,
+    Refused,
+    ServerError,
+    WireTrace,
+    features,
+    isam_text_of,
+    name_of,
+    offer,
+    read_login_answer,
+    ready,
+    requests,
+    response,
+    state_of,
+    text_of,
+)
+from informix_capture_client.transport.base import (
+    NO_ENCRYPTION,
+    TRUSTED,
+    ConnectionSettings,
+    addresses,
+)
+from informix_capture_client.transport.connection_strings import encode, refuse_nul
+from informix_capture_client.transport.odbc_errors import Diagnostic, OdbcFailure
+from informix_capture_client.transport.sqli_wire import BROKEN, SILENT, Wire
+
+_MOST_HOPS = 3
+_UNREACHABLE = {-908, BROKEN.native, SILENT.native}
+# what IBM's driver tells a server of its environment, and its values
+_ENVIRONMENT = {
+    "DBPATH": ".",
+    "CLNT_PAM_CAPABLE": "1",
+    "DBDATE": "Y4MD-",
+    "IFX_UPDDESC": "1",
+    "NODEFDAC": "no",
+    # off by default, and without it no quoted name is captured
+    "DELIMIDENT": "y",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """An open database on a server."""
+
+    wire: Wire
+    features: Features
+    reader: AnswerReader
+    version: str
+
+
+def codec_of_database(settings: ConnectionSettings) -> str:
+    """Return the code set in which both sides talk: the database's, for no server converts.
+
+    IBM's driver decodes by DB_LOCALE too; without one the client's stands in. Of a code set that is not
+    known only what all of them share is read.
+    """
+    try:
+        return codec_of(settings.db_locale or settings.client_locale)
+    except BadOption:
+        return "ascii"
+
+
+def admit(settings: ConnectionSettings, trace: WireTrace | None) -> Admission:
+    """Try the hosts in their order; the first that answers decides.
+
+    Raises:
+        OdbcFailure: no host answers, or one refuses.
+        AccessRefused, BadOption, ProtocolViolation: where no driver has words for it.
+    """
+    silent: list[Diagnostic] = []
+    for address in addresses(settings.host, settings.port):
+        try:
+            return _Attempt(settings, trace).admitted(address)
+        except OdbcFailure as reason:
+            if not any(each.native in _UNREACHABLE for each in reason.diagnostics):
+                raise
+            silent += [_at(address, each) for each in reason.diagnostics]
+    raise OdbcFailure(silent)
+
+
+def _at(address: tuple[str, int], said: Diagnostic) -> Diagnostic:
+    place = f"{address[0]}:{address[1]}"
+    text = said.text if place in said.text else f"{place}: {said.text}"
+    return Diagnostic(said.sqlstate, said.native, text)
+
+
+def refusal(code: int, isam_code: int, argument: str = "") -> OdbcFailure:
+    """Return a server's error as a driver would hand it on."""
+    reasons = [Diagnostic(state_of(code), code, text_of(code, argument))]
+    if isam_code:
+        reasons.append(Diagnostic(state_of(isam_code), isam_code, isam_text_of(isam_code)))
+    return OdbcFailure(reasons)
+
+
+class _Attempt:
+    """One attempt to be admitted, which redirections may lead to another host."""
+
+    def __init__(self, settings: ConnectionSettings, trace: WireTrace | None) -> None:
+        self._settings = settings
+        self._trace = trace
+        self._codec = codec_of_database(settings)
+        self._password = "" if settings.authentication == TRUSTED else settings.password
+
+    def admitted(self, address: tuple[str, int]) -> Admission:
+        """Log in, wherever that leads, and open the database."""
+        starts_here = False
+        server = self._settings.server
+        for hop in range(_MOST_HOPS + 1):
+            wire = Wire(address, self._settings, self._next_trace())
+            try:
+                starts_here = wire.is_loopback if hop == 0 else starts_here
+                self._refuse_exposure(address, wire, starts_here=starts_here)
+                answer = self._log_in(wire, server)
+                if isinstance(answer, Accepted):
+                    return self._set_up(wire, answer)
+                self._refuse(address, answer)
+            except AccessRefused as reason:
+                wire.hang_up()
+                raise _named(reason, address) from None
+            except BaseException:
+                wire.hang_up()
+                raise
+            wire.hang_up()
+            if isinstance(answer, Redirect):
+                address, server = (answer.host, answer.port), answer.server or server
+        raise AccessRefused(
+            f"The server at {self._settings.address} sends a login from host to host, again and again.",
+            "Name the host that the database is on.",
+        )
+
+    def _next_trace(self) -> ConnectionTrace | None:
+        return self._trace.connection(self._password, [self._codec]) if self._trace else None
+
+    def _refuse_exposure(self, address: tuple[str, int], wire: Wire, *, starts_here: bool) -> None:
+        """Refuse to send a password from a tunnel's end in the clear."""
+        is_plain = self._settings.encryption == NO_ENCRYPTION and bool(self._password)
+        if is_plain and starts_here and not wire.is_loopback:
+            raise AccessRefused(
+                f"The server behind {self._settings.address} sends the login on to {address[0]}, where"
+                " the password would go in clear text.",
+                "Set encryption=tls, or name that host in option host if it is meant.",
+            )
+
+    def _refuse(self, address: tuple[str, int], answer: Refused | Redirect) -> None:
+        if isinstance(answer, Redirect):
+            return
+        if answer.service_error:
+            failure = refusal(answer.service_error, 0)
+        else:
+            failure = OdbcFailure([Diagnostic("08004", 0, "The login is refused without a reason")])
+        if answer.system_error:
+            text = f"the server's system says {answer.system_error}: {os.strerror(answer.system_error)}"
+            raise OdbcFailure([*failure.diagnostics, Diagnostic("IX000", 0, text)])
+        raise failure
+
+    def _log_in(self, wire: Wire, server: str) -> Accepted | Refused | Redirect:
+        login = self._login(server, self._password)
+        shown = self._login(server, HIDDEN.decode() if self._password else "")
+        wire.send_alone(login.packet(), shown.packet(), "login")
+        return read_login_answer(wire.incoming)
+
+    def _login(self, server: str, password: str) -> Login:
+        settings = self._settings
+        locales = {"CLIENT_LOCALE": settings.db_locale or settings.client_locale}
+        if settings.db_locale:
+            locales["DB_LOCALE"] = settings.db_locale
+        environment = sorted((locales | _ENVIRONMENT).items())
+        return Login(
+            user=self._encoded("UID", settings.user),
+            password=self._encoded("PWD", password),
+            server=self._encoded("SERVER", server),
+            environment=tuple((name.encode(), self._encoded(name, v)) for name, v in environment),
+            process_id=os.getpid(),
+            thread_id=1,
+            host=socket.gethostname().encode("utf-8", "replace"),
+            folder=b"/",  # where this process runs is no business of the server's
+            program=b"informix-cdc",
+        )
+
+    def _encoded(self, key: str, text: str) -> bytes:
+        refuse_nul(key, text)
+        return encode(text, self._codec)
+
+    def _set_up(self, wire: Wire, accepted: Accepted) -> Admission:
+        agreed = self._agree(wire)
+        if agreed.has_challenge:
+            self._converse(wire, agreed.is_wide)
+        reader = AnswerReader(wire.incoming, agreed)
+        wire.send(requests.information())
+        require(reader.read(), self._codec)
+        wire.send(requests.open_database(self._encoded("DATABASE", self._settings.database)))
+        require(reader.read(), self._codec)
+        return Admission(wire, agreed, reader, accepted.version)
+
+    def _agree(self, wire: Wire) -> Features:
+        wire.send([offer()])
+        incoming = wire.incoming
+        number = incoming.u16()
+        if number != Message.SQ_PROTOCOLS:
+            incoming.refuse(f"message {number} in place of its protocol features")
+        answer = incoming.padded()
+        incoming.told(name_of(number))
+        if (following := incoming.u16()) != Message.SQ_EOT:
+            incoming.refuse(f"message {following} behind its protocol features")
+        incoming.told(name_of(following))
+        return features(answer)
+
+    def _converse(self, wire: Wire, is_wide: bool) -> None:
+        conversation = Conversation(self._encoded("PWD", self._password))
+        wire.send([ready()])
+        while isinstance(answer := conversation.answer(wire.incoming, is_wide), bytes):
+            end = Message.SQ_EOT.to_bytes(2)
+            wire.send_alone(response(answer) + end, response(HIDDEN) + end)
+        if isinstance(answer, ServerError):
+            raise refusal(answer.code, answer.isam_code)
+
+
+def require(answer: Answer, codec: str) -> Answer:
+    """Return an answer that holds no error.
+
+    Raises:
+        OdbcFailure: it does.
+    """
+    if answer.error is None:
+        return answer
+    argument = answer.error.argument.rstrip(b"\0").decode(codec, "replace")
+    raise refusal(answer.error.code, answer.error.isam_code, argument)
+
+
+def _named(reason: AccessRefused, address: tuple[str, int]) -> AccessRefused:
+    """Return an error that says which of the hosts it is about."""
+    place = f"{address[0]}:{address[1]}"
+    if place in reason.message:
+        return reason
+    return AccessRefused(f"{place}: {reason.message}", reason.remedy, is_temporary=reason.is_temporary)

@@ -1,0 +1,227 @@
+"""A socket to a server, with a deadline on every wait, and what passes over it.
+
+Rule: knows bytes in order, not what they say. Over TLS the server's certificate and its host name are
+always verified; nothing turns that off. Whatever breaks the order, a deadline included, closes
+it: nothing behind it could be understood.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ipaddress
+import socket
+import ssl
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from informix_capture_client.errors import AccessRefused, BadOption
+from informix_capture_client.sqli import ConnectionTrace, EndOfBytes, Incoming, Message, name_of
+from informix_capture_client.transport.base import TLS, ConnectionSettings
+from informix_capture_client.transport.odbc_errors import Diagnostic, OdbcFailure
+
+_SLOWEST_BYTES_PER_SECOND = 65_536  # an answer of many bytes may take so much longer
+_URGENT = b"B"  # what IBM's driver sends out of band to interrupt a statement
+_END = Message.SQ_EOT.to_bytes(2)
+
+# What a driver says in these cases; through the same door as a driver's own words.
+BROKEN = Diagnostic("08S01", -25582, "Network connection is broken")
+SILENT = Diagnostic("HYT00", -11094, "Time-out expired")
+
+
+class Wire:
+    """A connected socket.
+
+    Args:
+        address: where to connect.
+        settings: whether and how it is encrypted, and how long that may take.
+        trace: is told what passes.
+
+    Raises:
+        OdbcFailure: nobody answers, in the words of a driver.
+        AccessRefused, BadOption: TLS is not possible.
+    """
+
+    def __init__(
+        self, address: tuple[str, int], settings: ConnectionSettings, trace: ConnectionTrace | None
+    ) -> None:
+        self._trace = trace
+        self._socket: socket.socket | None = None
+        self._is_encrypted = settings.encryption == TLS
+        self._seconds: float | None = settings.connect_timeout_seconds
+        self._deadline: float | None = None
+        self._socket = _reach(address, settings)
+        self.is_loopback = _is_loopback(self._socket)
+        self.wait_at_most(settings.connect_timeout_seconds)
+        self.incoming = Incoming(self._receive_into, trace.received if trace else None)
+
+    def __repr__(self) -> str:
+        return "Wire()"
+
+    @property
+    def is_open(self) -> bool:
+        """Whether requests can be sent."""
+        return self._socket is not None
+
+    def wait_at_most(self, seconds: float | None) -> None:
+        """Set for how long an answer is waited for from now on; the wait of now begins."""
+        self._seconds = seconds
+        if self._socket is not None:
+            self._socket.settimeout(seconds)
+        self._begin_wait()
+
+    def send(self, request: Sequence[bytes]) -> None:
+        """Send messages and the end of the request; the wait for an answer begins."""
+        if self._trace is not None:
+            for message in (*request, _END):
+                self._trace.sent(name_of(int.from_bytes(message[:2])), message)
+        self._send_all(b"".join((*request, _END)))
+
+    def send_alone(self, content: bytes, shown: bytes | None = None, name: str = "") -> None:
+        """Send bytes without an end of the request; `shown` is what a trace may have of them."""
+        if self._trace is not None:
+            self._trace.sent(name or name_of(int.from_bytes(content[:2])), shown or content)
+        self._send_all(content)
+
+    def _send_all(self, content: bytes) -> None:
+        if self._socket is None:
+            raise OdbcFailure([BROKEN])
+        try:
+            self._socket.sendall(content)
+        except OSError as reason:
+            raise self._lost(reason) from None
+        self._begin_wait()
+
+    def interrupt(self) -> None:
+        """Ask the server to end what it is at; over TLS no byte is urgent: it closes."""
+        opened = self._socket
+        if opened is None:
+            return
+        with contextlib.suppress(OSError, ValueError):
+            if self._is_encrypted:
+                opened.shutdown(socket.SHUT_RDWR)
+            else:
+                opened.send(_URGENT, socket.MSG_OOB)
+
+    def hang_up(self) -> None:
+        """Close this process's end."""
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+
+    def _begin_wait(self) -> None:
+        self._deadline = None if self._seconds is None else time.monotonic() + self._seconds
+
+    def _receive_into(self, target: memoryview) -> int:
+        if self._socket is None:
+            raise OdbcFailure([BROKEN])
+        try:
+            count = self._socket.recv_into(target)
+            if self._deadline is not None:
+                self._deadline += count / _SLOWEST_BYTES_PER_SECOND
+                if time.monotonic() > self._deadline:
+                    raise TimeoutError
+        except OSError as reason:
+            raise self._lost(reason) from None
+        if not count:
+            raise self._lost(EndOfBytes())
+        return count
+
+    def _lost(self, reason: Exception) -> OdbcFailure:
+        is_silence = isinstance(reason, TimeoutError)
+        if is_silence:
+            self.interrupt()  # a server that is only late need not go on
+        self.hang_up()
+        return OdbcFailure([SILENT if is_silence else BROKEN])
+
+
+def _reach(address: tuple[str, int], settings: ConnectionSettings) -> socket.socket:
+    """Open the socket, or fail as a driver fails that finds nobody."""
+    opened: socket.socket | None = None
+    try:
+        opened = socket.create_connection(address, timeout=settings.connect_timeout_seconds)
+        # a request is small and its answer is waited for: Nagle only adds delay
+        opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return _encrypted(opened, address[0], settings) if settings.encryption == TLS else opened
+    except (OSError, UnicodeError) as reason:
+        if opened is not None:
+            opened.close()
+        raise OdbcFailure(
+            [Diagnostic("08001", -908, _why(address, reason, is_reached=opened is not None))]
+        ) from None
+    except BaseException:
+        if opened is not None:
+            opened.close()
+        raise
+
+
+def _why(address: tuple[str, int], reason: Exception, *, is_reached: bool) -> str:
+    what = getattr(reason, "strerror", None) or str(reason) or type(reason).__name__
+    if is_reached:
+        what = f"no TLS with it, is the listener's protocol onsocssl? ({what})"
+    return f"Attempt to connect to {address[0]}:{address[1]} failed: {what}"
+
+
+def _is_loopback(opened: socket.socket) -> bool:
+    try:
+        return ipaddress.ip_address(str(opened.getpeername()[0]).partition("%")[0]).is_loopback
+    except (OSError, ValueError):
+        return False
+
+
+def _encrypted(opened: socket.socket, host: str, settings: ConnectionSettings) -> ssl.SSLSocket:
+    """Return a socket on which TLS begins with the first byte, as on a listener of onsocssl.
+
+    Raises:
+        AccessRefused: the server's certificate is not one that is trusted for this host.
+        BadOption: a file is none.
+        OSError: the connection breaks, or whoever answers speaks no TLS.
+    """
+    context = _context(settings)
+    try:
+        return context.wrap_socket(opened, server_hostname=host)
+    except ssl.SSLCertVerificationError as reason:
+        raise AccessRefused(
+            f"The certificate of {host} is not trusted: {reason.verify_message}.",
+            "Name the file of the authority that signed it in option tlsCaFile, and the host as the"
+            " certificate has it in option host.",
+        ) from None
+
+
+def _context(settings: ConnectionSettings) -> ssl.SSLContext:
+    for name, path in (
+        ("tlsCaFile", settings.tls_ca_file),
+        ("tlsCertificateFile", settings.tls_certificate_file),
+        ("tlsKeyFile", settings.tls_key_file),
+    ):
+        if path and not Path(path).is_file():
+            raise _no_pem(name, "is not there")
+    try:
+        context = ssl.create_default_context(cafile=settings.tls_ca_file or None)
+    except (ssl.SSLError, OSError):
+        raise _no_pem("tlsCaFile", "holds no certificate") from None
+    if settings.tls_certificate_file:
+        _load_own(context, settings)
+    return context
+
+
+def _load_own(context: ssl.SSLContext, settings: ConnectionSettings) -> None:
+    try:
+        context.load_cert_chain(
+            settings.tls_certificate_file, settings.tls_key_file or None, password=_refuse_passphrase
+        )
+    except (ssl.SSLError, OSError):
+        raise _no_pem("tlsCertificateFile", "holds no certificate with its key") from None
+
+
+def _refuse_passphrase() -> NoReturn:
+    raise _no_pem("tlsKeyFile", "is of a key with a passphrase, for which nobody can be asked")
+
+
+def _no_pem(option: str, what: str) -> BadOption:
+    return BadOption(
+        f"option {option!r}: the file that it names {what}.",
+        "Give the path of a PEM file: authorities, a certificate, or its key without a passphrase.",
+        option=option,
+    )

@@ -1,0 +1,118 @@
+"""Which options belong to which transport: what would mean nothing is refused.
+
+Rule: an option that is taken is heeded; nobody is to believe that a file of certificates is looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from informix_capture_client.errors import BadOption
+from informix_capture_client.transport import TLS
+from informix_cdc.options.connection_string import for_the_driver
+from informix_cdc.options.declaring import Words, one_of
+
+if TYPE_CHECKING:
+    from informix_cdc.options.connection import ConnectionOptions
+
+ODBC, SQLI = "odbc", "sqli"
+_WAYS = one_of(ODBC, SQLI)
+
+
+def _read(text: str) -> str:
+    if text.strip().lower() == "emulator":
+        raise BadOption(
+            "option 'transport': the emulator has no protocol of its own any more.",
+            "Set transport=sqli: it speaks Informix's, as a server does.",
+            option="transport",
+        )
+    return _WAYS.read(text)
+
+
+transport_name = Words(_WAYS.words, _read)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """An option that is refused under a condition, and what to say then."""
+
+    option: str
+    applies: Callable[[ConnectionOptions], bool]
+    message: str
+    remedy: str
+
+
+def _is_sqli(options: ConnectionOptions) -> bool:
+    return options.transport == SQLI
+
+
+def _has_certificates(options: ConnectionOptions) -> str:
+    """Return the first option given that only a native TLS connection has; empty if there is none."""
+    given = {
+        "tlsCaFile": options.tls_ca_file,
+        "tlsCertificateFile": options.tls_certificate_file,
+        "tlsKeyFile": options.tls_key_file,
+    }
+    return next((name for name, path in given.items() if path), "")
+
+
+_NO_DRIVER = "means nothing with transport=sqli, which loads no driver."
+_RULES = (
+    _Rule(
+        "driver",
+        lambda it: _is_sqli(it) and bool(it.driver),
+        f"option 'driver' {_NO_DRIVER}",
+        "Leave it away, or set transport=odbc.",
+    ),
+    _Rule(
+        "connectionString",
+        lambda it: _is_sqli(it) and bool(for_the_driver(it.connection_string)),
+        "option 'connectionString' has keywords for a driver, and transport=sqli loads none.",
+        "Take them out, or set transport=odbc.",
+    ),
+    _Rule(
+        "clientLocale",
+        lambda it: _is_sqli(it) and it.client_locale.lower() != "en_us.utf8",
+        "option 'clientLocale' means nothing with transport=sqli, which reads texts in the code set of"
+        " the database.",
+        "Leave it away.",
+    ),
+    _Rule(
+        "host",
+        lambda it: not _is_sqli(it) and "," in it.host,
+        "option 'host' is a list, which transport=odbc cannot try in turn.",
+        "Set transport=sqli; or make them a group in sqlhosts, and name that in option server.",
+    ),
+    _Rule(
+        "tlsKeyFile",
+        lambda it: bool(it.tls_key_file) and not it.tls_certificate_file,
+        "option 'tlsKeyFile' is the key of a certificate that is not named.",
+        "Set option tlsCertificateFile.",
+    ),
+)
+
+
+def require_transport(options: ConnectionOptions) -> None:
+    """Refuse what means nothing to the transport.
+
+    Raises:
+        BadOption: names the option and the remedy.
+    """
+    for rule in _RULES:
+        if rule.applies(options):
+            raise BadOption(rule.message, rule.remedy, option=rule.option)
+    name = _has_certificates(options)
+    if name and not _is_sqli(options):
+        raise BadOption(
+            f"option {name!r} means nothing with transport=odbc, whose driver reads conssl.cfg.",
+            "Put the certificate into the keystore that conssl.cfg names, or set transport=sqli.",
+            option=name,
+        )
+    if name and options.encryption != TLS:
+        raise BadOption(
+            f"option {name!r} means nothing without encryption=tls.",
+            "Set encryption=tls, or leave it away.",
+            option=name,
+        )

@@ -1,0 +1,80 @@
+"""How a command connects where nobody says how, and its record of what passes.
+
+Rule: a command takes the driver where there is one and says so where there is none; Spark's option
+keeps its default, as a stream is set up with care.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from informix_capture_client.dialects import DIALECTS, INFORMIX
+from informix_capture_client.errors import AccessRefused
+from informix_capture_client.sqli import WireTrace
+from informix_capture_client.transport import find_driver
+from informix_cdc.options import ODBC, SQLI, for_the_driver
+from informix_cdc.server import trace_wire
+from informix_cdc.terminal.screen import say
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+_OWNER_ONLY = 0o600
+_WITHOUT = "No ODBC driver was found: connecting without one (--transport {} or {} chooses)."
+
+
+def with_a_transport(given: Mapping[str, str]) -> dict[str, str]:
+    """Return the options with a transport: where none is named, what this host can do.
+
+    Raises:
+        BadOption: the connection string is none.
+    """
+    text = given.get("connectionString", "")
+    is_for_a_driver = bool(given.get("driver")) or bool(for_the_driver(text))
+    if given.get("transport") or is_for_a_driver:
+        return dict(given)
+    dialect = DIALECTS.get(given.get("dialect", "").lower(), INFORMIX)
+    try:
+        find_driver("", os.environ, dialect)
+    except AccessRefused:
+        say(_WITHOUT.format(SQLI, ODBC))
+        return {**given, "transport": SQLI}
+    return dict(given)
+
+
+def trace_option(command: Command) -> Command:
+    """Add the flag that records what passes over the wire."""
+
+    def begin(context: click.Context, _option: click.Parameter, path: Path | None) -> None:
+        if path and not context.resilient_parsing:
+            context.with_resource(_traced(path))
+
+    return click.option(
+        "--trace-wire",
+        type=click.Path(path_type=Path, dir_okay=False),
+        metavar="FILE",
+        expose_value=False,
+        callback=begin,
+        help="Write every message to and from the server to this new file, without the password: for"
+        " reports of trouble with --transport sqli. It holds the rows that pass.",
+    )(command)
+
+
+@contextlib.contextmanager
+def _traced(path: Path) -> Iterator[None]:
+    try:
+        descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, _OWNER_ONLY)
+    except FileExistsError:
+        raise click.BadParameter(f"{path} is there already; name another file.") from None
+    except OSError as reason:
+        raise click.BadParameter(f"{path}: {reason.strerror}.") from None
+    with (
+        os.fdopen(descriptor, "w", buffering=1, encoding="ascii") as file,
+        trace_wire(WireTrace(file.write, lambda: datetime.now(UTC))),
+    ):
+        yield
