@@ -62,4 +62,3 @@ def test_a_trusted_user_is_that_of_the_operating_system(monkeypatch: pytest.Monk
     monkeypatch.setattr(os, "geteuid", lambda: 1_999_999)
     with pytest.raises(BadOption, match="no name for user id 1999999"):
         SourceOptions.parse(given, {})
-
