@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+from fuzz import sqli_targets as sqli
 from fuzz.server_wire import SOUND_CONVERSATIONS, converse_with_noise
 from harness.capture.streams import (
     begin,
@@ -253,6 +254,10 @@ TARGETS = {
     "recording": Target(_recording, (b"\n".join(json.dumps(e).encode() for e in _RECORDED),)),
     "sqli-of-the-server": Target(converse_with_noise, SOUND_CONVERSATIONS),
     "position": Target(_text(parse), (b"47:0x5e018", b"201863847960")),
+    "sqli-answers": Target(sqli.take_answers, sqli.ANSWERS),
+    "sqli-login": Target(sqli.take_login, sqli.LOGINS),
+    "sqli-pam": Target(sqli.take_conversation, sqli.CONVERSATIONS),
+    "sqli-features": Target(sqli.take_agreement, sqli.AGREEMENTS),
     "table-name": Target(
         _text(lambda text: TableName.parse(text, "stores")), (b"stores:informix.orders", b'"o"."t t"')
     ),

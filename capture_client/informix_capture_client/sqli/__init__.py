@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from informix_capture_client.sqli import requests
 from informix_capture_client.sqli.answers import Answer, AnswerReader, ServerError
-from informix_capture_client.sqli.challenge import Conversation, ready, response
+from informix_capture_client.sqli.challenge import Conversation, Granted, ready, response
 from informix_capture_client.sqli.describing import Column, Description, StatementKind
 from informix_capture_client.sqli.error_texts import isam_text_of, state_of, text_of
 from informix_capture_client.sqli.incoming import EndOfBytes, Incoming
@@ -37,6 +37,7 @@ __all__ = [
     "Description",
     "EndOfBytes",
     "Features",
+    "Granted",
     "Incoming",
     "Login",
     "Message",

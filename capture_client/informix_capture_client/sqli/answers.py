@@ -30,6 +30,15 @@ class ServerError:
     argument: bytes
 
 
+def read_error(incoming: Incoming, is_wide: bool) -> ServerError:
+    """Take the fields of an SQ_ERR."""
+    code, isam_code = incoming.i16(), incoming.i16()
+    if not code:
+        incoming.refuse("an error of number 0")
+    incoming.length(is_wide)  # where in the statement
+    return ServerError(code, isam_code, incoming.padded())
+
+
 @dataclass(slots=True)
 class Answer:
     """What came up to SQ_EOT."""
@@ -88,6 +97,8 @@ class AnswerReader:
             self._incoming.told(name_of(number))
 
     def _describe(self) -> None:
+        if self._answer.description is not None:
+            self._incoming.refuse("a second description in one answer")
         self._answer.description = read_description(self._incoming, self._features.is_wide)
 
     def _tuple(self) -> None:
@@ -116,9 +127,7 @@ class AnswerReader:
         self._answer.is_at_end = True
 
     def _error(self) -> None:
-        code, isam_code = self._incoming.i16(), self._incoming.i16()
-        self._incoming.length(self._features.is_wide)  # where in the statement
-        error = ServerError(code, isam_code, self._incoming.padded())
+        error = read_error(self._incoming, self._features.is_wide)
         self._answer.error = self._answer.error or error
 
     def _large_object_data(self) -> None:

@@ -8,14 +8,17 @@ Source: IBM's JDBC driver 4.50.11 with a class for PAM; styles as in pam_conv(3)
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import IntEnum
 
 from informix_capture_client.errors import AccessRefused
 from informix_capture_client.printable import printable
+from informix_capture_client.sqli.answers import ServerError, read_error
 from informix_capture_client.sqli.incoming import Incoming
 from informix_capture_client.sqli.messages import Message, name_of, padded, u16
 
-_MOST_TURNS = 8  # of a server that only tells things
+_REFUSED = -951  # what a login without PAM is refused with; the conversation just ends
+_MOST_MESSAGES = 8  # of a server that only tells things
 
 
 class Style(IntEnum):
@@ -43,49 +46,62 @@ def response(text: bytes) -> bytes:
     return u16(Message.SQ_RESPONSE) + padded(text)
 
 
+@dataclass(frozen=True, slots=True)
+class Granted:
+    """The server is content."""
+
+
 class Conversation:
     """One conversation; says what to answer until the server is content."""
 
     def __init__(self, password: bytes) -> None:
         self._password = password
-        self._turns = 0
+        self._messages = 0
         self._is_answered = False
 
     def __repr__(self) -> str:
-        return f"Conversation(turns={self._turns})"
+        return f"Conversation(messages={self._messages})"
 
-    def answer(self, incoming: Incoming) -> bytes | None:
-        """Take a turn; return what to answer, or None once the server has accepted.
+    def answer(self, incoming: Incoming, is_wide: bool = True) -> bytes | Granted | ServerError:
+        """Take what the server says; return what to answer, or how it ended.
 
         Raises:
             AccessRefused: the server refuses, or asks for something else.
-            ProtocolViolation: what came is no turn.
+            ProtocolViolation: what came is no turn of a conversation.
         """
-        number = incoming.u16()
-        if number == Message.SQ_ACCEPTED:
-            _end(incoming, number)
-            return None
-        if number == Message.SQ_EXIT:
-            raise AccessRefused("The server's PAM refuses the user.", "Check user and password.")
-        if number != Message.SQ_CHALLENGE:
-            incoming.refuse(f"message {number} in place of a question of PAM")
-        style, text = incoming.u16(), incoming.padded()
-        _end(incoming, number)
-        return self._to(style, text)
+        found: bytes | Granted | ServerError | None = None
+        while (number := incoming.u16()) != Message.SQ_EOT or found is None:
+            if number == Message.SQ_EXIT:  # nothing follows it
+                incoming.told(name_of(number))
+                return ServerError(_REFUSED, 0, b"")
+            if found is None or number == Message.SQ_EOT:
+                found = self._take(number, incoming, is_wide)
+            else:
+                incoming.refuse(f"message {number} behind the end of a turn of PAM")
+            incoming.told(name_of(number))
+        incoming.told(name_of(number))
+        return found
 
-    def _to(self, style: int, text: bytes) -> bytes:
-        self._turns += 1
+    def _take(
+        self, number: int, incoming: Incoming, is_wide: bool
+    ) -> bytes | Granted | ServerError | None:
+        """Take one message; None if another follows, or the next turn does."""
+        if number == Message.SQ_ACCEPTED:
+            return Granted()
+        if number == Message.SQ_ERR:
+            return read_error(incoming, is_wide)
+        if number == Message.SQ_CHALLENGE:
+            return self._to(incoming.u16(), incoming.padded())
+        if number != Message.SQ_EOT:
+            incoming.refuse(f"message {number} in place of a question of PAM")
+        return None  # IBM's driver answers nothing to mere messages, and reads on
+
+    def _to(self, style: int, text: bytes) -> bytes | None:
+        self._messages += 1
         said = printable(text.decode("utf-8", "replace"))[:200]
-        if style == Style.INFORMATION and self._turns <= _MOST_TURNS:
-            return b""
+        if style == Style.INFORMATION and self._messages <= _MOST_MESSAGES:
+            return None
         if style != Style.HIDDEN_QUESTION or self._is_answered:
             raise AccessRefused(f"The server's PAM service says {said!r} (style {style}).", _REMEDY)
         self._is_answered = True
         return self._password
-
-
-def _end(incoming: Incoming, number: int) -> None:
-    incoming.told(name_of(number))
-    if (following := incoming.u16()) != Message.SQ_EOT:
-        incoming.refuse(f"message {following} behind a turn of PAM")
-    incoming.told(name_of(following))

@@ -79,6 +79,7 @@ def decimal_text(raw: bytes, scale: int) -> str | None:
 
 _SECOND = 5  # years, months, days, hours, minutes, seconds
 _FRACTION_CODE = 10  # what is above counts digits of a fraction
+_FIRST_FIELDS = range(0, 13, 2)  # years to a fraction
 _MARKS_BEFORE = ("", "-", "-", " ", ":", ":")
 
 
@@ -106,7 +107,12 @@ def qualifier(length: int) -> Qualifier:
     fraction = max(last - _FRACTION_CODE, 0)
     last_whole = min(last, _FRACTION_CODE) // 2
     leading = digits - fraction - 2 * (last_whole - first // 2)
-    if first > last or fraction > 5 or (first <= _FRACTION_CODE and not 1 <= leading <= 9):
+    if (
+        first not in _FIRST_FIELDS
+        or first > last
+        or fraction > 5
+        or (first <= _FRACTION_CODE and not 1 <= leading <= 9)
+    ):
         raise ValueError(f"0x{length:04x} as a qualifier")
     return Qualifier(first // 2, last_whole + (1 if fraction else 0), leading, fraction)
 

@@ -96,8 +96,10 @@ def _reader(column: Column, codec: str) -> Read:
         read = build(column, codec) if build else None
     except ValueError as reason:
         raise ProtocolViolation(f"Column {column.name!r} is described with {reason}.") from None
+    if column.type not in _NAMED:
+        raise ProtocolViolation(f"Column {column.name!r} is described as of type {column.type}.")
     if read is None:
-        shown = column.type_name or SqliType(column.type).name if column.type in _NAMED else column.type
+        shown = column.type_name or SqliType(column.type).name
         raise ServerRefused(
             f"Column {column.name!r} is of type {shown}, which transport=sqli does not carry.",
             "Leave it out of the query.",

@@ -1,4 +1,4 @@
-"""Connections to a server: ODBC, the emulator's socket, and a recorder around either.
+"""Connections to a server: ODBC, Informix's own protocol, and a recorder around either.
 
 Rule: a transport moves statements, answers and bytes; it knows nothing of capture.
 """
@@ -16,7 +16,6 @@ from informix_capture_client.transport.base import (
     addresses,
 )
 from informix_capture_client.transport.connection_strings import PROTOCOLS
-from informix_capture_client.transport.emulator import EmulatorTransport
 from informix_capture_client.transport.keywords import Keyword, read_keywords
 from informix_capture_client.transport.odbc import OdbcTransport
 from informix_capture_client.transport.odbc_library import (
@@ -36,7 +35,6 @@ __all__ = [
     "TRUSTED",
     "VERSION",
     "ConnectionSettings",
-    "EmulatorTransport",
     "Event",
     "Keyword",
     "OdbcTransport",

@@ -88,6 +88,9 @@ class SqliTransport:
                 raise self._violated("no description of a statement that it prepared")
             try:
                 return self._run(described, values)
+            except ProtocolViolation:
+                self._wire.hang_up()  # what cannot be read now will not be later
+                raise
             finally:
                 self._release(described.number)
 

@@ -24,6 +24,7 @@ from informix_capture_client.sqli import (
     Message,
     Redirect,
     Refused,
+    ServerError,
     WireTrace,
     features,
     isam_text_of,
@@ -206,7 +207,7 @@ class _Attempt:
     def _set_up(self, wire: Wire, accepted: Accepted) -> Admission:
         agreed = self._agree(wire)
         if agreed.has_challenge:
-            self._converse(wire)
+            self._converse(wire, agreed.is_wide)
         reader = AnswerReader(wire.incoming, agreed)
         wire.send(requests.information())
         require(reader.read(), self._codec)
@@ -227,13 +228,14 @@ class _Attempt:
         incoming.told(name_of(following))
         return features(answer)
 
-    def _converse(self, wire: Wire) -> None:
+    def _converse(self, wire: Wire, is_wide: bool) -> None:
         conversation = Conversation(self._encoded("PWD", self._password))
         wire.send([ready()])
-        while (answer := conversation.answer(wire.incoming)) is not None:
+        while isinstance(answer := conversation.answer(wire.incoming, is_wide), bytes):
             end = Message.SQ_EOT.to_bytes(2)
-            shown = response(HIDDEN if answer else b"") + end
-            wire.send_alone(response(answer) + end, shown)
+            wire.send_alone(response(answer) + end, response(HIDDEN) + end)
+        if isinstance(answer, ServerError):
+            raise refusal(answer.code, answer.isam_code)
 
 
 def require(answer: Answer, codec: str) -> Answer:

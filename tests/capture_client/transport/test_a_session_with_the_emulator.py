@@ -20,7 +20,7 @@ from informix_capture_client.errors import (
     ServerRefused,
 )
 from informix_capture_client.transport.base import ConnectionSettings, Transport
-from informix_capture_client.transport.emulator import EmulatorTransport
+from informix_capture_client.transport.sqli import SqliTransport
 
 TABLE = "stores:informix.orders"
 ROWS = 300
@@ -87,7 +87,7 @@ def test_every_transport_reads_the_same_bytes(
     connect: Connect, informix: EmulatedServer, settings: ConnectionSettings, size: int
 ) -> None:
     transport = connect()
-    with closing(EmulatorTransport(replace(settings, driver=""))) as reference:
+    with closing(SqliTransport(replace(settings, driver=""))) as reference:
         sessions = [(each, _open(each)) for each in (transport, reference)]
         for each, session in sessions:
             _activate(each, session)

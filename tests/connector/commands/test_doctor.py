@@ -489,7 +489,7 @@ def test_over_odbc_the_driver_and_its_version_are_named(over_odbc: list[str], ki
 def test_without_a_driver_the_way_to_one_is_told_and_nothing_else_is_checked(
     over_odbc: list[str],
 ) -> None:
-    found = findings(run(*over_odbc))
+    found = findings(run(*over_odbc, "--transport=odbc"))
     assert found[0]["state"] == "failure"
     assert "INFORMIXDIR is not set" in found[0]["found"]
     assert "Install the Informix Client SDK" in found[0]["remedy"]

@@ -1,0 +1,174 @@
+"""Answers: what a server may send is taken, what nobody knows is refused with its bytes."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from capture_client.sqli.wire_bytes import arriving, arriving_in_pieces
+from harness.runs.examples import examples
+from informix_capture_client.errors import ProtocolViolation
+from informix_capture_client.sqli.answers import Answer, AnswerReader, ServerError
+from informix_capture_client.sqli.describing import Column, Description
+from informix_capture_client.sqli.incoming import EndOfBytes
+from informix_capture_client.sqli.messages import padded, u16, u32
+from informix_capture_client.sqli.protocols import Features, features
+
+WIDE = Features(has_challenge=False, has_bigint=True, is_wide=True)
+NARROW = Features(has_challenge=False, has_bigint=False, is_wide=False)
+END, DONE, COST = u16(12), u16(15, 0) + u32(2, 0, 0), u16(55) + u32(1, 1)
+# what a server of ours answered IBM's driver 4.50.11 with, which read it: `site` of systables
+DESCRIBED = bytes.fromhex(
+    "0008000200010000000000810001000000050000000000000000000d00000000000000000000000000000000"
+    "00000080736974650000000f000000000000000000000000000000370000000100000001000c"
+)
+
+
+def row(content: bytes) -> bytes:
+    return u16(14, 0) + u32(len(content)) + content + bytes(len(content) & 1)
+
+
+def chunk(content: bytes) -> bytes:
+    return padded(content)
+
+
+def read(content: bytes, agreed: Features = WIDE, room: int = 0) -> Answer:
+    return AnswerReader(arriving(content), agreed).read(memoryview(bytearray(room)))
+
+
+def test_a_description_is_read_with_its_columns() -> None:
+    answer = read(DESCRIBED)
+    assert answer.description == Description(2, 1, (Column("site", 13, 128),))
+
+
+def test_a_narrow_description_has_offsets_of_16_bits() -> None:
+    column = u16(0) + u32(0) + u16(0x102) + u32(0) + u16(0, 0) + bytes(8) + u32(4)
+    content = u16(8, 56, 3) + u32(0) + u16(4, 1, 3) + column + b"id\0\0" + END
+    assert read(content, NARROW).description == Description(56, 3, (Column("id", 2, 4),))
+
+
+def test_rows_are_taken_with_what_stands_between_them() -> None:
+    content = row(b"abc") + COST + row(b"") + u16(99, 1, 1, 0) + DONE + COST + END
+    answer = read(content)
+    assert (answer.rows, answer.row_count, answer.is_at_end) == ([b"abc", b""], 2, False)
+
+
+def test_a_server_may_close_the_cursor_with_the_last_row() -> None:
+    """Said of live servers (docs/assumptions.md)."""
+    assert read(row(b"abc") + u16(10) + DONE + END).is_at_end
+
+
+@pytest.mark.parametrize(("agreed", "size"), [(WIDE, 18), (NARROW, 10)])
+def test_an_inserted_serial_is_as_long_as_was_agreed(agreed: Features, size: int) -> None:
+    assert read(u16(94) + bytes(size) + DONE + END, agreed).row_count == 2
+
+
+@pytest.mark.parametrize(("agreed", "offset"), [(WIDE, u32(7)), (NARROW, u16(7))])
+def test_an_error_has_two_numbers_and_a_word(agreed: Features, offset: bytes) -> None:
+    content = u16(13) + bytes.fromhex("ff32ff91") + offset + padded(b"customer") + END
+    assert read(content, agreed).error == ServerError(-206, -111, b"customer")
+
+
+def test_of_two_errors_the_first_says_why() -> None:
+    first, second = (u16(13, code & 0xFFFF, 0) + u32(0) + padded(b"") for code in (-201, -410))
+    assert read(first + second + END).error == ServerError(-201, 0, b"")
+
+
+def test_bytes_of_a_large_object_are_put_together_from_chunks() -> None:
+    content = u16(97, 0) + u32(7) + chunk(b"abc") + chunk(b"d") + chunk(b"efg") + END
+    target = memoryview(bytearray(10))
+    answer = AnswerReader(arriving(content), WIDE).read(target)
+    assert (answer.read_bytes, bytes(target[:7])) == (7, b"abcdefg")
+
+
+def test_a_read_of_nothing_ends_with_an_empty_chunk() -> None:
+    assert read(u16(97, 0) + u32(0) + u16(0) + END, room=10).read_bytes == 0
+
+
+REFUSED = {
+    "more bytes than were asked for": (u16(97, 0) + u32(11), "11 bytes of a large object where 10"),
+    "a negative number of bytes": (u16(97, 0) + u32(0xFFFFFFFF), "-1 bytes of a large object"),
+    "a chunk beyond what is left": (u16(97, 0) + u32(3) + u16(4), "a chunk of 4 bytes where 3"),
+    "a chunk of nothing": (u16(97, 0) + u32(3) + u16(0), "a chunk of 0 bytes"),
+    "an unknown message": (u16(0xABC), r"message 2748 \(0x0abc\)"),
+    "a row of 4 GB": (u16(14, 0) + u32(0xFFFFFFFF), "bytes of rows"),
+    "a row of 200 MB": (u16(14, 0) + u32(200 << 20), "a field of 209715200 bytes"),
+    "a name beyond its table": (
+        u16(8, 2, 1) + u32(0) + u16(4, 1) + u32(3) + u32(9, 0) + u16(2) + bytes(20) + b"id\0\0",
+        "name at 9 is not in its 3",
+    ),
+    "a name without an end": (
+        u16(8, 2, 1) + u32(0) + u16(4, 1) + u32(2) + u32(0, 0) + u16(2) + bytes(20) + b"id",
+        "name at 0 is not in its 2",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_what_cannot_be_is_refused_with_the_bytes_behind_it(what: str) -> None:
+    content, words = REFUSED[what]
+    with pytest.raises(ProtocolViolation, match=words) as caught:
+        read(content + b"\xca\xfe\xba\xbe" * 40, room=10)
+    assert "cafebabe" in caught.value.message
+    assert "--trace-wire" in caught.value.remedy
+    assert len(caught.value.message) < 400
+
+
+def test_a_lying_length_takes_no_memory() -> None:
+    tracemalloc.start()
+    try:
+        with pytest.raises(EndOfBytes):
+            read(u16(14, 0) + u32(15 << 20) + b"short")
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
+
+
+WHOLE = DESCRIBED + row(b"x" * 70_000) + row(b"abc") + DONE + END
+LARGE = u16(97, 0) + u32(66_003) + chunk(b"y" * 32_000) * 2 + chunk(b"z" * 2_003) + END
+
+
+@examples(60)
+@given(
+    sizes=st.lists(st.sampled_from([1, 2, 3, 7, 100, 4_096, 31_999, 65_536]), min_size=1, max_size=9)
+)
+def test_however_bytes_are_cut_up_the_answer_is_the_same(sizes: list[int]) -> None:
+    if max(sizes) < 100:
+        sizes = [*sizes, 100]  # else it takes long, and proves no more
+    target, other = bytearray(70_000), bytearray(70_000)
+    reader = AnswerReader(arriving_in_pieces(WHOLE + LARGE, sizes), WIDE)
+    at_once = AnswerReader(arriving(WHOLE + LARGE), WIDE)
+    assert [reader.read() for _ in range(2)] == [at_once.read() for _ in range(2)]
+    assert reader.read(memoryview(target)) == at_once.read(memoryview(other))
+    assert target == other
+    assert target[:66_003] == b"y" * 64_000 + b"z" * 2_003
+
+
+def test_an_answer_that_breaks_off_anywhere_is_no_answer() -> None:
+    content = DESCRIBED[:-2] + row(b"abc") + u16(97, 0) + u32(3) + chunk(b"abc") + DONE + END
+    for size in range(len(content)):
+        with pytest.raises(EndOfBytes):
+            read(content[:size], room=10)
+    assert read(content, room=10).read_bytes == 3
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ("fffc7ffc3c84aa87", Features(False, True, True)),  # what IBM's driver 4.50 works with
+        ("fffc7ffc3c8caa87", Features(True, True, True)),  # with PAM
+        ("fffc7ffc3c848a", Features(False, True, False)),  # the old narrow one, of nmap's scripts
+        ("", Features(False, False, False)),
+    ],
+)
+def test_features_are_those_that_the_server_answers_with(answer: str, expected: Features) -> None:
+    assert features(bytes.fromhex(answer)) == expected
+
+
+@pytest.mark.parametrize("answer", ["fffc7ffc3c84aa97", "fffc7ffc3c84aa8702", "fffe7ffc3c84aa87"])
+def test_a_feature_that_was_not_offered_is_refused(answer: str) -> None:
+    with pytest.raises(ProtocolViolation, match=f"not offered: {answer}"):
+        features(bytes.fromhex(answer))

@@ -1,0 +1,78 @@
+"""The doors of Informix's own protocol, at the client's end: whatever a server's bytes are.
+
+Rule: the end of the bytes is an answer like any other; what else comes out is one of our errors.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+
+from informix_capture_client.sqli import AnswerReader, EndOfBytes, Features, Incoming, RowReader
+from informix_capture_client.sqli.challenge import Conversation
+from informix_capture_client.sqli.login import read_login_answer
+from informix_capture_client.sqli.messages import ended, padded, u16, u32
+from informix_capture_client.sqli.protocols import features
+
+_MOST_ANSWERS = 50
+_FEATURES = Features(has_challenge=False, has_bigint=True, is_wide=True)
+_COLUMN = u32(0, 0) + u16(13) + u32(0) + u16(0, 0) + bytes(8) + u32(40)
+_DESCRIBED = u16(8, 2, 1) + u32(0) + u16(41, 1) + u32(2) + _COLUMN + b"x\0"
+_DONE = u16(15, 0) + u32(1, 0, 0) + u16(55) + u32(1, 1) + u16(12)
+ANSWERS = (
+    _DESCRIBED + _DONE,
+    _DESCRIBED + u16(14, 0) + u32(4) + b"\3abc" + _DONE,
+    u16(97, 0) + u32(5) + padded(b"abc") + padded(b"de") + u16(12),
+    u16(13, 0xFF32, 0xFF91) + u32(0) + padded(b"customer") + u16(12),
+    u16(99, 1, 1, 0) + u16(94) + bytes(18) + _DONE,
+)
+_BODY = u16(100, 101) + u32(61) + ended(b"IEEEI") + u16(108) + bytes(12)
+_BODY += ended(b"version") + ended(b"serial") + ended(b"server") + bytes(12 + 6 + 8 + 4 + 8 + 4)
+_ERRORS = u16(102, 0) + u32(0) + u16(0xFC49, 0, 0, 127)
+_ELSEWHERE = u16(103, 0) + ended(b"s=h|1") + u16(127)
+LOGINS = tuple(
+    u16(6 + len(_BODY + blocks), kind << 8 | 60, 0) + _BODY + blocks
+    for kind, blocks in ((2, _ERRORS), (3, _ERRORS), (13, _ELSEWHERE))
+)
+CONVERSATIONS = (
+    u16(129, 4) + padded(b"Welcome") + u16(129, 1) + padded(b"Password: ") + u16(12, 127, 12),
+    u16(56),
+)
+AGREEMENTS = (bytes.fromhex("fffc7ffc3c84aa87"), bytes.fromhex("fffc7ffc3c848a"))
+
+
+def _arriving(data: bytes) -> Incoming:
+    return Incoming(io.BytesIO(data).readinto)
+
+
+def take_answers(data: bytes) -> None:
+    """Read answers, and the rows of what was described, until the bytes end."""
+    reader, target = AnswerReader(_arriving(data), _FEATURES), memoryview(bytearray(64))
+    columns = ()
+    with contextlib.suppress(EndOfBytes):
+        for _ in range(_MOST_ANSWERS):
+            answer = reader.read(target)
+            assert answer.read_bytes <= len(target)
+            columns = answer.description.columns if answer.description else columns
+            rows = RowReader(columns, "utf-8")
+            for content in answer.rows:
+                rows.row(content)
+
+
+def take_login(data: bytes) -> None:
+    """Read the answer to a login."""
+    with contextlib.suppress(EndOfBytes):
+        read_login_answer(_arriving(data))
+
+
+def take_conversation(data: bytes) -> None:
+    """Hold a conversation with PAM."""
+    conversation, incoming = Conversation(b"in4mix"), _arriving(data)
+    with contextlib.suppress(EndOfBytes):
+        while isinstance(conversation.answer(incoming), bytes):
+            pass
+
+
+def take_agreement(data: bytes) -> None:
+    """Read what a server has of the offered features."""
+    features(data)
