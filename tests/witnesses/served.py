@@ -24,7 +24,8 @@ def witnessed_server(**arguments: object) -> EmulatedServer:
     # IBM's driver reads all that comes through a connection in the locale of its database, rows of a
     # capture session too: only a syscdcv1 in the same locale shows their characters right.
     settings: dict[str, Any] = {"cdc_locale": LOCALE, "timeout_seconds": SHORT_SECOND, **arguments}
-    server = EmulatedServer("informix", {USER: PASSWORD}, **settings)
+    users = {owner: PASSWORD for owner in ("informix", "gbasedbt")}
+    server = EmulatedServer("informix", users, **settings)
     server.create_database(DATABASE, logged=True, locale=LOCALE)
     return server
 

@@ -69,7 +69,7 @@ def expected(known: Mapping[str, Texts]) -> dict[str, list[object]]:
 
 
 def found(known: Mapping[str, Texts], declaration: str, texts: Sequence[Any]) -> list[object]:
-    """Return what a witness shows of the four rows: values, or texts where these are known to differ."""
+    """Return what a witness shows of the four rows: values, or texts where they are known to differ."""
     if declaration in known:
         return list(texts)
     examples = [written(declaration, which) for which in (*ROWS[:-1], USUAL)]
