@@ -113,3 +113,4 @@ CHANGE_STREAM_TYPES: dict[str, Texts] = {
     "interval second(9) to fraction(2)": (_REFUSED,) * 4,
 }
 JDBC_TYPES: dict[str, Texts] = {}
+LIBSQLI_TYPES: dict[str, Texts] = {}

@@ -1,7 +1,7 @@
 /* Runs statements through libsqli and prints what comes back, a JSON object a line.
  *
- * Rule: a line of standard input is a statement, or one of `begin`, `commit`, `rollback`. Every value is
- * printed as libsqli's own text for its type.
+ * Rule: a line of standard input is a statement; transactions are begun and ended by SQL too, as libsqli's
+ * own tool does. Every value is printed as libsqli's own text for its type.
  *
  *     libsqli_reader HOST PORT SERVER DATABASE USER PASSWORD
  */
@@ -109,14 +109,6 @@ static void run(sqli_conn_t *connection, const char *sql)
         sqli_result_destroy(result);
 }
 
-static void say(sqli_conn_t *connection, sqli_status status)
-{
-    if (status == SQLI_OK)
-        puts("{\"answer\":null}");
-    else
-        print_error(connection);
-}
-
 int main(int count, char **arguments)
 {
     static char line[LINE_BYTES];
@@ -129,20 +121,16 @@ int main(int count, char **arguments)
         .username = arguments[5], .password = arguments[6],
         .client_locale = "en_US.utf8", .db_locale = "en_US.utf8",
     };
-    say(connection, sqli_connect(connection, &where));
+    if (sqli_connect(connection, &where) == SQLI_OK)
+        puts("{\"answer\":null}");
+    else
+        print_error(connection);
     for (;;) {
         fflush(stdout);
         if (fgets(line, sizeof line, stdin) == NULL)
             break;
         line[strcspn(line, "\n")] = '\0';
-        if (strcmp(line, "begin") == 0)
-            say(connection, sqli_begin(connection));
-        else if (strcmp(line, "commit") == 0)
-            say(connection, sqli_commit(connection));
-        else if (strcmp(line, "rollback") == 0)
-            say(connection, sqli_rollback(connection));
-        else
-            run(connection, line);
+        run(connection, line);
     }
     sqli_close(connection);
     sqli_destroy(connection);

@@ -32,6 +32,7 @@ _OF_PYTHON: dict[type, tuple[str, Callable[[Any], str]]] = {
     datetime: ("timestamp", lambda value: value.isoformat(" ")),
     str: ("string", str),
 }
+_MOMENT_LENGTHS = {"hour": 13, "minute": 16, "second": 19, "fraction(3)": 23, "fraction(5)": 25}
 _KINDS = {**_INTEGERS, "smallfloat": "float"}
 _NULLS = {"short": "SMALLINT", "int": "INTEGER", "long": "BIGINT", "float": "REAL", "string": "VARCHAR"}
 
@@ -58,6 +59,27 @@ def bound(declaration: str, which: int) -> str:
     if declaration == "date":
         return f"date={value.isoformat()}"
     return f"{_KINDS.get(declaration, kind)}={text(value)}"
+
+
+def literal(declaration: str, which: int) -> str:
+    """Return a value as a statement has it."""
+    value = written(declaration, which)
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "'t'" if value else "'f'"
+    if isinstance(value, int | float | Decimal):
+        return repr(value) if isinstance(value, float) else str(value)
+    if declaration == "date":
+        return f"mdy({value.month}, {value.day}, {value.year})"
+    return "'" + _literal_text(declaration, value).replace("'", "''") + "'"
+
+
+def _literal_text(declaration: str, value: Any) -> str:
+    if isinstance(value, datetime):
+        text = value.isoformat(" ", "microseconds")
+        return text[: _MOMENT_LENGTHS[declaration.rpartition(" to ")[2]]]
+    return value.isoformat() if isinstance(value, date) else str(value)
 
 
 def expected(known: Mapping[str, Texts]) -> dict[str, list[object]]:
