@@ -140,7 +140,7 @@ class Connection:
         return prepare_call(call, self.codec, lambda values, _check: self._run(call, values))
 
     def may_use(self, text: str) -> None:
-        """Refuse a statement that names the CDC database where it is missing, or the user has no right."""
+        """Refuse what names the CDC database where there is none, or the user has no right to it."""
         named = _QUOTED.sub("", text)
         is_qualified = _CDC_NAME.search(named) is not None
         if is_qualified and CDC_DATABASE not in self.server.databases:

@@ -18,11 +18,12 @@ from decimal import Decimal, InvalidOperation
 from ..answers import Value
 from ..encoding import ColumnType
 from ..sql_errors import sql_error
-from .packed import datetime_of, interval_of, unpack
+from .packed import datetime_of, in_fields, interval_of, unpack
 from .reading import Malformed, Reader
 
 _MAX_BINDS = 32_767
 _NULL = -1
+_INTERVAL = 14
 _DAY_ZERO = datetime.date(1899, 12, 31).toordinal()
 _NAMED = range(40, 46)  # opaque types name owner and type
 
@@ -119,10 +120,17 @@ def value_of(bound: Bound, parameter: ColumnType, codec: str) -> Value:
         return None
     fit = _FIT.get(parameter.coltype & 0xFF, _as_it_is)
     try:
-        value = _READ[bound.kind](bound.data, bound.precision, codec)
-        return None if value is None else fit(value)
+        value = _READ[bound.kind](bound.data, _precision(bound, parameter), codec)
+        return None if value is None else fit(value, parameter)
     except (ValueError, ArithmeticError, struct.error, IndexError, TypeError):
         raise sql_error(-1213) from None
+
+
+def _precision(bound: Bound, parameter: ColumnType) -> int:
+    """Return the qualifier to read by; an INTERVAL is cut to its parameter's, if it begins alike."""
+    is_interval = bound.kind == parameter.coltype & 0xFF == _INTERVAL
+    begins_alike = (bound.precision ^ parameter.collength) & 0xF0 == 0
+    return parameter.collength if is_interval and begins_alike else bound.precision
 
 
 def _integer(form: str) -> Callable[[bytes, int, str], Value]:
@@ -181,26 +189,26 @@ _READ: dict[int, Callable[[bytes, int, str], Value]] = {
 }
 
 
-def _as_it_is(value: Value) -> Value:
+def _as_it_is(value: Value, _parameter: ColumnType) -> Value:
     return value
 
 
-def _to_integer(value: Value) -> Value:
+def _to_integer(value: Value, _parameter: ColumnType) -> Value:
     return int(Decimal(str(value).strip())) if not isinstance(value, int) else int(value)
 
 
-def _to_float(value: Value) -> Value:
+def _to_float(value: Value, _parameter: ColumnType) -> Value:
     return float(str(value))
 
 
-def _to_decimal(value: Value) -> Value:
+def _to_decimal(value: Value, _parameter: ColumnType) -> Value:
     try:
         return Decimal(str(value).strip())
     except InvalidOperation:
         raise ValueError(f"{value!r} is not a number") from None
 
 
-def _to_date(value: Value) -> Value:
+def _to_date(value: Value, _parameter: ColumnType) -> Value:
     if isinstance(value, datetime.datetime):
         return value.date()
     if isinstance(value, str):
@@ -212,19 +220,25 @@ def _to_date(value: Value) -> Value:
     return value
 
 
-def _to_text(value: Value) -> Value:
+def _to_datetime(value: Value, parameter: ColumnType) -> Value:
+    if isinstance(value, datetime.datetime):
+        return in_fields(value, parameter.collength)
+    return value
+
+
+def _to_text(value: Value, _parameter: ColumnType) -> Value:
     if isinstance(value, bool):
         return "t" if value else "f"
     return value if isinstance(value, str) else str(value)
 
 
-def _to_boolean(value: Value) -> Value:
+def _to_boolean(value: Value, _parameter: ColumnType) -> Value:
     if isinstance(value, bytes):
         return value
     return value in ("t", "T") if isinstance(value, str) else bool(value)
 
 
-_FIT: dict[int, Callable[[Value], Value]] = {
+_FIT: dict[int, Callable[[Value, ColumnType], Value]] = {
     0: _to_text,
     1: _to_integer,
     2: _to_integer,
@@ -234,6 +248,7 @@ _FIT: dict[int, Callable[[Value], Value]] = {
     6: _to_integer,
     7: _to_date,
     8: _to_decimal,
+    10: _to_datetime,
     13: _to_text,
     15: _to_text,
     16: _to_text,

@@ -69,6 +69,17 @@ def datetime_of(data: bytes, qualifier: int) -> datetime.datetime | str | None:
     return _text(fields, [f"{pair:02}" for pair in pairs[1 + fields.first // 2 : 7]], number)
 
 
+def in_fields(value: datetime.datetime, qualifier: int) -> datetime.datetime | str:
+    """Return a datetime in the fields of a parameter, without what comes after them."""
+    fields = Fields.of(qualifier)
+    if fields.first == 0 and fields.last >= _SECOND:
+        kept = 10 ** (6 - fields.fraction_digits)
+        return value.replace(microsecond=value.microsecond // kept * kept)
+    numbers = [f"{value.year:04}", *value.strftime("%m %d %H %M %S").split()]
+    seconds = Decimal(value.microsecond).scaleb(-6)
+    return _text(fields, numbers[fields.first // 2 :], seconds)
+
+
 def _pairs(number: Decimal) -> list[int]:
     """Return century, year, month, day, hour, minute and second."""
     digits = f"{int(number):014}"

@@ -6,7 +6,7 @@ Rule: rows are taken from the engine one by one as they are fetched; a scroll cu
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import islice
+from itertools import chain, islice
 
 from ..answers import Check, Outcome, Prepared, StatementKind
 from ..sql_errors import sql_error
@@ -70,12 +70,11 @@ class Statement:
         return found
 
     def _rows(self) -> Iterator[bytes]:
+        """Return what is left; no generator, whose end would be that of the rows behind it."""
         if self._tuples is None:
             raise sql_error(-400)
-        if self._next is not None:
-            row, self._next = self._next, None
-            yield row
-        yield from self._tuples
+        held, self._next = self._next, None
+        return self._tuples if held is None else chain([held], self._tuples)
 
     def fetch_at(self, how: int, row: int) -> tuple[int, bytes] | None:
         """Move a scroll cursor; returns the row's number and the row, or None beyond either end."""
