@@ -1,4 +1,4 @@
-"""Debezium's Informix connector, embedded: a snapshot, then changes; and a shop equal to its account."""
+"""Debezium's Informix connector, embedded: a snapshot and changes; a shop equal to its account."""
 
 from __future__ import annotations
 
