@@ -141,6 +141,7 @@ class Listener:
         try:
             client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if isinstance(client, ssl.SSLSocket):
+                client.getpeername()  # OSError if the client has gone: then there is nothing to shake
                 client.do_handshake()
             if self._speaks_sqli(client):
                 stream = sqli.ClientStream(client)
