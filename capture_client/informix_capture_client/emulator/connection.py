@@ -7,16 +7,18 @@ business of `wire.py`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from . import cdc_functions
+from .cdc_functions import error_text
 from .column_list import split_at_commas
 from .locales import code_set_of
-from .queries import Parameters, ResultSet, error_text, literal, select
+from .result_sets import ResultSet, answer
 from .server import CDC_DATABASE, DEFAULT_LOCALE, EmulatedServer
 from .sessions import CaptureSession
-from .sql_errors import sql_error
+from .sql import open_session
+from .sql_errors import SqlError, sql_error
 
 MIN_READ_BYTES = 128  # CDC guide, read buffer size
 _EXECUTE = re.compile(
@@ -57,6 +59,7 @@ class Connection:
         self.delimits_names = attributes.get("DELIMIDENT", "").lower() == "y"
         self.session: CaptureSession | None = None
         self._admit(attributes)
+        self._sql = open_session(server, self.user, self.database, self.delimits_names, self.db_locale)
 
     def execute(
         self, statement: str, parameters: Sequence[Parameter], check: Callable[[], None]
@@ -76,10 +79,11 @@ class Connection:
             self._must_be_granted("cdc_errortext", names_cdc)
         if names_cdc and self.user not in self.server.cdc_users:
             raise sql_error(-387)
-        return Answer(select(self.server, self.user, self.database, text, values))
+        return Answer(answer(self._sql, statement, values, check))
 
     def close(self) -> None:
         """Free the session, as a server does when a connection ends."""
+        self._sql.close()
         if self.session is not None:
             self.server.close_session(self.session.id)
             self.session = None
@@ -135,6 +139,19 @@ class Connection:
             raise sql_error(-23101) from None
         if not is_same:
             raise sql_error(-23197)
+
+
+Parameters = Iterator[str | None]
+
+
+def literal(text: str, parameters: Parameters) -> str | None:
+    """Return what a literal or a `?` stands for, as text."""
+    if text != "?":
+        return None if text.lower() == "null" else text.strip("'\"")
+    try:
+        return next(parameters)
+    except StopIteration:
+        raise SqlError("07002", -11031, "A parameter has no value.") from None
 
 
 def _locale(server: EmulatedServer, attributes: Mapping[str, str]) -> str:

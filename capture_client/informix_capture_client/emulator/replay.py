@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 from .connection import MIN_READ_BYTES, Answer, Parameter, is_lo_read
-from .queries import ResultSet
 from .recording_reader import Question, Recording, one_line
+from .result_sets import ResultSet
 from .sql_errors import SqlError, sql_error
 
 _NOT_RECORDED = -1  # native code of what a recording cannot answer
