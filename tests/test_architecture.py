@@ -28,7 +28,8 @@ OWNERS = {
     "click": (f"{CONNECTOR}commands/", f"{CONNECTOR}terminal/"),
     "rich": (f"{CONNECTOR}commands/", f"{CONNECTOR}terminal/", f"{CONNECTOR}demo/"),
     "prometheus_client": (f"{CONNECTOR}monitoring/",),
-    "fcntl": ("checkpoints/",),
+    # a lock there; here: whether an interrupt came before a request or after it
+    "fcntl": ("checkpoints/", f"{CLIENT}emulator/sqli/stream.py"),
     "cryptography": (f"{CONNECTOR}executors/certificates.py",),
 }
 # Bytes and values in, values out: all of the client but what speaks to a server or runs a thread.

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+from fuzz.server_wire import SOUND_CONVERSATIONS, converse_with_noise
 from harness.capture.streams import (
     begin,
     commit,
@@ -250,6 +251,7 @@ TARGETS = {
     "offset": Target(_offset, (json.dumps(_OFFSET.to_json()).encode(),)),
     "options": Target(_options, (json.dumps(_GIVEN).encode(),)),
     "recording": Target(_recording, (b"\n".join(json.dumps(e).encode() for e in _RECORDED),)),
+    "sqli-of-the-server": Target(converse_with_noise, SOUND_CONVERSATIONS),
     "position": Target(_text(parse), (b"47:0x5e018", b"201863847960")),
     "table-name": Target(
         _text(lambda text: TableName.parse(text, "stores")), (b"stores:informix.orders", b'"o"."t t"')

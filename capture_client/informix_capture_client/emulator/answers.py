@@ -94,6 +94,10 @@ class SqlSession(Protocol):
 class Admitted(Protocol):
     """A client that a server has admitted: emulated or replayed."""
 
+    @property
+    def codec(self) -> str:
+        """The Python codec of the text that the client sends and is sent."""
+
     def open_database(self, name: str) -> int:
         """Open a database; returns the warnings word that tells its properties (15: SQ_DONE)."""
 

@@ -27,7 +27,7 @@ class Caller(Protocol):
     server: EmulatedServer
     db_locale: str
     delimits_names: bool
-    session: CaptureSession | None
+    capture_session: CaptureSession | None
 
 
 class _Refusal(Exception):
@@ -72,9 +72,9 @@ def _open_session(caller: Caller, arguments: list[str]) -> int:
     _require(session_id == 0, "CDC_E_ARG2")
     _require(1 <= max_recs <= MAX_RECORDS, "CDC_E_ARG4")
     _require(major == 1 and minor in (0, 1), "CDC_E_APIVERS")
-    _require(caller.session is None, "CDC_E_DUPLSESS")
-    caller.session = server.open_session(timeout, max_recs)
-    return caller.session.id
+    _require(caller.capture_session is None, "CDC_E_DUPLSESS")
+    caller.capture_session = server.open_session(timeout, max_recs)
+    return caller.capture_session.id
 
 
 def _set_full_row_logging(caller: Caller, arguments: list[str]) -> int:
@@ -132,7 +132,7 @@ def _end_capture(caller: Caller, arguments: list[str]) -> int:
 def _close_session(caller: Caller, arguments: list[str]) -> int:
     session = _session(caller, arguments[0])
     caller.server.close_session(session.id)
-    caller.session = None
+    caller.capture_session = None
     return 0
 
 
@@ -159,7 +159,7 @@ def _integer(text: str) -> int:
 
 
 def _session(caller: Caller, text: str) -> CaptureSession:
-    session = caller.session
+    session = caller.capture_session
     if session is None or session.id != _integer(text):
         raise _Refusal("CDC_E_NOSES")
     return session

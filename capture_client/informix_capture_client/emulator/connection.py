@@ -1,7 +1,7 @@
 """One client's connection: who it is, where it is connected, its capture session.
 
 Rule: statements come in as text and parameters, answers go out as values; how they travel is the
-business of `wire.py`.
+business of `sqli`.
 """
 
 from __future__ import annotations
@@ -11,22 +11,27 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from . import cdc_functions
+from .answers import Check, Prepared, SqlSession
+from .cdc_calls import Call, WithCalls, prepare_call
 from .cdc_functions import error_text
 from .column_list import split_at_commas
-from .locales import code_set_of
+from .locales import code_set_of, codec_of
+from .poses import DEFAULT_LOCALE
 from .result_sets import ResultSet, answer
-from .server import CDC_DATABASE, DEFAULT_LOCALE, EmulatedServer
+from .server import CDC_DATABASE, EmulatedServer
 from .sessions import CaptureSession
 from .sql import open_session
 from .sql_errors import SqlError, sql_error
 
 MIN_READ_BYTES = 128  # CDC guide, read buffer size
+_LOGGED, _ANSI, _INFORMIX, _SECONDARY = 0x01, 0x02, 0x14, 0x20
 _EXECUTE = re.compile(
     r"(?:execute function|\{ ?\? ?= ?call|\{ ?call) (?P<cdc>syscdcv1 ?: ?)?(?:(?P<owner>\w+)\.)?"
     r"(?P<name>cdc_\w+) ?\((?P<arguments>.*)\)(?: ?\})?",
     re.IGNORECASE,
 )
 _CDC_NAME = re.compile(r"\bsyscdcv1 ?:", re.IGNORECASE)
+_QUOTED = re.compile(r"'[^']*'")
 _LO_READ = re.compile(r"\{ ?call ifx_lo_read ?\( ?\? ?, ?\? ?\) ?\}", re.IGNORECASE)
 _ATTRIBUTE = re.compile(r"\s*([^=;]+?)\s*=\s*(\{(?:[^}]|\}\})*\}|[^;]*)")
 
@@ -57,7 +62,8 @@ class Connection:
         self.database = attributes.get("DATABASE", "").lower()
         self.db_locale = _locale(server, attributes)
         self.delimits_names = attributes.get("DELIMIDENT", "").lower() == "y"
-        self.session: CaptureSession | None = None
+        self.capture_session: CaptureSession | None = None
+        self._statements: SqlSession | None = None
         self._admit(attributes)
         self._sql = open_session(server, self.user, self.database, self.delimits_names, self.db_locale)
 
@@ -81,12 +87,85 @@ class Connection:
             raise sql_error(-387)
         return Answer(answer(self._sql, statement, values, check))
 
+    @property
+    def codec(self) -> str:
+        """The Python codec of the text of this connection; UTF-8 where it named no locale of ours."""
+        try:
+            return codec_of(self.db_locale)
+        except ValueError:
+            return "utf-8"
+
+    def open_database(self, name: str) -> int:
+        """Open a database, closing the one that is open; returns its properties."""
+        self.close_database()
+        database, _, server_name = name.lower().partition("@")
+        if server_name not in ("", self.server.name.lower()):
+            raise sql_error(-908, server_name)
+        self._may_open(database)
+        self.database = database
+        engine = open_session(self.server, self.user, database, self.delimits_names, self.db_locale)
+        self._statements = WithCalls(self.prepare_call, self.may_use, engine)
+        return _properties(self.server, database)
+
+    def close_database(self) -> None:
+        """Roll back what is open and close the database; a capture session stays open."""
+        if self._statements is not None:
+            self._statements.close()
+        self._statements, self.database = None, ""
+
+    def session(self) -> SqlSession:
+        """Return the statements' side of the open database."""
+        if self._statements is None:
+            raise sql_error(-349)
+        return self._statements
+
+    def database_names(self) -> list[str]:
+        """Return the names of the server's databases."""
+        return sorted(self.server.databases)
+
+    def lo_read(self, descriptor: int, max_bytes: int, check: Check) -> bytes:
+        """Read the capture session; its number is a descriptor of 16 bits on the wire."""
+        session = self.capture_session
+        if session is None or session.id & 0xFFFF != descriptor or session.is_over:
+            raise sql_error(-12008, descriptor)
+        if max_bytes < MIN_READ_BYTES:
+            raise sql_error(-11071)
+        return session.read(max_bytes, check)
+
+    def prepare_call(self, call: Call) -> Prepared:
+        """Check a function's call as far as that goes without its arguments' values."""
+        if call.is_qualified and CDC_DATABASE not in self.server.databases:
+            raise sql_error(-329, CDC_DATABASE)
+        if call.owner not in (None, self.server.owner):
+            raise sql_error(-674, f"{call.owner}.{call.name}")
+        self._must_be_granted(call.name, call.is_qualified)
+        return prepare_call(call, self.codec, lambda values, _check: self._run(call, values))
+
+    def may_use(self, text: str) -> None:
+        """Refuse what names the CDC database where there is none, or the user has no right to it."""
+        named = _QUOTED.sub("", text)
+        is_qualified = _CDC_NAME.search(named) is not None
+        if is_qualified and CDC_DATABASE not in self.server.databases:
+            raise sql_error(-329, CDC_DATABASE)
+        if "cdc_errortext" in named.lower():
+            self._must_be_granted("cdc_errortext", is_qualified)
+        if is_qualified and self.user not in self.server.cdc_users:
+            raise sql_error(-387)
+
+    def _run(self, call: Call, values: Parameters) -> int | str:
+        arguments = call.given(values)
+        if call.name == "cdc_errortext" and len(arguments) == 2:
+            return error_text(*arguments)
+        with self.server.log.changed:
+            return cdc_functions.call(self, call.name, arguments)
+
     def close(self) -> None:
         """Free the session, as a server does when a connection ends."""
         self._sql.close()
-        if self.session is not None:
-            self.server.close_session(self.session.id)
-            self.session = None
+        self.close_database()
+        if self.capture_session is not None:
+            self.server.close_session(self.capture_session.id)
+            self.capture_session = None
 
     def _call(self, match: re.Match[str], parameters: Parameters) -> int | str:
         name = match["name"].lower()
@@ -108,7 +187,7 @@ class Connection:
     def _lo_read(self, parameters: Sequence[Parameter], check: Callable[[], None]) -> Answer:
         if len(parameters) != 2 or parameters[1].room is None:
             raise sql_error(-11013)
-        session, wanted, room = self.session, parameters[0].value, parameters[1].room
+        session, wanted, room = self.capture_session, parameters[0].value, parameters[1].room
         if session is None or str(session.id) != wanted or session.is_over:
             raise sql_error(-12008, wanted)
         if room < MIN_READ_BYTES:
@@ -117,19 +196,23 @@ class Connection:
 
     def _admit(self, attributes: Mapping[str, str]) -> None:
         server, user = self.server, self.user
-        if attributes.get("SERVER") != server.name:
+        # Debezium's URL names no server: an empty name is taken for whichever listens
+        if attributes.get("SERVER") not in (server.name, ""):
             raise sql_error(-25596, attributes.get("SERVER"))
         if not attributes.keys() & {"UID", "PWD"}:  # then the server trusts the client's host, or not
             if not user:
                 raise sql_error(-956, user)
         elif user not in server.users or server.users[user] != attributes.get("PWD"):
             raise sql_error(-951, user)
-        if self.database and self.database not in server.databases:
-            raise sql_error(-329)
-        if self.database == CDC_DATABASE and user not in server.cdc_users:
-            raise sql_error(-387)
         if self.database:
-            self._must_be_of_code_set(server.databases[self.database].locale)
+            self._may_open(self.database)
+
+    def _may_open(self, database: str) -> None:
+        if database not in self.server.databases:
+            raise sql_error(-329, database)
+        if database == CDC_DATABASE and self.user not in self.server.cdc_users:
+            raise sql_error(-387)
+        self._must_be_of_code_set(self.server.databases[database].locale)
 
     def _must_be_of_code_set(self, locale: str) -> None:
         """Refuse a connection of another code set, as measured of live servers; nothing else counts."""
@@ -152,6 +235,13 @@ def literal(text: str, parameters: Parameters) -> str | None:
         return next(parameters)
     except StopIteration:
         raise SqlError("07002", -11031, "A parameter has no value.") from None
+
+
+def _properties(server: EmulatedServer, name: str) -> int:
+    """Return a database's properties as IBM's JDBC driver reads them of the warnings: 0x15 is usual."""
+    database, is_secondary = server.databases[name], server.ha_role[0] > 1
+    chosen = (database.is_logged, _LOGGED), (database.is_ansi, _ANSI), (is_secondary, _SECONDARY)
+    return _INFORMIX | sum(bit for is_so, bit in chosen if is_so)
 
 
 def _locale(server: EmulatedServer, attributes: Mapping[str, str]) -> str:

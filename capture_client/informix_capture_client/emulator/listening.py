@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import select
 import socket
+import ssl
 import struct
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -17,7 +18,8 @@ from threading import Event, Lock, Thread
 from types import TracebackType
 from typing import Protocol, Self
 
-from . import wire
+from . import sqli, wire
+from .answers import Admitted as AdmittedToSql
 from .connection import Answer, Connection, Parameter, parse_attributes
 from .logical_log import LongTransactionError
 from .server import EmulatedServer
@@ -27,16 +29,13 @@ _MAX_REQUEST_BYTES = 1 << 24
 _LATE_WAKE_SECONDS = 0.0001
 
 
-class Admitted(Protocol):
+class Admitted(AdmittedToSql, Protocol):
     """A client's connection to a server: emulated or replayed."""
 
     def execute(
         self, statement: str, parameters: Sequence[Parameter], check: Callable[[], None]
     ) -> Answer:
         """Run a statement. `check` is called while it waits and may raise to end it."""
-
-    def close(self) -> None:
-        """Release what the client held."""
 
 
 Connect = Callable[[Mapping[str, str]], Admitted]
@@ -50,6 +49,8 @@ class Listener:
         host: the address to listen on.
         port: the port.
         latency_seconds: returns the least time between the arrival of a request and its answer.
+        greeting: returns how a client that logs in is received.
+        tls: what every connection is encrypted with, from its first byte; None: none is.
     """
 
     def __init__(
@@ -58,8 +59,13 @@ class Listener:
         host: str = "127.0.0.1",
         port: int = 0,
         latency_seconds: Callable[[], float] = lambda: 0.0,
+        *,
+        greeting: Callable[[], sqli.Greeting] = sqli.Greeting,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         self.host = host
+        self._greeting = greeting
+        self._tls = tls
         self._connect = connect
         self._latency_seconds = latency_seconds
         self.port = port
@@ -122,6 +128,8 @@ class Listener:
                 client, _address = listener.accept()
             except OSError:
                 return
+            if self._tls is not None:
+                client = self._tls.wrap_socket(client, server_side=True, do_handshake_on_connect=False)
             with self._lock:
                 if self._listener is not listener:  # closed since
                     client.close()
@@ -130,24 +138,56 @@ class Listener:
             Thread(target=self._serve, args=(client,), daemon=True).start()
 
     def _serve(self, client: socket.socket) -> None:
-        conversation = _Conversation(self._connect, client, self._latency_seconds)
         try:
             client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            conversation.run()
-        except (OSError, EOFError, wire.MalformedRequest):
+            if isinstance(client, ssl.SSLSocket):
+                client.getpeername()  # OSError if the client has gone: then there is nothing to shake
+                client.do_handshake()
+            if self._speaks_sqli(client):
+                stream = sqli.ClientStream(client)
+                sqli.converse(stream, self._connect, self._greeting(), self._latency_seconds)
+            else:
+                self._serve_privately(client)
+        except (OSError, EOFError, ValueError, wire.MalformedRequest):
             pass  # the client has gone, or speaks something else: there is no one to tell
         finally:
-            conversation.end()
             with self._lock:
                 self._clients.discard(client)
             client.close()
+
+    def _speaks_sqli(self, client: socket.socket) -> bool:
+        """Tell by a client's first bytes: a request of the private protocol has a 0 there."""
+        if self._tls is not None:
+            return True
+        head = client.recv(sqli.PACKET_TYPE_PLACE + 1, socket.MSG_PEEK | socket.MSG_WAITALL)
+        return head[sqli.PACKET_TYPE_PLACE :] == bytes((sqli.REQUEST_PACKET,))
+
+    def _serve_privately(self, client: socket.socket) -> None:
+        conversation = _Conversation(self._connect, client, self._latency_seconds)
+        try:
+            conversation.run()
+        finally:
+            conversation.end()
 
 
 class ListeningServer(Listener):
     """An emulated server that listens on a port."""
 
-    def __init__(self, server: EmulatedServer, host: str = "127.0.0.1", port: int = 0) -> None:
-        super().__init__(partial(Connection, server), host, port, lambda: server.latency_seconds)
+    def __init__(
+        self,
+        server: EmulatedServer,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        super().__init__(
+            partial(Connection, server),
+            host,
+            port,
+            lambda: server.latency_seconds,
+            greeting=lambda: greeting_of(server),
+            tls=tls,
+        )
         self.server = server
 
     def go_down(self) -> None:
@@ -157,6 +197,12 @@ class ListeningServer(Listener):
         """
         self._close()
         self.server.recover()
+
+
+def greeting_of(server: EmulatedServer) -> sqli.Greeting:
+    """Return how a server receives a client that logs in now."""
+    protocols, asked = server.pose.protocols, server.prompts
+    return sqli.Greeting(server.name, server.version, protocols, server.redirect_to, asked)
 
 
 def serve(

@@ -10,11 +10,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
+from .answers import Check, Outcome, Prepared, ResultColumn, SqlSession, StatementKind, Value
 from .connection import MIN_READ_BYTES, Answer, Parameter, is_lo_read
+from .locales import codec_of
 from .recording_reader import Question, Recording, one_line
-from .result_sets import ResultSet
+from .result_sets import ResultSet, cells, columns_of, integer, varchar
 from .sql_errors import SqlError, sql_error
+from .sqli import Greeting
 
+_USUAL_PROPERTIES = 0x15
+_LONGEST_ARGUMENT = 2048
 _NOT_RECORDED = -1  # native code of what a recording cannot answer
 
 
@@ -27,20 +32,25 @@ class ReplayedServer:
 
     def connect(self, attributes: Mapping[str, str]) -> ReplayedConnection:
         """Admit a client to a database that the recording knows; SqlError names what is wrong."""
-        if attributes.get("SERVER") != self.name:
+        if attributes.get("SERVER") not in (self.name, ""):
             raise sql_error(-25596, attributes.get("SERVER"))
-        database = attributes.get("DATABASE", "").lower()
-        if database not in self.recording.databases:
-            raise _unknown(f"a connection to database {database!r}")
-        return ReplayedConnection(self.recording, database)
+        connection = ReplayedConnection(self.recording, attributes.get("DB_LOCALE", ""))
+        if "DATABASE" in attributes:
+            connection.open_database(attributes["DATABASE"])
+        return connection
+
+    def greeting(self) -> Greeting:
+        """Return how a client is received: as by the server that was recorded."""
+        return Greeting(self.name, str(self.recording.header["server"].get("version", "")))
 
 
 class ReplayedConnection:
     """One client's way through the recording."""
 
-    def __init__(self, recording: Recording, database: str) -> None:
+    def __init__(self, recording: Recording, db_locale: str) -> None:
         self._recording = recording
-        self._database = database
+        self._database = ""
+        self.codec = _codec(db_locale)
         self._asked: Counter[Question] = Counter()
         self._reads: Counter[str] = Counter()
         self._rest: dict[str, bytes] = {}
@@ -66,13 +76,79 @@ class ReplayedConnection:
         )
         return Answer(ResultSet(names, list(answer)))
 
-    def close(self) -> None:
+    def open_database(self, name: str) -> int:
+        """Open a database that the recording knows; its properties are those of a logged one."""
+        if name.lower() not in self._recording.databases:
+            raise _unknown(f"a connection to database {name!r}")
+        self._database = name.lower()
+        return _USUAL_PROPERTIES
+
+    def close_database(self) -> None:
+        """Close the database."""
+        self._database = ""
+
+    def session(self) -> SqlSession:
+        """Return the statements' side of the open database."""
+        if not self._database:
+            raise sql_error(-349)
+        return self
+
+    def database_names(self) -> list[str]:
+        """Return the names of the databases that the recording knows."""
+        return sorted(self._recording.databases)
+
+    def prepare(self, text: str) -> Prepared:
+        """Describe a statement that was recorded, by what it was answered then."""
+        line = one_line(text)
+        recorded = [
+            (question, answers)
+            for question, answers in self._recording.answers.items()
+            if question[:2] == (self._database, line)
+        ]
+        if not recorded:
+            raise _unknown(f"{line!r} in database {self._database!r}")
+        rows = [
+            row
+            for _, answers in recorded
+            for answer in answers
+            if not isinstance(answer, SqlError)
+            for row in answer
+        ]
+        kind = StatementKind.EXECUTE if line.lower().startswith("execute") else StatementKind.SELECT
+        columns = _described(kind, rows, self.codec)
+        arguments = [varchar(_LONGEST_ARGUMENT, self.codec)] * max(len(q[2]) for q, _ in recorded)
+
+        def run(values: Sequence[Value], check: Check) -> Outcome:
+            given = [Parameter(None if value is None else str(value)) for value in values]
+            return Outcome(cells(self.execute(line, given, check).result, columns))
+
+        return Prepared(kind, arguments, columns, run)
+
+    def lo_read(self, descriptor: int, max_bytes: int, _check: Check) -> bytes:
+        """Return what the next read of a session returned then."""
+        sessions = [name for name in self._recording.reads if int(name) & 0xFFFF == descriptor]
+        return self._read_of(sessions[0] if sessions else str(descriptor), max_bytes)
+
+    def begin(self) -> None:
         """Do nothing: clients do not change a recording."""
+
+    commit = rollback = close = begin
+
+    def savepoint(self, name: str, *, is_unique: bool = False) -> None:
+        """Do nothing."""
+
+    def rollback_to(self, name: str) -> None:
+        """Do nothing."""
+
+    def release(self, name: str) -> None:
+        """Do nothing."""
 
     def _read(self, parameters: Sequence[Parameter]) -> Answer:
         if len(parameters) != 2 or parameters[1].room is None:
             raise sql_error(-11013)
-        session, room = parameters[0].value or "", parameters[1].room
+        return Answer(row_count=0, out=self._read_of(parameters[0].value or "", parameters[1].room))
+
+    def _read_of(self, session: str, room: int) -> bytes:
         if room < MIN_READ_BYTES:
             raise sql_error(-11071)
         recorded = self._rest.pop(session, None)
@@ -80,7 +156,7 @@ class ReplayedConnection:
             recorded = self._next_read(session)
         if len(recorded) > room:  # a record that does not fit is cut, and goes on in the next read
             self._rest[session] = recorded[room:]
-        return Answer(row_count=0, out=recorded[:room])
+        return recorded[:room]
 
     def _next_read(self, session: str) -> bytes:
         reads = self._recording.reads.get(session, [])
@@ -94,5 +170,28 @@ class ReplayedConnection:
         return answer
 
 
+def _described(
+    kind: StatementKind, rows: Sequence[Sequence[str | None]], codec: str
+) -> list[ResultColumn]:
+    """Return columns that hold all recorded rows; a function's answer is a number if it always is."""
+    names = tuple(f"column{number}" for number in range(1, len(rows[0]) + 1)) if rows else ("x",)
+    values = [row[0] for row in rows if row[0] is not None]
+    if kind is StatementKind.EXECUTE and values and all(map(_is_number, values)):
+        return [ResultColumn(name, integer()) for name in names]
+    return columns_of(ResultSet(names, [tuple(row) for row in rows]), codec)
+
+
+def _is_number(text: str) -> bool:
+    return text.lstrip("-").isdigit()
+
+
+def _codec(locale: str) -> str:
+    try:
+        return codec_of(locale)
+    except ValueError:
+        return "utf-8"
+
+
 def _unknown(what: str) -> SqlError:
-    return SqlError("IX000", _NOT_RECORDED, f"[Informix emulator]This is not in the recording: {what}.")
+    message = f"This is not in the recording: {what}."
+    return SqlError("IX000", _NOT_RECORDED, f"[Informix emulator]{message}", message)

@@ -15,23 +15,15 @@ from . import codes
 from .column_list import primary_key
 from .locales import canonical_locale
 from .logical_log import LogFile, LogicalLog, Wall
+from .poses import DEFAULT_LOCALE, pose_named
 from .sessions import CaptureSession, ReadingManner
 from .sql_errors import sql_error
+from .sqli import Prompt
 from .tables import Database, Table, TableName, make_table
 from .transactions import RowKeeper, Transaction
 
 CDC_DATABASE = "syscdcv1"
-# Who owns the system tables, and alone may capture until others are granted it: CDC guides, chapter 1
-OWNERS = {"informix": "informix", "gbase8s": "gbasedbt"}
 SYSTEM_DATABASE = "sysmaster"
-# What a connection is in that names none, and so whatever its SQL makes (GLS User's Guide): the script
-# that makes syscdcv1 names none. Of GBase 8s the guide says that syscdcv1 is in UTF-8.
-DEFAULT_LOCALE = "en_US.819"
-_CDC_LOCALES = {"informix": DEFAULT_LOCALE, "gbase8s": "zh_CN.utf8"}
-_VERSIONS = {
-    "informix": "Informix emulator Version 14.10.FC10",
-    "gbase8s": "GBase 8s emulator Version 12.10.FC4",
-}
 # onconfig.std (Administrator's Reference); TEMPTAB_NOLOG is off by default
 _CONFIGURATION = {"LTXHWM": "70", "LTXEHWM": "80", "DYNAMIC_LOGS": "2", "TEMPTAB_NOLOG": "0"}
 _FIRST_TRANSACTION_ID = 20
@@ -59,8 +51,8 @@ class EmulatedServer:
         cdc_locale: the locale of syscdcv1; by default what it is in where its script is run plainly.
         unset_locale: the locale of a connection that names no DB_LOCALE, as measured of JDBC; None:
             its CLIENT_LOCALE, as the GLS User's Guide (ids_gug_043) has it.
-        poses_as: informix or gbase8s. As GBase 8s its owner is gbasedbt; records are laid out as
-            Informix's, which docs/assumptions.md lists as not proven.
+        poses_as: a row of `poses.POSES`; "informix" is 14.10. As GBase 8s its owner is gbasedbt;
+            records are laid out as Informix's, which docs/assumptions.md lists as not proven.
 
     Attributes:
         version: what DBINFO('version', 'full') says; it does not pretend to be the real thing.
@@ -74,12 +66,15 @@ class EmulatedServer:
         table_age_seconds: how long ago a new partition claims to be created; workloads begin at once.
         trusted_user: whom a connection without user and password is taken for; empty: it is refused.
         session_readers: who may read `syscdcsess`; bootcdc.sql revokes that from public.
+        redirect_to: `server=host|port` that clients are sent to when they log in; empty: nowhere.
+        prompts: what PAM asks of clients that log in; empty: there is no PAM.
         cdc_user_type: the privilege of `cdc_users` on the CDC database: D, R or C.
     """
 
     used_pages, reuses_partition_numbers, table_age_seconds = "flushed", False, _TEN_YEARS
     cdc_user_type, row_logging_refusals, _is_silent, keeps_rows = "D", 0, False, False
     row_keeper: RowKeeper | None = None  # `sql.keep_rows`: what is written is visible to SELECT
+    redirect_to, prompts = "", tuple[Prompt, ...]()
 
     def __init__(
         self,
@@ -102,12 +97,13 @@ class EmulatedServer:
         poses_as: str = "informix",
     ) -> None:
         self.name = name
-        self.owner = OWNERS[poses_as]
+        self.pose = pose_named(poses_as)
+        self.owner = self.pose.owner
         self.users = dict(users or {self.owner: "in4mix"})
         self.clock = clock
         self.latency_seconds = latency_seconds
         self.cdc_users = frozenset({self.owner}) if cdc_users is None else cdc_users
-        self.version = _VERSIONS[poses_as]
+        self.version = self.pose.version
         self.ha_role: tuple[int, str | None] = (0, None)
         self.configuration = dict(_CONFIGURATION)
         self.hidden_tables: set[str] = set()
@@ -125,7 +121,7 @@ class EmulatedServer:
         self._session_ids = count(next_session_id)
         self._partnums: Iterator[int] = count(_FIRST_PARTNUM)
         self._tables: dict[str, Table] = {}
-        self.create_database(CDC_DATABASE, logged=True, locale=cdc_locale or _CDC_LOCALES[poses_as])
+        self.create_database(CDC_DATABASE, logged=True, locale=cdc_locale or self.pose.cdc_locale)
         self.create_database(SYSTEM_DATABASE, logged=True, locale=DEFAULT_LOCALE)
 
     def may_select(self, user: str, table: str) -> bool:

@@ -9,22 +9,29 @@ from __future__ import annotations
 class SqlError(Exception):
     """A statement or a connection attempt that the server refuses.
 
-    `isam` is the second code, what the storage below said; `argument` is what the text is about, alone:
-    the wire carries no more of the text than that.
+    A server sends numbers and `argument`; the text they are part of is the client's.
     """
 
     def __init__(
-        self, sqlstate: str, native: int, message: str, isam: int = 0, argument: str = ""
+        self, sqlstate: str, native: int, message: str, argument: str = "", isam: int = 0
     ) -> None:
-        super().__init__(sqlstate, native, message, isam, argument)
+        super().__init__(sqlstate, native, message, argument, isam)
         self.sqlstate = sqlstate
         self.native = native
         self.message = message
-        self.isam = isam
         self.argument = argument
+        self.isam = isam
 
 
 _ERRORS = {
+    -202: ("42000", "An illegal character has been found in the statement."),
+    -213: ("HY008", "Statement interrupted by user."),
+    -254: ("07001", "Too many or too few host variables given."),
+    -349: ("08003", "Database not selected yet."),
+    -400: ("24000", "Fetch attempted on unopen cursor."),
+    -410: ("HY010", "Prepare statement failed or was not executed."),
+    -761: ("08004", "INFORMIXSERVER does not match either DBSERVERNAME or DBSERVERALIASES."),
+    -908: ("08001", "Attempt to connect to database server ({0}) failed."),
     -25596: ("08004", "The server name {0} is not known here."),
     -951: ("28000", "Incorrect password or user {0} is not known on the database server."),
     -956: ("28000", "Client host or user {0} is not trusted by the server."),
@@ -49,7 +56,6 @@ _ERRORS = {
     -232: ("42000", "A SERIAL column ({0}) may not be updated."),
     -371: ("23000", "Cannot create a unique index on a column with duplicate data."),
     -728: ("42000", "Unknown option for DBINFO."),
-    -908: ("08001", "Attempt to connect to database server ({0}) failed."),
     -236: ("21S01", "The number of columns does not match the number of values."),
     -239: ("23000", "A new row has a value that a unique index holds already: column ({0})."),
     -243: ("IX000", "Could not position within the table ({0})."),
@@ -74,7 +80,6 @@ _ERRORS = {
     -324: ("42000", "The column ({0}) may be of more than one table."),
     -328: ("42S21", "There is a column ({0}) in the table already."),
     -330: ("IX000", "Cannot create or rename the database."),
-    -349: ("IX000", "No database is selected."),
     -388: ("42000", "No resource permission."),
     -389: ("42000", "No DBA permission."),
     -391: ("23000", "Cannot put a NULL into the column ({0})."),
@@ -115,7 +120,8 @@ _ERRORS = {
 }
 
 
-# the ISAM code that comes with an error where nothing else is said (finderr)
+# the ISAM code that comes with an error where nothing else is said (finderr); IBM's JDBC driver shows
+# it as the cause
 _ISAM = {
     -206: -111,
     -329: -111,
@@ -132,6 +138,7 @@ _ISAM = {
 def sql_error(native: int, *facts: object, isam: int | None = None) -> SqlError:
     """Build the error of a native code, its facts filled into the text."""
     sqlstate, text = _ERRORS[native]
+    argument = "" if not facts or facts[0] is None else str(facts[0])
     message = "[Informix emulator]" + text.format(*facts)
     below = _ISAM.get(native, 0) if isam is None else isam
-    return SqlError(sqlstate, native, message, below, str(facts[0]) if facts else "")
+    return SqlError(sqlstate, native, message, argument, below)

@@ -75,7 +75,7 @@ class InProcessTransport:
         return rows
 
     def lo_read(self, session_id: int, max_bytes: int) -> memoryview:
-        if (session := self._connection.session) is not None:
+        if (session := self._connection.capture_session) is not None:
             session.timeout = 0  # instead of waiting for a real second
         parameters = [Parameter(str(session_id)), Parameter(room=max_bytes)]
         data = self._execute(statements.LO_READ, parameters).out

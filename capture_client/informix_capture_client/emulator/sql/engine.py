@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
 
 from .. import codes
-from ..server import DEFAULT_LOCALE, EmulatedServer
+from ..poses import DEFAULT_LOCALE
+from ..server import EmulatedServer
 from ..tables import Table
 from ..transactions import Row, Transaction
 from .language.values import store

@@ -13,7 +13,8 @@ from collections.abc import Callable, Sequence
 
 from ..answers import Check, Outcome, Prepared, StatementKind, Value
 from ..locales import canonical_locale
-from ..server import DEFAULT_LOCALE, EmulatedServer
+from ..poses import DEFAULT_LOCALE
+from ..server import EmulatedServer
 from ..sql_errors import SqlError, sql_error
 from .language.tokens import Tokens
 from .language.values import store

@@ -1,0 +1,311 @@
+"""One client's conversation after its login: requests in, answers out.
+
+Rule: the messages of a request are run in their order until one is refused; what the others would
+have done is left undone, and the client is told why. Sockets and clocks are not known here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ..answers import Admitted, Check, Outcome, SqlSession
+from ..logical_log import LongTransactionError
+from ..sql_errors import SqlError, sql_error
+from . import replies
+from .dialect import Dialect, agree
+from .login import Greeting
+from .pam import PamDialogue
+from .requests import Code, Message
+from .statements import Statement
+
+Admit = Callable[[str | None], Admitted]  # lets the client in, with a password in place of the login's
+_BEGUN, _COMMITTED, _ROLLED_BACK = 1, 2, 3
+
+
+class Conversation:
+    """The state of one connection: what was agreed on, the open database, statements.
+
+    Args:
+        greeting: how the server receives its clients.
+        admit: admits the client; called at once, or when PAM knows its password.
+        check: called while a statement waits; raises to end it.
+    """
+
+    def __init__(self, greeting: Greeting, admit: Admit, check: Check) -> None:
+        self.dialect = Dialect()
+        self.is_over = False
+        self._greeting = greeting
+        self._check = check
+        self._pam = PamDialogue(greeting.prompts, admit)
+        self._admitted = None if greeting.prompts else admit(None)
+        self._statements: dict[int, Statement] = {}
+        self._last_number = 0
+        self._current: Statement | None = None
+
+    def respond(self, request: Sequence[Message]) -> bytes:
+        """Answer one request."""
+        parts: list[bytes] = []
+        for message in request:
+            try:
+                parts += _HANDLERS[message.code](self, message)
+            except SqlError as error:
+                parts.append(self._failure(error))
+                break
+            except LongTransactionError:
+                parts.append(self._failure(sql_error(-458)))
+                break
+        if not self.is_over:
+            parts.append(replies.END_OF_TURN)
+        return b"".join(parts)
+
+    def end(self) -> None:
+        """Release what the client held."""
+        if self._admitted is not None:
+            self._admitted.close()
+            self._admitted = None
+
+    def _failure(self, error: SqlError) -> bytes:
+        return replies.failure(self.dialect, error, self._codec)
+
+    @property
+    def _server(self) -> Admitted:
+        if self._admitted is None:
+            raise sql_error(-11060)
+        return self._admitted
+
+    @property
+    def _session(self) -> SqlSession:
+        return self._server.session()
+
+    @property
+    def _codec(self) -> str:
+        return self._admitted.codec if self._admitted is not None else "utf-8"
+
+    def _text(self, message: Message) -> str:
+        try:
+            return message.text.decode(self._codec).rstrip("\0")
+        except UnicodeDecodeError:
+            raise sql_error(-202) from None
+
+    @property
+    def _statement(self) -> Statement:
+        if self._current is None:
+            raise sql_error(-410)
+        return self._current
+
+    # before the first statement
+
+    def _protocols(self, message: Message) -> list[bytes]:
+        known, has_pam = self._greeting.protocols, bool(self._greeting.prompts)
+        agreed = agree(message.text, known, has_pam=has_pam)
+        answer = replies.protocols(agreed)
+        self.dialect = agreed
+        return [answer]
+
+    def _begin_pam(self, _message: Message) -> list[bytes]:
+        return self._go_on_with_pam()
+
+    def _pam_response(self, message: Message) -> list[bytes]:
+        self._pam.take(message.text.decode(errors="replace").rstrip("\0"))
+        return self._go_on_with_pam()
+
+    def _go_on_with_pam(self) -> list[bytes]:
+        prompts = self._pam.next_prompts()
+        told = [replies.challenge(prompt.style, prompt.text) for prompt in prompts]
+        if self._pam.is_waiting:
+            return [replies.END_OF_TURN.join(told)]
+        try:
+            self._admitted = self._admitted or self._pam.admit()
+        except SqlError:
+            return self._exit(Message(Code.EXIT))
+        return [replies.END_OF_TURN.join([*told, replies.PAM_ACCEPTED])]
+
+    def _info(self, _message: Message) -> list[bytes]:
+        return []  # IBM's driver and nmap's scripts are content with the end of the turn alone
+
+    # databases
+
+    def _open_database(self, message: Message) -> list[bytes]:
+        self._forget_statements()
+        warnings = self._server.open_database(self._text(message).strip())
+        return [replies.done(self.dialect, Outcome(warnings=warnings)), replies.COST]
+
+    def _close_database(self, _message: Message) -> list[bytes]:
+        self._forget_statements()
+        self._server.close_database()
+        return [self._done(), replies.COST]
+
+    def _databases(self, _message: Message) -> list[bytes]:
+        return [replies.database_list(self._server.database_names(), self._codec)]
+
+    def _version(self, _message: Message) -> list[bytes]:
+        return [replies.version(self._greeting.version)]
+
+    def _ping(self, _message: Message) -> list[bytes]:
+        return [replies.ping()]
+
+    def _exit(self, _message: Message) -> list[bytes]:
+        self.is_over = True
+        return [replies.FAREWELL]
+
+    # statements
+
+    def _prepare(self, message: Message) -> list[bytes]:
+        self._current = None
+        prepared = self._session.prepare(self._text(message))
+        self._last_number = self._last_number % 0xFFFF + 1
+        self._current = Statement(self._last_number, prepared, self.dialect)
+        self._statements[self._last_number] = self._current
+        return []
+
+    def _choose(self, message: Message) -> list[bytes]:
+        self._current = self._statements.get(message.numbers[0])
+        if self._current is None:
+            raise sql_error(-410)
+        return []
+
+    def _describe(self, _message: Message) -> list[bytes]:
+        statement = self._statement
+        described = replies.description(self.dialect, statement.number, statement.prepared, self._codec)
+        return [described]
+
+    def _describe_input(self, _message: Message) -> list[bytes]:
+        return [replies.input_description(self._statement.prepared.parameters)]
+
+    def _want_done(self, _message: Message) -> list[bytes]:
+        return [self._done(), replies.COST]
+
+    def _nothing(self, _message: Message) -> list[bytes]:
+        return []
+
+    def _bind(self, message: Message) -> list[bytes]:
+        self._statement.bind(message.binds)
+        return []
+
+    def _execute(self, _message: Message) -> list[bytes]:
+        """Run a statement; one that answers with rows hands them over at once."""
+        statement = self._statement
+        outcome = statement.execute(self._codec, self._check)
+        rows = list(statement.tuples_of(outcome)) if statement.prepared.columns else []
+        return [*rows, replies.done(self.dialect, outcome)]
+
+    def _open(self, _message: Message) -> list[bytes]:
+        self._statement.open(self._codec, self._check)
+        return []
+
+    def _scroll(self, _message: Message) -> list[bytes]:
+        self._statement.scrolls = True
+        return []
+
+    def _hold(self, _message: Message) -> list[bytes]:
+        self._statement.holds = True
+        return []
+
+    def _fetch(self, message: Message) -> list[bytes]:
+        rows = self._statement.fetch(*message.numbers)
+        return [*rows, replies.done(self.dialect, Outcome(row_count=len(rows))), replies.COST]
+
+    def _scroll_fetch(self, message: Message) -> list[bytes]:
+        how, row, _room = message.numbers
+        found = self._statement.fetch_at(how, row)
+        if found is None:
+            return [self._done()]
+        number, row_bytes = found
+        last = replies.done(self.dialect, Outcome(row_count=1))
+        return [replies.tuple_number(number), row_bytes, last]
+
+    def _close(self, _message: Message) -> list[bytes]:
+        self._statement.close()
+        return []
+
+    def _release(self, _message: Message) -> list[bytes]:
+        self._statements.pop(self._statement.number, None)
+        self._current = None
+        return []
+
+    def _done(self) -> bytes:
+        return replies.done(self.dialect, Outcome())
+
+    def _forget_statements(self) -> None:
+        self._statements.clear()
+        self._current = None
+
+    # transactions
+
+    def _begin(self, _message: Message) -> list[bytes]:
+        self._session.begin()
+        return [replies.transaction(_BEGUN)]
+
+    def _commit(self, _message: Message) -> list[bytes]:
+        self._session.commit()
+        self._close_cursors()
+        return [replies.transaction(_COMMITTED), self._done()]
+
+    def _rollback(self, _message: Message) -> list[bytes]:
+        self._session.rollback()
+        self._close_cursors()
+        return [replies.transaction(_ROLLED_BACK), self._done()]
+
+    def _close_cursors(self) -> None:
+        """Close what is not held over the end of a transaction."""
+        for statement in self._statements.values():
+            if not statement.holds:
+                statement.close()
+
+    def _savepoint(self, message: Message) -> list[bytes]:
+        self._session.savepoint(self._text(message), is_unique=bool(message.numbers[0]))
+        return [self._done()]
+
+    def _release_savepoint(self, message: Message) -> list[bytes]:
+        self._session.release(self._text(message))
+        return [self._done()]
+
+    def _rollback_to(self, message: Message) -> list[bytes]:
+        self._session.rollback_to(self._text(message))
+        return [self._done()]
+
+    # capture sessions, and any other smart large object
+
+    def _smart_blob(self, message: Message) -> list[bytes]:
+        what, descriptor, wanted, chunk = message.numbers
+        data = self._server.lo_read(descriptor, wanted, self._check)
+        return [replies.smart_blob(what, data, chunk)]
+
+
+_HANDLERS: dict[Code, Callable[[Conversation, Message], list[bytes]]] = {
+    Code.COMMAND: Conversation._prepare,
+    Code.PREPARE: Conversation._prepare,
+    Code.CURSOR_NAME: Conversation._nothing,
+    Code.STATEMENT: Conversation._choose,
+    Code.BIND: Conversation._bind,
+    Code.OPEN: Conversation._open,
+    Code.EXECUTE: Conversation._execute,
+    Code.FETCH: Conversation._fetch,
+    Code.CLOSE: Conversation._close,
+    Code.RELEASE: Conversation._release,
+    Code.COMMIT: Conversation._commit,
+    Code.ROLLBACK: Conversation._rollback,
+    Code.WANT_DESCRIPTION: Conversation._describe,
+    Code.SCROLL_FETCH: Conversation._scroll_fetch,
+    Code.SCROLL: Conversation._scroll,
+    Code.DATABASES: Conversation._databases,
+    Code.BEGIN: Conversation._begin,
+    Code.OPEN_DATABASE: Conversation._open_database,
+    Code.CLOSE_DATABASE: Conversation._close_database,
+    Code.HOLD: Conversation._hold,
+    Code.WANT_DONE: Conversation._want_done,
+    Code.VERSION: Conversation._version,
+    Code.EXIT: Conversation._exit,
+    Code.PING: Conversation._ping,
+    Code.SMART_BLOB: Conversation._smart_blob,
+    Code.RESULT_TYPES: Conversation._nothing,
+    Code.AUTOFREE: Conversation._nothing,
+    Code.INFO: Conversation._info,
+    Code.DESCRIBE_INPUT: Conversation._describe_input,
+    Code.PROTOCOLS: Conversation._protocols,
+    Code.PAM: Conversation._begin_pam,
+    Code.PAM_RESPONSE: Conversation._pam_response,
+    Code.SAVEPOINT: Conversation._savepoint,
+    Code.RELEASE_SAVEPOINT: Conversation._release_savepoint,
+    Code.ROLLBACK_TO: Conversation._rollback_to,
+}

@@ -1,0 +1,76 @@
+"""A PAM conversation: what the server asks after the login, and what it makes of the responses.
+
+Rule: whether a password is right, whoever admits the client decides; others are compared here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+from ..answers import Admitted
+from ..sql_errors import sql_error
+
+
+class Style(IntEnum):
+    """What a client does with a PAM message."""
+
+    HIDDEN = 1
+    ECHO = 2
+    ERROR = 3
+    INFO = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A message of a PAM conversation; the answer to a hidden one without `wanted` is the password."""
+
+    style: Style
+    text: str
+    wanted: str | None = None
+
+
+class PamDialogue:
+    """The prompts that are left, and what was answered."""
+
+    def __init__(self, prompts: Sequence[Prompt], admit: Callable[[str | None], Admitted]) -> None:
+        self._prompts = list(prompts)
+        self._asked: Prompt | None = None
+        self._admit = admit
+        self._password: str | None = None
+        self._is_wrong = False
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether the client has been asked for something."""
+        return self._asked is not None
+
+    def next_prompts(self) -> list[Prompt]:
+        """Return what the client is told next: messages, then a question, if one is left.
+
+        IBM's JDBC driver sends no response to a mere message, and reads on.
+        """
+        told: list[Prompt] = []
+        self._asked = None
+        while self._prompts and self._asked is None and not self._is_wrong:
+            told.append(self._prompts.pop(0))
+            if told[-1].style in (Style.HIDDEN, Style.ECHO):
+                self._asked = told[-1]
+        return told
+
+    def take(self, response: str) -> None:
+        """Take the response to what was asked last."""
+        asked = self._asked
+        if asked is None:
+            return
+        if asked.wanted is None and asked.style is Style.HIDDEN:
+            self._password = response
+        elif response != asked.wanted:
+            self._is_wrong = True
+
+    def admit(self) -> Admitted:
+        """Let the client in; SqlError -951 if a response was wrong."""
+        if self._is_wrong:
+            raise sql_error(-951, "")
+        return self._admit(self._password)

@@ -1,0 +1,152 @@
+"""The messages that an answer is made of, as bytes.
+
+Rule: each function writes one message; what belongs into an answer, the conversation decides.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+
+from ..answers import Outcome, Prepared, ResultColumn
+from ..encoding import ColumnType
+from ..sql_errors import SqlError
+from .dialect import Dialect
+from .requests import Code
+from .tuples import place_bytes
+
+_U16 = struct.Struct(">H")
+_NOT_NULL = 0x100
+_OPAQUE_NAMES = {1: b"lvarchar", 5: b"boolean", 10: b"blob", 11: b"clob"}  # by extended id
+_OWNER = b"informix"
+_MAX_CHUNK_BYTES = 0xFFFF
+_ERROR_TEXT_BYTES = 2000
+
+END_OF_TURN = _U16.pack(Code.END_OF_TURN)
+FAREWELL = _U16.pack(Code.EXIT)
+PAM_ACCEPTED = _U16.pack(Code.PAM_ACCEPTED)
+COST = struct.pack(">HII", Code.COST, 1, 1)
+
+
+def char(data: bytes) -> bytes:
+    """Write a text whose length has 2 bytes, in an even number of places."""
+    return _U16.pack(len(data)) + data + b"\0" * (len(data) & 1)
+
+
+def done(dialect: Dialect, outcome: Outcome) -> bytes:
+    """SQ_DONE: what a statement did."""
+    form = ">HHQQI" if dialect.has_wide_rows else ">HHIII"
+    counts = outcome.row_count, outcome.rowid, outcome.serial & 0xFFFFFFFF
+    return struct.pack(form, Code.DONE, outcome.warnings, *counts)
+
+
+def failure(dialect: Dialect, error: SqlError, codec: str) -> bytes:
+    """SQ_ERR: numbers, and what is to be filled into the client's own text; never a sentence."""
+    form = ">HhhI" if dialect.is_wide else ">HhhH"
+    argument = error.argument.encode(codec, "replace")[:_ERROR_TEXT_BYTES]
+    return struct.pack(form, Code.ERROR, _i16(error.native), _i16(error.isam), 0) + char(argument)
+
+
+def _i16(number: int) -> int:
+    """Return a number as 2 bytes hold it; the capture functions' codes are results, not errors."""
+    return struct.unpack(">h", struct.pack(">i", number)[2:])[0]  # type: ignore[no-any-return]
+
+
+def description(dialect: Dialect, statement_id: int, prepared: Prepared, codec: str) -> bytes:
+    """SQ_DESCRIBE: the statement's kind and number, and the columns of what it answers with."""
+    names, columns, place = b"", list[bytes](), 0
+    for column in prepared.columns:
+        columns.append(_column(dialect, column, len(names), place))
+        names += column.name.encode(codec, "replace") + b"\0"
+        place += place_bytes(column)
+    parts = [
+        struct.pack(">HHHI", Code.DESCRIBE, prepared.kind, statement_id, 0),
+        struct.pack(">I" if dialect.has_wide_tuples else ">H", _cut(place, dialect.has_wide_tuples)),
+        _U16.pack(len(columns)),
+        struct.pack(">I" if dialect.is_wide else ">H", len(names)),
+        *columns,
+        names + b"\0" * (len(names) & 1),
+    ]
+    return b"".join(parts)
+
+
+def _cut(size: int, is_wide: bool) -> int:
+    return size if is_wide else min(size, 0xFFFF)
+
+
+def _column(dialect: Dialect, column: ResultColumn, name_place: int, place: int) -> bytes:
+    head = struct.pack(">II" if dialect.is_wide else ">HI", name_place, place)
+    return head + _field(column.type, column.not_null)
+
+
+def _field(kind: ColumnType, not_null: bool = False) -> bytes:
+    """Type, extended id, owner and name of an opaque type, and the true length of a fixed one."""
+    name = _OPAQUE_NAMES.get(kind.extended_id, b"") if kind.coltype & 0xFF in (40, 41) else b""
+    number = kind.coltype & 0xFF | (_NOT_NULL if not_null else 0)
+    extended_id = kind.extended_id if name else 0
+    names = char(_OWNER if name else b"") + char(name)
+    return (
+        struct.pack(">HI", number, extended_id) + names + struct.pack(">HHII", 0, 0, 0, kind.collength)
+    )
+
+
+def input_description(parameters: Sequence[ColumnType]) -> bytes:
+    """The types of a statement's parameters; IBM's driver 15 wants one for each question mark."""
+    fields = b"".join(_field(parameter) for parameter in parameters)
+    flag = _U16.pack(0) if parameters else b""
+    return struct.pack(">HH", Code.INPUT_DESCRIPTION, len(parameters)) + flag + fields
+
+
+def tuple_of(data: bytes) -> bytes:
+    """SQ_TUPLE: a row."""
+    return struct.pack(">HHI", Code.TUPLE, 0, len(data)) + data + b"\0" * (len(data) & 1)
+
+
+def tuple_number(number: int) -> bytes:
+    """The number of the row that a scroll fetch has come to."""
+    return struct.pack(">HI", Code.TUPLE_NUMBER, number)
+
+
+def transaction(event: int) -> bytes:
+    """SQ_XACTSTAT: 1 begin, 2 commit, 3 rollback; then whether there is and was a transaction."""
+    is_open = int(event == 1)
+    return struct.pack(">HHHH", Code.TRANSACTION, event, is_open, 1 - is_open)
+
+
+def protocols(dialect: Dialect) -> bytes:
+    """Answer the offer of feature bits."""
+    return _U16.pack(Code.PROTOCOLS) + char(dialect.bits)
+
+
+def challenge(style: int, text: str) -> bytes:
+    """One message of a PAM conversation."""
+    return struct.pack(">HH", Code.PAM_CHALLENGE, style) + char(text.encode())
+
+
+def database_list(names: Sequence[str], codec: str) -> bytes:
+    """The names of databases."""
+    listed = b"".join(char(name.encode(codec, "replace")) for name in names)
+    return _U16.pack(Code.DATABASES) + listed + _U16.pack(0)
+
+
+def version(text: str) -> bytes:
+    """The server's version, which IBM's driver asks for to see whether the connection lives."""
+    return _U16.pack(Code.VERSION) + char(text.encode())
+
+
+def ping() -> bytes:
+    """Answer gbase8sdb's ping: a state of 0."""
+    return struct.pack(">HH", Code.PING, 0)
+
+
+def smart_blob(what: int, data: bytes, chunk_bytes: int) -> bytes:
+    """SQ_LODATA: bytes in chunks of the size that the client asked for."""
+    head = struct.pack(">HHI", Code.SMART_BLOB, what, len(data))
+    if not data:
+        return head + _U16.pack(0)
+    size, view = chunk_bytes or _MAX_CHUNK_BYTES, memoryview(data)
+    parts: list[bytes | memoryview] = [head]
+    for place in range(0, len(data), size):
+        piece = view[place : place + size]
+        parts += (_U16.pack(len(piece)), piece, b"\0" * (len(piece) & 1))
+    return b"".join(parts)

@@ -1,0 +1,223 @@
+"""A request: a run of messages, each a code and its fields, that SQ_EOT ends.
+
+Rule: one parser for each code, in a table; a code that is not in it ends the connection, since where
+the next message begins cannot be known. Nothing is run before the whole request is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import IntEnum
+
+from .binds import Bound, read_binds, read_result_types
+from .dialect import Dialect
+from .reading import Malformed, Reader, Take
+
+_MAX_MESSAGES = 100_000
+
+
+class Code(IntEnum):
+    """The messages that a client sends, and what answers are made of."""
+
+    COMMAND = 1
+    PREPARE = 2
+    CURSOR_NAME = 3
+    STATEMENT = 4
+    BIND = 5
+    OPEN = 6
+    EXECUTE = 7
+    DESCRIBE = 8
+    FETCH = 9
+    CLOSE = 10
+    RELEASE = 11
+    END_OF_TURN = 12
+    ERROR = 13
+    TUPLE = 14
+    DONE = 15
+    COMMIT = 19
+    ROLLBACK = 20
+    WANT_DESCRIPTION = 22
+    SCROLL_FETCH = 23
+    SCROLL = 24
+    TUPLE_NUMBER = 25
+    DATABASES = 26
+    BEGIN = 35
+    OPEN_DATABASE = 36
+    CLOSE_DATABASE = 37
+    HOLD = 43
+    WANT_DONE = 49
+    VERSION = 53
+    COST = 55
+    EXIT = 56
+    PING = 84
+    SMART_BLOB = 97
+    TRANSACTION = 99
+    RESULT_TYPES = 100
+    AUTOFREE = 108
+    INFO = 81
+    DESCRIBE_INPUT = 124
+    INPUT_DESCRIPTION = 125
+    PROTOCOLS = 126
+    PAM_ACCEPTED = 127
+    PAM = 128
+    PAM_CHALLENGE = 129
+    PAM_RESPONSE = 130
+    SAVEPOINT = 137
+    RELEASE_SAVEPOINT = 138
+    ROLLBACK_TO = 139
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message; which of its fields it has, and what the numbers are, its parser says."""
+
+    code: Code
+    text: bytes = b""
+    numbers: tuple[int, ...] = ()
+    binds: tuple[Bound, ...] = ()
+
+
+Parse = Callable[[Code, Reader, Dialect], Message]
+
+
+def read_request(take: Take, dialect: Dialect) -> list[Message]:
+    """Read messages up to the end of the client's turn, or to its farewell.
+
+    Raises:
+        Malformed: a message is not known, or its lengths cannot be.
+        EOFError: the client has gone.
+    """
+    reader, messages = Reader(take), list[Message]()
+    while True:
+        message = _message(reader, dialect)
+        if message.code == Code.END_OF_TURN:
+            return messages
+        messages.append(message)
+        if message.code == Code.EXIT:
+            return messages
+        if len(messages) > _MAX_MESSAGES:
+            raise Malformed(f"a request of more than {_MAX_MESSAGES} messages")
+
+
+def _message(reader: Reader, dialect: Dialect) -> Message:
+    number = reader.u16("code")
+    parse = _PARSERS.get(number)
+    if parse is None:
+        raise Malformed(f"message {number} is not known; up to it: {reader.seen.hex()}")
+    return parse(Code(number), reader, dialect)
+
+
+def _plain(code: Code, _reader: Reader, _dialect: Dialect) -> Message:
+    return Message(code)
+
+
+def _char(code: Code, reader: Reader, _dialect: Dialect) -> Message:
+    return Message(code, reader.char("text"))
+
+
+def _number(code: Code, reader: Reader, _dialect: Dialect) -> Message:
+    return Message(code, numbers=(reader.u16("number"),))
+
+
+def _char_and_number(code: Code, reader: Reader, _dialect: Dialect) -> Message:
+    text = reader.char("name")
+    return Message(code, text, (reader.u16("flag"),))
+
+
+def _sql(code: Code, reader: Reader, dialect: Dialect) -> Message:
+    """The number: how many parameters the client counted."""
+    count = reader.u16("number of parameters")
+    size = reader.u32("length of SQL") if dialect.is_wide else reader.u16("length of SQL")
+    return Message(code, reader.padded(size, "SQL"), (count,))
+
+
+def _binds(code: Code, reader: Reader, _dialect: Dialect) -> Message:
+    return Message(code, binds=read_binds(reader))
+
+
+def _result_types(code: Code, reader: Reader, _dialect: Dialect) -> Message:
+    read_result_types(reader)
+    return Message(code)
+
+
+def _fetch(code: Code, reader: Reader, dialect: Dialect) -> Message:
+    """The numbers: bytes of the client's buffer, rows it wants at most, 0 for as many as fit."""
+    size = reader.u32("buffer size") if dialect.is_wide else reader.u16("buffer size")
+    return Message(code, numbers=(size, reader.u16("rows")))
+
+
+def _scroll_fetch(code: Code, reader: Reader, dialect: Dialect) -> Message:
+    """The numbers: how (1 next, 4 last, 6 absolute), the row, bytes of the buffer."""
+    how, row = reader.u16("kind of move"), reader.i32("row")
+    size = reader.u32("buffer size") if dialect.is_wide else reader.u16("buffer size")
+    return Message(code, numbers=(how, row, size))
+
+
+def _info(code: Code, reader: Reader, _dialect: Dialect) -> Message:
+    """The environment of a session; none of it changes what this server answers."""
+    kind, size = reader.u16("kind of information"), reader.u16("length of information")
+    if kind != _ENVIRONMENT:
+        reader.octets(size, "information")
+        return Message(code, numbers=(kind,))
+    reader.octets(4, "longest name and value")
+    while reader.char("name"):
+        reader.char("value")
+    reader.u16("end of the environment")
+    return Message(code, numbers=(kind,))
+
+
+_ENVIRONMENT = 6
+
+
+def _smart_blob(code: Code, reader: Reader, _dialect: Dialect) -> Message:
+    """The numbers: what (0 read, 1 read at an offset), descriptor, bytes wanted, bytes of a chunk."""
+    what, descriptor = reader.u16("kind of access"), reader.u16("descriptor")
+    wanted, chunk = reader.u32("bytes wanted"), reader.u16("chunk")
+    if what == _READ_AT:
+        reader.octets(10 + 2, "offset")
+    elif what != _READ:
+        raise Malformed(f"a smart large object is not accessed by {what}")
+    return Message(code, numbers=(what, descriptor, wanted, chunk))
+
+
+_READ, _READ_AT = 0, 1
+
+_PARSERS: dict[int, Parse] = {
+    Code.COMMAND: _sql,
+    Code.PREPARE: _sql,
+    Code.CURSOR_NAME: _char,
+    Code.STATEMENT: _number,
+    Code.BIND: _binds,
+    Code.OPEN: _plain,
+    Code.EXECUTE: _plain,
+    Code.FETCH: _fetch,
+    Code.CLOSE: _plain,
+    Code.RELEASE: _plain,
+    Code.END_OF_TURN: _plain,
+    Code.COMMIT: _plain,
+    Code.ROLLBACK: _number,
+    Code.WANT_DESCRIPTION: _plain,
+    Code.SCROLL_FETCH: _scroll_fetch,
+    Code.SCROLL: _plain,
+    Code.DATABASES: _plain,
+    Code.BEGIN: _plain,
+    Code.OPEN_DATABASE: _char_and_number,
+    Code.CLOSE_DATABASE: _plain,
+    Code.HOLD: _plain,
+    Code.WANT_DONE: _plain,
+    Code.VERSION: _plain,
+    Code.EXIT: _plain,
+    Code.PING: _plain,
+    Code.SMART_BLOB: _smart_blob,
+    Code.RESULT_TYPES: _result_types,
+    Code.AUTOFREE: _plain,
+    Code.INFO: _info,
+    Code.DESCRIBE_INPUT: _plain,
+    Code.PROTOCOLS: _char,
+    Code.PAM: _plain,
+    Code.PAM_RESPONSE: _char,
+    Code.SAVEPOINT: _char_and_number,
+    Code.RELEASE_SAVEPOINT: _char,
+    Code.ROLLBACK_TO: _char,
+}

@@ -1,0 +1,102 @@
+"""A prepared statement of a connection, and the cursor over its rows.
+
+Rule: rows are taken from the engine one by one as they are fetched; a scroll cursor keeps them all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import chain, islice
+
+from ..answers import Check, Outcome, Prepared, StatementKind
+from ..sql_errors import sql_error
+from . import replies
+from .binds import Bound, value_of
+from .dialect import Dialect
+from .tuples import encode_row, encoder
+
+
+class Statement:
+    """What a client holds by a number."""
+
+    def __init__(self, number: int, prepared: Prepared, dialect: Dialect) -> None:
+        self.number = number
+        self.prepared = prepared
+        self.scrolls = self.holds = False
+        self._encoders = [encoder(column.type, dialect) for column in prepared.columns]
+        self._binds: tuple[Bound, ...] = ()
+        self._tuples: Iterator[bytes] | None = None
+        self._next: bytes | None = None  # a row that did not fit into the last answer
+        self._kept: list[bytes] = []
+        self._place = 0  # of a scroll cursor: the number of its row
+
+    def bind(self, binds: tuple[Bound, ...]) -> None:
+        """Take the values of the next execution."""
+        self._binds = binds
+
+    def execute(self, codec: str, check: Check) -> Outcome:
+        """Run the statement with the values that are bound."""
+        kinds = self.prepared.parameters
+        if len(self._binds) != len(kinds):
+            raise sql_error(-254)
+        values = [value_of(bound, kind, codec) for bound, kind in zip(self._binds, kinds, strict=True)]
+        return self.prepared.run(values, check)
+
+    def open(self, codec: str, check: Check) -> None:
+        """Run the statement and stand before its first row."""
+        self._tuples = self.tuples_of(self.execute(codec, check))
+        self._next = None
+        if self.scrolls:
+            self._kept, self._place = list(self._tuples), 0
+
+    def tuples_of(self, outcome: Outcome) -> Iterator[bytes]:
+        """Return the rows of an outcome as messages."""
+        return (replies.tuple_of(encode_row(self._encoders, row)) for row in outcome.rows)
+
+    def close(self) -> None:
+        """Forget the rows that are left."""
+        self._tuples, self._next, self._kept = None, None, []
+
+    def fetch(self, room: int, row_limit: int) -> list[bytes]:
+        """Return the next rows: as many as fit, at least one where there is one."""
+        rows = self._rows()
+        found: list[bytes] = []
+        for row in islice(rows, row_limit or None):
+            if found and len(row) > room:
+                self._next = row
+                break
+            found.append(row)
+            room -= len(row)
+        return found
+
+    def _rows(self) -> Iterator[bytes]:
+        """Return what is left; no generator, whose end would be that of the rows behind it."""
+        if self._tuples is None:
+            raise sql_error(-400)
+        held, self._next = self._next, None
+        return self._tuples if held is None else chain([held], self._tuples)
+
+    def fetch_at(self, how: int, row: int) -> tuple[int, bytes] | None:
+        """Move a scroll cursor; returns the row's number and the row, or None beyond either end."""
+        if self._tuples is None:
+            raise sql_error(-400)
+        move = _MOVES.get(how)
+        if move is None:
+            raise sql_error(-201)
+        self._place = max(0, min(move(self._place, row, len(self._kept)), len(self._kept) + 1))
+        if 1 <= self._place <= len(self._kept):
+            return self._place, self._kept[self._place - 1]
+        return None
+
+    @property
+    def is_one_row(self) -> bool:
+        """Whether it is a function's call."""
+        return self.prepared.kind is StatementKind.EXECUTE
+
+
+# what IBM's JDBC driver sends for next, last and any other row
+_MOVES: dict[int, Callable[[int, int, int], int]] = {
+    1: lambda place, _row, _count: place + 1,
+    4: lambda _place, _row, count: count,
+    6: lambda _place, row, _count: row,
+}
