@@ -201,7 +201,7 @@ def begin(served: World, consumer: Consumer, rival: Rival) -> None:
     before, until = rival.count(), time.monotonic() + 120
     while rival.count() == before:
         if time.monotonic() > until:
-            raise TimeoutError(f"{rival.name} did not begin: {consumer.said[-5:]}")
+            raise TimeoutError(f"{rival.name} did not begin: {consumer.reason}")
         served.do("backlog", rows=10)
         time.sleep(0.5)
     time.sleep(_QUIET_SECONDS)

@@ -32,7 +32,7 @@ Row = dict[str, object]
 def rival_server(**arguments: object) -> EmulatedServer:
     """Return a server with the tables; full row logging is on for the captured ones."""
     server = EmulatedServer(name="informix", users={"informix": PASSWORD}, **arguments)  # type: ignore[arg-type]
-    server.create_database(DATABASE, logged=True, locale="en_US.utf8")
+    server.create_database(DATABASE, logged=True, locale="en_US.819")  # the peer names no other
     for table in (*CAPTURED, FOREIGN):
         server.create_table(full_name(table), COLUMNS, full_row_logging=table in CAPTURED)
     return server

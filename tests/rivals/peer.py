@@ -80,11 +80,13 @@ def made_ready() -> None:
         if shutil.which(tool) is None:
             raise NotHere(f"{tool} is not on PATH: Java 17 or later and Maven are needed")
     here = Path(__file__).parent
-    if not (HOME / "jars").is_dir():
+    wanted, there = (here / "pom.xml").read_text(), HOME / "jars" / "pom.xml"
+    if not there.is_file() or there.read_text() != wanted:
+        shutil.rmtree(HOME / "jars", ignore_errors=True)
         fetch = ["mvn", "-q", "-B", "-f", str(here / "pom.xml"), "dependency:copy-dependencies"]
         fetch += [f"-DoutputDirectory={HOME / 'jars'}", "-DincludeScope=runtime"]
         if subprocess.run(fetch, check=False).returncode:
-            shutil.rmtree(HOME / "jars", ignore_errors=True)
             raise NotHere("Maven Central could not be reached, or lacks a jar of pom.xml")
+        there.write_text(wanted)
     compile_ = ["javac", "-d", str(HOME / "classes"), "-cp", f"{HOME / 'jars'}/*"]
     subprocess.run([*compile_, str(here / "Rival.java")], check=True)

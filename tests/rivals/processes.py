@@ -88,6 +88,12 @@ class Consumer:
         threading.Thread(target=self._listen, daemon=True).start()
         threading.Thread(target=self._watch, daemon=True).start()
 
+    @property
+    def reason(self) -> str:
+        """Why it ended, in its own words; empty while it runs."""
+        causes = [line for line in self.said if line.startswith(("DONE", "Caused by"))]
+        return " / ".join(causes)[:1000]
+
     def wait_for(self, beginning: str, seconds: float = 600) -> str:
         """Return the first line that begins so; TimeoutError if it does not come."""
         until = time.monotonic() + seconds
