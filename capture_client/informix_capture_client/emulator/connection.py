@@ -7,20 +7,21 @@ business of `sqli`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from . import cdc_functions
 from .answers import Check, Prepared, SqlSession
 from .cdc_calls import Call, WithCalls, prepare_call
+from .cdc_functions import error_text
 from .column_list import split_at_commas
 from .locales import code_set_of, codec_of
 from .poses import DEFAULT_LOCALE
-from .queries import Parameters, ResultSet, error_text, literal, select
+from .result_sets import ResultSet, answer
 from .server import CDC_DATABASE, EmulatedServer
 from .sessions import CaptureSession
-from .sql_errors import sql_error
-from .system_queries import SystemQueries
+from .sql import open_session
+from .sql_errors import SqlError, sql_error
 
 MIN_READ_BYTES = 128  # CDC guide, read buffer size
 _LOGGED, _ANSI, _INFORMIX, _SECONDARY = 0x01, 0x02, 0x14, 0x20
@@ -83,7 +84,13 @@ class Connection:
             self._must_be_granted("cdc_errortext", names_cdc)
         if names_cdc and self.user not in self.server.cdc_users:
             raise sql_error(-387)
-        return Answer(select(self.server, self.user, self.database, text, values))
+        if self._statements is None:
+            self._statements = self._engine(self.database)
+        return Answer(answer(self._statements, statement, values, check))
+
+    def _engine(self, database: str) -> SqlSession:
+        given = self.delimits_names, self.db_locale
+        return open_session(self.server, self.user, database, *given)
 
     @property
     def codec(self) -> str:
@@ -101,7 +108,7 @@ class Connection:
             raise sql_error(-908, server_name)
         self._may_open(database)
         self.database = database
-        engine = SystemQueries(self.server, self.user, database, self.codec)
+        engine = self._engine(database)
         self._statements = WithCalls(self.prepare_call, self.may_use, engine)
         return _properties(self.server, database)
 
@@ -226,6 +233,19 @@ def _properties(server: EmulatedServer, name: str) -> int:
     database, is_secondary = server.databases[name], server.ha_role[0] > 1
     chosen = (database.is_logged, _LOGGED), (database.is_ansi, _ANSI), (is_secondary, _SECONDARY)
     return _INFORMIX | sum(bit for is_so, bit in chosen if is_so)
+
+
+Parameters = Iterator[str | None]
+
+
+def literal(text: str, parameters: Parameters) -> str | None:
+    """Return what a literal or a `?` stands for, as text."""
+    if text != "?":
+        return None if text.lower() == "null" else text.strip("'\"")
+    try:
+        return next(parameters)
+    except StopIteration:
+        raise SqlError("07002", -11031, "A parameter has no value.") from None
 
 
 def _locale(server: EmulatedServer, attributes: Mapping[str, str]) -> str:
