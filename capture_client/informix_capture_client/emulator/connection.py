@@ -65,6 +65,7 @@ class Connection:
         self.capture_session: CaptureSession | None = None
         self._statements: SqlSession | None = None
         self._admit(attributes)
+        self._sql = open_session(server, self.user, self.database, self.delimits_names, self.db_locale)
 
     def execute(
         self, statement: str, parameters: Sequence[Parameter], check: Callable[[], None]
@@ -84,13 +85,7 @@ class Connection:
             self._must_be_granted("cdc_errortext", names_cdc)
         if names_cdc and self.user not in self.server.cdc_users:
             raise sql_error(-387)
-        if self._statements is None:
-            self._statements = self._engine(self.database)
-        return Answer(answer(self._statements, statement, values, check))
-
-    def _engine(self, database: str) -> SqlSession:
-        given = self.delimits_names, self.db_locale
-        return open_session(self.server, self.user, database, *given)
+        return Answer(answer(self._sql, statement, values, check))
 
     @property
     def codec(self) -> str:
@@ -108,7 +103,7 @@ class Connection:
             raise sql_error(-908, server_name)
         self._may_open(database)
         self.database = database
-        engine = self._engine(database)
+        engine = open_session(self.server, self.user, database, self.delimits_names, self.db_locale)
         self._statements = WithCalls(self.prepare_call, self.may_use, engine)
         return _properties(self.server, database)
 
@@ -166,6 +161,7 @@ class Connection:
 
     def close(self) -> None:
         """Free the session, as a server does when a connection ends."""
+        self._sql.close()
         self.close_database()
         if self.capture_session is not None:
             self.server.close_session(self.capture_session.id)
@@ -228,13 +224,6 @@ class Connection:
             raise sql_error(-23197)
 
 
-def _properties(server: EmulatedServer, name: str) -> int:
-    """Return a database's properties as IBM's JDBC driver reads them of the warnings: 0x15 is usual."""
-    database, is_secondary = server.databases[name], server.ha_role[0] > 1
-    chosen = (database.is_logged, _LOGGED), (database.is_ansi, _ANSI), (is_secondary, _SECONDARY)
-    return _INFORMIX | sum(bit for is_so, bit in chosen if is_so)
-
-
 Parameters = Iterator[str | None]
 
 
@@ -246,6 +235,13 @@ def literal(text: str, parameters: Parameters) -> str | None:
         return next(parameters)
     except StopIteration:
         raise SqlError("07002", -11031, "A parameter has no value.") from None
+
+
+def _properties(server: EmulatedServer, name: str) -> int:
+    """Return a database's properties as IBM's JDBC driver reads them of the warnings: 0x15 is usual."""
+    database, is_secondary = server.databases[name], server.ha_role[0] > 1
+    chosen = (database.is_logged, _LOGGED), (database.is_ansi, _ANSI), (is_secondary, _SECONDARY)
+    return _INFORMIX | sum(bit for is_so, bit in chosen if is_so)
 
 
 def _locale(server: EmulatedServer, attributes: Mapping[str, str]) -> str:

@@ -13,9 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from .answers import Check, Outcome, Prepared, ResultColumn, SqlSession, StatementKind, Value
 from .connection import MIN_READ_BYTES, Answer, Parameter, is_lo_read
 from .locales import codec_of
-from .recorded_columns import cells, columns_of, integer, varchar
 from .recording_reader import Question, Recording, one_line
-from .result_sets import ResultSet
+from .result_sets import ResultSet, cells, columns_of, integer, varchar
 from .sql_errors import SqlError, sql_error
 from .sqli import Greeting
 
@@ -195,4 +194,4 @@ def _codec(locale: str) -> str:
 
 def _unknown(what: str) -> SqlError:
     message = f"This is not in the recording: {what}."
-    return SqlError("IX000", _NOT_RECORDED, f"[Informix emulator]{message}", argument=message)
+    return SqlError("IX000", _NOT_RECORDED, f"[Informix emulator]{message}", message)

@@ -9,19 +9,18 @@ from __future__ import annotations
 class SqlError(Exception):
     """A statement or a connection attempt that the server refuses.
 
-    `isam` is the second code, what the storage below said; `argument` is what the text is about, alone:
-    the wire carries no more of the text than that.
+    A server sends numbers and `argument`; the text they are part of is the client's.
     """
 
     def __init__(
-        self, sqlstate: str, native: int, message: str, isam: int = 0, argument: str = ""
+        self, sqlstate: str, native: int, message: str, argument: str = "", isam: int = 0
     ) -> None:
-        super().__init__(sqlstate, native, message, isam, argument)
+        super().__init__(sqlstate, native, message, argument, isam)
         self.sqlstate = sqlstate
         self.native = native
         self.message = message
-        self.isam = isam
         self.argument = argument
+        self.isam = isam
 
 
 _ERRORS = {
@@ -121,7 +120,8 @@ _ERRORS = {
 }
 
 
-# the ISAM code that comes with an error where nothing else is said (finderr)
+# the ISAM code that comes with an error where nothing else is said (finderr); IBM's JDBC driver shows
+# it as the cause
 _ISAM = {
     -206: -111,
     -329: -111,
@@ -138,6 +138,7 @@ _ISAM = {
 def sql_error(native: int, *facts: object, isam: int | None = None) -> SqlError:
     """Build the error of a native code, its facts filled into the text."""
     sqlstate, text = _ERRORS[native]
+    argument = "" if not facts or facts[0] is None else str(facts[0])
     message = "[Informix emulator]" + text.format(*facts)
     below = _ISAM.get(native, 0) if isam is None else isam
-    return SqlError(sqlstate, native, message, below, str(facts[0]) if facts else "")
+    return SqlError(sqlstate, native, message, argument, below)

@@ -136,7 +136,7 @@ class Told:
         for begin, prepared in self.statements.items():
             if known.startswith(begin):
                 return prepared()
-        raise SqlError("42S02", -206, "not found", -111, "nosuch")
+        raise SqlError("42S02", -206, "not found", "nosuch", -111)
 
     def begin(self) -> None:
         self.done.append("begin")
