@@ -305,6 +305,7 @@ _HANDLERS: dict[Code, Callable[[Conversation, Message], list[bytes]]] = {
     Code.PROTOCOLS: Conversation._protocols,
     Code.PAM: Conversation._begin_pam,
     Code.PAM_RESPONSE: Conversation._pam_response,
+    Code.GENERATED_KEYS: Conversation._nothing,
     Code.SAVEPOINT: Conversation._savepoint,
     Code.RELEASE_SAVEPOINT: Conversation._release_savepoint,
     Code.ROLLBACK_TO: Conversation._rollback_to,
