@@ -69,6 +69,11 @@ class Statement:
             room -= len(row)
         return found
 
+    @property
+    def has_more(self) -> bool:
+        """Whether a row waits that did not fit into the client's buffer."""
+        return self._next is not None
+
     def _rows(self) -> Iterator[bytes]:
         """Return what is left; no generator, whose end would be that of the rows behind it."""
         if self._tuples is None:
