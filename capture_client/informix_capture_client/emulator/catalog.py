@@ -174,11 +174,6 @@ def _configuration(server: EmulatedServer, _database: Database) -> Iterator[Row]
         yield {"cf_id": number, "cf_name": name, "cf_effective": value}
 
 
-def _environment(server: EmulatedServer, _database: Database) -> Iterator[Row]:
-    # IBM's change-stream client asks for it before it opens a session.
-    yield {"env_name": "INFORMIXSERVER", "env_value": server.name}
-
-
 def _users(server: EmulatedServer, database: Database) -> Iterator[Row]:
     """Yield who may do what in a database; all but the owner have been granted it."""
     yield {"username": server.owner, "usertype": "D"}
@@ -359,7 +354,6 @@ _TABLES: dict[tuple[str, str], Callable[[EmulatedServer, Database], Iterator[Row
     (SYSTEM_DATABASE, "sysha_type"): _ha_type,
     (SYSTEM_DATABASE, "sysconfig"): _configuration,
     (SYSTEM_DATABASE, "sysdatabases"): _databases,
-    (SYSTEM_DATABASE, "sysenv"): _environment,
     (SYSTEM_DATABASE, "sysdbslocale"): _locales,
     (SYSTEM_DATABASE, "sysptnhdr"): _partitions,
     (SYSTEM_DATABASE, "sysenv"): _environment,

@@ -204,7 +204,8 @@ class Conversation:
     def _fetch(self, message: Message) -> list[bytes]:
         rows = self._statement.fetch(*message.numbers)
         if self._statement.has_more:
-            return [*rows, replies.COST]  # IBM's JDBC driver 15.0.1.0 takes SQ_DONE for the end
+            # SQ_DONE is the end of the rows to IBM's JDBC driver 15.0.1.0 and to libsqli
+            return [*rows, replies.COST]
         return [*rows, replies.done(self.dialect, Outcome(row_count=len(rows))), replies.COST]
 
     def _scroll_fetch(self, message: Message) -> list[bytes]:
