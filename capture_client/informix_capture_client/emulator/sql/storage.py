@@ -14,6 +14,7 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+from weakref import finalize
 
 from ..sql_errors import SqlError, sql_error
 from ..tables import Column, Index, Table
@@ -108,13 +109,10 @@ class Store:
         self._connection = sqlite3.connect(
             ":memory:", check_same_thread=False, isolation_level=None, cached_statements=512
         )
+        finalize(self, self._connection.close)
         self.functions = Functions(self._connection)
         self._storages: dict[str, Storage] = {}
         self._next = 1
-
-    def close(self) -> None:
-        """Let the rows go."""
-        self._connection.close()
 
     def run(self, sql: str, values: Sequence[Stored] = ()) -> sqlite3.Cursor:
         """Run a statement of SQLite that finds nothing."""
@@ -125,10 +123,8 @@ class Store:
         self.functions.failure = None
         try:
             return self._connection.execute(sql, values).fetchall()
-        except sqlite3.Error:
-            if self.functions.failure is not None:
-                raise self.functions.failure from None
-            raise
+        except sqlite3.Error:  # by a function of ours, or for a limit of SQLite's
+            raise self.functions.failure or sql_error(-201) from None
 
     def check(self, sql: str, count: int) -> None:
         """SqlError -201 if SQLite does not understand a statement."""
