@@ -11,7 +11,7 @@ Everything happens under the log's condition, so that rows and log never differ.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from weakref import finalize
@@ -48,6 +48,12 @@ class Definition:
     query: str = ""  # of a view
     target: str = ""  # of a synonym
 
+    def without(self, columns: Set[str]) -> Definition:
+        """Return what holds of a table that has lost these columns."""
+        defaults = {name: text for name, text in self.defaults.items() if name not in columns}
+        references = [r for r in self.references if not columns & set(r.columns)]
+        return Definition(defaults, references, list(self.checks), self.query, self.target)
+
 
 @dataclass(slots=True, eq=False)
 class Storage:
@@ -62,6 +68,7 @@ class Storage:
     last_serial: int = 0
     table_locks: dict[int, str] = field(default_factory=dict)  # shared or exclusive, by work
     lockers: set[int] = field(default_factory=set)  # works with locked rows
+    is_gone: bool = False
     revoked: set[str] = field(default_factory=set)  # privileges that public no longer has
 
     @property
@@ -202,7 +209,7 @@ class Store:
         known = {column.name for column in table.columns}
         if not table.indexes and not table.primary_key:
             table.indexes = [i for i in storage.table.all_indexes if {*i.columns} <= known]
-        fresh = self.made(table, storage.definition)
+        fresh = self.made(table, storage.definition.without(former.keys() - known))
         fresh.is_sql_made, fresh.last_serial = storage.is_sql_made, storage.last_serial
         fresh.table_locks, fresh.revoked = storage.table_locks, storage.revoked
         kept = []
@@ -234,6 +241,7 @@ class Store:
 
     def forget(self, storage: Storage) -> None:
         """Let the rows of a storage go."""
+        storage.is_gone = True
         self.run(f"DROP TABLE IF EXISTS {storage.rows}")
         self.run(f"DROP TABLE IF EXISTS {storage.before}")
 
