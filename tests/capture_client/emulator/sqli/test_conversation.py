@@ -209,6 +209,7 @@ def test_a_scroll_cursor_moves_to_the_last_any_and_the_next_row() -> None:
         assert scrolled(spoken, how, row) == hexed(expected)
     for how, row in ((6, 101), (6, 0), (6, -5)):
         assert scrolled(spoken, how, row) == hexed(DONE + EOT)
+    assert scrolled(spoken, 1).startswith(hexed("0019 00000001"))  # before the first row, not farther
     assert scrolled(spoken, 4) != hexed(DONE + EOT)
     assert scrolled(spoken, 1) == hexed(DONE + EOT)
     assert scrolled(spoken, 9).startswith(hexed("000d ff37"))
