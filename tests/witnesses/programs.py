@@ -93,6 +93,7 @@ def started(
             stdout=subprocess.PIPE,
             stderr=stderr,
             encoding="utf-8",
+            errors="replace",  # a witness that cuts a character in two shows it
             env=environment,
         )
     program = Program(process, complaints)

@@ -73,6 +73,13 @@ def test_what_is_bound_reads_back_as_what_is_expected(text: str) -> None:
     assert typed_values.found({}, text, sent) == typed_values.expected({})[text]
 
 
+def test_what_java_shows_is_read_as_what_was_written() -> None:
+    padded = ["ab          ", " " * 12, "\U0010ffff" * 3, None]
+    assert typed_values.found({}, "char(12)", padded) == typed_values.expected({})["char(12)"]
+    short = ["-1.5", "-3.4028235E38", "3.4028235E38", None]
+    assert typed_values.found({}, "smallfloat", short) == typed_values.expected({})["smallfloat"]
+
+
 def record(kind: str, sequence: int, transaction: int = 1, **data: str | None) -> dict[str, Any]:
     facts = {"type": kind, "sequence": sequence, "transaction": transaction, "label": "1"}
     return {**facts, "data": data} if data else facts
@@ -98,6 +105,11 @@ def test_rows_that_were_taken_back_are_not_handed_out() -> None:
     found = list(committed(STORY))
     assert [(commit, [row["sequence"] for row in rows]) for commit, rows in found] == [(10, [3, 8])]
     assert first_difference(ACCOUNT, found, {"1": "t"}) == ""
+
+
+def test_a_commit_of_what_was_rolled_back_is_no_commit() -> None:
+    with pytest.raises(KeyError):
+        list(committed([record("BEGIN", 1), record("ROLLBACK", 2), record("COMMIT", 3)]))
 
 
 DIFFERENT = {

@@ -223,9 +223,10 @@ def serve(
     host: str = "127.0.0.1",
     port: int = 0,
     on_ready: Callable[[ListeningServer], None] = lambda _listening: None,
+    tls: ssl.SSLContext | None = None,
 ) -> None:
     """Listen until interrupted; `on_ready` is called with host and port."""
-    with ListeningServer(server, host, port) as listening:
+    with ListeningServer(server, host, port, tls) as listening:
         on_ready(listening)
         listening.serve_forever()
 

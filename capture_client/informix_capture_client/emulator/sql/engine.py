@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from weakref import WeakKeyDictionary
 
 from .. import codes
 from ..poses import DEFAULT_LOCALE
@@ -19,8 +18,6 @@ from .language.values import store
 from .session import Session
 from .storage import RowValues, Storage, Store
 from .work import Undo, Work
-
-_ENGINES: WeakKeyDictionary[EmulatedServer, Engine] = WeakKeyDictionary()
 
 
 @dataclass(slots=True)
@@ -133,11 +130,9 @@ _CHANGES: dict[int, Callable[..., list[Undo]]] = {
 def engine_of(server: EmulatedServer) -> Engine:
     """Return the engine of a server; it is made when it is first asked for."""
     with server.log.changed:
-        engine = _ENGINES.get(server)
-        if engine is None:
-            engine = _ENGINES[server] = Engine(server)
-            server.row_keeper = engine
-        return engine
+        if not isinstance(server.row_keeper, Engine):
+            server.row_keeper = Engine(server)
+        return server.row_keeper
 
 
 def open_session(

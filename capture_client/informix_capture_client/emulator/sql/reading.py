@@ -33,7 +33,8 @@ class Reading:
         self.user = user
         self.database = database
         self.delimits_names = delimits_names
-        self.isolation = "committed read"
+        opened = server.databases.get(database)
+        self.isolation = "repeatable read" if opened and opened.is_ansi else "committed read"
         self.work: Work | None = None
         self.last_serial = 0
         self.finder = Finder(server, store, user)

@@ -72,7 +72,7 @@ class Session(Transactions):
                 if tokens.accept(*words):
                     return read(self, tokens)
             raise sql_error(-201)
-        except RecursionError:
+        except (RecursionError, UnicodeError):
             raise self._refused(text, sql_error(-201)) from None
         except SqlError as error:
             raise self._refused(text, error) from None
@@ -99,6 +99,8 @@ class Session(Transactions):
 
     def _current(self, text: str, plan: Plan) -> Plan:
         """Return the plan, or one of the tables as they are now."""
+        if plan.is_volatile:
+            return self._planned(text)
         for table in plan.tables:
             if isinstance(table, Storage) and not self._is_there(table):
                 fresh = self._planned(text)

@@ -11,9 +11,10 @@ Everything happens under the log's condition, so that rows and log never differ.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+from weakref import finalize
 
 from ..sql_errors import SqlError, sql_error
 from ..tables import Column, Index, Table
@@ -47,6 +48,12 @@ class Definition:
     query: str = ""  # of a view
     target: str = ""  # of a synonym
 
+    def without(self, columns: Set[str]) -> Definition:
+        """Return what holds of a table that has lost these columns."""
+        defaults = {name: text for name, text in self.defaults.items() if name not in columns}
+        references = [r for r in self.references if not columns & set(r.columns)]
+        return Definition(defaults, references, list(self.checks), self.query, self.target)
+
 
 @dataclass(slots=True, eq=False)
 class Storage:
@@ -61,6 +68,7 @@ class Storage:
     last_serial: int = 0
     table_locks: dict[int, str] = field(default_factory=dict)  # shared or exclusive, by work
     lockers: set[int] = field(default_factory=set)  # works with locked rows
+    is_gone: bool = False
     revoked: set[str] = field(default_factory=set)  # privileges that public no longer has
 
     @property
@@ -108,13 +116,10 @@ class Store:
         self._connection = sqlite3.connect(
             ":memory:", check_same_thread=False, isolation_level=None, cached_statements=512
         )
+        finalize(self, self._connection.close)
         self.functions = Functions(self._connection)
         self._storages: dict[str, Storage] = {}
         self._next = 1
-
-    def close(self) -> None:
-        """Let the rows go."""
-        self._connection.close()
 
     def run(self, sql: str, values: Sequence[Stored] = ()) -> sqlite3.Cursor:
         """Run a statement of SQLite that finds nothing."""
@@ -125,10 +130,8 @@ class Store:
         self.functions.failure = None
         try:
             return self._connection.execute(sql, values).fetchall()
-        except sqlite3.Error:
-            if self.functions.failure is not None:
-                raise self.functions.failure from None
-            raise
+        except sqlite3.Error:  # by a function of ours, or for a limit of SQLite's
+            raise self.functions.failure or sql_error(-201) from None
 
     def check(self, sql: str, count: int) -> None:
         """SqlError -201 if SQLite does not understand a statement."""
@@ -206,7 +209,7 @@ class Store:
         known = {column.name for column in table.columns}
         if not table.indexes and not table.primary_key:
             table.indexes = [i for i in storage.table.all_indexes if {*i.columns} <= known]
-        fresh = self.made(table, storage.definition)
+        fresh = self.made(table, storage.definition.without(former.keys() - known))
         fresh.is_sql_made, fresh.last_serial = storage.is_sql_made, storage.last_serial
         fresh.table_locks, fresh.revoked = storage.table_locks, storage.revoked
         kept = []
@@ -238,6 +241,7 @@ class Store:
 
     def forget(self, storage: Storage) -> None:
         """Let the rows of a storage go."""
+        storage.is_gone = True
         self.run(f"DROP TABLE IF EXISTS {storage.rows}")
         self.run(f"DROP TABLE IF EXISTS {storage.before}")
 

@@ -95,10 +95,10 @@ class Transactions(Reading):
         """Mark a place in the transaction."""
         with self.server.log.changed:
             work = self._open_work()
-            known = work.savepoints.pop(name, None)
+            known = work.savepoints.get(name)
             if known is not None and (known[1] or is_unique):
-                work.savepoints[name] = known
                 raise sql_error(-880, name)
+            work.savepoints.pop(name, None)
             work.savepoints[name] = work.mark(), is_unique
 
     def rollback_to(self, name: str) -> None:

@@ -240,6 +240,8 @@ class Work:
         self.is_over = True
         for storage in self.touched:
             storage.lockers.discard(self.number)
+            if storage.is_gone:
+                continue
             self.store.run(f"DELETE FROM {storage.before} WHERE work = ?", (self.number,))
         for storage in self.locked_tables:
             storage.table_locks.pop(self.number, None)

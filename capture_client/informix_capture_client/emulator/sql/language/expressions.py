@@ -153,7 +153,10 @@ class Expressions(TypeReader):
 
     def _text(self) -> Expression:
         text = self.tokens.take().text
-        size = len(text.encode(self.codec, "replace"))
+        try:
+            size = len(text.encode(self.codec))
+        except UnicodeEncodeError:
+            raise sql_error(-23103) from None
         return constant(self.text(size, "char" if size <= 32767 else "varchar"), text)
 
     def _number(self, sign: str = "") -> Expression:
@@ -294,10 +297,12 @@ class Expressions(TypeReader):
             return replace(value, type=kind)
         if value.type is kind or value.type.spelling == kind.spelling:
             return value
+        if value.constant is not None:
+            given = value.constant[0]
+            are_texts = family_of(kind) is family_of(value.type) is Family.TEXT
+            return constant(kind, store(kind, given) if are_texts else convert(kind, value.type, given))
         if _is_kept_alike(value.type, kind):
             return replace(value, type=kind)
-        if value.constant is not None:
-            return constant(kind, convert(kind, value.type, value.constant[0]))
         numbers = self.number_of(kind), self.number_of(value.type)
         sql = f"f_convert({numbers[0]}, {numbers[1]}, {value.sql})"
         return replace(value, sql=sql, type=kind, constant=None, parameter=0)

@@ -40,6 +40,7 @@ class Calls(Conditions):
     """Reads calls of functions."""
 
     surroundings: Surroundings
+    is_volatile = False  # what was read holds only now: the clock, the last SERIAL
 
     def function(self, name: str) -> Expression:
         """Read a call, behind its name."""
@@ -81,9 +82,11 @@ class Calls(Conditions):
         follows = self.tokens.after_next()
         if self.tokens.next.text in _FIELDS and follows.text in ("to", "("):
             kind = self.qualified_type("datetime")
-        return self._moment_now(kind)
+        return self.moment_now(kind)
 
-    def _moment_now(self, kind: ColumnType) -> Expression:
+    def moment_now(self, kind: ColumnType) -> Expression:
+        """Return the clock in a type."""
+        self.is_volatile = True
         return replace(constant(kind, store(kind, self.surroundings.now())), name="(expression)")
 
     def _aggregate(self, name: str) -> Expression:
@@ -144,6 +147,7 @@ class Calls(Conditions):
         arguments = [self.tokens.text().lower()]
         if self.tokens.accept(","):
             arguments.append(self.tokens.text().lower())
+        self.is_volatile = True
         kind, value = self.surroundings.server_fact(arguments[0], "".join(arguments[1:]))
         return replace(constant(kind, store(kind, value)), name="(expression)")
 
@@ -335,11 +339,11 @@ def _fact(name: str) -> Callable[[Calls], Expression]:
 
 
 def _today(calls: Calls) -> Expression:
-    return constant(f.DATE, store(f.DATE, calls.surroundings.now()))
+    return replace(calls.moment_now(f.DATE), name="(constant)")
 
 
 def _sysdate(calls: Calls) -> Expression:
-    return calls._moment_now(f.MOMENT)
+    return calls.moment_now(f.MOMENT)
 
 
 _WORDS: dict[str, Callable[[Calls], Expression]] = {

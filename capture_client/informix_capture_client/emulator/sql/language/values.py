@@ -235,9 +235,13 @@ def _store_boolean(_kind: ColumnType, value: Value) -> Stored:
     return found
 
 
-def _store_object(_kind: ColumnType, value: Value) -> Stored:
+def _store_object(kind: ColumnType, value: Value) -> Stored:
     if not isinstance(value, bytes | str):
         raise sql_error(-617)
+    try:
+        kind.encode(value)
+    except ValueError:
+        raise sql_error(-617) from None
     return value
 
 

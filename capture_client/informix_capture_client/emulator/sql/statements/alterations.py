@@ -197,8 +197,8 @@ class Alterations(Definitions):
         versions = storage.table.versions
         fresh = self._rebuilt(work, storage, columns, True, {new: old})
         fresh.table.versions = versions  # the rows are as they were
-        if old in fresh.definition.defaults:
-            fresh.definition.defaults[new] = fresh.definition.defaults.pop(old)
+        if old in storage.definition.defaults:
+            fresh.definition.defaults[new] = storage.definition.defaults[old]
 
     def create_index(self, kind: str) -> Plan:
         """Read CREATE [UNIQUE] INDEX, behind INDEX."""

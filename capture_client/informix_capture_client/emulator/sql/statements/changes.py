@@ -39,7 +39,7 @@ class Changes:
     def target(self, right: str) -> Storage:
         """Read the name of a table that is to be changed."""
         database, owner, name = self.queries.table_name()
-        found = self.reading.table(database, owner, name)
+        found = self.reading.finder.find(self.reading.database, database, owner, name)
         if not isinstance(found, Storage) or found.table.kind not in ("table", "raw"):
             raise sql_error(-201)
         if right in found.revoked and self.reading.user != found.table.name.owner:
@@ -80,7 +80,13 @@ class Changes:
             self.reading.last_serial = last or self.reading.last_serial
             return Outcome(row_count=len(rows), serial=last, rowid=rid)
 
-        return Plan(StatementKind.INSERT, self.parameters(), tables=[storage], change=run)
+        return Plan(
+            StatementKind.INSERT,
+            self.parameters(),
+            tables=[storage],
+            change=run,
+            is_volatile=self.queries.is_volatile,
+        )
 
     def _places(self, storage: Storage) -> list[int]:
         if not self.tokens.sees("(") or self.tokens.sees("(", "select"):
@@ -241,7 +247,8 @@ class Changes:
                 change(work, rid, old, tuple(rest[width:]))
             return Outcome(row_count=len(rows), rowid=rid)
 
-        return Plan(kind, self.parameters(), tables=[storage], change=run)
+        is_volatile = self.queries.is_volatile
+        return Plan(kind, self.parameters(), tables=[storage], change=run, is_volatile=is_volatile)
 
     # --- TRUNCATE -------------------------------------------------------------------------------
 

@@ -67,16 +67,24 @@ def is_asked(tokens: Tokens) -> bool:
 def plan(tokens: Tokens, reading: Reading) -> Plan:
     """Return the answer to the driver's question."""
     database = reading.finder.database(reading.database, _database(tokens))
-    patterns = {name: _pattern(tokens, name) for name in ("tabname", "owner", "colname")}
+    asked = {name: _pattern(tokens, name) for name in ("tabname", "owner", "colname")}
+    marks = sum(
+        token.text == "?" for token in tokens.slice(0, 100_000)
+    )  # version 15 binds the patterns
     columns = [ResultColumn(name, f.named_type(kind)) for name, kind in _SHAPE]
 
-    def query(_given: Values) -> Outcome:
+    def query(given: Values) -> Outcome:
+        patterns = {
+            name: str(given[pattern]).rstrip() if isinstance(pattern, int) else pattern
+            for name, pattern in asked.items()
+        }
         tables = reading.server.databases[database].tables.values()
         found = [row for table in tables for row in _rows(table, patterns)]
         found.sort(key=lambda row: (str(row[0]), str(row[1]), int(str(row[15]))))
         return Outcome(rows=found, row_count=len(found))
 
-    return Plan(StatementKind.SELECT, columns=columns, query=query)
+    parameters = [f.named_type("varchar(128)")] * marks
+    return Plan(StatementKind.SELECT, parameters, columns=columns, query=query)
 
 
 def _database(tokens: Tokens) -> str:
@@ -87,12 +95,16 @@ def _database(tokens: Tokens) -> str:
     return ""
 
 
-def _pattern(tokens: Tokens, name: str) -> str:
-    """Return the pattern that a column of the question is compared with."""
-    pieces = tokens.slice(0, 100_000)
+def _pattern(tokens: Tokens, name: str) -> str | int:
+    """Return the pattern that a column of the question is compared with, or the number of its `?`."""
+    pieces, marks = tokens.slice(0, 100_000), 0
     for column, word, text in zip(pieces, pieces[1:], pieces[2:], strict=False):
-        if column.text == name and word.text in ("like", "=") and text.kind == TEXT:
+        is_compared = column.text == name and word.text in ("like", "=")
+        if is_compared and text.kind == TEXT:
             return text.text
+        if is_compared and text.text == "?":
+            return marks
+        marks += text.text == "?"
     return "%"
 
 

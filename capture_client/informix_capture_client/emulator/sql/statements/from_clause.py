@@ -12,7 +12,7 @@ from ...sql_errors import sql_error
 from ..language import families as f
 from ..language.functions import Calls
 from ..language.scopes import Expression, Scope, ScopeColumn, Source, constant
-from ..language.tokens import NAME, WORD, Tokens
+from ..language.tokens import NAME, TEXT, WORD, Tokens
 from ..sources import Catalogue, SourceTable, Surface
 
 _AFTER_SOURCE = (
@@ -95,7 +95,7 @@ class FromClause(Calls):
         """Read database@server:owner.table; what is not there is empty."""
         tokens = self.tokens
         database = owner = ""
-        name = tokens.name()
+        name = self._owner_or_name()
         if tokens.sees("@") or tokens.sees(":"):
             database = name
             if tokens.accept("@"):
@@ -107,7 +107,8 @@ class FromClause(Calls):
         return database, owner, name
 
     def _owner_or_name(self) -> str:
-        return self.tokens.text() if self.tokens.next.kind == "text" else self.tokens.name()
+        is_owner = self.tokens.next.kind == TEXT and self.tokens.after_next().text == "."
+        return self.tokens.text() if is_owner else self.tokens.name()
 
     def _table(self, table: SourceTable, name: str) -> str:
         mark = f"\x01{len(self.tables)}\x01"

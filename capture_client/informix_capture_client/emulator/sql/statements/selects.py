@@ -52,7 +52,14 @@ class Selects:
             rows = self.reading.rows(query.sql, queries.tables, given, query.probe)
             return Outcome(rows=_loaded(kinds, rows), row_count=len(rows))
 
-        return Plan(StatementKind.SELECT, parameters, columns, queries.tables, query=run)
+        return Plan(
+            StatementKind.SELECT,
+            parameters,
+            columns,
+            queries.tables,
+            query=run,
+            is_volatile=queries.is_volatile,
+        )
 
     def _into_temporary(
         self,
