@@ -1,7 +1,7 @@
 """Values of every type as a server's bytes have them, and the text that either transport makes of them.
 
-Rule: golden vectors, each with where its bytes are from: IBM's JDBC driver read them so ("jdbc"), or a
-public description says so. A column is its type, extended type and encoded length, as SQ_DESCRIBE has it.
+Rule: golden vectors. Those with "(jdbc)" are bytes that IBM's JDBC driver sends of the value; the others
+follow from the layout that it reads. A column is its type, extended type and encoded length (SQ_DESCRIBE).
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ VECTORS = [
     Vector("BIGINT", 52, 8, "0000010000000000", "1099511627776"),
     Vector("the lowest BIGINT is NULL", 52, 8, "8000000000000000", None),
     Vector(
-        "INT8 has a sign and two words, the low one first (jdbc)",
+        "INT8 has a sign, a low and a high word (jdbc)",
         17,
         10,
         "ffff0000000500000002",
@@ -64,13 +64,13 @@ VECTORS = [
     Vector("FLOAT", 3, 8, "3ff8000000000000", "1.5"),
     Vector("a FLOAT of ones is NULL", 3, 8, "ff" * 8, None),
     Vector("SMALLFLOAT", 4, 4, "40100000", "2.25"),
-    Vector("DECIMAL(12,2) has an exponent and pairs (jdbc)", 5, 0x0C02, "c20c2200000000", "1234.00"),
+    Vector("DECIMAL(12,2) has an exponent and pairs", 5, 0x0C02, "c20c2200000000", "1234.00"),
     Vector("a negative one has the complement of both (jdbc)", 5, 0x0C02, "3e574200000000", "-12.34"),
     Vector("a DECIMAL below one", 5, 0x0C02, "c00100000000" + "00", "0.01"),
     Vector("zero", 5, 0x0C02, "80000000000000", "0.00"),
     Vector("a DECIMAL whose exponent byte is zero is NULL", 5, 0x0C02, "00" * 7, None),
     Vector(
-        "a floating DECIMAL(16) has the digits that it has",
+        "a floating DECIMAL has the digits that it has",
         5,
         0x10FF,
         "c1030e0f5a" + "00" * 5,
