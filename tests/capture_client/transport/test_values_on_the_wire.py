@@ -1,7 +1,7 @@
 """Values of every type as a server's bytes have them, and the text that either transport makes of them.
 
-Rule: golden vectors. Those with "(jdbc)" are bytes that IBM's JDBC driver sends of the value; the others
-follow from the layout that it reads. A column is its type, extended type and encoded length (SQ_DESCRIBE).
+Rule: golden vectors. Those with "(jdbc)" are bytes that IBM's JDBC driver sends of the value; the
+others follow from the layout that it reads. A column is its type, extended type and encoded length.
 """
 
 from __future__ import annotations
