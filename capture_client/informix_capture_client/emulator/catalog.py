@@ -153,6 +153,11 @@ def _databases(server: EmulatedServer, _database: Database) -> Iterator[Row]:
     for database in server.databases.values():
         yield {
             "name": database.name,
+            "partnum": 0,
+            "owner": server.owner,
+            "created": "01/01/2024",
+            "is_nls": 0,
+            "flags": 0,
             "is_logging": int(database.is_logged),
             "is_buff_log": int(database.is_buffered),
             "is_ansi": int(database.is_ansi),
@@ -198,6 +203,9 @@ def _partitions(server: EmulatedServer, _database: Database) -> Iterator[Row]:
 
 def _tables(server: EmulatedServer, database: Database) -> Iterator[Row]:
     yield {**_table_row("systables", server.owner, 1), "partnum": 0x00100002}
+    # IBM's JDBC driver asks for the site of the first and for the flags of the last
+    for name, tabid in ((" GL_COLLATE", 90), (" GL_CTYPE", 91), (" VERSION", 92)):
+        yield {**_table_row(name, server.owner, tabid), "tabtype": "", "site": database.locale}
     for table in database.tables.values():
         yield {
             **_table_row(table.name.table, table.name.owner, table.tabid),
@@ -206,6 +214,8 @@ def _tables(server: EmulatedServer, database: Database) -> Iterator[Row]:
             "tabtype": _TABLE_TYPES.get(table.kind, "T"),
             "flags": _RAW_FLAG if table.kind == "raw" else 0,
             "ncols": len(table.columns),
+            "nindexes": len(table.all_indexes),
+            "rowsize": table.fixed_bytes,
         }
 
 
@@ -219,6 +229,13 @@ def _table_row(name: str, owner: str, tabid: int) -> Row:
         "created": "01/01/2024",
         "tabtype": "T",
         "flags": 0,
+        "nindexes": 0,
+        "nrows": 0,
+        "version": 0x00010003,
+        "locklevel": "R",
+        "type_xid": 0,
+        "am_id": 0,
+        "pagesize": 2048,
     }
 
 
@@ -237,19 +254,92 @@ def _columns_of(table: Table) -> Iterator[Row]:
             "coltype": kind.coltype | (_NOT_NULL if column.not_null else 0),
             "collength": kind.collength,
             "extended_id": kind.extended_id,
+            "colattr": 0,
         }
 
 
 def _constraints(_server: EmulatedServer, database: Database) -> Iterator[Row]:
     for table in database.tables.values():
-        if table.has_primary_key:
-            yield {"constrid": table.tabid, "tabid": table.tabid, "constrtype": "P"}
+        for number, index in enumerate(table.all_indexes):
+            if index.kind in "PU":
+                yield {
+                    "constrid": table.tabid * 100 + number,
+                    "constrname": index.name,
+                    "owner": table.name.owner,
+                    "tabid": table.tabid,
+                    "constrtype": index.kind,
+                    "idxname": index.name,
+                    "collation": database.locale,
+                }
+
+
+def _indexes(_server: EmulatedServer, database: Database) -> Iterator[Row]:
+    for table in database.tables.values():
+        places = {column.name: number for number, column in enumerate(table.columns, 1)}
+        for index in table.all_indexes:
+            parts = [places[name] for name in index.columns] + [0] * 16
+            yield {
+                "idxname": index.name,
+                "owner": table.name.owner,
+                "tabid": table.tabid,
+                "idxtype": "D" if index.kind == "D" else "U",
+                "clustered": "-",
+                **{f"part{n}": part for n, part in enumerate(parts[:16], 1)},
+                "levels": 1,
+                "leaves": 1,
+                "nunique": 0,
+                "clust": 0,
+                "idxflags": 0,
+            }
+
+
+def _extended_types(server: EmulatedServer, _database: Database) -> Iterator[Row]:
+    for number, name, mode, length in _EXTENDED_TYPES:
+        yield {
+            "extended_id": number,
+            "mode": mode,
+            "owner": server.owner,
+            "name": name,
+            "type": 40 if mode == "B" and name == "lvarchar" else 41,
+            "source": 0,
+            "maxlen": length,
+            "length": length,
+            "byvalue": "f",
+            "cannothash": "f",
+            "align": 4,
+            "locator": 0,
+        }
+
+
+# SQL Reference, sysxtdtypes; extended_id as in syscolumns
+_EXTENDED_TYPES = (
+    (1, "lvarchar", "B", 2048),
+    (5, "boolean", "B", 1),
+    (10, "blob", "B", 72),
+    (11, "clob", "B", 72),
+)
+
+
+def _environment(server: EmulatedServer, _database: Database) -> Iterator[Row]:
+    yield {"env_id": 1, "env_name": "INFORMIXSERVER", "env_value": server.name}
+
+
+def _dual(_server: EmulatedServer, _database: Database) -> Iterator[Row]:
+    yield {"dummy": "X"}
+
+
+def _nothing(_server: EmulatedServer, _database: Database) -> Iterator[Row]:
+    yield from ()
 
 
 def _fragments(_server: EmulatedServer, _database: Database) -> Iterator[Row]:
     yield from ()  # the emulator's tables are not fragmented
 
 
+_EMPTY = (
+    *("sysdefaults", "sysreferences", "syssynonyms", "syssyntable", "sysviews", "sysprocedures"),
+    "sysobjstate",
+)
 _TABLES: dict[tuple[str, str], Callable[[EmulatedServer, Database], Iterator[Row]]] = {
     (CDC_DATABASE, "syscdcvers"): _versions,
     (CDC_DATABASE, "syscdcrectypes"): _record_types,
@@ -266,6 +356,11 @@ _TABLES: dict[tuple[str, str], Callable[[EmulatedServer, Database], Iterator[Row
     (SYSTEM_DATABASE, "sysdatabases"): _databases,
     (SYSTEM_DATABASE, "sysdbslocale"): _locales,
     (SYSTEM_DATABASE, "sysptnhdr"): _partitions,
+    (SYSTEM_DATABASE, "sysenv"): _environment,
+    (SYSTEM_DATABASE, "sysdual"): _dual,
+    ("", "sysindexes"): _indexes,
+    ("", "sysxtdtypes"): _extended_types,
+    **{("", name): _nothing for name in _EMPTY},
     ("", "systables"): _tables,
     ("", "syscolumns"): _columns,
     ("", "sysconstraints"): _constraints,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
+from . import codes
 from .codes import PENDING_ALTER, error_code
 from .column_list import column_name, split_at_commas
 from .locales import canonical_locale
@@ -45,6 +46,19 @@ def call(caller: Caller, name: str, arguments: Arguments) -> int:
         return function(caller, [_given(argument) for argument in arguments])
     except _Refusal as refusal:
         return error_code(str(refusal))
+
+
+def error_text(name: str | None, locale: str | None) -> str:
+    """Return the text of a symbolic error name, in English for every locale."""
+    if locale:
+        try:
+            canonical_locale(locale)
+        except ValueError:
+            raise sql_error(-23109, locale) from None
+    for full_name, (_number, text) in codes.ERRORS.items():
+        if name in (full_name, full_name[: codes.NAME_LENGTH]):
+            return text
+    raise sql_error(-1824, name)
 
 
 def _unknown(_caller: Caller, _arguments: list[str]) -> int:

@@ -60,9 +60,15 @@ def parse_column_list(text: str) -> list[ColumnDefinition]:
     return columns
 
 
-def has_primary_key(text: str) -> bool:
-    """Tell whether a column list declares a primary key, of a column or of the table."""
-    return any(_PRIMARY_KEY.search(_QUOTED.sub("", item)) for item in split_at_commas(text))
+def primary_key(text: str) -> tuple[str, ...]:
+    """Return the columns of the primary key that a column list declares."""
+    for item in split_at_commas(text):
+        if _PRIMARY_KEY.search(_QUOTED.sub("", item)):
+            if _TABLE_CONSTRAINT.match(item):
+                inner = item[item.index("(") + 1 : item.rindex(")")]
+                return tuple(column_name(name) for name in split_at_commas(inner))
+            return (column_name(_NAME.match(item)[0]),)  # type: ignore[index]  # it begins with a name
+    return ()
 
 
 def split_at_commas(text: str) -> Iterator[str]:

@@ -7,20 +7,21 @@ business of `sqli`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from . import cdc_functions
 from .answers import Check, Prepared, SqlSession
 from .cdc_calls import Call, WithCalls, prepare_call
+from .cdc_functions import error_text
 from .column_list import split_at_commas
 from .locales import code_set_of, codec_of
 from .poses import DEFAULT_LOCALE
-from .queries import Parameters, ResultSet, error_text, literal, select
+from .result_sets import ResultSet, answer
 from .server import CDC_DATABASE, EmulatedServer
 from .sessions import CaptureSession
-from .sql_errors import sql_error
-from .system_queries import SystemQueries
+from .sql import open_session
+from .sql_errors import SqlError, sql_error
 
 MIN_READ_BYTES = 128  # CDC guide, read buffer size
 _LOGGED, _ANSI, _INFORMIX, _SECONDARY = 0x01, 0x02, 0x14, 0x20
@@ -64,6 +65,7 @@ class Connection:
         self.capture_session: CaptureSession | None = None
         self._statements: SqlSession | None = None
         self._admit(attributes)
+        self._sql = open_session(server, self.user, self.database, self.delimits_names, self.db_locale)
 
     def execute(
         self, statement: str, parameters: Sequence[Parameter], check: Callable[[], None]
@@ -83,7 +85,7 @@ class Connection:
             self._must_be_granted("cdc_errortext", names_cdc)
         if names_cdc and self.user not in self.server.cdc_users:
             raise sql_error(-387)
-        return Answer(select(self.server, self.user, self.database, text, values))
+        return Answer(answer(self._sql, statement, values, check))
 
     @property
     def codec(self) -> str:
@@ -101,7 +103,7 @@ class Connection:
             raise sql_error(-908, server_name)
         self._may_open(database)
         self.database = database
-        engine = SystemQueries(self.server, self.user, database, self.codec)
+        engine = open_session(self.server, self.user, database, self.delimits_names, self.db_locale)
         self._statements = WithCalls(self.prepare_call, self.may_use, engine)
         return _properties(self.server, database)
 
@@ -159,6 +161,7 @@ class Connection:
 
     def close(self) -> None:
         """Free the session, as a server does when a connection ends."""
+        self._sql.close()
         self.close_database()
         if self.capture_session is not None:
             self.server.close_session(self.capture_session.id)
@@ -219,6 +222,19 @@ class Connection:
             raise sql_error(-23101) from None
         if not is_same:
             raise sql_error(-23197)
+
+
+Parameters = Iterator[str | None]
+
+
+def literal(text: str, parameters: Parameters) -> str | None:
+    """Return what a literal or a `?` stands for, as text."""
+    if text != "?":
+        return None if text.lower() == "null" else text.strip("'\"")
+    try:
+        return next(parameters)
+    except StopIteration:
+        raise SqlError("07002", -11031, "A parameter has no value.") from None
 
 
 def _properties(server: EmulatedServer, name: str) -> int:

@@ -13,11 +13,10 @@ from collections.abc import Callable, Mapping, Sequence
 from .answers import Check, Outcome, Prepared, ResultColumn, SqlSession, StatementKind, Value
 from .connection import MIN_READ_BYTES, Answer, Parameter, is_lo_read
 from .locales import codec_of
-from .queries import ResultSet
 from .recording_reader import Question, Recording, one_line
+from .result_sets import ResultSet, cells, columns_of, integer, varchar
 from .sql_errors import SqlError, sql_error
 from .sqli import Greeting
-from .system_queries import cells, columns_of, integer, varchar
 
 _USUAL_PROPERTIES = 0x15
 _LONGEST_ARGUMENT = 2048

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from itertools import chain, count
 
 from . import codes
-from .column_list import has_primary_key
+from .column_list import primary_key
 from .locales import canonical_locale
 from .logical_log import LogFile, LogicalLog, Wall
 from .poses import DEFAULT_LOCALE, pose_named
@@ -20,7 +20,7 @@ from .sessions import CaptureSession, ReadingManner
 from .sql_errors import sql_error
 from .sqli import Prompt
 from .tables import Database, Table, TableName, make_table
-from .transactions import Transaction
+from .transactions import RowKeeper, Transaction
 
 CDC_DATABASE = "syscdcv1"
 SYSTEM_DATABASE = "sysmaster"
@@ -72,7 +72,8 @@ class EmulatedServer:
     """
 
     used_pages, reuses_partition_numbers, table_age_seconds = "flushed", False, _TEN_YEARS
-    cdc_user_type, row_logging_refusals, _is_silent = "D", 0, False
+    cdc_user_type, row_logging_refusals, _is_silent, keeps_rows = "D", 0, False, False
+    row_keeper: RowKeeper | None = None  # `sql.keep_rows`: what is written is visible to SELECT
     redirect_to, prompts = "", tuple[Prompt, ...]()
 
     def __init__(
@@ -159,7 +160,7 @@ class EmulatedServer:
             database.tables[table.name.owner, table.name.table] = table
             self._give_partition(table)
             table.full_row_logging = full_row_logging
-            table.has_primary_key = has_primary_key(columns)
+            table.primary_key = primary_key(columns)
 
     def drop_table(self, name: str) -> None:
         """Drop a table; its records stay in the log."""
@@ -169,12 +170,16 @@ class EmulatedServer:
                 self._partnums = chain([table.partnum], self._partnums)
             del self.databases[table.name.database].tables[table.name.owner, table.name.table]
 
+    def put_table(self, table: Table) -> None:
+        """Put a table back as it was, when the SQL that dropped or altered it is rolled back."""
+        self._tables[str(table.name)] = table
+        self.databases[table.name.database].tables[table.name.owner, table.name.table] = table
+
     def alter_table(self, name: str, columns: str, in_place: bool = False) -> None:
         """Give a table other columns, in a new partition, as an ALTER that rebuilds the table does.
 
-        An alter in place keeps the partition and leaves rows as they are, so that they have two
-        layouts until `finish_alter`. Clients report that DDL is refused while full row logging is on;
-        that it is refused with -19816 is our choice.
+        One in place keeps the partition and the rows, which have two layouts until `finish_alter`.
+        Clients report that DDL is refused under full row logging; that it is -19816 is our choice.
         """
         with self.log.changed:
             former = self.table(name)
@@ -188,8 +193,7 @@ class EmulatedServer:
                 altered.versions = (former.versions[0], former.versions[1] + 1)
             else:
                 self._give_partition(altered)
-            database.tables[former.name.owner, former.name.table] = altered
-            self._tables[str(former.name)] = altered
+            self.put_table(altered)
 
     def finish_alter(self, name: str) -> None:
         """Give all rows of a table its present layout, as the task `table update_ipa` does."""
@@ -233,7 +237,7 @@ class EmulatedServer:
             if number in taken:
                 raise ValueError(f"transaction {number} is open already")
             taken[number] = Transaction(
-                self.log, self._logged_table, self.clock, self._forget, number, user_id
+                self.log, self._logged_table, self.clock, self._forget, number, user_id, self.row_keeper
             )
             return taken[number]
 
@@ -254,7 +258,7 @@ class EmulatedServer:
             return self.log.end()
 
     def move_to(self, position: int) -> None:
-        """Let the next record of the log lie at a position."""
+        """Let the next record lie at a position."""
         with self.log.changed:
             self.log.move_to(position)
 
@@ -341,8 +345,7 @@ class EmulatedServer:
     def answer_empty(self, session_id: int | None, reads: int) -> None:
         """Let the next reads of a session, or of all with None, return no bytes, and at once.
 
-        No source says that a server does so; a driver that reports a read that was interrupted as
-        one of 0 bytes would look like this. Our choice.
+        No source says so; a driver that takes an interrupted read for one of 0 bytes looks like it.
         """
         with self.log.changed:
             for session in self._chosen(session_id):
@@ -354,8 +357,8 @@ class EmulatedServer:
         With `lost_from` the log comes back without what lay there and above, as after a restore to an
         earlier time, or a crash under buffered logging; its positions are used again.
 
-        Fast recovery (administrator's guide) rolls back what was not committed; databases, tables
-        and log files are kept, and sequence numbers go on. Numbers of sessions go on too, our choice.
+        Fast recovery (administrator's guide) rolls back what was not committed; all else is kept,
+        and sequence numbers go on. Numbers of sessions go on too, our choice.
         """
         with self.log.changed:
             self._sessions.clear()
@@ -373,8 +376,7 @@ class EmulatedServer:
         return list(sessions.values()) if session_id is None else [sessions[session_id]]
 
     def _database_of(self, name: str) -> Database:
-        database = self.databases.get(TableName.parse(name).database)
-        if database is None:
+        if (database := self.databases.get(TableName.parse(name).database)) is None:
             raise ValueError(f"there is no database for {name}")
         return database
 

@@ -51,18 +51,94 @@ _ERRORS = {
     -11010: ("HY008", "Operation canceled."),
     -11013: ("07006", "Restricted data type attribute violation."),
     -11060: ("08003", "The connection is not open."),
+    # SQL on tables: numbers and meaning by finderr, SQLSTATE by GET DIAGNOSTICS (Guide to SQL: Syntax)
+    -11031: ("07002", "A parameter has no value."),
+    -232: ("42000", "A SERIAL column ({0}) may not be updated."),
+    -371: ("23000", "Cannot create a unique index on a column with duplicate data."),
+    -728: ("42000", "Unknown option for DBINFO."),
+    -236: ("21S01", "The number of columns does not match the number of values."),
+    -239: ("23000", "A new row has a value that a unique index holds already: column ({0})."),
+    -243: ("IX000", "Could not position within the table ({0})."),
+    -244: ("IX000", "Could not read the next row of the table."),
+    -250: ("IX000", "Cannot read the record that is to be updated."),
+    -255: ("25000", "Not in a transaction."),
+    -256: ("IX000", "The database has no log: there are no transactions."),
+    -263: ("IX000", "Could not lock the row for an update."),
+    -268: ("23000", "Unique constraint ({0}) is violated."),
+    -271: ("IX000", "Could not insert the new row into the table."),
+    -273: ("42000", "No UPDATE permission for {0}."),
+    -274: ("42000", "No DELETE permission for {0}."),
+    -275: ("42000", "No INSERT permission for {0}."),
+    -284: ("21000", "A subquery has returned more than one row."),
+    -289: ("IX000", "Cannot lock the table ({0}) in the mode that was asked for."),
+    -291: ("IX000", "Cannot change the lock mode of a table in a transaction."),
+    -294: ("42000", "Column ({0}) must be in the GROUP BY list."),
+    -309: ("42000", "Column ({0}) of ORDER BY must be in the select list of DISTINCT."),
+    -310: ("42S01", "There is a table ({0}) in the database already."),
+    -319: ("42S12", "The index ({0}) does not exist."),
+    -316: ("42S11", "There is an index ({0}) already."),
+    -324: ("42000", "The column ({0}) may be of more than one table."),
+    -328: ("42S21", "There is a column ({0}) in the table already."),
+    -330: ("IX000", "Cannot create or rename the database."),
+    -388: ("42000", "No resource permission."),
+    -389: ("42000", "No DBA permission."),
+    -391: ("23000", "Cannot put a NULL into the column ({0})."),
+    -522: ("42000", "The table ({0}) is not selected in the query."),
+    -530: ("23000", "Check constraint ({0}) is violated."),
+    -535: ("25000", "Already in a transaction."),
+    -615: ("IX000", "Simple and smart large objects cannot be compared."),
+    -617: ("IX000", "A large object must be given by its own type."),
+    -691: ("23000", "The key that referential constraint ({0}) needs is missing in the other table."),
+    -692: ("23000", "The key of referential constraint ({0}) is still referred to."),
+    -710: ("IX000", "The table ({0}) has been dropped, altered or renamed."),
+    -880: ("3B002", "There is a unique savepoint ({0}) already."),  # the number is our choice
+    -881: ("3B001", "The savepoint ({0}) is not there."),  # the number is our choice
+    -1202: ("22012", "A division by zero was tried."),
+    -1204: ("22007", "The year of a date is not valid."),
+    -1205: ("22007", "The month of a date is not valid."),
+    -1206: ("22007", "The day of a date is not valid."),
+    -1210: ("22008", "The date is out of the range of dates."),
+    -1214: ("22003", "The value does not fit in a SMALLINT."),
+    -1215: ("22003", "The value does not fit in an INTEGER."),
+    -1218: ("22007", "The text is no date."),
+    -1226: ("22003", "The value has more digits than a DECIMAL or MONEY of this precision holds."),
+    -1260: ("22005", "The types cannot be converted to one another."),
+    -1261: ("22007", "The first field of a datetime or interval has too many digits."),
+    -1262: ("22007", "There is a sign that is no digit in a datetime or interval."),
+    -1263: ("22007", "A field of a datetime or interval is out of range."),
+    -1264: ("22007", "There is more than a datetime or interval in the text."),
+    -1265: ("22015", "A datetime or interval operation overflowed."),
+    -1266: ("IX000", "These intervals or datetimes do not go together."),
+    -1267: ("22008", "The result of a datetime computation is out of range."),
+    -1277: ("22007", "The format of a datetime or interval is not known."),
+    -1284: ("22003", "The value does not fit in a BIGINT or INT8."),
+    -23103: ("22021", "A character is not in the code set of the database."),
     # the guides print the next three without a sign; a native code of an error is negative
     -1824: ("IX000", "Message cannot be found ({0})."),
     -23109: ("IX000", "Invalid locale specification ({0})."),
     -19816: ("IX000", "Cannot perform this operation on a table defined for replication."),
 }
 
-_ISAM_ERRORS = {-206: -111, -329: -111}  # no record found; IBM's JDBC driver shows it as the cause
+
+# the ISAM code that comes with an error where nothing else is said (finderr); IBM's JDBC driver shows
+# it as the cause
+_ISAM = {
+    -206: -111,
+    -329: -111,
+    -239: -100,
+    -371: -100,
+    -268: -100,
+    -243: -107,
+    -244: -107,
+    -271: -107,
+    -289: -113,
+}
 
 
-def sql_error(native: int, *facts: object) -> SqlError:
+def sql_error(native: int, *facts: object, isam: int | None = None) -> SqlError:
     """Build the error of a native code, its facts filled into the text."""
     sqlstate, text = _ERRORS[native]
     argument = "" if not facts or facts[0] is None else str(facts[0])
     message = "[Informix emulator]" + text.format(*facts)
-    return SqlError(sqlstate, native, message, argument, _ISAM_ERRORS.get(native, 0))
+    below = _ISAM.get(native, 0) if isam is None else isam
+    return SqlError(sqlstate, native, message, argument, below)

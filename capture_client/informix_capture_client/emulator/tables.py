@@ -59,6 +59,15 @@ class Column:
         return f"{_quoted(self.name)} {self.type.spelling}"
 
 
+@dataclass(frozen=True, slots=True)
+class Index:
+    """An index of a table, and the constraint that it stands for."""
+
+    name: str
+    columns: tuple[str, ...]
+    kind: str  # P primary key, U unique constraint, I unique index, D index of duplicates
+
+
 class Table:
     """A table: its columns and its entry in the catalog."""
 
@@ -72,7 +81,8 @@ class Table:
         self.created_at = 0.0  # of its partition, in seconds since 1970
         self.full_row_logging = False
         self.versions = (0, 0)  # of its rows: the oldest layout there may be, and the present one
-        self.has_primary_key = False
+        self.primary_key: tuple[str, ...] = ()
+        self.indexes: list[Index] = []  # by name; that of the primary key if SQL made the table
         capturable = [column for column in columns if column.type.is_capturable]
         self.fixed = [column for column in capturable if column.type.size is not None]
         self.variable = [column for column in capturable if column.type.size is None]
@@ -80,6 +90,13 @@ class Table:
         self._plan = [_step(column) for column in (*self.fixed, *self.variable)]
         self._names = {column.name for column in columns}
         self._pack_sizes = struct.Struct(f">{len(self.variable)}I").pack
+
+    @property
+    def all_indexes(self) -> list[Index]:
+        """Its indexes, that of a primary key without a name of its own too."""
+        if self.primary_key and not any(index.kind == "P" for index in self.indexes):
+            return [Index(f"u{self.tabid}_1", self.primary_key, "P"), *self.indexes]
+        return self.indexes
 
     @property
     def captured_count(self) -> int:

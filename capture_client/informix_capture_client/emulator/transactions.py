@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from . import codes, records
 from .logical_log import LogFile, LogicalLog, LogRecord
 from .tables import Table
 
+Row = Mapping[str, object]
 _BEGIN_BYTES, _END_BYTES, _ROW_BYTES = 52, 48, 64
 
 
@@ -23,6 +25,19 @@ class Savepoint:
 
     transaction: Transaction
     record_count: int
+
+
+class RowKeeper(Protocol):
+    """Keeps the rows that transactions write, so that a SELECT finds them."""
+
+    def changed(self, transaction: Transaction, kind: int, table: Table, *rows: Row) -> None:
+        """A transaction has logged a row: one image, or that before an update and that after it."""
+
+    def undone(self, transaction: Transaction, record_count: int) -> None:
+        """What a transaction logged is void, but for so many records at its beginning."""
+
+    def ended(self, transaction: Transaction, *, is_committed: bool) -> None:
+        """A transaction has ended."""
 
 
 class Transaction:
@@ -36,12 +51,14 @@ class Transaction:
         on_end: Callable[[Transaction], None],
         transaction_id: int,
         user_id: int,
+        row_keeper: RowKeeper | None = None,
     ) -> None:
         self.id = transaction_id
         self._log = log
         self._find_table = find_table
         self._clock = clock
         self._on_end = on_end
+        self._row_keeper = row_keeper
         self._sequences: list[int] = []
         self._is_open = True
         with log.changed:
@@ -49,6 +66,11 @@ class Transaction:
                 codes.BEGINTX, _BEGIN_BYTES, records.begin, int(clock()), user_id
             )
             self.first_file: LogFile = log.current
+
+    @property
+    def record_count(self) -> int:
+        """How many records of rows are in the log, and not void."""
+        return len(self._sequences)
 
     def insert(self, table: str, row: Mapping[str, object]) -> int:
         """Insert a row."""
@@ -64,7 +86,9 @@ class Transaction:
         old, new = target.encode(before), target.encode(after)
         with self._log.changed:
             self._add_row(codes.UPDBEF, target, *old)
-            return self._add_row(codes.UPDAFT, target, *new)
+            sequence = self._add_row(codes.UPDAFT, target, *new)
+            self._keep(codes.UPDAFT, target, before, after)
+            return sequence
 
     def update_before_only(self, table: str, before: Mapping[str, object]) -> int:
         """Log the first half of an update, UPDBEF without UPDAFT.
@@ -101,7 +125,9 @@ class Transaction:
         """Empty a table."""
         target = self._target(table)
         with self._log.changed:
-            return self._add_row(codes.TRUNCATE, target, b"", b"")
+            sequence = self._add_row(codes.TRUNCATE, target, b"", b"")
+            self._keep(codes.TRUNCATE, target)
+            return sequence
 
     def savepoint(self) -> Savepoint:
         """Mark the present place."""
@@ -123,7 +149,9 @@ class Transaction:
             self._control(
                 codes.DISCARD, _END_BYTES, lambda _place, own: records.discard(first_void, own)
             )
-        del self._sequences[savepoint.record_count :]
+            del self._sequences[savepoint.record_count :]
+            if self._row_keeper is not None:
+                self._row_keeper.undone(self, savepoint.record_count)
         return first_void
 
     def commit(self) -> int:
@@ -131,14 +159,16 @@ class Transaction:
         with self._log.changed:
             seconds = int(self._clock())
             sequence = self._control(codes.COMMTX, _END_BYTES, records.commit, seconds)
-            self._end()
+            self._end(is_committed=True)
             return sequence
 
     def rollback(self) -> int:
         """Roll back; returns the sequence number of the RBTX record."""
         with self._log.changed:
             self._must_be_open()
-            self._end()  # first: the log must have room for this, however long the transaction
+            self._end(
+                is_committed=False
+            )  # first: the log must have room for this, however long the transaction
             sequence = self._log.reserve(_END_BYTES)
             record = records.rollback(sequence, self.id)
             self._log.add(LogRecord(sequence, codes.RBTX, self.id, 0, b"", record))
@@ -148,7 +178,14 @@ class Transaction:
         table = self._target(name)
         sizes, payload = table.encode(row)
         with self._log.changed:
-            return self._add_row(kind, table, sizes, payload)
+            sequence = self._add_row(kind, table, sizes, payload)
+            if kind in (codes.INSERT, codes.DELETE):
+                self._keep(kind, table, row)
+            return sequence
+
+    def _keep(self, kind: int, table: Table, *rows: Row) -> None:
+        if self._row_keeper is not None:
+            self._row_keeper.changed(self, kind, table, *rows)
 
     def _add_row(self, kind: int, table: Table, sizes: bytes, payload: bytes) -> int:
         self._must_be_open()
@@ -166,9 +203,11 @@ class Transaction:
         self._log.add(LogRecord(sequence, kind, self.id, 0, b"", record))
         return sequence
 
-    def _end(self) -> None:
+    def _end(self, *, is_committed: bool) -> None:
         self._is_open = False
         self._on_end(self)
+        if self._row_keeper is not None:
+            self._row_keeper.ended(self, is_committed=is_committed)
 
     def _target(self, name: str) -> Table:
         table = self._find_table(name)

@@ -1,0 +1,400 @@
+"""Understand expressions and conditions, and say them in SQLite's words.
+
+Rule: every expression has a type when it is understood, a parameter the type of what it stands beside.
+What compares or computes values of different types says how they are converted; nothing is left to
+SQLite's own conversions. Sources: Guide to SQL: Syntax, "Expression" and "Condition".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from decimal import Decimal
+
+from ...encoding import ColumnType
+from ...sql_errors import sql_error
+from . import families as f
+from .families import Family, family_of
+from .scopes import NULL, Expression, Scope, combined, constant, quoted
+from .tokens import END, NAME, NUMBER, PARAMETER, SIGN, TEXT, WORD, Tokens
+from .type_text import FIELDS, TypeReader
+from .values import convert, store
+
+_END_OF_EXPRESSION = (
+    "from",
+    "where",
+    "and",
+    "or",
+    "then",
+    "else",
+    "end",
+    "when",
+    "as",
+    "group",
+    "order",
+)
+
+
+class Expressions(TypeReader):
+    """Reads expressions from a statement's pieces, one after the other."""
+
+    def __init__(self, tokens: Tokens, codec: str, number_of: Callable[[ColumnType], int]) -> None:
+        super().__init__(tokens, codec)
+        self.number_of = number_of  # gives a type the number by which SQLite's functions know it
+        self.scope = Scope()
+        self.parameters: dict[int, ColumnType] = {}
+        self.takes_parameters = True
+
+    def subquery(self) -> Expression:
+        """Read a query that stands in parentheses, the first of which is read; overridden."""
+        raise NotImplementedError
+
+    def rows_of_subquery(self) -> Expression:
+        """Read a query of one column in parentheses; overridden."""
+        raise NotImplementedError
+
+    def exists(self) -> str:
+        """Read a query in parentheses of which only counts whether it finds anything; overridden."""
+        raise NotImplementedError
+
+    def condition(self) -> str:
+        """Read a condition; overridden."""
+        raise NotImplementedError
+
+    def function(self, name: str) -> Expression:
+        """Read a call, behind its name; overridden."""
+        raise NotImplementedError
+
+    def word_function(self, name: str) -> Expression | None:
+        """Return what a word such as TODAY stands for; overridden."""
+        raise NotImplementedError
+
+    def expression(self) -> Expression:
+        """Read a sum, or what is less."""
+        left = self._joined()
+        while sign := self.tokens.one_of("+", "-"):
+            left = self.computed(sign, left, self._joined())
+        return left
+
+    def _joined(self) -> Expression:
+        left = self._product()
+        while self.tokens.accept("||"):
+            right = self._product()
+            one, two = (self.as_text(part, padded=True) for part in (left, right))
+            kind = self.text(f.width(one.known_type) + f.width(two.known_type))
+            left = combined(f"({one.sql} || {two.sql})", kind, one, two)
+        return left
+
+    def _product(self) -> Expression:
+        left = self._signed()
+        while sign := self.tokens.one_of("*", "/"):
+            left = self.computed(sign, left, self._signed())
+        return left
+
+    def _signed(self) -> Expression:
+        if self.tokens.accept("+"):
+            return self._signed()
+        if not self.tokens.accept("-"):
+            return self._postfixed()
+        if self.tokens.next.kind == NUMBER:
+            return self._cast_if_said(self._number("-"))
+        value = self._signed()
+        return self.computed("-", constant(f.INTEGER, 0), value)
+
+    def _postfixed(self) -> Expression:
+        value = self._cast_if_said(self._primary())
+        if self.tokens.accept("units"):
+            unit = self.tokens.name()
+            if unit not in FIELDS:
+                raise sql_error(-201)
+            kind = f.named_type(f"interval {unit}(9) to {unit}" if unit != "fraction" else "float")
+            return self._call("f_units", kind, self.converted(value, f.INTEGER), quoted(unit))
+        return value
+
+    def _cast_if_said(self, value: Expression) -> Expression:
+        while True:
+            if self.tokens.accept("::"):
+                value = self.cast(value, self.type())
+            elif self.tokens.sees("["):
+                value = self._subscripted(value)
+            else:
+                return value
+
+    def _subscripted(self, value: Expression) -> Expression:
+        self.tokens.expect("[")
+        first = last = self.tokens.whole_number()
+        if self.tokens.accept(","):
+            last = self.tokens.whole_number()
+        self.tokens.expect("]")
+        if family_of(value.known_type) is not Family.TEXT or not 1 <= first <= last:
+            raise sql_error(-201)
+        sql = f"substr({value.sql}, {first}, {last - first + 1})"
+        return replace(value, sql=sql, type=self.text(last - first + 1, "char"), constant=None)
+
+    def _primary(self) -> Expression:
+        read = _PRIMARIES.get(self.tokens.next.kind)
+        if read is None:
+            raise sql_error(-201)
+        return read(self)
+
+    def _sign(self) -> Expression:
+        self.tokens.expect("(")
+        if self.tokens.sees("select"):
+            return self.subquery()
+        value = self.expression()
+        self.tokens.expect(")")
+        return replace(value, sql=f"({value.sql})", name="(expression)")
+
+    def _parameter(self) -> Expression:
+        if not self.takes_parameters:  # Informix takes none in a select list (linq2db's dialect of it)
+            raise sql_error(-201)
+        number = self.tokens.take().number
+        return Expression(f"?{number}", self.parameters.get(number), parameter=number)
+
+    def _text(self) -> Expression:
+        text = self.tokens.take().text
+        size = len(text.encode(self.codec, "replace"))
+        return constant(self.text(size, "char" if size <= 32767 else "varchar"), text)
+
+    def _number(self, sign: str = "") -> Expression:
+        if self.tokens.next.kind != NUMBER:
+            raise sql_error(-201)
+        text = sign + self.tokens.take().text
+        if "e" in text.lower():
+            return constant(f.FLOAT, store(f.FLOAT, float(text)))
+        number = Decimal(text)
+        if "." not in text and abs(number) <= f.largest(f.INTEGER):
+            return constant(f.INTEGER, int(text))
+        digits, exponent = number.as_tuple().digits, int(number.as_tuple().exponent)
+        kind = f.decimal_type(max(len(digits), -exponent), -exponent)
+        return constant(kind, store(kind, number))
+
+    def _word(self) -> Expression:
+        word = self.tokens.next.text
+        if word == "select" or word in _END_OF_EXPRESSION:
+            raise sql_error(-201)
+        if word not in _WORDS or self.tokens.after_next().text == ".":
+            return self._named()
+        return _WORDS[word](self) or self._named()
+
+    def _named(self) -> Expression:
+        names = [self.tokens.name()]
+        if self.tokens.accept(":"):  # database:owner.routine, database:table.column
+            names = [self.tokens.name()]
+        while self.tokens.accept("."):
+            names.append(self.tokens.name())
+        if self.tokens.sees("("):
+            return self.function(".".join(names))
+        found = self.scope.find(names[-1], names[-2] if len(names) > 1 else "")
+        if found is None and len(names) == 1:
+            found = self.word_function(names[0])
+        if found is None:
+            if len(names) > 1 and not self.scope.has_source(names[-2]):
+                raise sql_error(-522, names[-2])
+            raise sql_error(-217, names[-1])
+        return found
+
+    def _null(self) -> Expression | None:
+        self.tokens.take()
+        return NULL
+
+    def _case(self) -> Expression:
+        tokens = self.tokens
+        tokens.expect("case")
+        subject = None if tokens.sees("when") else self.expression()
+        conditions, values = [], []
+        while tokens.accept("when"):
+            if subject is None:
+                conditions.append(self.condition())
+            else:
+                conditions.append(self.compared("=", subject, self.expression()))
+            tokens.expect("then")
+            values.append(self.expression())
+        values.append(self.expression() if tokens.accept("else") else NULL)
+        tokens.expect("end")
+        tokens.accept("case")
+        if not conditions:
+            raise sql_error(-201)
+        return self.chosen(conditions, values)
+
+    def chosen(self, conditions: Sequence[str], values: Sequence[Expression]) -> Expression:
+        """Return the first value whose condition holds, else the last value."""
+        kind = self.common(values)
+        values = [self.converted(value, kind) for value in values]
+        whens = (f"WHEN {c} THEN {v.sql}" for c, v in zip(conditions, values, strict=False))
+        return combined(f"CASE {' '.join(whens)} ELSE {values[-1].sql} END", kind, *values)
+
+    def _cast_call(self) -> Expression | None:
+        if self.tokens.after_next().text != "(":
+            return None
+        self.tokens.take()
+        self.tokens.expect("(")
+        value = self.expression()
+        self.tokens.expect("as")
+        kind = self.type()
+        self.tokens.expect(")")
+        return self.cast(value, kind)
+
+    def _moment(self) -> Expression | None:
+        """Read DATETIME (2024-01-02 03:04) YEAR TO MINUTE, and INTERVAL likewise."""
+        if self.tokens.after_next().text != "(":
+            return None
+        word = self.tokens.take().text
+        self.tokens.expect("(")
+        text = "".join(self._pieces_of_moment())
+        kind = self.qualified_type(word)
+        return constant(kind, store(kind, text))
+
+    def _pieces_of_moment(self) -> list[str]:
+        pieces: list[str] = []
+        while not self.tokens.accept(")"):
+            token = self.tokens.take()
+            if token.kind == END:
+                raise sql_error(-201)
+            if token.kind == TEXT:
+                pieces.append(token.text)
+                continue
+            if pieces and token.kind == NUMBER and pieces[-1][-1].isdigit() and token.text[0] != ".":
+                pieces.append(" ")
+            pieces.append(token.text)
+        return pieces
+
+    def compared(self, sign: str, left: Expression, right: Expression) -> str:
+        """Return the comparison of two values in the type that both can have."""
+        left, right = self.alike(left, right)
+        if family_of(left.known_type) is Family.OBJECT:
+            raise sql_error(-615)
+        return f"({left.ordered} {sign} {right.ordered})"
+
+    def alike(self, left: Expression, right: Expression) -> tuple[Expression, Expression]:
+        """Return two values in the type that they are compared in."""
+        kind = self.common([left, right])
+        return self.converted(left, kind), self.converted(right, kind)
+
+    def common(self, values: Sequence[Expression]) -> ColumnType:
+        """Return the type that all these values can have."""
+        kinds = [value.type for value in values if value.type is not None]
+        kind = kinds[0] if kinds else self.text(1, "char")
+        for other in kinds[1:]:
+            kind = f.common_type(kind, other)
+        if kind in kinds or family_of(kind) is not Family.TEXT:
+            return kind
+        return self.text(f.width(kind))
+
+    def cast(self, value: Expression, kind: ColumnType) -> Expression:
+        """Return a value as CAST gives it."""
+        return replace(self.converted(value, kind), name="(expression)", not_null=False)
+
+    def converted(self, value: Expression, kind: ColumnType) -> Expression:
+        """Return a value in another type."""
+        if value.parameter and value.type is None:
+            self.parameters.setdefault(value.parameter, kind)
+            return replace(value, type=kind)
+        if value.type is None:
+            return replace(value, type=kind)
+        if value.type is kind or value.type.spelling == kind.spelling:
+            return value
+        if _is_kept_alike(value.type, kind):
+            return replace(value, type=kind)
+        if value.constant is not None:
+            return constant(kind, convert(kind, value.type, value.constant[0]))
+        numbers = self.number_of(kind), self.number_of(value.type)
+        sql = f"f_convert({numbers[0]}, {numbers[1]}, {value.sql})"
+        return replace(value, sql=sql, type=kind, constant=None, parameter=0)
+
+    def as_text(self, value: Expression, padded: bool = False) -> Expression:
+        """Return a value as text, that of a CHAR with its blanks if they are asked for."""
+        if value.type is None:
+            return self.converted(value, self.text(255))
+        if family_of(value.type) is not Family.TEXT:
+            return self.converted(value, self.text(40))
+        if padded and value.type.coltype in f.CHARS and value.constant is None:
+            return replace(value, sql=f"f_padded({self.number_of(value.type)}, {value.sql})")
+        return value
+
+    def computed(self, sign: str, left: Expression, right: Expression) -> Expression:
+        """Return a sum, difference, product or quotient."""
+        if left.type is None:
+            left = self.converted(left, right.type or f.INTEGER)
+        if right.type is None:
+            right = self.converted(right, left.known_type)
+        left, right = self._number_if_text(left), self._number_if_text(right)
+        kind = self._computed_type(sign, left.known_type, right.known_type)
+        numbers = (self.number_of(k) for k in (kind, left.known_type, right.known_type))
+        signs = ", ".join(map(str, numbers))
+        sql = f"f_compute({signs}, {quoted(sign)}, {left.sql}, {right.sql})"
+        return combined(sql, kind, left, right)
+
+    def _number_if_text(self, value: Expression) -> Expression:
+        is_text = family_of(value.known_type) is Family.TEXT
+        return self.converted(value, f.EXACT) if is_text else value
+
+    def _computed_type(self, sign: str, left: ColumnType, right: ColumnType) -> ColumnType:
+        one, two = family_of(left), family_of(right)
+        if one in f.NUMBERS and two in f.NUMBERS:
+            return f.result_of_arithmetic(sign, left, right)
+        kind = _MOMENTS.get((one, sign, two))
+        if kind is None:
+            raise sql_error(-1260)
+        return kind(left, right)
+
+    def _call(self, name: str, kind: ColumnType, value: Expression, *more: str) -> Expression:
+        arguments = ", ".join((str(self.number_of(kind)), value.sql, *more))
+        return replace(value, sql=f"{name}({arguments})", type=kind, name="(expression)", constant=None)
+
+
+def _is_kept_alike(one: ColumnType, two: ColumnType) -> bool:
+    """Whether a value of one type is kept as in another, which is at least as wide."""
+    family = family_of(one)
+    if family is not family_of(two):
+        return False
+    if family is Family.INTEGER:
+        return f.largest(two) >= f.largest(one)
+    if family is Family.TEXT:
+        return f.width(two) >= f.width(one) and two.coltype not in f.CHARS
+    return family is Family.DECIMAL and two is f.EXACT
+
+
+_PRIMARIES: dict[str, Callable[[Expressions], Expression]] = {
+    SIGN: Expressions._sign,
+    PARAMETER: Expressions._parameter,
+    TEXT: Expressions._text,
+    NUMBER: Expressions._number,
+    WORD: Expressions._word,
+    NAME: Expressions._named,
+}
+_WORDS: dict[str, Callable[[Expressions], Expression | None]] = {
+    "null": Expressions._null,
+    "case": Expressions._case,
+    "cast": Expressions._cast_call,
+    "datetime": Expressions._moment,
+    "interval": Expressions._moment,
+}
+
+
+def _left(left: ColumnType, _right: ColumnType) -> ColumnType:
+    return left
+
+
+def _span(left: ColumnType, right: ColumnType) -> ColumnType:
+    f.common_type(left, right)
+    return f.SPAN
+
+
+_D, _M, _I = Family.DATE, Family.DATETIME, Family.INTERVAL
+_MOMENTS: dict[tuple[Family, str, Family], Callable[[ColumnType, ColumnType], ColumnType]] = {
+    (_D, "+", Family.INTEGER): _left,
+    (_D, "-", Family.INTEGER): _left,
+    (Family.INTEGER, "+", _D): lambda _left, right: right,
+    (_D, "-", _D): lambda _left, _right: f.INTEGER,
+    (_M, "-", _M): _span,
+    (_D, "+", _I): lambda _left, _right: f.DAY,
+    (_D, "-", _I): lambda _left, _right: f.DAY,
+    (_M, "+", _I): _left,
+    (_M, "-", _I): _left,
+    (_I, "+", _M): lambda _left, right: right,
+    (_I, "+", _I): lambda left, right: f.common_type(left, right),
+    (_I, "-", _I): lambda left, right: f.common_type(left, right),
+    **{(_I, sign, family): _left for sign in "*/" for family in f.NUMBERS},
+    (Family.INTEGER, "-", _I): lambda _left, right: right,  # 0 - interval, from a sign
+}

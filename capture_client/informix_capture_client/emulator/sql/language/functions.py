@@ -1,0 +1,396 @@
+"""The functions of Informix's SQL that clients call, and what each is in SQLite's words.
+
+Rule: a function is a row of `_FUNCTIONS`; one that is not there is refused with -674, never passed on
+to SQLite, whose functions of the same name may mean another thing. Source: Guide to SQL: Syntax,
+"Expression".
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Protocol
+
+from ...cdc_functions import error_text
+from ...encoding import ColumnType
+from ...sql_errors import sql_error
+from . import families as f
+from .conditions import Conditions
+from .families import Family, family_of
+from .scopes import NULL, Expression, combined, constant, quoted
+from .values import convert, printed, store
+
+
+class Surroundings(Protocol):
+    """What a statement may ask of the server it runs on."""
+
+    @property
+    def database(self) -> str:
+        """The database that is open."""
+
+    def now(self) -> datetime.datetime:
+        """Return the server's clock."""
+
+    def server_fact(self, name: str, argument: str) -> tuple[ColumnType, object]:
+        """Return what DBINFO tells."""
+
+
+class Calls(Conditions):
+    """Reads calls of functions."""
+
+    surroundings: Surroundings
+
+    def function(self, name: str) -> Expression:
+        """Read a call, behind its name."""
+        plain = name.rpartition(".")[2]
+        self.tokens.expect("(")
+        if plain in _AGGREGATES:
+            return self._aggregate(plain)
+        if plain in _SPECIAL:
+            found = _SPECIAL[plain](self)
+            self.tokens.expect(")")
+            return found
+        arguments = self.arguments()
+        fewest, most, build = _FUNCTIONS.get(plain, (0, -1, _unknown))
+        if not fewest <= len(arguments) <= most:
+            raise sql_error(-674, plain)
+        return replace(build(self, arguments), name="(expression)", not_null=False)
+
+    def arguments(self) -> list[Expression]:
+        """Read values up to the closing parenthesis."""
+        found: list[Expression] = []
+        if self.tokens.accept(")"):
+            return found
+        found.append(self.expression())
+        while self.tokens.accept(","):
+            found.append(self.expression())
+        self.tokens.expect(")")
+        return found
+
+    def word_function(self, name: str) -> Expression | None:
+        """Return what a word such as TODAY stands for, or None."""
+        build = _WORDS.get(name)
+        if build is None:
+            return None
+        return build(self)
+
+    def clock(self) -> Expression:
+        """Read the qualifier of CURRENT, if there is one."""
+        kind = f.named_type("datetime year to fraction(3)")
+        follows = self.tokens.after_next()
+        if self.tokens.next.text in _FIELDS and follows.text in ("to", "("):
+            kind = self.qualified_type("datetime")
+        return self._moment_now(kind)
+
+    def _moment_now(self, kind: ColumnType) -> Expression:
+        return replace(constant(kind, store(kind, self.surroundings.now())), name="(expression)")
+
+    def _aggregate(self, name: str) -> Expression:
+        tokens = self.tokens
+        if name == "count" and tokens.accept("*"):
+            tokens.expect(")")
+            star = Expression("*", f.INTEGER)
+            sql, kind = _count(self, star, "")
+            return Expression(sql, kind, "(count(*))", is_aggregate=True)
+        distinct = "DISTINCT " if tokens.one_of("distinct", "unique") else ""
+        tokens.accept("all")
+        value = self.expression()
+        tokens.expect(")")
+        if value.is_aggregate:
+            raise sql_error(-201)
+        sql, kind = _AGGREGATES[name](self, value, distinct)
+        return Expression(sql, kind, f"({name})", is_aggregate=True)
+
+    def _trim(self) -> Expression:
+        side = self.tokens.one_of("both", "leading", "trailing")
+        removed = quoted(" ")
+        if not self.tokens.sees("from"):
+            first = self.as_text(self.expression())
+            if not self.tokens.accept("from"):
+                if side:
+                    raise sql_error(-201)
+                return _text_call(self, "trim", first, removed)
+            removed, value = first.sql, self.as_text(self.expression())
+        else:
+            self.tokens.expect("from")
+            value = self.as_text(self.expression())
+        call = {"leading": "ltrim", "trailing": "rtrim"}.get(side, "trim")
+        return _text_call(self, call, value, removed)
+
+    def _extend(self) -> Expression:
+        value = self.expression()
+        kind = f.named_type("datetime year to fraction(3)")
+        if self.tokens.accept(","):
+            kind = self.qualified_type("datetime")
+        if family_of(value.known_type) is Family.TEXT:
+            return self.converted(value, kind)
+        if family_of(value.known_type) not in (Family.DATE, Family.DATETIME):
+            raise sql_error(-1260)
+        numbers = self.number_of(kind), self.number_of(value.known_type)
+        return combined(f"f_extend({numbers[0]}, {numbers[1]}, {value.sql})", kind, value)
+
+    def _substring(self) -> Expression:
+        value = self.as_text(self.expression(), padded=True)
+        parts = []
+        for word in ("from", "for"):
+            if self.tokens.accept(word) or self.tokens.accept(","):
+                parts.append(self.converted(self.expression(), f.INTEGER).sql)
+        if not parts:
+            raise sql_error(-201)
+        return _text_call(self, "substr", value, *parts)
+
+    def _dbinfo(self) -> Expression:
+        arguments = [self.tokens.text().lower()]
+        if self.tokens.accept(","):
+            arguments.append(self.tokens.text().lower())
+        kind, value = self.surroundings.server_fact(arguments[0], "".join(arguments[1:]))
+        return replace(constant(kind, store(kind, value)), name="(expression)")
+
+
+def _text_call(calls: Calls, name: str, value: Expression, *more: str) -> Expression:
+    kind = value.known_type
+    kind = calls.text(f.width(kind)) if kind.coltype in f.CHARS else kind
+    return combined(f"{name}({', '.join((value.sql, *more))})", kind, value)
+
+
+def _unknown(_calls: Calls, _arguments: list[Expression]) -> Expression:
+    raise sql_error(-201)
+
+
+Build = Callable[[Calls, list[Expression]], Expression]
+
+
+def _texts(name: str) -> Build:
+    """Return what builds a function of texts that SQLite has with the same meaning."""
+
+    def build(calls: Calls, arguments: list[Expression]) -> Expression:
+        first, *rest = (calls.as_text(argument, padded=True) for argument in arguments)
+        return _text_call(calls, name, first, *(argument.sql for argument in rest))
+
+    return build
+
+
+def _length(calls: Calls, arguments: list[Expression]) -> Expression:
+    text = calls.as_text(arguments[0])
+    kind = text.known_type
+    value = f"rtrim({text.sql}, ' ')" if kind.coltype in f.CHARS else text.sql
+    return combined(f"f_bytes({calls.number_of(kind)}, {value})", f.INTEGER, text)
+
+
+def _characters(calls: Calls, arguments: list[Expression]) -> Expression:
+    text = calls.as_text(arguments[0], padded=True)
+    return combined(f"length({text.sql})", f.INTEGER, text)
+
+
+def _substr(calls: Calls, arguments: list[Expression]) -> Expression:
+    text = calls.as_text(arguments[0], padded=True)
+    places = [calls.converted(argument, f.INTEGER).sql for argument in arguments[1:]]
+    return _text_call(calls, "substr", text, *places)
+
+
+def _number(name: str, kind_of: Callable[[ColumnType], ColumnType]) -> Build:
+    """Return what builds a function of numbers; it is computed on exact ones."""
+
+    def build(calls: Calls, arguments: list[Expression]) -> Expression:
+        numbers = [_as_number(calls, argument) for argument in arguments]
+        kind = kind_of(numbers[0].known_type)
+        types = [calls.number_of(kind), *(calls.number_of(n.known_type) for n in numbers)]
+        first, *more = (number.sql for number in numbers)
+        rest = more or ["0"]
+        types += [calls.number_of(f.INTEGER)] * (3 - len(types))
+        words = ", ".join((*map(str, types), quoted(name), first, *rest))
+        return combined(f"f_number({words})", kind, *numbers)
+
+    return build
+
+
+def _as_number(calls: Calls, value: Expression) -> Expression:
+    if value.type is None:
+        return calls.converted(value, f.INTEGER)
+    return value if family_of(value.type) in f.NUMBERS else calls.converted(value, f.EXACT)
+
+
+def _same(kind: ColumnType) -> ColumnType:
+    return f.SERIAL_TO_PLAIN.get(kind.coltype, kind)
+
+
+def _exact(kind: ColumnType) -> ColumnType:
+    return f.FLOAT if family_of(kind) is Family.FLOAT else f.EXACT
+
+
+def _nvl(calls: Calls, arguments: list[Expression]) -> Expression:
+    conditions = [f"{argument.sql} IS NOT NULL" for argument in arguments[:-1]]
+    return calls.chosen(conditions, arguments)
+
+
+def _nullif(calls: Calls, arguments: list[Expression]) -> Expression:
+    return calls.chosen([calls.compared("=", *arguments)], [NULL, arguments[0]])
+
+
+def _decode(calls: Calls, arguments: list[Expression]) -> Expression:
+    subject, *pairs = arguments
+    otherwise = pairs.pop() if len(pairs) % 2 else NULL
+    conditions = []
+    for wanted in pairs[::2]:
+        if wanted.type is None and not wanted.parameter:  # DECODE finds NULL equal to NULL
+            conditions.append(f"{subject.sql} IS NULL")
+        else:
+            conditions.append(calls.compared("=", subject, wanted))
+    return calls.chosen(conditions, [*pairs[1::2], otherwise])
+
+
+def _part_of_date(part: str) -> Build:
+    def build(calls: Calls, arguments: list[Expression]) -> Expression:
+        value = arguments[0]
+        if value.type is None or family_of(value.type) is Family.TEXT:
+            value = calls.converted(value, f.DATE)
+        number = calls.number_of(value.known_type)
+        return combined(f"f_part({number}, {quoted(part)}, {value.sql})", f.SMALLINT, value)
+
+    return build
+
+
+def _mdy(calls: Calls, arguments: list[Expression]) -> Expression:
+    numbers = [calls.converted(argument, f.INTEGER) for argument in arguments]
+    return combined(f"f_mdy({', '.join(n.sql for n in numbers)})", f.DATE, *numbers)
+
+
+def _date(calls: Calls, arguments: list[Expression]) -> Expression:
+    return calls.converted(arguments[0], f.DATE)
+
+
+def _to_char(calls: Calls, arguments: list[Expression]) -> Expression:
+    value, *rest = arguments
+    text = calls.text(255)
+    if not rest:
+        return calls.converted(value, text)
+    shape = calls.as_text(rest[0])
+    if family_of(value.known_type) not in (Family.DATE, Family.DATETIME):
+        raise sql_error(-1260)
+    number = calls.number_of(value.known_type)
+    return combined(f"f_to_char({number}, {shape.sql}, {value.sql})", text, value, shape)
+
+
+def _error_text(calls: Calls, arguments: list[Expression]) -> Expression:
+    if calls.surroundings.database != "syscdcv1" or any(a.constant is None for a in arguments[:1]):
+        raise sql_error(-674, "cdc_errortext")
+    shown = []
+    for argument in arguments:
+        kept = argument.constant[0] if argument.constant else None
+        shown.append(printed(argument.known_type, kept))
+    text = error_text(*shown)
+    kind = f.text_type(254)
+    return constant(kind, convert(kind, f.text_type(254), text))
+
+
+_FIELDS = ("year", "month", "day", "hour", "minute", "second", "fraction")
+_FUNCTIONS: dict[str, tuple[int, int, Build]] = {
+    "abs": (1, 1, _number("abs", _same)),
+    "mod": (2, 2, _number("mod", _same)),
+    "round": (1, 2, _number("round", _exact)),
+    "trunc": (1, 2, _number("trunc", _exact)),
+    "ceil": (1, 1, _number("ceil", _exact)),
+    "floor": (1, 1, _number("floor", _exact)),
+    "pow": (2, 2, _number("pow", lambda _kind: f.FLOAT)),
+    "power": (2, 2, _number("pow", lambda _kind: f.FLOAT)),
+    "sqrt": (1, 1, _number("sqrt", lambda _kind: f.FLOAT)),
+    "length": (1, 1, _length),
+    "octet_length": (1, 1, _length),
+    "char_length": (1, 1, _characters),
+    "character_length": (1, 1, _characters),
+    "upper": (1, 1, _texts("f_upper")),
+    "lower": (1, 1, _texts("f_lower")),
+    "ltrim": (1, 2, _texts("ltrim")),
+    "rtrim": (1, 2, _texts("rtrim")),
+    "replace": (3, 3, _texts("replace")),
+    "substr": (2, 3, _substr),
+    "nvl": (2, 2, _nvl),
+    "coalesce": (2, 99, _nvl),
+    "nullif": (2, 2, _nullif),
+    "decode": (3, 99, _decode),
+    "year": (1, 1, _part_of_date("year")),
+    "month": (1, 1, _part_of_date("month")),
+    "day": (1, 1, _part_of_date("day")),
+    "weekday": (1, 1, _part_of_date("weekday")),
+    "mdy": (3, 3, _mdy),
+    "date": (1, 1, _date),
+    "to_char": (1, 2, _to_char),
+    "cdc_errortext": (2, 2, _error_text),
+}
+_SPECIAL: dict[str, Callable[[Calls], Expression]] = {
+    "trim": Calls._trim,
+    "extend": Calls._extend,
+    "substring": Calls._substring,
+    "dbinfo": Calls._dbinfo,
+}
+
+
+def _fact(name: str) -> Callable[[Calls], Expression]:
+    def build(calls: Calls) -> Expression:
+        kind, value = calls.surroundings.server_fact(name, "")
+        return constant(kind, store(kind, value))
+
+    return build
+
+
+def _today(calls: Calls) -> Expression:
+    return constant(f.DATE, store(f.DATE, calls.surroundings.now()))
+
+
+def _sysdate(calls: Calls) -> Expression:
+    return calls._moment_now(f.MOMENT)
+
+
+_WORDS: dict[str, Callable[[Calls], Expression]] = {
+    "today": _today,
+    "current": Calls.clock,
+    "sysdate": _sysdate,
+    "user": _fact("user"),
+    "current_user": _fact("user"),
+    "dbservername": _fact("dbservername"),
+    "sitename": _fact("dbservername"),
+}
+
+
+def _count(calls: Calls, value: Expression, distinct: str) -> tuple[str, ColumnType]:
+    counted = f"count({distinct}{value.ordered})"
+    return f"f_convert({calls.number_of(f.COUNT)}, {calls.number_of(f.BIGINT)}, {counted})", f.COUNT
+
+
+def _extreme(name: str) -> Callable[[Calls, Expression, str], tuple[str, ColumnType]]:
+    return lambda _calls, value, _distinct: (f"{name}({value.ordered})", value.known_type)
+
+
+def _total(name: str) -> Callable[[Calls, Expression, str], tuple[str, ColumnType]]:
+    def build(calls: Calls, value: Expression, distinct: str) -> tuple[str, ColumnType]:
+        family = family_of(value.known_type)
+        if family is Family.TEXT or value.type is None:
+            value, family = calls.converted(value, f.EXACT), Family.DECIMAL
+        if family not in (*f.NUMBERS, Family.INTERVAL) or (family, name) == (Family.INTERVAL, "f_avg"):
+            raise sql_error(-1260)
+        if distinct:  # SQLite takes DISTINCT in aggregates of one argument only
+            raise sql_error(-201)
+        kind = _TOTALS.get((family, name), value.known_type)
+        numbers = calls.number_of(kind), calls.number_of(value.known_type)
+        return f"{name}({numbers[0]}, {numbers[1]}, {value.sql})", kind
+
+    return build
+
+
+# that a sum of integers is a DECIMAL(32), wide enough for all, is our choice
+_TOTALS = {
+    (Family.INTEGER, "f_sum"): f.EXACT,
+    (Family.DECIMAL, "f_sum"): f.EXACT,
+    (Family.FLOAT, "f_sum"): f.FLOAT,
+    (Family.INTEGER, "f_avg"): f.EXACT,
+    (Family.DECIMAL, "f_avg"): f.EXACT,
+    (Family.FLOAT, "f_avg"): f.FLOAT,
+}
+_AGGREGATES: dict[str, Callable[[Calls, Expression, str], tuple[str, ColumnType]]] = {
+    "count": _count,
+    "min": _extreme("min"),
+    "max": _extreme("max"),
+    "sum": _total("f_sum"),
+    "avg": _total("f_avg"),
+}

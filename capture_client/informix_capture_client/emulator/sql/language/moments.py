@@ -1,0 +1,173 @@
+"""DATETIME and INTERVAL values: read from text, cut to a qualifier, counted and shown.
+
+Rule: a DATETIME is kept as its text, an INTERVAL as a count of months or of hundred-thousandths of a
+second. Error numbers are those of finderr; which of them a text gets that is wrong in two ways is our
+choice.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from functools import lru_cache
+
+from ...answers import Value
+from ...datetimes import Qualifier
+from ...encoding import ColumnType
+from ...sql_errors import sql_error
+from .families import qualifier_of
+
+PARTS_OF_SECOND = 100_000
+_FRACTION, _MONTH = 6, 1
+_SEPARATORS = ("-", "-", " ", ":", ":")
+_LIMITS = ((1, 9999), (1, 12), (1, 31), (0, 23), (0, 59), (0, 59))
+_UNITS = (12, 1, 86400, 3600, 60, 1)  # of years and months; of the others in seconds
+_WHOLE = re.compile(
+    r"(\d{4})-(\d{1,2})-(\d{1,2})(?:[ T](\d{1,2})(?::(\d{1,2})(?::(\d{1,2})(?:\.(\d+))?)?)?)?"
+)
+_DEFAULTS = ("1200", "01", "01", "00", "00", "00")  # of the fields that EXTEND adds behind
+
+
+@lru_cache(maxsize=256)
+def _pattern(qualifier: Qualifier, is_interval: bool) -> re.Pattern[str]:
+    if qualifier.first == _FRACTION:
+        return re.compile(r"(?P<sign>-?)0?\.?(?P<fraction>\d+)")
+    lead = f"\\d{{1,{qualifier.lead_digits}}}" if is_interval else "\\d{1,4}"
+    parts = [f"({lead})"]
+    for field in range(qualifier.first + 1, qualifier.last_whole + 1):
+        parts.append(rf"{_SEPARATORS[field - 1]}(\d{{1,2}})")
+    fraction = r"(?:\.(?P<fraction>\d*))?" if qualifier.last == _FRACTION else "(?P<fraction>)"
+    return re.compile("(?P<sign>-?)" + "".join(parts) + fraction)
+
+
+def parse_datetime(kind: ColumnType, value: Value) -> str:
+    """Return a moment as a DATETIME type keeps it; fields that the type has not are cut off."""
+    qualifier = qualifier_of(kind)
+    if isinstance(value, datetime.date):
+        midnight = datetime.datetime.min.time()
+        full = (
+            value
+            if isinstance(value, datetime.datetime)
+            else datetime.datetime.combine(value, midnight)
+        )
+        return _cut(qualifier, *_fields_of(full))
+    if not isinstance(value, str):
+        raise sql_error(-1260)
+    text = value.strip()
+    if match := _pattern(qualifier, False).fullmatch(text):
+        if match["sign"]:
+            raise sql_error(-1263)
+        numbers = [group for group in match.groups()[1:-1] if group is not None]
+        return _shown(qualifier, numbers, match["fraction"] or "")
+    if match := _WHOLE.fullmatch(text):
+        numbers = [group or _DEFAULTS[n] for n, group in enumerate(match.groups()[:6])]
+        return _cut(qualifier, numbers, match[7] or "")
+    raise sql_error(_complaint(text))
+
+
+def _fields_of(moment: datetime.datetime) -> tuple[list[str], str]:
+    values = (moment.year, moment.month, moment.day, moment.hour, moment.minute, moment.second)
+    return [str(value) for value in values], f"{moment.microsecond:06}"
+
+
+def _cut(qualifier: Qualifier, numbers: list[str], fraction: str) -> str:
+    kept = numbers[qualifier.first : qualifier.last_whole + 1] if qualifier.first < _FRACTION else []
+    return _shown(qualifier, kept, fraction if qualifier.last == _FRACTION else "")
+
+
+def _shown(qualifier: Qualifier, numbers: list[str], fraction: str) -> str:
+    text = ""
+    for field, number in enumerate(numbers, qualifier.first):
+        low, high = _LIMITS[field]
+        if not low <= int(number) <= high:
+            raise sql_error(-1263)
+        text += number.zfill(4 if field == 0 else 2)
+        text += _SEPARATORS[field] if field < qualifier.last_whole else ""
+    if qualifier.first == 0 and len(numbers) > 2:
+        _must_be_a_day(numbers)
+    if qualifier.last == _FRACTION:
+        digits = qualifier.fraction_digits
+        text += "." + fraction[:digits].ljust(digits, "0")
+    return text
+
+
+def _must_be_a_day(numbers: list[str]) -> None:
+    try:
+        datetime.date(*map(int, numbers[:3]))
+    except ValueError:
+        raise sql_error(-1263) from None
+
+
+def _complaint(text: str) -> int:
+    if re.fullmatch(r"[-\d:. ]+", text):
+        return -1264 if text else -1261
+    return -1262
+
+
+def extend(kind: ColumnType, source: ColumnType, text: str) -> str:
+    """Return a DATETIME with the fields of another type, as EXTEND gives them."""
+    own, wanted = qualifier_of(source), qualifier_of(kind)
+    if wanted.first < own.first:
+        raise sql_error(-1266)
+    return _cut(wanted, *_all_fields(own, text))
+
+
+def moment_of(kind: ColumnType, text: str) -> datetime.datetime:
+    """Return a DATETIME as a moment; what it does not hold is the year 1200, a 1 or a 0."""
+    qualifier = qualifier_of(kind)
+    numbers, fraction = _all_fields(qualifier, text)
+    year, month, day, hour, minute, second = (int(number) for number in numbers)
+    parts = int(fraction.ljust(6, "0")[:6])
+    return datetime.datetime(year, month, day, hour, minute, second, parts)
+
+
+def _all_fields(own: Qualifier, text: str) -> tuple[list[str], str]:
+    numbers = list(_DEFAULTS)
+    parts = re.split(r"[- :.]", text) if own.first < _FRACTION else [text.lstrip(".")]
+    whole = own.last_whole - own.first + 1 if own.first < _FRACTION else 0
+    numbers[own.first : own.first + whole] = parts[:whole]
+    return numbers, parts[whole] if own.last == _FRACTION else ""
+
+
+def parse_interval(kind: ColumnType, text: str) -> int:
+    """Return the count of an INTERVAL that is written as its type prints it."""
+    qualifier = qualifier_of(kind)
+    match = _pattern(qualifier, True).fullmatch(text.strip())
+    if match is None:
+        raise sql_error(_interval_complaint(text.strip()))
+    count, numbers = 0, match.groups()[1:-1] if qualifier.first < _FRACTION else ()
+    for field, number in enumerate(numbers, qualifier.first):
+        if field > qualifier.first and int(number) > (11 if field == _MONTH else _LIMITS[field][1]):
+            raise sql_error(-1263)
+        count += int(number) * _UNITS[field]
+    if qualifier.first > _MONTH:
+        fraction = (match["fraction"] or "")[: qualifier.fraction_digits].ljust(5, "0")
+        count = count * PARTS_OF_SECOND + int(fraction)
+    return -count if match["sign"] else count
+
+
+def _interval_complaint(text: str) -> int:
+    return -1261 if re.fullmatch(r"-?\d+[-\d:. ]*", text) else -1262
+
+
+def render_interval(kind: ColumnType, count: Value) -> str:
+    """Return the text of an INTERVAL; SqlError -1265 if its first field has too many digits."""
+    assert isinstance(count, int)
+    qualifier = qualifier_of(kind)
+    sign, rest = "-" if count < 0 else "", abs(count)
+    if qualifier.first > _MONTH:
+        rest, fraction = divmod(rest, PARTS_OF_SECOND)
+        shown = f"{fraction:05}"[: qualifier.fraction_digits]
+        end = f".{shown}" if qualifier.last == _FRACTION else ""
+    else:
+        end = ""
+    text = ""
+    for field in range(qualifier.first, qualifier.last_whole + 1) if qualifier.first < 6 else ():
+        number, rest = divmod(rest, _UNITS[field])
+        text += str(number) if field == qualifier.first else f"{number:02}"
+        text += _SEPARATORS[field] if field < qualifier.last_whole else ""
+        if field == qualifier.first and len(text.rstrip("-: ")) > qualifier.lead_digits:
+            raise sql_error(-1265)
+    if qualifier.first == _FRACTION and rest:
+        raise sql_error(-1265)
+    return sign + text + end

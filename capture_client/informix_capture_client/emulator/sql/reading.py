@@ -1,0 +1,149 @@
+"""What a session knows while it reads and runs statements: where it is, and what it may see.
+
+Rule: what SQLite is asked goes through here, so that every answer honours isolation and locks. One
+session's statements run one at a time, under the log's condition.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+
+from ..encoding import ColumnType
+from ..locales import codec_of
+from ..server import EmulatedServer
+from ..sql_errors import sql_error
+from .language import families as f
+from .language.values import Stored
+from .sources import Catalogue, Finder, SourceTable, View, filled_in
+from .storage import RowValues, Storage, Store
+from .work import Work
+
+NO_WORK = -1  # the number of a session that has no transaction
+
+
+class Reading:
+    """A session's place, isolation and open transaction, and how it reads."""
+
+    def __init__(
+        self, server: EmulatedServer, store: Store, user: str, database: str, delimits_names: bool
+    ) -> None:
+        self.server = server
+        self.store = store
+        self.user = user
+        self.database = database
+        self.delimits_names = delimits_names
+        self.isolation = "committed read"
+        self.work: Work | None = None
+        self.last_serial = 0
+        self.finder = Finder(server, store, user)
+
+    @property
+    def codec(self) -> str:
+        """How the open database encodes characters."""
+        database = self.server.databases.get(self.database)
+        return codec_of(database.locale) if database else "utf-8"
+
+    def number_of(self, kind: ColumnType) -> int:
+        """Return the number by which SQLite's functions know a type."""
+        return self.store.functions.number_of(kind)
+
+    def table(self, database: str, owner: str, name: str) -> SourceTable | str:
+        """Return what a name leads to; a text is a view's query."""
+        found = self.finder.find(self.database, database, owner, name)
+        if isinstance(found, Storage):
+            if "select" in found.revoked and self.user not in (
+                found.table.name.owner,
+                self.server.owner,
+            ):
+                raise sql_error(-272, name)
+            if found.table.kind == "view":
+                if not found.definition.query:
+                    raise sql_error(-206, name)  # made without SQL: there is nothing to read
+                return found.definition.query
+        return found
+
+    def must_be_server(self, name: str) -> None:
+        """SqlError if a name is not this server's."""
+        if name != self.server.name:
+            raise sql_error(-908, name)
+
+    def now(self) -> datetime.datetime:
+        """Return the server's clock, in UTC."""
+        return datetime.datetime.fromtimestamp(self.server.clock(), datetime.UTC).replace(tzinfo=None)
+
+    def server_fact(self, name: str, argument: str) -> tuple[ColumnType, object]:
+        """Return what DBINFO tells, and words such as USER."""
+        server = self.server
+        facts: dict[tuple[str, str], tuple[ColumnType, object]] = {
+            ("dbservername", ""): (f.text_type(128), server.name),
+            ("user", ""): (f.named_type("char(32)"), self.user),
+            ("dbname", ""): (f.text_type(128), self.database),
+            ("dbhostname", ""): (f.text_type(255), "localhost"),
+            ("version", "full"): (f.text_type(255), server.version),
+            ("version", "server-type"): (f.text_type(255), server.version.partition(" Version")[0]),
+            ("version", "major"): (f.text_type(255), server.version.rpartition(" ")[2].split(".")[0]),
+            ("utc_current", ""): (f.INTEGER, int(server.clock())),
+            ("sqlca.sqlerrd1", ""): (f.INTEGER, self.last_serial),
+            ("serial8", ""): (f.BIGINT, self.last_serial),
+            ("bigserial", ""): (f.BIGINT, self.last_serial),
+        }
+        if (name, argument) not in facts:
+            raise sql_error(-728)
+        return facts[name, argument]
+
+    # --- asking SQLite --------------------------------------------------------------------------
+
+    @property
+    def work_number(self) -> int:
+        """The number of the open transaction."""
+        return self.work.number if self.work else NO_WORK
+
+    @property
+    def view(self) -> View:
+        """How rows are seen now."""
+        return View(self.isolation, self.work, self.work_number)
+
+    def words(self, table: SourceTable) -> str:
+        """Return what SQLite is to read in place of a table."""
+        return self.store_name(table) if isinstance(table, Catalogue) else self.view.words(table)
+
+    def store_name(self, table: SourceTable) -> str:
+        """Return SQLite's name of a table, filled if it is a system table."""
+        return self.finder.fill(table) if isinstance(table, Catalogue) else table.rows
+
+    def check(self, sql: str, tables: Sequence[SourceTable], count: int) -> None:
+        """SqlError -201 if SQLite does not understand a statement."""
+        self.store.check(filled_in(sql, [self.store_name(table) for table in tables]), count)
+
+    def find(self, sql: str, given: Sequence[Stored]) -> list[RowValues]:
+        """Run a query whose marks are filled in."""
+        return self.store.find(sql, given)
+
+    def rows(
+        self, sql: str, tables: Sequence[SourceTable], given: Sequence[Stored], probe: str = ""
+    ) -> list[RowValues]:
+        """Run a query; Blocked if it meets rows that others have locked."""
+        view = self.view
+        for table in tables:
+            if isinstance(table, Storage):
+
+                def meets_locked(table: Storage = table) -> bool:
+                    if not probe:
+                        return True
+                    return bool(self.find(filled_in(probe, [view.locked_words(table)]), given))
+
+                view.must_see(table, meets_locked)
+        found = self.find(filled_in(sql, [self.words(table) for table in tables]), given)
+        if self.isolation == "repeatable read" and self.work is not None:
+            for table in tables:
+                if isinstance(table, Storage) and not table.is_temporary:
+                    self.work.lock_table(table, "shared")
+        return found
+
+    def locked_rows(self, sql: str, tables: Sequence[SourceTable], given: Sequence[Stored]) -> set[int]:
+        """Return which rows of the first table, locked by others, a condition holds for."""
+        first, *rest = tables
+        assert isinstance(first, Storage)
+        words = [self.view.locked_words(first), *(self.words(table) for table in rest)]
+        return {int(row[0] or 0) for row in self.find(filled_in(sql, words), given)}

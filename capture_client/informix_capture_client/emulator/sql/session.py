@@ -1,0 +1,299 @@
+"""One client's use of the SQL engine: statements, and the transaction they are in.
+
+Rule: a statement is tried as a whole; one that meets another's lock is undone, and waits and is tried
+again, or is refused. Outside of BEGIN WORK each statement is a transaction of its own; in a database
+without a log there are none.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+
+from ..answers import Check, Outcome, Prepared, StatementKind, Value
+from ..locales import canonical_locale
+from ..poses import DEFAULT_LOCALE
+from ..server import EmulatedServer
+from ..sql_errors import SqlError, sql_error
+from .language.tokens import Tokens
+from .language.values import store
+from .statements import driver_columns
+from .statements.alterations import Alterations
+from .statements.changes import Changes
+from .statements.definitions import Definitions
+from .statements.plans import Plan, Values
+from .statements.selects import Selects
+from .statements.settings import Settings
+from .storage import Storage, Store
+from .transactions import FOREVER, NO_WAIT, Transactions
+from .work import Blocked, Work
+
+logger = logging.getLogger("informix_cdc.emulator")
+_LOOK_AGAIN_SECONDS = 0.05
+_LONGEST_LOGGED = 2000
+LOCK_TIMED_OUT, DEADLOCK = -154, -143
+
+
+class Session(Transactions):
+    """A session of the SQL engine; `answers.SqlSession`."""
+
+    def __init__(
+        self,
+        server: EmulatedServer,
+        rows: Store,
+        works: dict[int, Work],
+        user: str,
+        database: str,
+        delimits_names: bool,
+        locale: str = DEFAULT_LOCALE,
+    ) -> None:
+        super().__init__(server, rows, works, user, database, delimits_names)
+        self.locale = locale
+
+    # --- statements -----------------------------------------------------------------------------
+
+    def prepare(self, text: str) -> Prepared:
+        """Understand a statement; SqlError if it is none of ours, with the text in the log."""
+        with self.server.log.changed:
+            plan = self._planned(text)
+
+        def run(values: Sequence[Value], check: Check) -> Outcome:
+            return self._run(text, plan, values, check)
+
+        return Prepared(plan.kind, plan.parameters, plan.columns, run)
+
+    def _planned(self, text: str) -> Plan:
+        try:
+            tokens = Tokens(text, delimits_names=self.delimits_names)
+            if driver_columns.is_asked(tokens):
+                return driver_columns.plan(tokens, self)
+            for words, read in _STATEMENTS.items():
+                if tokens.accept(*words):
+                    return read(self, tokens)
+            raise sql_error(-201)
+        except RecursionError:
+            raise self._refused(text, sql_error(-201)) from None
+        except SqlError as error:
+            raise self._refused(text, error) from None
+
+    def _refused(self, text: str, error: SqlError) -> SqlError:
+        if error.native == -201:
+            logger.warning("statement_not_understood text=%r", text[:_LONGEST_LOGGED])
+        return error
+
+    def _run(self, text: str, plan: Plan, values: Sequence[Value], check: Check) -> Outcome:
+        if len(values) != len(plan.parameters):
+            raise sql_error(-11031)
+        deadline = time.monotonic() + self.patience if self.patience < FOREVER else FOREVER
+        with self.server.log.changed:
+            while True:
+                try:
+                    current = self._current(text, plan)
+                    pairs = zip(current.parameters, values, strict=True)
+                    return self._once(current, [store(kind, value) for kind, value in pairs])
+                except Blocked as blocked:
+                    self._wait(blocked, deadline, check)
+                except RecursionError:
+                    raise sql_error(-201) from None
+
+    def _current(self, text: str, plan: Plan) -> Plan:
+        """Return the plan, or one of the tables as they are now."""
+        for table in plan.tables:
+            if isinstance(table, Storage) and not self._is_there(table):
+                fresh = self._planned(text)
+                if [c.type.spelling for c in fresh.columns] != [c.type.spelling for c in plan.columns]:
+                    raise sql_error(-710, table.table.name.table)
+                return fresh
+        return plan
+
+    def _is_there(self, storage: Storage) -> bool:
+        name = storage.table.name
+        if storage.is_temporary:
+            return self.finder.temporary.get(name.table) is storage
+        database = self.server.databases.get(name.database)
+        table = database.tables.get((name.owner, name.table)) if database else None
+        return table is not None and self.store.of(table) is storage
+
+    def _once(self, plan: Plan, given: Values) -> Outcome:
+        if plan.change is None:
+            assert plan.query is not None
+            return plan.query(given)
+        work = self.work or self.begun(is_explicit=self.is_ansi())
+        if work.is_explicit:
+            self.work = work
+        mark = work.mark()
+        try:
+            self.work, former = work, self.work
+            try:
+                outcome = plan.change(work, given)
+            finally:
+                self.work = former
+            if not work.is_explicit:
+                work.commit()
+        except BaseException:
+            if work.is_explicit and not work.is_over:
+                work.undo_to(mark)
+            elif not work.is_over:
+                work.rollback()
+            raise
+        finally:
+            self.settle(work)
+        return outcome
+
+    def _wait(self, blocked: Blocked, deadline: float, check: Check) -> None:
+        """Wait for another transaction to end, as SET LOCK MODE says; SqlError if that is in vain."""
+        error = blocked.error
+        if self.patience == NO_WAIT:
+            raise error
+        if self.work is not None:
+            self.work.waits_for = blocked.owners
+            if self._is_in_a_circle(self.work):
+                self.work.waits_for = set()
+                raise sql_error(error.native, error.argument, isam=DEADLOCK)
+        if time.monotonic() >= deadline:
+            raise sql_error(error.native, error.argument, isam=LOCK_TIMED_OUT)
+        try:
+            check()
+            self.server.log.changed.wait(_LOOK_AGAIN_SECONDS)
+        finally:
+            if self.work is not None:
+                self.work.waits_for = set()
+
+    def _is_in_a_circle(self, work: Work) -> bool:
+        seen: set[int] = set()
+        ahead = set(work.waits_for)
+        while ahead - seen:
+            number = (ahead - seen).pop()
+            seen.add(number)
+            other = self.works.get(number)
+            ahead |= other.waits_for if other else set()
+        return work.number in seen
+
+    # --- statements that are sessions' own ------------------------------------------------------
+
+    def _plain(self, tokens: Tokens, run: Callable[[], None]) -> Plan:
+        tokens.expect_end()
+
+        def query(_given: Values) -> Outcome:
+            run()
+            return Outcome()
+
+        return Plan(StatementKind.OTHER, query=query)
+
+    def _work_word(self, tokens: Tokens, run: Callable[[], None]) -> Plan:
+        tokens.accept("work")
+        return self._plain(tokens, run)
+
+    def _rollback_statement(self, tokens: Tokens) -> Plan:
+        tokens.accept("work")
+        if not tokens.accept("to", "savepoint"):
+            return self._plain(tokens, self.rollback)
+        if tokens.is_at_end():  # the last one
+            raise sql_error(-201)
+        name = tokens.name()
+        return self._plain(tokens, lambda: self.rollback_to(name))
+
+    def _savepoint_statement(self, tokens: Tokens) -> Plan:
+        name = tokens.name()
+        is_unique = tokens.accept("unique")
+        return self._plain(tokens, lambda: self.savepoint(name, is_unique=is_unique))
+
+    def _release_statement(self, tokens: Tokens) -> Plan:
+        tokens.expect("savepoint")
+        name = tokens.name()
+        return self._plain(tokens, lambda: self.release(name))
+
+    def _statistics(self, tokens: Tokens) -> Plan:
+        tokens.expect("statistics")
+        while not tokens.is_at_end():
+            tokens.take()
+        return self._plain(tokens, lambda: None)
+
+    def _update(self, tokens: Tokens) -> Plan:
+        if tokens.sees("statistics"):
+            return self._statistics(tokens)
+        return Changes(tokens, self).update()
+
+    def _open_database(self, tokens: Tokens) -> Plan:
+        name = tokens.name()
+        tokens.accept("exclusive")
+
+        def run() -> None:
+            self.database = self.finder.database("", name)
+
+        return self._plain(tokens, run)
+
+    def _close_database(self, tokens: Tokens) -> Plan:
+        return self._plain(tokens, lambda: setattr(self, "database", ""))
+
+    def _create_database(self, tokens: Tokens) -> Plan:
+        return Definitions(tokens, self).create_database(canonical_locale(self.locale))
+
+
+def _defined(
+    read: Callable[[Definitions], Plan],
+) -> Callable[[Session, Tokens], Plan]:
+    return lambda session, tokens: read(Definitions(tokens, session))
+
+
+def _altered(
+    read: Callable[[Alterations], Plan],
+) -> Callable[[Session, Tokens], Plan]:
+    return lambda session, tokens: read(Alterations(tokens, session))
+
+
+def _changed(read: Callable[[Changes], Plan]) -> Callable[[Session, Tokens], Plan]:
+    return lambda session, tokens: read(Changes(tokens, session))
+
+
+def _set(read: Callable[[Settings], Plan]) -> Callable[[Session, Tokens], Plan]:
+    return lambda session, tokens: read(Settings(tokens, session))
+
+
+def _table(kind: str) -> Callable[[Session, Tokens], Plan]:
+    return _defined(lambda definitions: definitions.create_table(kind))
+
+
+def _index(kind: str) -> Callable[[Session, Tokens], Plan]:
+    return _altered(lambda alterations: alterations.create_index(kind))
+
+
+_STATEMENTS: dict[tuple[str, ...], Callable[[Session, Tokens], Plan]] = {
+    ("select",): lambda session, tokens: Selects(tokens, session).select(),
+    ("insert",): _changed(Changes.insert),
+    ("update",): Session._update,
+    ("delete",): _changed(Changes.delete),
+    ("truncate",): _changed(Changes.truncate),
+    ("begin",): lambda session, tokens: session._work_word(tokens, session.begin),
+    ("commit",): lambda session, tokens: session._work_word(tokens, session.commit),
+    ("rollback",): Session._rollback_statement,
+    ("savepoint",): Session._savepoint_statement,
+    ("release",): Session._release_statement,
+    ("create", "table"): _table("table"),
+    ("create", "standard", "table"): _table("table"),
+    ("create", "raw", "table"): _table("raw"),
+    ("create", "temp", "table"): _table("temp"),
+    ("create", "temporary", "table"): _table("temp"),
+    ("create", "index"): _index("D"),
+    ("create", "unique", "index"): _index("I"),
+    ("create", "distinct", "index"): _index("I"),
+    ("create", "view"): _defined(Definitions.create_view),
+    ("create", "synonym"): _defined(Definitions.create_synonym),
+    ("create", "database"): Session._create_database,
+    ("drop", "table"): _defined(Definitions.drop_table),
+    ("drop", "view"): _defined(Definitions.drop_table),
+    ("drop", "synonym"): _defined(Definitions.drop_table),
+    ("drop", "index"): _altered(Alterations.drop_index),
+    ("drop", "database"): _defined(Definitions.drop_database),
+    ("alter", "table"): _altered(Alterations.alter_table),
+    ("rename",): _altered(Alterations.rename),
+    ("database",): Session._open_database,
+    ("close", "database"): Session._close_database,
+    ("set",): _set(Settings.set_something),
+    ("lock",): _set(Settings.lock),
+    ("unlock",): _set(Settings.unlock),
+    ("grant",): _set(Settings.grant),
+    ("revoke",): _set(Settings.revoke),
+    ("execute", "function"): _set(Settings.task),
+}

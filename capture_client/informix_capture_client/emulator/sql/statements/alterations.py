@@ -1,0 +1,275 @@
+"""Understand and carry out ALTER TABLE, RENAME COLUMN, CREATE INDEX and DROP INDEX.
+
+Rule: an alteration gives a table a new storage with the rows that fit; what undoes it puts the former
+one back. ADD is done in place, as a server does; DROP and MODIFY rebuild the table, which is our
+choice. Source: Guide to SQL: Syntax, "ALTER TABLE".
+"""
+
+from __future__ import annotations
+
+import sqlite3
+
+from ...sql_errors import sql_error
+from ...tables import Index
+from ..storage import Storage
+from ..work import Work
+from .definitions import TABLE_OPTIONS, Definitions, Run, declared, put_table, spelled
+from .plans import Plan
+from .rules import Rules
+from .table_text import ColumnText, TableText
+
+
+class Alterations(Definitions):
+    """Reads the statements that alter tables and make indexes."""
+
+    def alterable(self) -> Storage:
+        """Read the name of a table that is to be altered."""
+        found = self.reading.table(*self.queries.table_name())
+        if not isinstance(found, Storage) or found.table.kind not in ("table", "raw"):
+            raise sql_error(-201)
+        if found.table.full_row_logging:
+            raise sql_error(-19816)
+        return found
+
+    def alter_table(self) -> Plan:
+        """Read ALTER TABLE .. ADD | DROP | MODIFY, several of them with commas."""
+        storage = self.alterable()
+        steps = [self._alteration(storage)]
+        while self.tokens.accept(","):
+            steps.append(self._alteration(storage))
+
+        def run(work: Work) -> None:
+            for step in steps:
+                step(work)
+
+        return self.plan(run)
+
+    def _alteration(self, storage: Storage) -> Run:
+        name = str(storage.table.name)
+        tokens = self.tokens
+        if tokens.accept("add", "constraint"):
+            text = TableText()
+            is_list = tokens.accept("(")
+            self.reader.item(text)
+            if is_list:
+                tokens.expect(")")
+            return lambda work: self._add_constraint(work, name, text)
+        if tokens.accept("drop", "constraint"):
+            constraint = tokens.name()
+            return lambda work: self._drop_constraint(work, name, constraint)
+        if tokens.accept("add"):
+            text, before = self._added()
+            return lambda work: self._add(work, name, text, before)
+        if tokens.accept("drop"):
+            names = self.reader.names() if tokens.sees("(") else (tokens.name(),)
+            return lambda work: self._drop_columns(work, name, names)
+        if tokens.accept("modify"):
+            text, _ = self._added()
+            return lambda work: self._modify(work, name, text)
+        if tokens.next.text not in TABLE_OPTIONS:
+            raise sql_error(-201)
+        self._options()
+        return lambda _work: None
+
+    def _added(self) -> tuple[TableText, str]:
+        text, before = TableText(), ""
+        if not self.tokens.accept("("):
+            self.reader.column(text)
+            return text, self.tokens.name() if self.tokens.accept("before") else ""
+        while True:
+            self.reader.column(text)
+            before = self.tokens.name() if self.tokens.accept("before") else before
+            if not self.tokens.accept(","):
+                self.tokens.expect(")")
+                return text, before
+
+    def _current(self, name: str) -> Storage:
+        return self.store.of(self.server.table(name))
+
+    def _add(self, work: Work, name: str, text: TableText, before: str) -> None:
+        storage = self._current(name)
+        columns = declared(storage)
+        known = {column.name for column in columns}
+        if repeated := [c.name for c in text.columns if c.name in known]:
+            raise sql_error(-328, repeated[0])
+        place = storage.place_of(before) if before else len(columns)
+        fresh = self._rebuilt(work, storage, [*columns[:place], *text.columns, *columns[place:]], True)
+        self._add_to_definition(fresh.definition, fresh.table.name, fresh.table, text)
+        for column in text.columns:
+            value = Rules(self.reading).default(fresh, column.name)
+            if value is not None:
+                self.store.run(f"UPDATE {fresh.rows} SET c{fresh.place_of(column.name)} = ?", (value,))
+        for key in text.keys:
+            self._add_constraint(work, name, TableText(keys=[key]))
+
+    def _drop_columns(self, work: Work, name: str, names: tuple[str, ...]) -> None:
+        storage = self._current(name)
+        for name_of_column in names:
+            storage.place_of(name_of_column)
+        left = [column for column in declared(storage) if column.name not in names]
+        if not left:
+            raise sql_error(-201)
+        self._rebuilt(work, storage, left, False)
+
+    def _modify(self, work: Work, name: str, text: TableText) -> None:
+        storage = self._current(name)
+        changed = {column.name: column for column in text.columns}
+        for column_name in changed:
+            storage.place_of(column_name)
+        columns = [changed.get(column.name, column) for column in declared(storage)]
+        fresh = self._rebuilt(work, storage, columns, False)
+        for column_name in changed:
+            fresh.definition.defaults.pop(column_name, None)
+        self._add_to_definition(fresh.definition, fresh.table.name, fresh.table, text)
+        for column in text.columns:
+            if column.not_null:
+                self._must_have_no_null(fresh, column.name)
+
+    def _must_have_no_null(self, storage: Storage, name: str) -> None:
+        column = f"c{storage.place_of(name)}"
+        if self.store.find(f"SELECT 1 FROM {storage.rows} WHERE {column} IS NULL LIMIT 1"):
+            raise sql_error(-391, name)
+
+    def _rebuilt(
+        self,
+        work: Work,
+        storage: Storage,
+        columns: list[ColumnText],
+        in_place: bool,
+        renamed: dict[str, str] | None = None,
+    ) -> Storage:
+        work.lock_table(storage, "exclusive")
+        former = storage.table
+        text = ", ".join(column.declaration for column in columns)
+        self.server.alter_table(spelled(former.name), text, in_place=in_place)
+        table = self.server.table(str(former.name))
+        names = {column.name for column in columns} | set((renamed or {}).values())
+        back = {old: new for new, old in (renamed or {}).items()}
+        table.primary_key = tuple(back.get(n, n) for n in former.primary_key if n in names)
+        table.indexes = [
+            Index(i.name, tuple(back.get(n, n) for n in i.columns), i.kind)
+            for i in former.indexes
+            if {*i.columns} <= names
+        ]
+        work.undo.append(lambda: put_table(self.server, self.store, storage))
+        return self.store.altered(storage, table, renamed)
+
+    def _add_constraint(self, work: Work, name: str, text: TableText) -> None:
+        storage = self._current(name)
+        before = len(storage.table.indexes)
+        self._constrain(storage.table, text)
+        for index in storage.table.indexes[before:]:
+            self._index(work, storage, index, is_listed=True)
+        self._add_to_definition(storage.definition, storage.table.name, storage.table, text)
+
+    def _drop_constraint(self, work: Work, name: str, constraint: str) -> None:
+        storage = self._current(name)
+        definition = storage.definition
+        for index in storage.table.all_indexes:
+            if index.name == constraint:
+                self._unindex(work, storage, index)
+                storage.table.primary_key = () if index.kind == "P" else storage.table.primary_key
+        definition.checks = [check for check in definition.checks if check[0] != constraint]
+        definition.references = [r for r in definition.references if r.name != constraint]
+
+    def rename(self) -> Plan:
+        """Read RENAME COLUMN table.column TO name."""
+        self.tokens.expect("column")
+        names = [self.tokens.name()]
+        if self.tokens.accept(":"):
+            names = [self.tokens.name()]
+        while self.tokens.accept("."):
+            names.append(self.tokens.name())
+        self.tokens.expect("to")
+        new = self.tokens.name()
+        if len(names) not in (2, 3):
+            raise sql_error(-201)
+        *owner, table_name, old = names
+        found = self.reading.table("", "".join(owner), table_name)
+        if not isinstance(found, Storage):
+            raise sql_error(-201)
+        return self.plan(lambda work: self._rename_column(work, str(found.table.name), old, new))
+
+    def _rename_column(self, work: Work, name: str, old: str, new: str) -> None:
+        storage = self._current(name)
+        columns = declared(storage)
+        columns[storage.place_of(old)].name = new
+        versions = storage.table.versions
+        fresh = self._rebuilt(work, storage, columns, True, {new: old})
+        fresh.table.versions = versions  # the rows are as they were
+        if old in fresh.definition.defaults:
+            fresh.definition.defaults[new] = fresh.definition.defaults.pop(old)
+
+    def create_index(self, kind: str) -> Plan:
+        """Read CREATE [UNIQUE] INDEX, behind INDEX."""
+        if_missing = self.tokens.accept("if", "not", "exists")
+        _, _, index_name = self.queries.table_name()
+        self.tokens.expect("on")
+        found = self.reading.table(*self.queries.table_name())
+        if not isinstance(found, Storage):
+            raise sql_error(-201)
+        index = Index(index_name, self.reader.names(), kind)
+        for column in index.columns:
+            found.place_of(column)
+        if self.tokens.accept("using"):
+            self.tokens.expect("btree")
+        self.tokens.one_of("online")
+        if self.tokens.accept("in"):
+            self.tokens.name()
+
+        def run(work: Work) -> None:
+            if any(known.name == index_name for known in found.table.all_indexes):
+                if if_missing:
+                    return
+                raise sql_error(-316, index_name)
+            self._index(work, found, index)
+
+        return self.plan(run)
+
+    def _index(self, work: Work, storage: Storage, index: Index, is_listed: bool = False) -> None:
+        try:
+            self.store.index(storage, index)
+        except sqlite3.IntegrityError:
+            if is_listed:
+                storage.table.indexes.remove(index)
+            raise sql_error(-371, index.name) from None
+        if not is_listed:
+            storage.table.indexes.append(index)
+
+        def back() -> None:
+            storage.table.indexes.remove(index)
+            self.store.unindex(storage, index)
+
+        work.undo.append(back)
+
+    def drop_index(self) -> Plan:
+        """Read DROP INDEX, behind INDEX."""
+        if_there = self.tokens.accept("if", "exists")
+        _, _, name = self.queries.table_name()
+
+        def run(work: Work) -> None:
+            tables = self.server.databases[self.reading.database].tables.values()
+            temporary = (storage.table for storage in self.reading.finder.temporary.values())
+            for table in (*tables, *temporary):
+                for index in list(table.indexes):
+                    if index.name == name:
+                        is_own = table.name.table in self.reading.finder.temporary
+                        own = self.reading.finder.temporary.get(table.name.table)
+                        storage = own if is_own and own else self.store.of(table)
+                        self._unindex(work, storage, index)
+                        return
+            if not if_there:
+                raise sql_error(-319, name)
+
+        return self.plan(run)
+
+    def _unindex(self, work: Work, storage: Storage, index: Index) -> None:
+        self.store.unindex(storage, index)
+        if index in storage.table.indexes:
+            storage.table.indexes.remove(index)
+
+        def back() -> None:
+            self.store.index(storage, index)
+            storage.table.indexes.append(index)
+
+        work.undo.append(back)

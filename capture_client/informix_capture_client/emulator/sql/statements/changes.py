@@ -1,0 +1,262 @@
+"""Understand and carry out INSERT, UPDATE, DELETE and TRUNCATE.
+
+Rule: the rows to change are found first, with the values they are to have, then checked for locks of
+others, then changed one by one: so the log has whole images, and a statement that must wait has done
+nothing yet. Source: Guide to SQL: Syntax, "INSERT", "UPDATE", "DELETE", "TRUNCATE".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from ...answers import Outcome, StatementKind
+from ...encoding import ColumnType
+from ...sql_errors import sql_error
+from ..language.scopes import Expression, Scope
+from ..language.tokens import Tokens
+from ..language.values import Stored
+from ..reading import Reading
+from ..sources import filled_in
+from ..storage import RowValues, Storage, is_serial
+from ..work import Work
+from .plans import Plan, Values
+from .queries import Queries
+from .rules import Rules
+
+_RIGHTS = {"insert": -275, "update": -273, "delete": -274, "select": -272}
+
+
+class Changes:
+    """Reads the statements that change rows."""
+
+    def __init__(self, tokens: Tokens, reading: Reading) -> None:
+        self.tokens = tokens
+        self.reading = reading
+        self.queries = Queries(tokens, reading)
+        self.rules = Rules(reading)
+
+    def target(self, right: str) -> Storage:
+        """Read the name of a table that is to be changed."""
+        database, owner, name = self.queries.table_name()
+        found = self.reading.table(database, owner, name)
+        if not isinstance(found, Storage) or found.table.kind not in ("table", "raw"):
+            raise sql_error(-201)
+        if right in found.revoked and self.reading.user != found.table.name.owner:
+            raise sql_error(_RIGHTS[right], found.table.name.table)
+        return found
+
+    def parameters(self) -> list[ColumnType]:
+        """Return the types of the parameters; a text where nothing says more."""
+        known = self.queries.parameters
+        return [known.get(n, self.queries.text(255)) for n in range(1, self.tokens.parameter_count + 1)]
+
+    # --- INSERT ---------------------------------------------------------------------------------
+
+    def insert(self) -> Plan:
+        """Read INSERT INTO table [(columns)] VALUES (..), or a query."""
+        self.tokens.expect("into")
+        storage = self.target("insert")
+        places = self._places(storage)
+        kinds = [storage.columns[place].type for place in places]
+        if self.tokens.accept("values"):
+            self.tokens.expect("(")
+            values = self._values(kinds)
+        elif self.tokens.accept("select"):
+            values = self._selected(kinds)
+        else:
+            raise sql_error(-201)
+        self.tokens.expect_end()
+        sql = values[0]
+        self.reading.check(sql, self.queries.tables, self.tokens.parameter_count)
+
+        def run(work: Work, given: Values) -> Outcome:
+            rows = self.reading.rows(sql, self.queries.tables, given)
+            last, rid = 0, 0
+            for row in rows:
+                whole, last = self._whole(storage, places, row, last)
+                rid = work.insert(storage, whole)
+                self.rules.must_hold(storage, rid)
+            self.reading.last_serial = last or self.reading.last_serial
+            return Outcome(row_count=len(rows), serial=last, rowid=rid)
+
+        return Plan(StatementKind.INSERT, self.parameters(), tables=[storage], change=run)
+
+    def _places(self, storage: Storage) -> list[int]:
+        if not self.tokens.sees("(") or self.tokens.sees("(", "select"):
+            return list(range(len(storage.columns)))
+        self.tokens.expect("(")
+        places = [storage.place_of(self.tokens.name())]
+        while self.tokens.accept(","):
+            places.append(storage.place_of(self.tokens.name()))
+        self.tokens.expect(")")
+        if len(set(places)) < len(places):
+            raise sql_error(-201)
+        return places
+
+    def _values(self, kinds: Sequence[ColumnType]) -> tuple[str]:
+        values = self.queries.arguments()
+        if len(values) != len(kinds):
+            raise sql_error(-236)
+        return (f"SELECT {self._converted(values, kinds)}",)
+
+    def _converted(self, values: Sequence[Expression], kinds: Sequence[ColumnType]) -> str:
+        pairs = zip(values, kinds, strict=True)
+        return ", ".join(self.stored(value, kind).sql for value, kind in pairs)
+
+    def stored(self, value: Expression, kind: ColumnType) -> Expression:
+        """Return a value as a column takes it: cut, rounded or refused."""
+        if value.type is not None and value.constant is None and value.type is not kind:
+            numbers = self.reading.number_of(kind), self.reading.number_of(value.type)
+            return replace(value, sql=f"f_convert({numbers[0]}, {numbers[1]}, {value.sql})", type=kind)
+        return self.queries.converted(value, kind)
+
+    def _selected(self, kinds: Sequence[ColumnType]) -> tuple[str]:
+        inner = self.queries.query()
+        if len(inner.items) != len(kinds) or inner.into:
+            raise sql_error(-236)
+        results = [replace(item, sql=f"q.r{n}", constant=None) for n, item in enumerate(inner.items)]
+        return (f"SELECT {self._converted(results, kinds)} FROM ({inner.sql}) q",)
+
+    def _whole(
+        self, storage: Storage, places: Sequence[int], row: RowValues, last: int
+    ) -> tuple[RowValues, int]:
+        """Fill a row with defaults and the next number of a SERIAL column."""
+        given = dict(zip(places, row, strict=True))
+        values: list[Stored] = []
+        for place, column in enumerate(storage.columns):
+            value = given[place] if place in given else self.rules.default(storage, column.name)
+            if is_serial(column) and not value:
+                value = storage.last_serial + 1
+            if value is None and column.not_null:
+                raise sql_error(-391, column.name)
+            if is_serial(column):
+                last = int(value or 0)
+                storage.last_serial = max(storage.last_serial, last)
+            values.append(value)
+        return tuple(values), last
+
+    # --- UPDATE and DELETE ----------------------------------------------------------------------
+
+    def update(self) -> Plan:
+        """Read UPDATE table SET .. [WHERE ..]."""
+        storage, alias = self._source("update")
+        self.tokens.expect("set")
+        assigned = self._assignments(storage)
+        condition = self._where()
+        places = list(assigned)
+        wanted = [self.stored(assigned[p], storage.columns[p].type).sql for p in places]
+        for place in places:
+            if is_serial(storage.columns[place]):
+                raise sql_error(-232, storage.columns[place].name)
+
+        def change(work: Work, rid: int, old: RowValues, row: RowValues) -> None:
+            new = list(old)
+            for place, value in zip(places, row, strict=True):
+                if value is None and storage.columns[place].not_null:
+                    raise sql_error(-391, storage.columns[place].name)
+                new[place] = value
+            self.rules.must_not_be_needed(storage, old, tuple(new))
+            work.update(storage, rid, old, tuple(new))
+            self.rules.must_hold(storage, rid)
+
+        return self._plan(StatementKind.UPDATE, storage, alias, wanted, condition, change)
+
+    def _source(self, right: str) -> tuple[Storage, str]:
+        start = self.tokens.place
+        storage = self.target(right)
+        end = self.tokens.place
+        self.tokens.place = start
+        self.queries.scope = Scope()
+        words = self.queries.source()
+        if self.tokens.place < end:
+            raise sql_error(-201)
+        return storage, words.rpartition(" AS ")[2]
+
+    def _assignments(self, storage: Storage) -> dict[int, Expression]:
+        assigned: dict[int, Expression] = {}
+        while True:
+            if self.tokens.accept("("):
+                names = [self.tokens.name()]
+                while self.tokens.accept(","):
+                    names.append(self.tokens.name())
+                self.tokens.expect(")", "=", "(")
+                values = self.queries.arguments()
+            else:
+                names = [self.tokens.name()]
+                if self.tokens.accept("."):
+                    names = [self.tokens.name()]
+                self.tokens.expect("=")
+                values = [self.queries.expression()]
+            if len(names) != len(values):
+                raise sql_error(-236)
+            for name, value in zip(names, values, strict=True):
+                assigned[storage.place_of(name)] = value
+            if not self.tokens.accept(","):
+                return assigned
+
+    def _where(self) -> str:
+        condition = self.queries.condition() if self.tokens.accept("where") else ""
+        self.tokens.expect_end()
+        return condition
+
+    def delete(self) -> Plan:
+        """Read DELETE FROM table [WHERE ..]."""
+        self.tokens.accept("from")
+        storage, alias = self._source("delete")
+        condition = self._where()
+
+        def change(work: Work, rid: int, old: RowValues, _row: RowValues) -> None:
+            work.delete(storage, rid, old)
+            self.rules.must_not_be_needed(storage, old, None)
+
+        return self._plan(StatementKind.DELETE, storage, alias, [], condition, change)
+
+    def _plan(
+        self,
+        kind: StatementKind,
+        storage: Storage,
+        alias: str,
+        wanted: Sequence[str],
+        condition: str,
+        change: Callable[[Work, int, RowValues, RowValues], None],
+    ) -> Plan:
+        tables, width = self.queries.tables, len(storage.columns)
+        where = f" WHERE {condition}" if condition else ""
+        shown = ", ".join([f"{alias}.rid", *(f"{alias}.{name}" for name in storage.names), *wanted])
+        sql = f"SELECT {shown} FROM \x010\x01 AS {alias}{where}"
+        locked = f"SELECT {alias}.rid FROM \x010\x01 AS {alias}{where}"
+        self.reading.check(sql, tables, self.tokens.parameter_count)
+
+        def run(work: Work, given: Values) -> Outcome:
+            work.must_be_writable(storage, -243)
+            if storage.is_locked_by_others(work.number):
+                met = self.reading.locked_rows(locked, tables, given)
+                work.must_not_meet(storage, met, -243)
+            others = [self.reading.words(table) for table in tables[1:]]
+            rows = self.reading.find(filled_in(sql, [storage.rows, *others]), given)
+            rid = 0
+            for first, *rest in rows:
+                rid, old = int(first or 0), tuple(rest[:width])
+                change(work, rid, old, tuple(rest[width:]))
+            return Outcome(row_count=len(rows), rowid=rid)
+
+        return Plan(kind, self.parameters(), tables=[storage], change=run)
+
+    # --- TRUNCATE -------------------------------------------------------------------------------
+
+    def truncate(self) -> Plan:
+        """Read TRUNCATE [TABLE] table [DROP STORAGE | REUSE STORAGE] [KEEP STATISTICS]."""
+        self.tokens.accept("table")
+        storage = self.target("delete")
+        if self.tokens.one_of("drop", "reuse"):
+            self.tokens.expect("storage")
+        self.tokens.accept("keep", "statistics")
+        self.tokens.expect_end()
+
+        def run(work: Work, _given: Values) -> Outcome:
+            self.rules.must_not_be_referred_to(storage)
+            work.truncate(storage)
+            return Outcome()
+
+        return Plan(StatementKind.OTHER, tables=[storage], change=run)

@@ -1,0 +1,319 @@
+"""Understand and carry out CREATE, DROP, ALTER and RENAME.
+
+Rule: the server's own methods make and alter tables, so that the catalogue and captures see them; here
+are the rows, and how a change is undone with its transaction. A table with full row logging is neither
+altered nor dropped (-19816, as `EmulatedServer.alter_table` says). Source: Guide to SQL: Syntax.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ...answers import Outcome, StatementKind
+from ...server import CDC_DATABASE, SYSTEM_DATABASE, EmulatedServer
+from ...sql_errors import sql_error
+from ...tables import Index, Table, TableName, make_table
+from ..language.tokens import Tokens
+from ..reading import Reading
+from ..storage import Definition, Reference, Storage
+from ..work import Work
+from .plans import Plan, Values
+from .queries import Queries
+from .rules import Rules
+from .table_text import ColumnText, TableReader, TableText, written
+
+Run = Callable[[Work], None]
+TABLE_OPTIONS = ("in", "extent", "next", "lock", "with")
+
+
+class Definitions:
+    """Reads the statements that make tables and databases."""
+
+    def __init__(self, tokens: Tokens, reading: Reading) -> None:
+        self.tokens = tokens
+        self.reading = reading
+        self.server: EmulatedServer = reading.server
+        self.store = reading.store
+        self.queries = Queries(tokens, reading)
+        self.reader = TableReader(tokens, self.queries)
+
+    def plan(self, run: Run) -> Plan:
+        """Return the plan of a definition, everything of which is read."""
+        self.tokens.expect_end()
+
+        def change(work: Work, _given: Values) -> Outcome:
+            run(work)
+            if self.server.databases[self.reading.database].is_logged:
+                work.log()  # the log has the change of the catalogue, which no capture shows
+            return Outcome()
+
+        return Plan(StatementKind.OTHER, change=change)
+
+    # --- tables ---------------------------------------------------------------------------------
+
+    def create_table(self, kind: str) -> Plan:
+        """Read CREATE [STANDARD | RAW | TEMP] TABLE."""
+        if_missing = self.tokens.accept("if", "not", "exists")
+        database, owner, name = self.queries.table_name()
+        self.tokens.expect("(")
+        text = self.reader.items()
+        has_log = self._options()
+        if kind == "temp":
+            return self.plan(lambda work: self._make_temporary(work, name, text, has_log))
+        database = self.reading.finder.database(self.reading.database, database)
+        full = TableName(database, owner or self.reading.user, name)
+
+        def run(work: Work) -> None:
+            if self.reading.finder.user_table(database, "", name) is not None:
+                if if_missing:
+                    return
+                raise sql_error(-310, f"{full.owner}.{name}")
+            self._make(work, full, text, kind)
+
+        return self.plan(run)
+
+    def _options(self) -> bool:
+        """Read where and how a table is kept, which changes nothing here; whether it has a log."""
+        tokens, has_log = self.tokens, True
+        while word := tokens.one_of(*TABLE_OPTIONS):
+            if word == "in":
+                tokens.name()
+            elif word == "lock":
+                tokens.expect("mode")
+                if not tokens.accept("("):
+                    tokens.name()
+                else:
+                    tokens.name()
+                    tokens.expect(")")
+            elif word == "with":
+                tokens.expect("no", "log")
+                has_log = False
+            else:
+                tokens.expect("size")
+                tokens.whole_number()
+        return has_log
+
+    def _make(self, work: Work, name: TableName, text: TableText, kind: str) -> None:
+        columns = self._columns_text(text)
+        try:
+            self.server.create_table(spelled(name), columns, kind=kind)
+        except ValueError:
+            raise sql_error(-201) from None
+        table = self.server.table(str(name))
+        self._constrain(table, text)
+        storage = self.store.add(table, self._definition(name, table, text))
+        self._begin_serial(storage, text)
+        work.undo.append(lambda: self._remove(storage))
+
+    def _columns_text(self, text: TableText) -> str:
+        keyed = {name for kind, names, _ in text.keys if kind == "P" for name in names}
+        for column in text.columns:
+            column.not_null = column.not_null or column.name in keyed
+        return ", ".join(column.declaration for column in text.columns)
+
+    def _constrain(self, table: Table, text: TableText) -> None:
+        known = {column.name for column in table.columns}
+        for kind, names, given in text.keys:
+            if missing := [name for name in names if name not in known]:
+                raise sql_error(-217, missing[0])
+            number = len(table.indexes) + 1
+            table.indexes.append(Index(given or f"u{table.tabid}_{number}", names, kind))
+            if kind == "P":
+                table.primary_key = names
+
+    def _definition(self, name: TableName, table: Table, text: TableText) -> Definition:
+        definition = Definition()
+        self._add_to_definition(definition, name, table, text)
+        return definition
+
+    def _add_to_definition(
+        self, definition: Definition, name: TableName, table: Table, text: TableText
+    ) -> None:
+        for column in text.columns:
+            if column.default is not None:
+                definition.defaults[column.name] = column.default
+        for given, check in text.checks:
+            definition.checks.append((given or f"c{table.tabid}_{len(definition.checks) + 1}", check))
+        for reference in text.references:
+            database, owner, other_name = reference.table
+            other = self.reading.finder.user_table(database or name.database, owner, other_name)
+            if other is None:
+                raise sql_error(-206, other_name)
+            keys = reference.other_columns or other.primary_key
+            if len(keys) != len(reference.columns):
+                raise sql_error(-201)
+            shown = reference.name or f"r{table.tabid}_{len(definition.references) + 1}"
+            definition.references.append(Reference(shown, reference.columns, str(other.name), keys))
+
+    def _begin_serial(self, storage: Storage, text: TableText) -> None:
+        for column in text.columns:
+            storage.last_serial = max(storage.last_serial, column.first_serial - 1)
+        storage.is_sql_made = True
+
+    def _make_temporary(self, work: Work, name: str, text: TableText, has_log: bool) -> None:
+        if name in self.reading.finder.temporary:
+            raise sql_error(-310, name)
+        database = self.server.databases[self.reading.database]
+        columns = self._columns_text(text)
+        full = TableName(database.name, self.reading.user, name)
+        table = make_table(spelled(full), columns, database.locale, 0, "table")
+        self._constrain(table, text)
+        storage = self.store.made(table, self._definition(full, table, text))
+        self._begin_serial(storage, text)
+        self.keep_temporary(work, storage, has_log)
+
+    def keep_temporary(self, work: Work, storage: Storage, has_log: bool) -> None:
+        """Let a session find a temporary table, until it goes."""
+        temporary, name = self.reading.finder.temporary, storage.table.name.table
+        storage.is_temporary, storage.has_log = True, storage.has_log and has_log
+        temporary[name] = storage
+        if has_log:
+            work.undo.append(lambda: self.forget_temporary(name))
+
+    def forget_temporary(self, name: str) -> None:
+        """Let the rows of a temporary table go."""
+        self.store.forget(self.reading.finder.temporary.pop(name))
+
+    def _remove(self, storage: Storage) -> None:
+        self.server.drop_table(spelled(storage.table.name))
+        self.store.put(str(storage.table.name), None)
+        self.store.forget(storage)
+
+    def drop_table(self) -> Plan:
+        """Read DROP TABLE, VIEW or SYNONYM, behind that word."""
+        if_there = self.tokens.accept("if", "exists")
+        database, owner, name = self.queries.table_name()
+        self.tokens.one_of("cascade", "restrict")
+
+        def run(work: Work) -> None:
+            if not database and not owner and name in self.reading.finder.temporary:
+                self.forget_temporary(name)
+                return
+            place = self.reading.finder.database(self.reading.database, database)
+            table = self.reading.finder.user_table(place, owner, name)
+            if table is None:
+                if if_there:
+                    return
+                raise sql_error(-206, name)
+            self._drop(work, self.store.of(table))
+
+        return self.plan(run)
+
+    def _drop(self, work: Work, storage: Storage) -> None:
+        table = storage.table
+        if table.full_row_logging:
+            raise sql_error(-19816)
+        Rules(self.reading).must_not_be_referred_to(storage)
+        work.lock_table(storage, "exclusive")
+        self.server.drop_table(spelled(table.name))
+        self.store.put(str(table.name), None)
+        work.undo.append(lambda: put_table(self.server, self.store, storage))
+        work.on_commit.append(lambda: self.store.forget(storage))
+
+    # --- views, synonyms, names, databases ------------------------------------------------------
+
+    def create_view(self) -> Plan:
+        """Read CREATE VIEW, behind VIEW."""
+        database, owner, name = self.queries.table_name()
+        names = self.reader.names() if self.tokens.sees("(") else ()
+        self.tokens.expect("as")
+        start = self.tokens.place
+        self.tokens.expect("select")
+        query = self.queries.query()
+        if names:  # they would have to be known wherever the view's text is read
+            raise sql_error(-201)
+
+        text = written(self.tokens.slice(start, self.tokens.place))
+        columns = [ColumnText(item.name, item.known_type) for item in query.items]
+        full = TableName(database or self.reading.database, owner or self.reading.user, name)
+        return self.plan(
+            lambda work: self._make_named(work, full, columns, "view", Definition(query=text))
+        )
+
+    def create_synonym(self) -> Plan:
+        """Read CREATE SYNONYM, behind SYNONYM."""
+        database, owner, name = self.queries.table_name()
+        self.tokens.expect("for")
+        target = self.queries.table_name()
+        found = self.reading.table(*target)
+        if not isinstance(found, Storage):
+            raise sql_error(-201)
+        columns = declared(found)
+        place = found.table.name
+        definition = Definition(target=f"{place.database}\0{place.owner}\0{place.table}")
+        full = TableName(database or self.reading.database, owner or self.reading.user, name)
+        return self.plan(lambda work: self._make_named(work, full, columns, "synonym", definition))
+
+    def _make_named(
+        self, work: Work, name: TableName, columns: list[ColumnText], kind: str, definition: Definition
+    ) -> None:
+        if self.reading.finder.user_table(name.database, "", name.table) is not None:
+            raise sql_error(-310, f"{name.owner}.{name.table}")
+        text = ", ".join(column.declaration for column in columns)
+        self.server.create_table(spelled(name), text, kind=kind)
+        storage = self.store.add(self.server.table(str(name)), definition)
+        work.undo.append(lambda: self._remove(storage))
+
+    def create_database(self, locale: str) -> Plan:
+        """Read CREATE DATABASE name [IN dbspace] [WITH [BUFFERED] LOG [MODE ANSI]]."""
+        if_missing = self.tokens.accept("if", "not", "exists")
+        name = self.tokens.name()
+        if self.tokens.accept("in"):
+            self.tokens.name()
+        logged = buffered = ansi = False
+        if self.tokens.accept("with"):
+            buffered = self.tokens.accept("buffered")
+            self.tokens.expect("log")
+            logged, ansi = True, self.tokens.accept("mode", "ansi")
+        self.tokens.expect_end()
+
+        def run(_given: Values) -> Outcome:
+            if name not in self.server.databases:
+                self.server.create_database(name, logged, locale, buffered=buffered, ansi=ansi)
+            elif not if_missing:
+                raise sql_error(-330, isam=-100)
+            self.reading.database = name
+            return Outcome()
+
+        return Plan(StatementKind.OTHER, query=run)
+
+    def drop_database(self) -> Plan:
+        """Read DROP DATABASE name."""
+        if_there = self.tokens.accept("if", "exists")
+        name = self.tokens.name()
+        self.tokens.expect_end()
+
+        def run(_given: Values) -> Outcome:
+            database = self.server.databases.get(name)
+            if database is None and if_there:
+                return Outcome()
+            if database is None or name in (CDC_DATABASE, SYSTEM_DATABASE):
+                raise sql_error(-329)
+            if any(table.full_row_logging for table in database.tables.values()):
+                raise sql_error(-19816)
+            for table in list(database.tables.values()):
+                self._remove(self.store.of(table))
+            del self.server.databases[name]
+            self.reading.database = "" if self.reading.database == name else self.reading.database
+            return Outcome()
+
+        return Plan(StatementKind.OTHER, query=run)
+
+
+def declared(storage: Storage) -> list[ColumnText]:
+    """Return the columns of a table as they would be written."""
+    return [ColumnText(c.name, c.type, c.not_null) for c in storage.columns]
+
+
+def spelled(name: TableName) -> str:
+    """Return a name as `EmulatedServer` reads it, its case kept."""
+    owner, table = (part.replace('"', '""') for part in (name.owner, name.table))
+    return f'{name.database}:"{owner}"."{table}"'
+
+
+def put_table(server: EmulatedServer, store: object, storage: Storage) -> None:
+    """Put back a table that was dropped or altered by a transaction that is undone."""
+    table = storage.table
+    with server.log.changed:
+        server.put_table(table)
+    store.put(str(table.name), storage)  # type: ignore[attr-defined]

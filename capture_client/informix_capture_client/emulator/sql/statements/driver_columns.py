@@ -1,0 +1,144 @@
+"""The one question of IBM's JDBC driver that is recognised, and not understood: getColumns.
+
+Rule: its 4 KB of UNION, OUTER and functions of the server (captured from versions 4.50 and 15) is
+told by a function that nobody else calls; the three patterns are taken from it, and the answer has its
+23 columns. The codes of types are those of java.sql.Types, which the driver hands on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...answers import Outcome, ResultColumn, StatementKind, Value
+from ...encoding import ColumnType
+from ...tables import Column, Table
+from ..language import families as f
+from ..language.arithmetic import like
+from ..language.families import Family, family_of
+from ..language.tokens import TEXT, WORD, Tokens
+from ..reading import Reading
+from .plans import Plan, Values
+
+MARK = "schema_coltypename"
+_JAVA_TYPES = {
+    0: 1,
+    1: 5,
+    2: 4,
+    3: 8,
+    4: 7,
+    5: 3,
+    6: 4,
+    7: 91,
+    8: 3,
+    10: 93,
+    11: -4,
+    12: -1,
+    13: 12,
+    14: 1111,
+    15: 1,
+    16: 12,
+    17: -5,
+    18: -5,
+    40: -1,
+    43: -1,
+    52: -5,
+    53: -5,
+}
+_OTHER = 1111
+_EXTENDED_JAVA_TYPES = {5: -7, 10: 2004, 11: 2005}
+_NAMES = {2: "int", 40: "lvarchar"}
+_SHAPE = (
+    *(("tabschema", "varchar(128)"), ("tabname", "varchar(128)"), ("colname", "varchar(128)")),
+    *(("(expression)", "integer"), ("(expression)", "varchar(128)"), ("(expression)", "integer")),
+    *(("(constant)", "integer"), ("(expression)", "integer"), ("(expression)", "integer")),
+    *(("(expression)", "integer"), ("(expression)", "varchar(1)"), ("(expression)", "varchar(255)")),
+    *(("coltype", "smallint"), ("(expression)", "integer"), ("(expression)", "integer")),
+    *(("colno", "smallint"), ("(expression)", "varchar(3)"), ("(expression)", "varchar(1)")),
+    *(("(expression)", "varchar(1)"), ("(expression)", "varchar(1)"), ("(expression)", "smallint")),
+    *(("(expression)", "varchar(3)"), ("extended_id", "integer")),
+)
+
+
+def is_asked(tokens: Tokens) -> bool:
+    """Whether a statement is the driver's question."""
+    return any(token.kind == WORD and token.text == MARK for token in tokens.slice(0, 64))
+
+
+def plan(tokens: Tokens, reading: Reading) -> Plan:
+    """Return the answer to the driver's question."""
+    database = reading.finder.database(reading.database, _database(tokens))
+    patterns = {name: _pattern(tokens, name) for name in ("tabname", "owner", "colname")}
+    columns = [ResultColumn(name, f.named_type(kind)) for name, kind in _SHAPE]
+
+    def query(_given: Values) -> Outcome:
+        tables = reading.server.databases[database].tables.values()
+        found = [row for table in tables for row in _rows(table, patterns)]
+        found.sort(key=lambda row: (str(row[0]), str(row[1]), int(str(row[15]))))
+        return Outcome(rows=found, row_count=len(found))
+
+    return Plan(StatementKind.SELECT, columns=columns, query=query)
+
+
+def _database(tokens: Tokens) -> str:
+    pieces = tokens.slice(0, 1000)
+    for before, sign, name in zip(pieces, pieces[1:], pieces[2:], strict=False):
+        if sign.text == ":" and name.kind == WORD:
+            return before.text
+    return ""
+
+
+def _pattern(tokens: Tokens, name: str) -> str:
+    """Return the pattern that a column of the question is compared with."""
+    pieces = tokens.slice(0, 100_000)
+    for column, word, text in zip(pieces, pieces[1:], pieces[2:], strict=False):
+        if column.text == name and word.text in ("like", "=") and text.kind == TEXT:
+            return text.text
+    return "%"
+
+
+def _rows(table: Table, patterns: dict[str, str]) -> Iterator[tuple[Value, ...]]:
+    if not like(table.name.table, patterns["tabname"]) or not like(table.name.owner, patterns["owner"]):
+        return
+    for number, column in enumerate(table.columns, 1):
+        if like(column.name, patterns["colname"]):
+            yield _row(table, number, column)
+
+
+def _row(table: Table, number: int, column: Column) -> tuple[Value, ...]:
+    kind = column.type
+    precision, scale, radix = _size(kind)
+    return (
+        *(table.name.owner, table.name.table, column.name, _java_type(kind), _name(kind), precision),
+        *(0, scale, radix, int(not column.not_null), None, None),
+        *(kind.coltype | (0x100 if column.not_null else 0), None, _characters(kind), number),
+        *("NO" if column.not_null else "YES", None, None, None, None),
+        *("YES" if kind.coltype in f.SERIALS else "NO", kind.extended_id),
+    )
+
+
+def _java_type(kind: ColumnType) -> int:
+    if kind.coltype == 41:
+        return _EXTENDED_JAVA_TYPES.get(kind.extended_id, _OTHER)
+    return _JAVA_TYPES.get(kind.coltype, _OTHER)
+
+
+def _name(kind: ColumnType) -> str:
+    if family_of(kind) in (Family.DATETIME, Family.INTERVAL):
+        return kind.spelling
+    return _NAMES.get(kind.coltype) or kind.spelling.partition("(")[0]
+
+
+def _size(kind: ColumnType) -> tuple[int, int | None, int | None]:
+    family = family_of(kind)
+    if family is Family.DECIMAL:
+        precision, scale = f.digits_of(kind)
+        return precision, None if scale == f.FLOATING else scale, 10
+    if family is Family.INTEGER:
+        return f.digits_of(kind)[0], 0, 10
+    if family is Family.TEXT:
+        return f.width(kind), None, None
+    return kind.collength, None, 2 if family is Family.FLOAT else None
+
+
+def _characters(kind: ColumnType) -> int | None:
+    return f.width(kind) if family_of(kind) is Family.TEXT else None

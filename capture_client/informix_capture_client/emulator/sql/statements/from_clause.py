@@ -1,0 +1,237 @@
+"""Understand FROM, and queries that stand inside of others.
+
+Rule: a table stands in the words for SQLite as a mark, which is filled in when the query runs: what may
+be seen of it depends on who has locked rows by then. Source: Guide to SQL: Syntax, "FROM Clause".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from ...sql_errors import sql_error
+from ..language import families as f
+from ..language.functions import Calls
+from ..language.scopes import Expression, Scope, ScopeColumn, Source, constant
+from ..language.tokens import NAME, WORD, Tokens
+from ..sources import Catalogue, SourceTable, Surface
+
+_AFTER_SOURCE = (
+    *("where", "group", "having", "order", "union", "into", "for", "on", "join", "inner", "left"),
+    *("right", "full", "cross", "limit", "set", "values", "minus", "intersect", "with", "as"),
+)
+
+
+@dataclass(slots=True)
+class Query:
+    """A query that is understood."""
+
+    sql: str
+    items: list[Expression]
+    into: str = ""  # the temporary table that its rows go to
+    into_is_logged: bool = True
+    probe: str = ""  # of a query of one table: finds the rows that it would read
+
+
+class FromClause(Calls):
+    """Reads what queries read from."""
+
+    def __init__(self, tokens: Tokens, surface: Surface) -> None:
+        super().__init__(tokens, surface.codec, surface.number_of)
+        self.surface = self.surroundings = surface
+        self.tables: list[SourceTable] = []
+        self._views = 0
+        self._names = 0
+
+    def query(self, *, outer: Scope | None = None) -> Query:
+        """Read a query, behind SELECT; overridden."""
+        raise NotImplementedError
+
+    def sources(self) -> str:
+        """Read what FROM names, behind that word."""
+        words = self.source()
+        while True:
+            if self.tokens.accept(","):
+                words += ", " + self.source()
+            elif join := self._join_word():
+                words += f" {join} {self.source()}"
+                if self.tokens.accept("on"):
+                    words += f" ON {self.condition()}"
+                elif "CROSS" not in join:
+                    raise sql_error(-201)
+            else:
+                return words
+
+    def _join_word(self) -> str:
+        tokens = self.tokens
+        side = tokens.one_of("inner", "left", "right", "full", "cross")
+        if side in ("left", "right", "full"):
+            tokens.accept("outer")
+        if side:
+            tokens.expect("join")
+            return f"{side.upper()} JOIN"
+        return "JOIN" if tokens.accept("join") else ""
+
+    def source(self) -> str:
+        """Read what FROM names once."""
+        tokens = self.tokens
+        if tokens.sees("outer"):  # of Informix's own outer join; only the driver's question has it
+            raise sql_error(-201)
+        if tokens.sees("table", "("):
+            return self._table_of_set()
+        if tokens.accept("("):
+            if not tokens.accept("select"):
+                words = self.sources()
+                tokens.expect(")")
+                return f"({words})"
+            inner = self._inner_query(None)
+            return self._derived(inner, "")
+        database, owner, name = self.table_name()
+        table = self.surface.table(database, owner, name)
+        if isinstance(table, str):
+            return self._view(table, name)
+        return self._table(table, name)
+
+    def table_name(self) -> tuple[str, str, str]:
+        """Read database@server:owner.table; what is not there is empty."""
+        tokens = self.tokens
+        database = owner = ""
+        name = tokens.name()
+        if tokens.sees("@") or tokens.sees(":"):
+            database = name
+            if tokens.accept("@"):
+                self.surface.must_be_server(tokens.name())
+            tokens.expect(":")
+            name = self._owner_or_name()
+        if tokens.accept("."):
+            owner, name = name, tokens.name()
+        return database, owner, name
+
+    def _owner_or_name(self) -> str:
+        return self.tokens.text() if self.tokens.next.kind == "text" else self.tokens.name()
+
+    def _table(self, table: SourceTable, name: str) -> str:
+        mark = f"\x01{len(self.tables)}\x01"
+        self.tables.append(table)
+        return f"{mark} AS {self.source_of(table, self._alias_of_source() or name)}"
+
+    def source_of(self, table: SourceTable, name: str = "") -> str:
+        """Let the columns of a table be known by their names; returns SQLite's name of the source."""
+        alias = self._new_name()
+        columns = [
+            ScopeColumn(
+                column.name,
+                Expression(
+                    f"{alias}.c{n}",
+                    column.type,
+                    column.name,
+                    not_null=column.not_null,
+                    columns=frozenset({f"{alias}.{column.name}"}),
+                ),
+            )
+            for n, column in enumerate(table.columns)
+        ]
+        hidden = {}
+        if not isinstance(table, Catalogue):
+            hidden["rowid"] = Expression(
+                f"{alias}.rid", f.INTEGER, "rowid", columns=frozenset({f"{alias}.rowid"})
+            )
+        self.scope.sources.append(Source(frozenset({name}), columns, hidden))
+        return alias
+
+    def _new_name(self) -> str:
+        self._names += 1
+        return f"s{self._names}"
+
+    def _alias_of_source(self) -> str:
+        tokens = self.tokens
+        if tokens.accept("as") or (
+            tokens.next.kind in (WORD, NAME) and tokens.next.text not in _AFTER_SOURCE
+        ):
+            return tokens.name()
+        return ""
+
+    def _inner_query(self, outer: Scope | None) -> Query:
+        """Read a query in parentheses, behind SELECT."""
+        scope = self.scope
+        inner = self.query(outer=outer)
+        self.scope = scope
+        self.tokens.expect(")")
+        if inner.into:
+            raise sql_error(-201)
+        return inner
+
+    def _derived(self, inner: Query, name: str) -> str:
+        alias = self._new_name()
+        given = self._alias_of_source() or name
+        names = [item.name for item in inner.items]
+        if self.tokens.accept("("):
+            names = [self.tokens.name()]
+            while self.tokens.accept(","):
+                names.append(self.tokens.name())
+            self.tokens.expect(")")
+        if len(names) != len(inner.items):
+            raise sql_error(-236)
+        columns = [
+            ScopeColumn(
+                column,
+                Expression(f"{alias}.r{n}", item.type, column, columns=frozenset({f"{alias}.{n}"})),
+            )
+            for n, (column, item) in enumerate(zip(names, inner.items, strict=True))
+        ]
+        self.scope.sources.append(Source(frozenset({given}), columns))
+        return f"({inner.sql}) AS {alias}"
+
+    def _view(self, text: str, name: str) -> str:
+        """Read a view's query in place of its name."""
+        self._views += 1
+        if self._views > 20:
+            raise sql_error(-201)
+        tokens, takes = self.tokens, self.takes_parameters
+        self.tokens = Tokens(text, delimits_names=self.surface.delimits_names)
+        self.takes_parameters = False
+        self.tokens.expect("select")
+        scope = self.scope
+        inner = self.query()
+        self.tokens, self.scope, self.takes_parameters = tokens, scope, takes
+        return self._derived(inner, name)
+
+    def _table_of_set(self) -> str:
+        """Read TABLE(SET{1}), a table of one row, with which IBM's JDBC driver 15 asks for a fact."""
+        tokens = self.tokens
+        tokens.expect("table", "(")
+        if tokens.accept("multiset", "("):
+            tokens.expect("select")
+            inner = self._inner_query(self.scope)
+            tokens.expect(")")
+            return self._derived(inner, "")
+        tokens.expect("set")
+        tokens.expect("{")
+        items = [self.expression()]
+        while tokens.accept(","):
+            items.append(self.expression())
+        tokens.expect("}")
+        tokens.expect(")")
+        rows = " UNION ALL ".join(f"SELECT {item.sql} AS r0" for item in items)
+        item = replace(constant(f.INTEGER, 0), type=self.common(items), name="unnamed_col_1")
+        return self._derived(Query(rows, [item]), "")
+
+    def subquery(self) -> Expression:
+        """Read a query that stands for a value; SqlError -284 if it finds several."""
+        rows = self.rows_of_subquery()
+        return replace(rows, sql=f"(SELECT f_single(count(*), max(q.r0)) FROM {rows.sql} q)")
+
+    def rows_of_subquery(self) -> Expression:
+        """Read a query of one column, behind the parenthesis."""
+        self.tokens.expect("select")
+        takes, self.takes_parameters = self.takes_parameters, True
+        inner = self._inner_query(self.scope)
+        self.takes_parameters = takes
+        if len(inner.items) != 1:
+            raise sql_error(-201)
+        return Expression(f"({inner.sql})", inner.items[0].type)
+
+    def exists(self) -> str:
+        """Read a query of which only counts whether it finds anything."""
+        self.tokens.expect("select")
+        inner = self._inner_query(self.scope)
+        return f"EXISTS ({inner.sql})"

@@ -1,0 +1,31 @@
+"""A statement that is understood, before it is run.
+
+Rule: a plan holds no rows and no locks; it may be run again and again, by the session it was made for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ...answers import Outcome, ResultColumn, StatementKind
+from ...encoding import ColumnType
+from ..language.values import Stored
+from ..sources import SourceTable
+from ..work import Work
+
+Values = Sequence[Stored]
+RunChange = Callable[[Work, Values], Outcome]
+RunQuery = Callable[[Values], Outcome]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a statement takes, what it answers with, how it is run."""
+
+    kind: StatementKind
+    parameters: Sequence[ColumnType] = ()
+    columns: Sequence[ResultColumn] = ()
+    tables: Sequence[SourceTable] = ()
+    change: RunChange | None = None  # in a transaction, its own if none is open
+    query: RunQuery | None = None  # changes nothing that a transaction knows

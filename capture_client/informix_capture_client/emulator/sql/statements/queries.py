@@ -1,0 +1,260 @@
+"""Understand queries: SELECT and what it is made of, and say them in SQLite's words.
+
+Rule: FROM is read first, since it says what the names of the select list mean. A table stands in the
+words for SQLite as a mark, which is filled in when the query runs: what may be seen of it depends on
+who has locked rows by then. Source: Guide to SQL: Syntax, "SELECT statement".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from ...encoding import ColumnType
+from ...sql_errors import sql_error
+from ..language import families as f
+from ..language.scopes import Expression, Scope, ScopeColumn
+from ..language.tokens import NAME, NUMBER, PARAMETER, WORD
+from .from_clause import FromClause, Query
+
+_AFTER_ITEM = ("from", "into", "where")
+_UNIONS = (("union", "all"), ("union",), ("intersect",), ("minus",), ("except",))
+_IN_SQLITE = {"minus": "EXCEPT", "except": "EXCEPT"}
+
+
+@dataclass(slots=True)
+class Member:
+    """One SELECT of a UNION."""
+
+    items: list[Expression]
+    verb: str
+    source: str
+    rest: str
+    scope: Scope
+    groups: list[Expression] = field(default_factory=list)
+    skip: str = ""
+    first: str = ""
+
+    def sql(self, kinds: Sequence[ColumnType], reader: Queries) -> str:
+        """Return the words for it, its columns in these types."""
+        shown = (
+            f"{reader.converted(item, kind).ordered} AS r{n}"
+            for n, (item, kind) in enumerate(zip(self.items, kinds, strict=True))
+        )
+        return f"{self.verb} {', '.join(shown)} {self.source}{self.rest}"
+
+
+class Queries(FromClause):
+    """Reads queries from a statement's pieces."""
+
+    # --- whole queries --------------------------------------------------------------------------
+
+    def query(self, *, outer: Scope | None = None) -> Query:
+        """Read a query, behind SELECT."""
+        before, first_table = self.scope, len(self.tables)
+        members, words = [self._member(outer)], [""]
+        while word := self._union_word():
+            self.tokens.expect("select")
+            words.append(word)
+            members.append(self._member(outer))
+        kinds = self._common_types(members)
+        sql = " ".join(f"{w} {m.sql(kinds, self)}" for w, m in zip(words, members, strict=True))
+        items = [replace(item, type=kind) for item, kind in zip(members[0].items, kinds, strict=True)]
+        self.scope = members[0].scope
+        sql += self._order(members, items)
+        found = Query(sql, items)
+        if len(members) > 1 and any(member.first or member.skip for member in members):
+            raise sql_error(-201)
+        found.sql += self._limit(members[0])
+        if len(members) == 1 and len(self.tables) == first_table + 1:
+            found.probe = f"SELECT 1 {members[0].source} LIMIT 1"
+        self.scope = before
+        self._ending(found)
+        return found
+
+    def _union_word(self) -> str:
+        for words in _UNIONS:
+            if self.tokens.accept(*words):
+                return " ".join([_IN_SQLITE.get(words[0], words[0].upper()), *words[1:]])
+        return ""
+
+    def _common_types(self, members: list[Member]) -> list[ColumnType]:
+        if len({len(member.items) for member in members}) > 1:
+            raise sql_error(-236)
+        rows = zip(*(member.items for member in members), strict=True)
+        return [self.common(items) for items in rows]
+
+    def _ending(self, found: Query) -> None:
+        tokens = self.tokens
+        if tokens.accept("into", "temp") or tokens.accept("into", "temporary"):
+            tokens.accept("table")
+            found.into = tokens.name()
+            found.into_is_logged = not tokens.accept("with", "no", "log")
+        if tokens.accept("for", "read", "only") or not tokens.accept("for", "update"):
+            return
+        if tokens.accept("of"):
+            tokens.name()
+            while tokens.accept(","):
+                tokens.name()
+
+    # --- one SELECT -----------------------------------------------------------------------------
+
+    def _member(self, outer: Scope | None) -> Member:
+        tokens = self.tokens
+        limits = self._skip_and_first()
+        verb = "SELECT DISTINCT" if tokens.one_of("distinct", "unique") else "SELECT"
+        tokens.accept("all")
+        start = tokens.place
+        tokens.skip_to("from", "union", "where")
+        list_end = tokens.place
+        tokens.expect("from")
+        self.scope = scope = Scope(outer=outer)
+        sources = self.sources()
+        end = tokens.place
+        tokens.place = start
+        takes, self.takes_parameters = self.takes_parameters, False
+        items = self._items(list_end)
+        self.takes_parameters = takes
+        tokens.place = end
+        where = self.condition() if tokens.accept("where") else ""
+        source = f"FROM {sources}" + (f" WHERE {where}" if where else "")
+        rest = ""
+        groups = self._groups(items)
+        if groups:
+            rest += " GROUP BY " + ", ".join(group.ordered for group in groups)
+        if tokens.accept("having"):
+            rest += f" HAVING {self.condition()}"
+        _must_be_grouped(items, groups)
+        return Member(items, verb, source, rest, scope, groups, *limits)
+
+    def _skip_and_first(self) -> tuple[str, str]:
+        skip = first = ""
+        for _ in range(2):
+            counts = self.tokens.after_next().kind in (NUMBER, PARAMETER)
+            if counts and self.tokens.accept("skip"):
+                skip = self._count()
+            elif counts and self.tokens.one_of("first", "limit"):
+                first = self._count()
+        return skip, first
+
+    def _count(self) -> str:
+        if self.tokens.next.kind == PARAMETER:
+            number = self.tokens.take().number
+            self.parameters[number] = f.INTEGER
+            return f"?{number}"
+        return str(self.tokens.whole_number())
+
+    def _limit(self, member: Member) -> str:
+        first = self._count() if self.tokens.accept("limit") else member.first
+        if not member.skip and not first:
+            return ""
+        return f" LIMIT {first or -1}" + (f" OFFSET {member.skip}" if member.skip else "")
+
+    def _items(self, end: int) -> list[Expression]:
+        items: list[Expression] = []
+        while True:
+            items.extend(self._item(end))
+            if not self.tokens.accept(","):
+                break
+        if self.tokens.place != end:
+            raise sql_error(-201)
+        return items
+
+    def _item(self, end: int) -> list[Expression]:
+        tokens = self.tokens
+        if tokens.accept("*"):
+            return [_named(column) for source in self.scope.sources for column in source.columns]
+        if tokens.after_next().text == "." and tokens.after_next(2).text == "*":
+            name = tokens.name()
+            tokens.expect(".", "*")
+            found = [source for source in self.scope.sources if name in source.names]
+            if not found:
+                raise sql_error(-522, name)
+            return [_named(column) for column in found[0].columns]
+        value = self.expression()
+        if tokens.place == end or tokens.sees(","):
+            return [value]
+        tokens.accept("as")
+        return [replace(value, name=tokens.name())]
+
+    def _groups(self, items: list[Expression]) -> list[Expression]:
+        if not self.tokens.accept("group", "by"):
+            return []
+        groups = []
+        while True:
+            if self.tokens.next.kind == NUMBER:
+                groups.append(_at(items, self.tokens.whole_number()))
+            else:
+                groups.append(self._alias(items) or self.expression())
+            if not self.tokens.accept(","):
+                return groups
+
+    def _alias(self, items: Sequence[Expression]) -> Expression | None:
+        """Read a name that is one of the select list's, and of no column."""
+        token = self.tokens.next
+        follows = self.tokens.after_next()
+        if token.kind not in (WORD, NAME) or follows.text in (".", "(", "+", "-", "*", "/", "||"):
+            return None
+        for item in items:
+            if item.name == token.text:
+                self.tokens.take()
+                return item
+        return None
+
+    def _order(self, members: list[Member], items: list[Expression]) -> str:
+        if not self.tokens.accept("order", "by"):
+            return ""
+        is_simple = len(members) == 1 and members[0].verb == "SELECT"
+        terms = []
+        while True:
+            terms.append(self._order_term(items, is_simple) + self._direction())
+            if not self.tokens.accept(","):
+                return " ORDER BY " + ", ".join(terms)
+
+    def _order_term(self, items: list[Expression], is_simple: bool) -> str:
+        if self.tokens.next.kind == NUMBER:
+            place = self.tokens.whole_number()
+            return f"{items.index(_at(items, place)) + 1}"
+        item = self._alias(items)
+        if item is not None:
+            return str(items.index(item) + 1)
+        value = self.expression()
+        for place, known in enumerate(items, 1):
+            if known.sql == value.sql:
+                return str(place)
+        if not is_simple:
+            raise sql_error(-309, value.name)
+        return value.ordered
+
+    def _direction(self) -> str:
+        direction = " DESC" if self.tokens.one_of("asc", "desc") == "desc" else ""
+        if self.tokens.accept("nulls"):
+            return f"{direction} NULLS {self._first_or_last()}"
+        return direction
+
+    def _first_or_last(self) -> str:
+        word = self.tokens.one_of("first", "last")
+        if not word:
+            raise sql_error(-201)
+        return word.upper()
+
+
+def _named(column: ScopeColumn) -> Expression:
+    return replace(column.expression, name=column.name)
+
+
+def _at(items: list[Expression], place: int) -> Expression:
+    if not 1 <= place <= len(items):
+        raise sql_error(-201)
+    return items[place - 1]
+
+
+def _must_be_grouped(items: list[Expression], groups: list[Expression]) -> None:
+    """SqlError -294 if a column stands beside an aggregate and in no group."""
+    if not groups and not any(item.is_aggregate for item in items):
+        return
+    grouped = frozenset().union(*(group.columns for group in groups))
+    known = {group.sql for group in groups}
+    for item in items:
+        if item.sql not in known and not item.columns <= grouped:
+            raise sql_error(-294, item.name)

@@ -1,0 +1,82 @@
+"""What a row must keep to: defaults, CHECK and referential constraints.
+
+Rule: a constraint is looked at when a row has been written, and a row that breaks it is undone with
+the statement. Source: Guide to SQL: Syntax, "CREATE TABLE"; finderr for -530, -691 and -692.
+"""
+
+from __future__ import annotations
+
+from ...sql_errors import sql_error
+from ..language.scopes import Scope
+from ..language.tokens import Tokens
+from ..language.values import Stored
+from ..reading import Reading
+from ..sources import filled_in
+from ..storage import RowValues, Storage
+from .queries import Queries
+
+
+class Rules:
+    """Looks at rows for a session."""
+
+    def __init__(self, reading: Reading) -> None:
+        self.reading = reading
+
+    def default(self, storage: Storage, name: str) -> Stored:
+        """Return what a column gets that an INSERT does not name."""
+        text = storage.definition.defaults.get(name)
+        if text is None:
+            return None
+        kind = storage.columns[storage.place_of(name)].type
+        queries = Queries(Tokens(text, delimits_names=self.reading.delimits_names), self.reading)
+        sql = queries.converted(queries.expression(), kind).sql
+        return self.reading.find(f"SELECT {sql}", ())[0][0]
+
+    def must_hold(self, storage: Storage, rid: int) -> None:
+        """SqlError if a row that was written breaks a constraint."""
+        for name, text in storage.definition.checks:
+            if self.reading.find(self.broken(storage, text), (rid,)):
+                raise sql_error(-530, f"{storage.table.name.owner}.{name}")
+        for reference in storage.definition.references:
+            other = self._storage(reference.other)
+            places = [f"c{storage.place_of(column)}" for column in reference.columns]
+            keys = [f"c{other.place_of(column)}" for column in reference.other_columns]
+            all_there = " AND ".join(f"a.{place} IS NOT NULL" for place in places)
+            same = " AND ".join(f"b.{k} = a.{p}" for k, p in zip(keys, places, strict=True))
+            sql = (
+                f"SELECT 1 FROM {storage.rows} a WHERE a.rid = ? AND {all_there}"
+                f" AND NOT EXISTS (SELECT 1 FROM {other.rows} b WHERE {same})"
+            )
+            if self.reading.find(sql, (rid,)):
+                raise sql_error(-691, f"{storage.table.name.owner}.{reference.name}")
+
+    def broken(self, storage: Storage, text: str) -> str:
+        """Return the query that finds a row, by its number, for which a condition is false."""
+        queries = Queries(Tokens(text, delimits_names=self.reading.delimits_names), self.reading)
+        queries.scope = Scope()
+        alias = queries.source_of(storage)
+        condition = queries.condition()
+        queries.tokens.expect_end()
+        return filled_in(
+            f"SELECT 1 FROM {storage.rows} AS {alias} WHERE {alias}.rid = ? AND NOT {condition}", []
+        )
+
+    def must_not_be_needed(self, storage: Storage, old: RowValues, new: RowValues | None) -> None:
+        """SqlError if rows elsewhere refer to a key that is changed or deleted."""
+        for other, reference in self.reading.store.referring(storage):
+            places = [storage.place_of(column) for column in reference.other_columns]
+            key = [old[place] for place in places]
+            if None in key or (new is not None and key == [new[place] for place in places]):
+                continue
+            same = " AND ".join(f"c{other.place_of(column)} = ?" for column in reference.columns)
+            if self.reading.find(f"SELECT 1 FROM {other.rows} WHERE {same} LIMIT 1", key):
+                raise sql_error(-692, f"{other.table.name.owner}.{reference.name}")
+
+    def must_not_be_referred_to(self, storage: Storage) -> None:
+        """SqlError if rows elsewhere refer to a table that is to be emptied or dropped."""
+        for other, reference in self.reading.store.referring(storage):
+            if other is not storage and self.reading.find(f"SELECT 1 FROM {other.rows} LIMIT 1", ()):
+                raise sql_error(-692, f"{other.table.name.owner}.{reference.name}")
+
+    def _storage(self, name: str) -> Storage:
+        return self.reading.store.of(self.reading.server.table(name))

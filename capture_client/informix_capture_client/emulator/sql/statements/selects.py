@@ -1,0 +1,89 @@
+"""Carry out SELECT, and SELECT INTO TEMP.
+
+Rule: the rows are found at once, under the log's condition, and turned into values as they are taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ...answers import Outcome, ResultColumn, StatementKind, Value
+from ...encoding import ColumnType
+from ...sql_errors import sql_error
+from ...tables import TableName, make_table
+from ..language.tokens import Tokens
+from ..language.values import load
+from ..reading import Reading
+from ..sources import SourceTable
+from ..storage import Definition, RowValues
+from ..work import Work
+from .definitions import Definitions, spelled
+from .from_clause import Query
+from .plans import Plan, Values
+from .queries import Queries
+from .table_text import ColumnText
+
+
+class Selects:
+    """Reads queries that are statements."""
+
+    def __init__(self, tokens: Tokens, reading: Reading) -> None:
+        self.tokens = tokens
+        self.reading = reading
+
+    def select(self) -> Plan:
+        """Read a query, behind SELECT."""
+        tokens, queries = self.tokens, Queries(self.tokens, self.reading)
+        query = queries.query()
+        tokens.expect_end()
+        known = queries.parameters
+        numbers = range(1, tokens.parameter_count + 1)
+        parameters = [known.get(n) or queries.text(32739) for n in numbers]
+        self.reading.check(query.sql, queries.tables, tokens.parameter_count)
+        if query.into:
+            return self._into_temporary(query, queries.tables, parameters)
+        kinds = [item.known_type for item in query.items]
+        columns = [
+            ResultColumn(item.name, kind, item.not_null)
+            for item, kind in zip(query.items, kinds, strict=True)
+        ]
+
+        def run(given: Values) -> Outcome:
+            rows = self.reading.rows(query.sql, queries.tables, given, query.probe)
+            return Outcome(rows=_loaded(kinds, rows), row_count=len(rows))
+
+        return Plan(StatementKind.SELECT, parameters, columns, queries.tables, query=run)
+
+    def _into_temporary(
+        self,
+        query: Query,
+        tables: Sequence[SourceTable],
+        parameters: Sequence[ColumnType],
+    ) -> Plan:
+        columns = [ColumnText(item.name, item.known_type) for item in query.items]
+
+        def change(work: Work, given: Values) -> Outcome:
+            rows = self.reading.rows(query.sql, tables, given, query.probe)
+            if query.into in self.reading.finder.temporary:
+                raise sql_error(-310, query.into)
+            name = TableName(self.reading.database, self.reading.user, query.into)
+            text = ", ".join(column.declaration for column in columns)
+            locale = self.reading.server.databases[self.reading.database].locale
+            try:
+                table = make_table(spelled(name), text, locale, 0, "table")
+            except ValueError:
+                raise sql_error(-201) from None
+            storage = self.reading.store.made(table, Definition())
+            Definitions(self.tokens, self.reading).keep_temporary(work, storage, query.into_is_logged)
+            for row in rows:
+                self.reading.store.insert(storage, row)
+            if self.reading.server.databases[self.reading.database].is_logged:
+                work.log()  # as of any table that is made
+            return Outcome(row_count=len(rows))
+
+        return Plan(StatementKind.OTHER, parameters, tables=tables, change=change)
+
+
+def _loaded(kinds: Sequence[ColumnType], rows: Sequence[RowValues]) -> Iterator[tuple[Value, ...]]:
+    for row in rows:
+        yield tuple(load(kind, value) for kind, value in zip(kinds, row, strict=True))

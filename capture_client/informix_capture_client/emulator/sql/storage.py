@@ -1,0 +1,280 @@
+"""The rows of tables, in one SQLite database in memory for a server.
+
+    t<n>    the rows as they are: rid, c0, c1 ..       (rid: never used twice)
+    b<n>    the rows that open transactions changed, as they were committed: rid, work, existed, c0 ..
+            a row here is the lock on that row
+
+Rule: SQLite only holds and finds rows; what undoes a change, and who may see it, is ours (`work.py`).
+Everything happens under the log's condition, so that rows and log never differ.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ..sql_errors import SqlError, sql_error
+from ..tables import Column, Index, Table
+from .language.arithmetic import Functions
+from .language.families import SERIALS, Family, family_of
+from .language.values import Stored
+
+if TYPE_CHECKING:
+    from ..server import EmulatedServer
+
+RowValues = tuple[Stored, ...]
+
+
+@dataclass(slots=True)
+class Reference:
+    """A referential constraint: what columns here must be found there."""
+
+    name: str
+    columns: tuple[str, ...]
+    other: str  # database:owner.table
+    other_columns: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class Definition:
+    """What a CREATE TABLE says beyond the columns."""
+
+    defaults: dict[str, str] = field(default_factory=dict)
+    references: list[Reference] = field(default_factory=list)
+    checks: list[tuple[str, str]] = field(default_factory=list)  # name, text
+    query: str = ""  # of a view
+    target: str = ""  # of a synonym
+
+
+@dataclass(slots=True, eq=False)
+class Storage:
+    """Where the rows of a table are."""
+
+    number: int
+    table: Table
+    definition: Definition
+    is_sql_made: bool = False
+    is_temporary: bool = False
+    has_log: bool = True  # rows of it are undone with a transaction
+    last_serial: int = 0
+    table_locks: dict[int, str] = field(default_factory=dict)  # shared or exclusive, by work
+    lockers: set[int] = field(default_factory=set)  # works with locked rows
+    revoked: set[str] = field(default_factory=set)  # privileges that public no longer has
+
+    @property
+    def rows(self) -> str:
+        """SQLite's name of the rows."""
+        return f"t{self.number}"
+
+    @property
+    def before(self) -> str:
+        """SQLite's name of the committed images of changed rows."""
+        return f"b{self.number}"
+
+    @property
+    def names(self) -> list[str]:
+        """The columns, comma by comma, as SQLite names them."""
+        return [f"c{n}" for n in range(len(self.table.columns))]
+
+    @property
+    def columns(self) -> Sequence[Column]:
+        """The columns."""
+        return self.table.columns
+
+    def place_of(self, name: str) -> int:
+        """Return the place of a column; SqlError -217 if there is none of that name."""
+        for place, column in enumerate(self.table.columns):
+            if column.name == name:
+                return place
+        raise sql_error(-217, name)
+
+    def is_locked_by_others(self, work: int) -> bool:
+        """Whether another transaction has changed rows."""
+        return bool(self.lockers - {work})
+
+
+def is_serial(column: Column) -> bool:
+    """Whether a column gives numbers by itself."""
+    return column.type.coltype in SERIALS
+
+
+class Store:
+    """SQLite, and the storages of a server's tables."""
+
+    def __init__(self, server: EmulatedServer) -> None:
+        self._server = server
+        self._connection = sqlite3.connect(
+            ":memory:", check_same_thread=False, isolation_level=None, cached_statements=512
+        )
+        self.functions = Functions(self._connection)
+        self._storages: dict[str, Storage] = {}
+        self._next = 1
+
+    def close(self) -> None:
+        """Let the rows go."""
+        self._connection.close()
+
+    def run(self, sql: str, values: Sequence[Stored] = ()) -> sqlite3.Cursor:
+        """Run a statement of SQLite that finds nothing."""
+        return self._connection.execute(sql, values)
+
+    def find(self, sql: str, values: Sequence[Stored] = ()) -> list[RowValues]:
+        """Run a query of SQLite; SqlError if one of our functions refused a value."""
+        self.functions.failure = None
+        try:
+            return self._connection.execute(sql, values).fetchall()
+        except sqlite3.Error:
+            if self.functions.failure is not None:
+                raise self.functions.failure from None
+            raise
+
+    def check(self, sql: str, count: int) -> None:
+        """SqlError -201 if SQLite does not understand a statement."""
+        try:
+            self._connection.execute(f"EXPLAIN {sql}", (None,) * count).close()
+        except sqlite3.Error:
+            raise sql_error(-201) from None
+
+    def of(self, table: Table) -> Storage:
+        """Return where the rows of a table are; one that was altered has those of its columns."""
+        name = str(table.name)
+        storage = self._storages.get(name)
+        if storage is None or storage.table.tabid != table.tabid:
+            storage = self.add(table, Definition())
+        elif storage.table is not table:
+            storage = self.altered(storage, table)
+        return storage
+
+    def add(self, table: Table, definition: Definition) -> Storage:
+        """Make room for the rows of a table."""
+        storage = self.made(table, definition)
+        self._storages[str(table.name)] = storage
+        return storage
+
+    def made(self, table: Table, definition: Definition) -> Storage:
+        """Make room for rows that only who holds the storage finds."""
+        storage = Storage(self._next, table, definition)
+        database = self._server.databases.get(table.name.database)
+        storage.has_log = database is not None and database.is_logged
+        self._next += 1
+        columns = [
+            name + (" COLLATE RTRIM" if family_of(column.type) is Family.TEXT else "")
+            for name, column in zip(storage.names, table.columns, strict=True)
+        ]
+        shown = "".join(f", {column}" for column in columns)
+        self.run(f"CREATE TABLE {storage.rows} (rid INTEGER PRIMARY KEY AUTOINCREMENT{shown})")
+        self.run(
+            f"CREATE TABLE {storage.before}"
+            f" (rid INTEGER PRIMARY KEY, work INTEGER, existed INTEGER{shown})"
+        )
+        for key in table.all_indexes:
+            self.index(storage, key)
+        return storage
+
+    def index(self, storage: Storage, key: Index) -> None:
+        """Let SQLite keep an index; a name is used once, whatever became of its table."""
+        columns = ", ".join(f"c{storage.place_of(name)}" for name in key.columns)
+        unique = "" if key.kind == "D" else "UNIQUE "
+        self.run(f"CREATE {unique}INDEX {self.index_name(storage, key)} ON {storage.rows} ({columns})")
+
+    def unindex(self, storage: Storage, key: Index) -> None:
+        """Let SQLite drop an index."""
+        self.run(f"DROP INDEX IF EXISTS {self.index_name(storage, key)}")
+
+    @staticmethod
+    def index_name(storage: Storage, key: Index) -> str:
+        """Return SQLite's name of an index."""
+        return f"i{storage.number}_{key.name.encode().hex()}"
+
+    def put(self, name: str, storage: Storage | None) -> None:
+        """Let a table's name lead to a storage, or to none."""
+        if storage is None:
+            self._storages.pop(name, None)
+        else:
+            self._storages[name] = storage
+
+    def altered(
+        self, storage: Storage, table: Table, renamed: Mapping[str, str] | None = None
+    ) -> Storage:
+        """Return the storage of a table with other columns, with what the rows have in common.
+
+        `renamed` leads from new names to former ones.
+        """
+        former = {column.name: n for n, column in enumerate(storage.columns)}
+        known = {column.name for column in table.columns}
+        if not table.indexes and not table.primary_key:
+            table.indexes = [i for i in storage.table.all_indexes if {*i.columns} <= known]
+        fresh = self.made(table, storage.definition)
+        fresh.is_sql_made, fresh.last_serial = storage.is_sql_made, storage.last_serial
+        fresh.table_locks, fresh.revoked = storage.table_locks, storage.revoked
+        kept = []
+        for column in table.columns:
+            place = former.get((renamed or {}).get(column.name, column.name))
+            kept.append("NULL" if place is None else self._as(column, storage.columns[place], place))
+        shown = "".join(f", {name}" for name in kept)
+        self.find(
+            f"SELECT rid{shown} FROM {storage.rows}"
+        )  # names what does not fit, before it is kept
+        self.run(f"INSERT INTO {fresh.rows} SELECT rid{shown} FROM {storage.rows}")
+        self.put(str(table.name), fresh)
+        return fresh
+
+    def _as(self, column: Column, former: Column, place: int) -> str:
+        if column.type.spelling == former.type.spelling:
+            return f"c{place}"
+        numbers = self.functions.number_of(column.type), self.functions.number_of(former.type)
+        return f"f_convert({numbers[0]}, {numbers[1]}, c{place})"
+
+    def referring(self, storage: Storage) -> list[tuple[Storage, Reference]]:
+        """Return what refers to a table, and by which constraint."""
+        return [
+            (other, reference)
+            for other in self._storages.values()
+            for reference in other.definition.references
+            if reference.other == str(storage.table.name)
+        ]
+
+    def forget(self, storage: Storage) -> None:
+        """Let the rows of a storage go."""
+        self.run(f"DROP TABLE IF EXISTS {storage.rows}")
+        self.run(f"DROP TABLE IF EXISTS {storage.before}")
+
+    def insert(self, storage: Storage, values: RowValues, *, replaces: bool = False) -> int:
+        """Add a row; SqlError if a unique index holds its key already."""
+        marks = "".join(", ?" for _ in values)
+        verb = "INSERT OR REPLACE" if replaces else "INSERT"
+        try:
+            cursor = self.run(f"{verb} INTO {storage.rows} VALUES (NULL{marks})", values)
+        except sqlite3.IntegrityError as reason:
+            raise self._duplicate(storage, reason) from None
+        return int(cursor.lastrowid or 0)
+
+    def restore(self, storage: Storage, rid: int, values: RowValues) -> None:
+        """Put a row back as it was."""
+        marks = "".join(", ?" for _ in values)
+        self.run(f"INSERT OR REPLACE INTO {storage.rows} VALUES (?{marks})", (rid, *values))
+
+    def update(self, storage: Storage, rid: int, values: RowValues) -> None:
+        """Change a row; SqlError if a unique index holds its key already."""
+        changes = ", ".join(f"{name} = ?" for name in storage.names)
+        try:
+            self.run(f"UPDATE {storage.rows} SET {changes} WHERE rid = ?", (*values, rid))
+        except sqlite3.IntegrityError as reason:
+            raise self._duplicate(storage, reason) from None
+
+    def delete(self, storage: Storage, rid: int) -> None:
+        """Take a row out."""
+        self.run(f"DELETE FROM {storage.rows} WHERE rid = ?", (rid,))
+
+    def _duplicate(self, storage: Storage, reason: sqlite3.IntegrityError) -> SqlError:
+        """Return the error of a row whose key is there: a constraint's is -268, an index's -239."""
+        text = str(reason)
+        for key in storage.table.all_indexes:
+            columns = ", ".join(f"{storage.rows}.c{storage.place_of(name)}" for name in key.columns)
+            if text.endswith(f": {columns}") and key.kind != "D":
+                if key.kind == "I":
+                    return sql_error(-239, key.columns[0])
+                return sql_error(-268, f"{storage.table.name.owner}.{key.name}")
+        return sql_error(-239, storage.columns[0].name)

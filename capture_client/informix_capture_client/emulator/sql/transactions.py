@@ -1,0 +1,132 @@
+"""A session's transaction: BEGIN, COMMIT, ROLLBACK and savepoints.
+
+Rule: each takes the log's condition, so that a client may call it from any thread; whoever waits for
+locks is woken when a transaction ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import count
+
+from ..server import EmulatedServer
+from ..sql_errors import sql_error
+from .reading import Reading
+from .storage import Store
+from .work import Work
+
+_WORK_NUMBERS = count(1)
+NO_WAIT, FOREVER = 0.0, float("inf")
+
+
+class Transactions(Reading):
+    """A session's transaction."""
+
+    def __init__(
+        self,
+        server: EmulatedServer,
+        rows: Store,
+        works: dict[int, Work],
+        user: str,
+        database: str,
+        delimits_names: bool,
+    ) -> None:
+        super().__init__(server, rows, user, database, delimits_names)
+        self.works = works
+        self.patience = NO_WAIT  # how many seconds a statement waits for a lock
+
+    def begun(self, *, is_explicit: bool) -> Work:
+        """Return a transaction that has changed nothing yet."""
+        work = Work(next(_WORK_NUMBERS), self.server, self.store, is_explicit)
+        self.works[work.number] = work
+        return work
+
+    def settle(self, work: Work) -> None:
+        """Forget a transaction that has ended, and wake who waits for its locks."""
+        if work.is_over:
+            self.works.pop(work.number, None)
+            if self.work is work:
+                self.work = None
+            self.server.log.changed.notify_all()
+
+    def is_ansi(self) -> bool:
+        """Whether everything is in a transaction that nobody has to begin."""
+        database = self.server.databases.get(self.database)
+        return database is not None and database.is_ansi
+
+    def begin(self) -> None:
+        """Begin a transaction; SqlError -535 if there is one, -256 if the database has no log."""
+        with self.server.log.changed:
+            database = self.server.databases.get(self.database)
+            if database is None:
+                raise sql_error(-349)
+            if not database.is_logged:
+                raise sql_error(-256)
+            if self.work is not None and not self.work.is_over:
+                raise sql_error(-535)
+            self.work = self.begun(is_explicit=True)
+            self.work.log()
+
+    def _open_work(self) -> Work:
+        database = self.server.databases.get(self.database)
+        if database is not None and not database.is_logged:
+            raise sql_error(-256)
+        if self.work is None or self.work.is_over:
+            raise sql_error(-255)
+        return self.work
+
+    def commit(self) -> None:
+        """Commit; SqlError -255 if there is no transaction."""
+        self._finish(Work.commit)
+
+    def rollback(self) -> None:
+        """Roll back; SqlError -255 if there is no transaction."""
+        self._finish(Work.rollback)
+
+    def _finish(self, finish: Callable[[Work], None]) -> None:
+        with self.server.log.changed:
+            work = self._open_work()
+            try:
+                finish(work)
+            finally:
+                self.settle(work)
+
+    def savepoint(self, name: str, *, is_unique: bool = False) -> None:
+        """Mark a place in the transaction."""
+        with self.server.log.changed:
+            work = self._open_work()
+            known = work.savepoints.pop(name, None)
+            if known is not None and (known[1] or is_unique):
+                work.savepoints[name] = known
+                raise sql_error(-880, name)
+            work.savepoints[name] = work.mark(), is_unique
+
+    def rollback_to(self, name: str) -> None:
+        """Undo what was done since a savepoint; later savepoints go."""
+        with self.server.log.changed:
+            work = self._open_work()
+            self._forget_after(work, name)
+            work.undo_to(work.savepoints[name][0])
+
+    def release(self, name: str) -> None:
+        """Forget a savepoint, and those that came after it."""
+        with self.server.log.changed:
+            work = self._open_work()
+            self._forget_after(work, name)
+            del work.savepoints[name]
+
+    def _forget_after(self, work: Work, name: str) -> None:
+        if name not in work.savepoints:
+            raise sql_error(-881, name)
+        names = list(work.savepoints)
+        for later in names[names.index(name) + 1 :]:
+            del work.savepoints[later]
+
+    def close(self) -> None:
+        """Roll back what is open and drop temporary tables, as when a client goes."""
+        with self.server.log.changed:
+            if self.work is not None and not self.work.is_over:
+                self.rollback()
+            for storage in self.finder.temporary.values():
+                self.store.forget(storage)
+            self.finder.temporary.clear()

@@ -1,0 +1,253 @@
+"""One client's transaction: what it changed, how that is undone, what it has locked.
+
+Rule: each change is made to the rows and to the log in one step; undoing replays the images backwards,
+and the log gets DISCARD or RBTX. A row that a transaction changed is locked until it ends. Numbers of
+errors: finderr -243, -244, -263, -271 with ISAM -107 (the record is locked) and -113 (the file is).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from ..logical_log import LongTransactionError
+from ..server import EmulatedServer
+from ..sql_errors import SqlError, sql_error
+from ..tables import Table
+from ..transactions import Savepoint, Transaction
+from .language.values import load
+from .storage import RowValues, Storage, Store
+
+RECORD_IS_LOCKED, FILE_IS_LOCKED = -107, -113
+Undo = Callable[[], None]
+
+
+class Blocked(Exception):
+    """Another transaction is in the way; `error` says so, if nobody waits."""
+
+    def __init__(self, error: SqlError, owners: set[int]) -> None:
+        super().__init__(error, owners)
+        self.error = error
+        self.owners = owners
+
+
+@dataclass(slots=True)
+class Mark:
+    """A place in a transaction: how much is to be kept when what came after it is undone."""
+
+    undo_count: int
+    savepoint: Savepoint | None
+
+
+@dataclass(slots=True, eq=False)
+class Work:
+    """What a transaction does to rows and log."""
+
+    number: int
+    server: EmulatedServer
+    store: Store
+    is_explicit: bool = True
+    transaction: Transaction | None = None
+    undo: list[Undo] = field(default_factory=list)
+    touched: set[Storage] = field(default_factory=set)
+    locked_tables: set[Storage] = field(default_factory=set)
+    savepoints: dict[str, tuple[Mark, bool]] = field(default_factory=dict)
+    on_commit: list[Undo] = field(default_factory=list)
+    is_over: bool = False
+    waits_for: set[int] = field(default_factory=set)
+
+    # --- the log --------------------------------------------------------------------------------
+
+    def log(self) -> Transaction:
+        """Return the transaction in the log; BEGINTX is written when it is first asked for."""
+        if self.transaction is None:
+            try:
+                self.transaction = self.server.begin()
+            except LongTransactionError:
+                raise sql_error(-458) from None
+        return self.transaction
+
+    def _logs(self, storage: Storage) -> bool:
+        return storage.has_log and storage.table.is_logged and not storage.is_temporary
+
+    def _image(self, table: Table, values: RowValues) -> dict[str, object]:
+        pairs = zip(table.columns, values, strict=True)
+        return {c.name: load(c.type, v) for c, v in pairs if c.type.is_capturable}
+
+    # --- changes --------------------------------------------------------------------------------
+
+    def insert(self, storage: Storage, values: RowValues) -> int:
+        """Insert a row, and lock it."""
+        self.must_be_writable(storage, -271)
+        self._must_not_meet_keys(storage, values)
+        rid = self.store.insert(storage, values)
+        if storage.has_log:
+            self.undo.append(lambda: self.store.delete(storage, rid))
+            self._lock(storage, rid, None)
+        if self._logs(storage):
+            self._written(lambda tx, name: tx.insert(name, self._image(storage.table, values)), storage)
+        return rid
+
+    def update(self, storage: Storage, rid: int, old: RowValues, new: RowValues) -> None:
+        """Change a row, and lock it."""
+        if new != old:
+            self._must_not_meet_keys(storage, new)
+        self.store.update(storage, rid, new)
+        if storage.has_log:
+            self.undo.append(lambda: self.store.restore(storage, rid, old))
+            self._lock(storage, rid, old)
+        if self._logs(storage):
+            images = self._image(storage.table, old), self._image(storage.table, new)
+            self._written(lambda tx, name: tx.update(name, *images), storage)
+
+    def delete(self, storage: Storage, rid: int, old: RowValues) -> None:
+        """Delete a row, and lock its place."""
+        self.store.delete(storage, rid)
+        if storage.has_log:
+            self.undo.append(lambda: self.store.restore(storage, rid, old))
+            self._lock(storage, rid, old)
+        if self._logs(storage):
+            self._written(lambda tx, name: tx.delete(name, self._image(storage.table, old)), storage)
+
+    def truncate(self, storage: Storage) -> None:
+        """Empty a table, which nobody else may be using."""
+        self.lock_table(storage, "exclusive")
+        rows = self.store.find(f"SELECT * FROM {storage.rows}")
+        for rid, *values in rows if storage.has_log else ():
+            self._lock(storage, int(rid or 0), tuple(values))
+        self.store.run(f"DELETE FROM {storage.rows}")
+
+        def put_back() -> None:
+            for rid, *values in rows:
+                self.store.restore(storage, int(rid or 0), tuple(values))
+
+        if storage.has_log:
+            self.undo.append(put_back)
+        if self._logs(storage):
+            self._written(lambda tx, name: tx.truncate(name), storage)
+
+    def _written(self, write: Callable[[Transaction, str], object], storage: Storage) -> None:
+        try:
+            write(self.log(), str(storage.table.name))
+        except LongTransactionError:
+            raise sql_error(-458) from None
+
+    # --- locks ----------------------------------------------------------------------------------
+
+    def _lock(self, storage: Storage, rid: int, committed: RowValues | None) -> None:
+        if storage.is_temporary:
+            return
+        blanks = committed or (None,) * len(storage.columns)
+        marks = "".join(", ?" for _ in blanks)
+        self.store.run(
+            f"INSERT OR IGNORE INTO {storage.before} VALUES (?, ?, ?{marks})",
+            (rid, self.number, int(committed is not None), *blanks),
+        )
+        storage.lockers.add(self.number)
+        self.touched.add(storage)
+
+    def must_be_writable(self, storage: Storage, native: int) -> None:
+        """Blocked if another transaction has locked the table."""
+        if others := storage.table_locks.keys() - {self.number}:
+            raise Blocked(sql_error(native, storage.table.name.table, isam=FILE_IS_LOCKED), set(others))
+
+    def must_not_meet(self, storage: Storage, rows: set[int], native: int) -> None:
+        """Blocked if another transaction has locked one of these rows."""
+        if not storage.is_locked_by_others(self.number):
+            return
+        found = self.store.find(
+            f"SELECT rid, work FROM {storage.before} WHERE work <> ?", (self.number,)
+        )
+        if owners := {int(work or 0) for rid, work in found if rid in rows}:
+            raise Blocked(sql_error(native, storage.table.name.table), owners)
+
+    def _must_not_meet_keys(self, storage: Storage, values: RowValues) -> None:
+        """Blocked if a key is taken by a row that another transaction has changed: it may come back."""
+        if not storage.is_locked_by_others(self.number):
+            return
+        for key in storage.table.all_indexes:
+            if key.kind == "D":
+                continue
+            places = [storage.place_of(name) for name in key.columns]
+            same = " AND ".join(f"x.c{place} = ?" for place in places)
+            found = self.store.find(
+                f"SELECT b.work FROM {storage.before} b WHERE b.work <> ?1 AND"
+                f" (EXISTS (SELECT 1 FROM {storage.before} x"
+                f" WHERE x.rid = b.rid AND x.existed AND {_numbered(same)})"
+                f" OR EXISTS (SELECT 1 FROM {storage.rows} x"
+                f" WHERE x.rid = b.rid AND {_numbered(same)}))",
+                (self.number, *(values[place] for place in places)),
+            )
+            if found:
+                raise Blocked(sql_error(-271), {int(row[0] or 0) for row in found})
+
+    def lock_table(self, storage: Storage, mode: str) -> None:
+        """Lock a table until the transaction ends; Blocked if that is not possible now."""
+        others = {owner for owner, held in storage.table_locks.items() if "exclusive" in (held, mode)}
+        others = (others | storage.lockers) - {self.number}
+        if others:
+            raise Blocked(sql_error(-289, storage.table.name.table), others)
+        if storage.table_locks.get(self.number) != "exclusive":
+            storage.table_locks[self.number] = mode
+        self.locked_tables.add(storage)
+
+    # --- undoing, and the end -------------------------------------------------------------------
+
+    def mark(self) -> Mark:
+        """Return the present place."""
+        return Mark(len(self.undo), self.transaction.savepoint() if self.transaction else None)
+
+    def undo_to(self, mark: Mark) -> None:
+        """Undo what was done since a place; DISCARD is logged if anything was."""
+        self._replay(mark.undo_count)
+        if self.transaction is not None:
+            self.transaction.rollback_to(mark.savepoint or Savepoint(self.transaction, 0))
+
+    def _replay(self, count: int) -> None:
+        while len(self.undo) > count:
+            self.undo.pop()()
+
+    def commit(self) -> None:
+        """Commit, in the log too if it knows the transaction."""
+        transaction, self.transaction = self.transaction, None
+        if transaction is not None:
+            try:
+                transaction.commit()
+            except LongTransactionError:
+                transaction.rollback()
+                self._replay(0)
+                self._end()
+                raise sql_error(-458) from None
+        for finish in self.on_commit:
+            finish()
+        self._end()
+
+    def rollback(self) -> None:
+        """Roll back, in the log too if it knows the transaction."""
+        transaction, self.transaction = self.transaction, None
+        self._replay(0)
+        if transaction is not None:
+            transaction.rollback()
+        self._end()
+
+    def was_rolled_back(self) -> None:
+        """The server has rolled the transaction back, as it does when it recovers."""
+        self.transaction = None
+        self._replay(0)
+        self._end()
+
+    def _end(self) -> None:
+        self.is_over = True
+        for storage in self.touched:
+            storage.lockers.discard(self.number)
+            self.store.run(f"DELETE FROM {storage.before} WHERE work = ?", (self.number,))
+        for storage in self.locked_tables:
+            storage.table_locks.pop(self.number, None)
+        self.touched.clear()
+        self.locked_tables.clear()
+
+
+def _numbered(same: str) -> str:
+    """Number the parameters of a comparison of keys from 2 on."""
+    parts = same.split("?")
+    return "".join(f"{part}?{n}" for n, part in enumerate(parts[:-1], 2)) + parts[-1]
