@@ -15,8 +15,8 @@ from informix_capture_client.errors import AccessRefused
 TRANSACTIONS = 60
 # Bytes down a capture connection: in its introduction, in the answers to its questions, in its reads.
 PLACES = (3, 3_100, 6_000)
-# Of the answer to a read: two lengths and a header come first, then the record's own first word.
-IN_PAYLOAD_SIZE = 8 + 15 + 4 + 1
+# Of the answer to a read (97, 0, how many bytes, the first chunk): then the record's own first word.
+IN_PAYLOAD_SIZE = 2 + 2 + 4 + 2 + 4 + 1
 
 
 @pytest.mark.fault(

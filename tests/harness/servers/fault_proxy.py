@@ -32,6 +32,7 @@ class Fault:
         reset_after: bytes after which it is reset (RST).
         freeze_after: bytes after which nothing passes in either direction; both sockets stay open.
         flip: the number of a byte and the bits to turn in it.
+        lie: the number of a byte, and what comes in place of the bytes from there on.
         drip: so many bytes every so many seconds.
         delay_seconds: how much later each piece is handed on.
     """
@@ -40,6 +41,7 @@ class Fault:
     reset_after: int | None = None
     freeze_after: int | None = None
     flip: tuple[int, int] | None = None
+    lie: tuple[int, bytes] | None = None
     drip: tuple[int, float] | None = None
     delay_seconds: float = 0.0
 
@@ -104,6 +106,11 @@ class FaultProxy:
     def captures(self) -> int:
         """How many of them captured."""
         return self._captures
+
+    @property
+    def sent(self) -> int:
+        """How many bytes went down the newest connection."""
+        return self._links[-1].sent
 
     def sent_on_capture(self, number: int) -> int:
         """Return how many bytes went down the nth capture connection."""
@@ -191,7 +198,10 @@ class _Link:
     def _run(self) -> None:
         with self._client, self._server, suppress(OSError):
             while not self._is_over.is_set() and not self._ends_here():
-                readable = select.select([self._client, self._server], [], [], _LOOK_SECONDS)[0]
+                both = [self._client, self._server]
+                readable, _, urgent = select.select(both, [], [self._client], _LOOK_SECONDS)
+                if urgent:
+                    self._forward_interrupt()
                 if not all([self._forward(each) for each in readable]):
                     return
 
@@ -204,6 +214,11 @@ class _Link:
         if fault.reset_after is not None:
             self._client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_ON_CLOSE)
         return True
+
+    def _forward_interrupt(self) -> None:
+        """Hand on the urgent byte by which a client ends a statement; it is seen until it is taken."""
+        with suppress(OSError):  # it was taken, and what made it urgent is not yet
+            self._server.send(self._client.recv(1, socket.MSG_OOB), socket.MSG_OOB)
 
     def _forward(self, source: socket.socket) -> bool:
         """Hand a piece on; return False where a side has hung up."""
@@ -219,7 +234,7 @@ class _Link:
 
     def _send_down(self, piece: bytes) -> None:
         fault, at = self._fault, self.sent - self._counted_from
-        piece = _flipped(piece, fault.flip, at)
+        piece = _replaced(_flipped(piece, fault.flip, at), fault.lie, at)
         allowed = piece if fault.ends_after is None else piece[: max(fault.ends_after - at, 0)]
         time.sleep(fault.delay_seconds)
         step, pause_seconds = fault.drip or (_CHUNK_BYTES, 0.0)
@@ -236,3 +251,13 @@ def _flipped(piece: bytes, flip: tuple[int, int] | None, at: int) -> bytes:
     changed = bytearray(piece)
     changed[flip[0] - at] ^= flip[1]
     return bytes(changed)
+
+
+def _replaced(piece: bytes, lie: tuple[int, bytes] | None, at: int) -> bytes:
+    if lie is None:
+        return piece
+    place, other = lie
+    begin, end = max(place, at), min(place + len(other), at + len(piece))
+    if begin >= end:
+        return piece
+    return piece[: begin - at] + other[begin - place : end - place] + piece[end - at :]
