@@ -99,8 +99,27 @@ def live_informix() -> Iterator[CaptureServer]:
         yield server
 
 
+@pytest.fixture(scope="session")
+def live_informix_over_sqli() -> Iterator[CaptureServer]:
+    """The same over Informix's own protocol, for which no driver is needed."""
+    from informix_capture_client.transport import SqliTransport
+    from live.servers import live_server
+
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        pytest.skip("live tests share one server: run them by themselves, pytest -m informix")
+    with live_server(SqliTransport) as server:
+        yield server
+
+
 @pytest.fixture
 def clean_live_informix(live_informix: CaptureServer) -> Iterator[CaptureServer]:
     """The live server; the tables that a test makes are dropped after it."""
     yield live_informix
     live_informix.drop_tables()
+
+
+@pytest.fixture
+def clean_live_informix_over_sqli(live_informix_over_sqli: CaptureServer) -> Iterator[CaptureServer]:
+    """The live server over SQLI; the tables that a test makes are dropped after it."""
+    yield live_informix_over_sqli
+    live_informix_over_sqli.drop_tables()

@@ -40,8 +40,8 @@ def test_it_is_valid_by_the_schema_of_the_compose_specification() -> None:
 def pulled_images() -> set[str]:
     pulled = {service["image"] for service in services().values() if "build" not in service}
     pulled |= {
-        interpolated(compose()[part]["build"]["args"]["DRIVER_IMAGE"], {})
-        for part in ("x-client", "x-gbase8s-client")
+        interpolated(part["build"]["args"]["DRIVER_IMAGE"], {})
+        for part in (services()["live-tests"], compose()["x-gbase8s-client"])
     }
     for dockerfile in DOCKERFILES:
         text = dockerfile.read_text()
@@ -72,7 +72,7 @@ def test_grafana_has_no_login_at_all() -> None:
 
 def test_the_drivers_image_is_one_with_a_client_sdk_and_can_be_chosen() -> None:
     """Of the server's tags only 12.10's ships one, so it is none of the server's business."""
-    text = compose()["x-client"]["build"]["args"]["DRIVER_IMAGE"]
+    text = services()["live-tests"]["build"]["args"]["DRIVER_IMAGE"]
     default = interpolated(text, {})
     assert default == "ibmcom/informix-developer-database:12.10.FC12W1DE"  # the one that was seen to
     assert interpolated(text, {"DRIVER_IMAGE": "mine:1"}) == "mine:1"
@@ -90,6 +90,19 @@ def test_the_loader_finds_the_drivers_libraries_from_the_first_process_on() -> N
     assert found is not None
     folders = [folder.replace("${DRIVER_HOME}", "") for folder in found[1].split(":")]
     assert folders == ["/lib", "/lib/esql", "/lib/cli"]
+
+
+def test_what_make_up_starts_needs_no_driver_and_no_licence_of_one() -> None:
+    assert compose()["x-client"]["build"] == {
+        "context": "..",
+        "dockerfile": "docker/client/Dockerfile",
+        "target": "client",
+    }
+    stages = (DOCKER / "client" / "Dockerfile").read_text().split("\nFROM ")
+    (client,) = (stage for stage in stages if stage.splitlines()[0].endswith(" AS client"))
+    assert "--from=driver" not in client
+    for name in ("tail", "doctor", "client"):
+        assert "transport=sqli" in str(services()[name]), name
 
 
 def test_no_service_sets_what_the_connection_string_is_to_say() -> None:

@@ -44,4 +44,4 @@ def test_the_image_gets_every_package_and_what_its_metadata_names() -> None:
 def test_no_container_runs_as_root() -> None:
     stages = re.split(r"^FROM ", CLIENT.read_text(), flags=re.MULTILINE)[2:]
     users = [re.findall(r"^USER (\S+)", stage, re.MULTILINE)[-1] for stage in stages]
-    assert users == ["1000:1000"] * 2
+    assert users == ["1000:1000"] * 3

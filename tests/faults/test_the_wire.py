@@ -1,6 +1,6 @@
-"""The wire itself at fault, by both of our ways to it: cut at every byte, lying about lengths, dripping.
+"""The wire itself at fault, by both ways to it: cut at every byte, lengths that lie, a byte at a time.
 
-Rule: a connection of its own for each fault, one server for all of them, and no Spark. Whatever happens,
+Rule: a connection of its own for each fault, one server for all of them, no Spark. Whatever happens,
 what comes back is whole and right, or one of our errors, and the server frees what the client held.
 """
 
@@ -57,7 +57,7 @@ def way(request: pytest.FixtureRequest) -> Iterator[dict[str, str]]:
 
 @pytest.fixture
 def connect(stores: Stores, way: dict[str, str]) -> Iterator[Connect]:
-    """Opens a transport that suffers from its first byte on; at the end the server is left as it was."""
+    """Opens a transport that suffers from its first byte on; the server is left as it was."""
     factory = OdbcTransport if way["transport"] == "odbc" else SqliTransport
     settings = ConnectionSettings(
         host="127.0.0.1",

@@ -16,17 +16,19 @@ from live.server_dsn import NamedServer
 from live.servers import capture_server
 from odbc_driver.build import build_drivers
 
-REHEARSALS = {"rehearsal": "informix", "rehearsal-gbase8s": "gbase8s"}
-KINDS = [*REHEARSALS, pytest.param("live", marks=pytest.mark.informix)]
+REHEARSALS = {"rehearsal": "informix", "rehearsal-sqli": "informix", "rehearsal-gbase8s": "gbase8s"}
+LIVE = {"live": "clean_live_informix", "live-sqli": "clean_live_informix_over_sqli"}
+KINDS = [*REHEARSALS, *(pytest.param(kind, marks=pytest.mark.informix) for kind in LIVE)]
 
 
 @pytest.fixture(params=KINDS)
 def server(request: pytest.FixtureRequest) -> Iterator[CaptureServer]:
-    if request.param == "live":
-        yield request.getfixturevalue("clean_live_informix")
+    if request.param in LIVE:
+        yield request.getfixturevalue(LIVE[request.param])
         return
     dialect = REHEARSALS[request.param]
-    with emulated_world(str(build_drivers().narrow), dialect) as world:
+    driver = "" if request.param.endswith("sqli") else str(build_drivers().narrow)
+    with emulated_world(driver, dialect) as world:
         server = capture_server(NamedServer(world.settings("ifxcdc_test"), dialect), world.open)
         server.add_user, server.cannot = world.server.users.__setitem__, CANNOT
         server.quiet_seconds = 0.1

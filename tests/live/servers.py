@@ -41,7 +41,7 @@ Open = Callable[[ConnectionSettings, float | None], Transport]
 
 
 @contextmanager
-def live_server() -> Iterator[CaptureServer]:
+def live_server(open_transport: Open = OdbcTransport) -> Iterator[CaptureServer]:
     """Yield the live server of this environment; skip, with the reason, where there is none.
 
     What goes wrong on the way is one line without a traceback: that would show arguments, and with
@@ -50,7 +50,7 @@ def live_server() -> Iterator[CaptureServer]:
     with contextlib.ExitStack() as stack:
         server, problem = None, ""
         try:
-            server = _started(stack)
+            server = _started(stack, open_transport)
         except (BadDsn, InformixCdcError) as reason:
             problem = str(reason)
         if server is None:  # not in the handler: pytest would show the reason twice
@@ -58,21 +58,28 @@ def live_server() -> Iterator[CaptureServer]:
         yield server
 
 
-def _started(stack: contextlib.ExitStack) -> CaptureServer:
+def _started(stack: contextlib.ExitStack, open_transport: Open) -> CaptureServer:
     named = named_server(os.environ)
-    if reason := missing(os.environ, named):
+    if reason := missing(os.environ, named, needs_driver=open_transport is OdbcTransport):
         pytest.skip(reason)
-    return _named(named) if named else stack.enter_context(_container())
+    if named is None:
+        return stack.enter_context(_container(open_transport))
+    server = capture_server(_with_driver(named, open_transport), open_transport)
+    server.cannot = cannot(os.environ)
+    return server
 
 
 def missing(
     environment: Mapping[str, str],
     named: NamedServer | None,
     has_docker: Callable[[], bool] = lambda: _has_docker_engine(),
+    *,
+    needs_driver: bool = True,
 ) -> str:
     """Return what is not there, or nothing."""
     dialect = named.settings.dialect if named else INFORMIX
     has_driver = bool(environment.get(DRIVER_VARIABLE) or environment.get(dialect.home))
+    has_driver = has_driver or not needs_driver
     if not has_driver and not (named and named.settings.driver):
         return f"no {dialect.product} ODBC driver: set {DRIVER_VARIABLE} or {dialect.home}"
     if named is None and not has_docker():
@@ -169,15 +176,11 @@ def _create(settings: ConnectionSettings, database: str, open_transport: Open) -
         transport.rows(f"CREATE DATABASE {database} WITH LOG")
 
 
-def _named(named: NamedServer) -> CaptureServer:
-    server = capture_server(_with_driver(named))
-    server.cannot = cannot(os.environ)
-    return server
-
-
-def _with_driver(named: NamedServer) -> NamedServer:
+def _with_driver(named: NamedServer, open_transport: Open) -> NamedServer:
     """Return the server with the path of the driver that will be loaded, found as the product does."""
     settings = named.settings
+    if open_transport is not OdbcTransport:
+        return replace(named, settings=replace(settings, driver=""))
     driver = find_driver(settings.driver, os.environ, settings.dialect)
     return replace(named, settings=replace(settings, driver=driver))
 
@@ -207,10 +210,11 @@ def _in_container(host: str, port: int) -> NamedServer:
 
 
 @contextmanager
-def _container() -> Iterator[CaptureServer]:
+def _container(open_transport: Open) -> Iterator[CaptureServer]:
     """Start Informix with CDC set up."""
     with informix_container(os.environ.get(IMAGE_VARIABLE, IMAGE)) as container:
-        server = capture_server(_with_driver(_in_container(container.host, container.port)))
+        named = _with_driver(_in_container(container.host, container.port), open_transport)
+        server = capture_server(named, open_transport)
         server.add_user = container.add_user
         server.place = replace(server.place, drda_port=container.drda_port)
         yield server

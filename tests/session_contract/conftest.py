@@ -11,13 +11,14 @@ from harness.servers.emulated import emulated
 from odbc_driver.build import build_drivers
 
 EMULATED = {"emulator": "informix", "emulator-odbc": "informix", "emulator-gbase8s": "gbase8s"}
-KINDS = [*EMULATED, pytest.param("live", marks=pytest.mark.informix)]
+LIVE = {"live": "clean_live_informix", "live-sqli": "clean_live_informix_over_sqli"}
+KINDS = [*EMULATED, *(pytest.param(kind, marks=pytest.mark.informix) for kind in LIVE)]
 
 
 @pytest.fixture(params=KINDS)
 def server(request: pytest.FixtureRequest) -> Iterator[CaptureServer]:
-    if request.param == "live":
-        yield request.getfixturevalue("clean_live_informix")
+    if request.param in LIVE:
+        yield request.getfixturevalue(LIVE[request.param])
         return
     driver = str(build_drivers().narrow) if request.param == "emulator-odbc" else ""
     with emulated(driver, EMULATED[request.param]) as server:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 
 import pytest
@@ -158,3 +159,17 @@ def test_the_server_has_a_text_for_an_error_by_its_name(server: CaptureServer) -
         ((text,),) = transport.rows(statements.ERROR_TEXT, "CDC_E_TABCAPTURED", "en_us.819")
     assert text
     assert text.strip()
+
+
+@pytest.mark.assumption(63)
+def test_the_first_number_of_an_error_is_that_of_the_statement(server: CaptureServer) -> None:
+    with (
+        closing(server.connect(server.database)) as transport,
+        pytest.raises(ServerRefused) as refused,
+    ):
+        transport.rows(f"SELECT a FROM {server.owner}.nowhere_at_all")
+    answer = refused.value.answer
+    assert answer is not None
+    assert answer.native == -206
+    others = [native for _, native, _ in answer.diagnostics[1:]]  # type: ignore[attr-defined]
+    assert others in ([], [-111]), "what else a driver tells is the ISAM code"

@@ -211,8 +211,9 @@ class _Attempt:
         reader = AnswerReader(wire.incoming, agreed)
         wire.send(requests.information())
         require(reader.read(), self._codec)
-        wire.send(requests.open_database(self._encoded("DATABASE", self._settings.database)))
-        require(reader.read(), self._codec)
+        if self._settings.database:  # else statements that need none, such as CREATE DATABASE
+            wire.send(requests.open_database(self._encoded("DATABASE", self._settings.database)))
+            require(reader.read(), self._codec)
         return Admission(wire, agreed, reader, accepted.version)
 
     def _agree(self, wire: Wire) -> Features:

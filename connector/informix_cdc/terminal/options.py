@@ -30,7 +30,7 @@ from informix_cdc.options import (
 from informix_cdc.terminal.option_types import type_of
 from informix_cdc.terminal.profiles import profiles_path, read_profile, read_profiles
 from informix_cdc.terminal.screen import say_unbroken
-from informix_cdc.terminal.transports import trace_option, with_a_transport
+from informix_cdc.terminal.transports import say_without_driver, trace_option, with_a_transport
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -185,9 +185,8 @@ def parse_options(given: Mapping[str, str | None]) -> SourceOptions:
     Raises:
         BadOption: an option is missing or malformed, or there is no password.
     """
-    options = with_a_transport(
-        _not_overruled({name: value for name, value in given.items() if value is not None})
-    )
+    said = _not_overruled({name: value for name, value in given.items() if value is not None})
+    options = with_a_transport(said)
     if missing := missing_options(options):
         *others, last = map(flag_of, missing)
         flags = f"{', '.join(others)} and {last}" if others else last
@@ -197,7 +196,9 @@ def parse_options(given: Mapping[str, str | None]) -> SourceOptions:
             f"Give a flag, or {first} in the environment, or --profile, or --connection-string.",
             option=missing[0],
         )
-    return SourceOptions.parse(options)
+    parsed = SourceOptions.parse(options)
+    say_without_driver(said, parsed.transport)
+    return parsed
 
 
 _PASSWORD_WAYS = ("passwordFile", "passwordCommand")

@@ -17,10 +17,8 @@ import click
 
 from informix_capture_client.dialects import DIALECTS, INFORMIX
 from informix_capture_client.errors import AccessRefused
-from informix_capture_client.sqli import WireTrace
 from informix_capture_client.transport import find_driver
 from informix_cdc.options import ODBC, SQLI, for_the_driver
-from informix_cdc.server import trace_wire
 from informix_cdc.terminal.screen import say
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -42,9 +40,14 @@ def with_a_transport(given: Mapping[str, str]) -> dict[str, str]:
     try:
         find_driver("", os.environ, dialect)
     except AccessRefused:
-        say(_WITHOUT.format(SQLI, ODBC))
         return {**given, "transport": SQLI}
     return dict(given)
+
+
+def say_without_driver(given: Mapping[str, str], transport: str) -> None:
+    """Say that a command connects without a driver though nobody asked for it."""
+    if transport == SQLI and not given.get("transport"):
+        say(_WITHOUT.format(SQLI, ODBC))
 
 
 def trace_option(command: Command) -> Command:
@@ -67,6 +70,9 @@ def trace_option(command: Command) -> Command:
 
 @contextlib.contextmanager
 def _traced(path: Path) -> Iterator[None]:
+    from informix_capture_client.sqli import WireTrace
+    from informix_cdc.server import trace_wire  # what it needs is not loaded for a page of help
+
     try:
         descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, _OWNER_ONLY)
     except FileExistsError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import threading
 from collections.abc import Iterator
 from contextlib import closing
@@ -20,6 +21,7 @@ from informix_capture_client.errors import (
     ServerRefused,
 )
 from informix_capture_client.transport.base import ConnectionSettings, Transport
+from informix_capture_client.transport.odbc import OdbcTransport
 from informix_capture_client.transport.sqli import SqliTransport
 
 TABLE = "stores:informix.orders"
@@ -218,3 +220,24 @@ def test_a_disconnect_during_a_read_is_a_lost_connection(
     with pytest.raises(ConnectionLost):
         _read_to_the_commit(transport, session, 4_096)
     killer.join()
+
+
+@pytest.mark.parametrize("kind", ["narrow"], indirect=True)
+def test_a_read_that_is_cancelled_ends_and_the_connection_goes_on(
+    transport: Transport, driver: str
+) -> None:
+    assert isinstance(transport, OdbcTransport)
+    session = _open(transport)
+    _activate(transport, session)
+    reads = transport._bind_reads(session, 4_096)
+    waiting = [each._statement.pointer for each in reads._reads]
+    cancel = ctypes.CDLL(driver).SQLCancel
+    cancel.argtypes = [ctypes.c_void_p]
+    timer = threading.Timer(0.3, cancel, waiting[:1])
+    timer.start()
+    with pytest.raises(ServerRefused) as cancelled:
+        [transport.lo_read(session, 4_096) for _ in range(5)]  # the first ones may find something
+    timer.join()
+    assert cancelled.value.answer is not None
+    assert (cancelled.value.answer.sqlstate, cancelled.value.answer.native) == ("HY008", -213)
+    assert transport.rows(statements.SERVER_NAME) == [("informix",)]

@@ -245,3 +245,23 @@ def test_a_driver_that_announces_more_than_it_was_given_room_for_is_cut(
     # with SQL_SUCCESS_WITH_INFO the indicator tells what is available, not what was read
     one_answer.code, one_answer.answer = LO_DATA, large_object(b"x" * 200, chunk=90) + END
     assert bytes(connect(port=one_answer.port).lo_read(1, ROOM)) == b"x" * ROOM
+
+
+PROTOCOLS = 126
+AGREED = bytes.fromhex("fffc7ffc3c84aa87")
+DISAGREEMENTS = {
+    "bits that were not offered": AGREED[:5] + b"\x8c" + AGREED[6:],
+    "more bits than were offered": AGREED + b"\x01",
+    "lengths of 16 bits": AGREED[:7] + b"\x85",
+    "none at all": b"",
+}
+
+
+@pytest.mark.parametrize("what", DISAGREEMENTS)
+def test_protocols_that_cannot_be_agreed_on_end_the_connection(
+    connect: Connect, one_answer: OneAnswer, what: str
+) -> None:
+    one_answer.code = PROTOCOLS
+    one_answer.answer = struct.pack(">H", PROTOCOLS) + char(DISAGREEMENTS[what]) + END
+    with pytest.raises(InformixCdcError):
+        connect(port=one_answer.port)

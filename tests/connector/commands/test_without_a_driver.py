@@ -1,0 +1,89 @@
+"""Commands without an ODBC driver, and the record of what passes over the wire."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from connector.commands.commands import run_plain, server_options
+from harness.servers.stores import PASSWORD, listening_stores
+from informix_capture_client.emulator import ListeningServer
+from odbc_driver.build import build_drivers
+
+CODECS = ("utf-8", "utf-16-le", "utf-16-be")
+
+
+def without_transport(listening: ListeningServer) -> list[str]:
+    return [each for each in server_options(listening) if "transport" not in each]
+
+
+@pytest.fixture
+def shop() -> Iterator[ListeningServer]:
+    with listening_stores() as (_, listening):
+        yield listening
+
+
+@pytest.fixture(autouse=True)
+def no_kit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("INFORMIXDIR", raising=False)
+
+
+def test_a_command_that_finds_no_driver_connects_without_one_and_says_so(shop: ListeningServer) -> None:
+    result = run_plain("status", *without_transport(shop))
+    assert result.exit_code == 0, result.output
+    told = [line for line in result.stderr.splitlines() if "No ODBC driver was found" in line]
+    assert len(told) == 1
+    assert "--transport sqli or odbc chooses" in told[0]
+
+
+def test_a_command_that_is_told_the_transport_says_nothing_of_it(shop: ListeningServer) -> None:
+    result = run_plain("status", *server_options(shop))
+    assert result.exit_code == 0, result.output
+    assert "ODBC" not in result.output
+
+
+def test_a_command_that_is_named_a_driver_takes_it(shop: ListeningServer) -> None:
+    result = run_plain("status", *without_transport(shop), f"--driver={build_drivers().narrow}")
+    assert result.exit_code == 0, result.output
+    assert "No ODBC driver" not in result.output
+
+
+def test_a_command_that_is_told_odbc_names_the_other_way(shop: ListeningServer) -> None:
+    result = run_plain("status", *without_transport(shop), "--transport=odbc")
+    assert result.exit_code != 0
+    assert "transport=sqli needs none" in result.output
+
+
+def test_a_trace_has_each_message_and_no_password(shop: ListeningServer, tmp_path: Path) -> None:
+    path = tmp_path / "wire.txt"
+    result = run_plain("status", *server_options(shop), f"--trace-wire={path}")
+    assert result.exit_code == 0, result.output
+    text = path.read_text()
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert all(re.fullmatch(r"\S+Z \d+ [<>] [\w ]+ [0-9a-f]*", line) for line in text.splitlines())
+    assert {" > login ", " < login answer ", " > SQ_PREPARE ", " < SQ_TUPLE ", " > SQ_EXIT "} <= set(
+        re.findall(r" [<>] [\w ]+ ", text)
+    )
+    for codec in CODECS:
+        assert PASSWORD.encode(codec).hex() not in text
+    assert PASSWORD not in text
+
+
+def test_a_trace_is_never_written_over(shop: ListeningServer, tmp_path: Path) -> None:
+    path = tmp_path / "wire.txt"
+    path.write_text("mine")
+    result = run_plain("status", *server_options(shop), f"--trace-wire={path}")
+    assert result.exit_code == 2
+    assert "is there already" in result.output
+    assert path.read_text() == "mine"
+
+
+def test_a_trace_of_odbc_is_refused(shop: ListeningServer, tmp_path: Path) -> None:
+    over_odbc = ["--transport=odbc", f"--driver={build_drivers().narrow}"]
+    traced = [*without_transport(shop), *over_odbc, f"--trace-wire={tmp_path / 'wire.txt'}"]
+    result = run_plain("status", *traced)
+    assert result.exit_code == 2
+    assert "--transport sqli" in result.output

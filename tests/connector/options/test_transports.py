@@ -1,0 +1,68 @@
+"""Options that mean nothing to a transport are refused by name."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.servers.stores import source_options
+from informix_capture_client.errors import BadOption
+from informix_cdc.options.source import SourceOptions
+
+TLS = {"encryption": "tls"}
+REFUSED = [
+    ("driver", {"transport": "sqli", "driver": "/opt/libthcli.so"}, "loads no driver"),
+    ("connectionString", {"transport": "sqli", "connectionString": "OPTOFC=1"}, "loads none"),
+    ("clientLocale", {"transport": "sqli", "clientLocale": "en_us.8859-1"}, "code set of the database"),
+    ("host", {"transport": "odbc", "host": "a:1,b:2"}, "cannot try in turn"),
+    ("tlsCaFile", {"transport": "odbc", **TLS, "tlsCaFile": "/ca.pem"}, "conssl.cfg"),
+    ("tlsCaFile", {"transport": "sqli", "tlsCaFile": "/ca.pem"}, "without encryption=tls"),
+    ("tlsCertificateFile", {"transport": "odbc", **TLS, "tlsCertificateFile": "/c.pem"}, "conssl.cfg"),
+    ("tlsKeyFile", {"transport": "sqli", **TLS, "tlsKeyFile": "/k.pem"}, "that is not named"),
+    ("transport", {"transport": "emulator"}, "no protocol of its own"),
+]
+
+
+@pytest.mark.parametrize(("option", "given", "words"), REFUSED)
+def test_what_means_nothing_to_a_transport_is_refused(
+    option: str, given: dict[str, str], words: str
+) -> None:
+    with pytest.raises(BadOption, match=f"option '{option}'.*{words}") as caught:
+        SourceOptions.parse(source_options(9088, **given), {})
+    assert caught.value.remedy
+
+
+def test_the_emulator_s_former_transport_is_answered_with_the_present_one() -> None:
+    with pytest.raises(BadOption) as caught:
+        SourceOptions.parse(source_options(9088, transport="Emulator"), {})
+    assert caught.value.remedy.startswith("Set transport=sqli")
+
+
+def test_what_a_transport_heeds_is_taken() -> None:
+    given = source_options(
+        9088,
+        transport="sqli",
+        host="db1:9089, [::1]:9090,db2",
+        connectionString="SERVER=informix",
+        **TLS,
+        tlsCaFile="/ca.pem",
+        tlsCertificateFile="/c.pem",
+        tlsKeyFile="/k.pem",
+    )
+    options = SourceOptions.parse(given, {})
+    assert options.addresses() == [("db1", 9089), ("::1", 9090), ("db2", 9088)]
+    settings = options.connection("stores")
+    files = (settings.tls_ca_file, settings.tls_certificate_file, settings.tls_key_file)
+    assert files == ("/ca.pem", "/c.pem", "/k.pem")
+    assert (settings.encryption, settings.extra) == ("tls", "")
+
+
+def test_the_transport_of_a_stream_is_odbc_unless_it_is_said() -> None:
+    given = {name: text for name, text in source_options(9088).items() if name != "transport"}
+    assert SourceOptions.parse(given, {}).transport == "odbc"
+
+
+@pytest.mark.parametrize("host", ["a:1,joe:hunter2@b", "a:1,jdbc:informix-sqli://h", "a b,c:1"])
+def test_a_list_with_something_else_in_it_is_refused_and_not_quoted(host: str) -> None:
+    with pytest.raises(BadOption, match="option 'host'") as caught:
+        SourceOptions.parse(source_options(9088, host=host), {})
+    assert "hunter2" not in str(caught.value)
