@@ -185,7 +185,7 @@ MALFORMED = {
         LO_DATA,
         _OF_3_BYTES + char(b"four") + END,
     ),
-    "a piece of nothing": (LO_DATA, _OF_3_BYTES + char(b"") * 4 + END),
+    "a piece of nothing": (LO_DATA, _OF_3_BYTES + char(b"") + char(b"abc") + END),
 }
 
 
