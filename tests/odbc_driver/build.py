@@ -7,7 +7,7 @@ every process shares one build, and a changed source can never meet an old libra
     wide     the same with 4-byte W functions, as Informix's driver has on Linux
     split    an installation: lib/cli/libthcli.so needs lib/esql/libifxsupport.so, no RPATH
 
-INFORMIX_CDC_TEST_DRIVER names another library in place of the narrow one: the sanitised build is tested so.
+INFORMIX_CDC_TEST_DRIVER names another library for the narrow one: so the sanitised build is tested.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def build_drivers() -> Drivers:
 
 
 def build_sanitised() -> tuple[Path, str]:
-    """Compile with the sanitisers of addresses and of undefined behaviour; return what is to be preloaded too.
+    """Compile with the sanitisers of addresses and undefined behaviour; return what to preload too.
 
     Skips where the compiler has none.
     """

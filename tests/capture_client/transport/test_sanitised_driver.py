@@ -1,4 +1,4 @@
-"""The test driver under the sanitisers of addresses and undefined behaviour: no hostile byte harms it."""
+"""The test driver under the sanitisers of addresses and undefined behaviour: nothing harms it."""
 
 from __future__ import annotations
 
