@@ -6,6 +6,8 @@ every process shares one build, and a changed source can never meet an old libra
     narrow   libthcli.so with the narrow functions only
     wide     the same with 4-byte W functions, as Informix's driver has on Linux
     split    an installation: lib/cli/libthcli.so needs lib/esql/libifxsupport.so, no RPATH
+
+INFORMIX_CDC_TEST_DRIVER names another library for the narrow one: so the sanitised build is tested.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from typing import NamedTuple
 
 import pytest
 
+OTHER_DRIVER = "INFORMIX_CDC_TEST_DRIVER"
 _HERE = Path(__file__).resolve().parent
 _DRIVER = (
     "driver.c",
@@ -51,6 +54,7 @@ _FLAGS = (
     # a forgotten function is a fault of the build, not of the first call to it
     "-Wl,-z,defs",
 )
+_SANITISERS = ("-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 
 
 class Drivers(NamedTuple):
@@ -65,7 +69,36 @@ def build_drivers() -> Drivers:
     """Compile what is not yet compiled, and return the libraries; skip where there is no `cc`."""
     if shutil.which("cc") is None:
         pytest.skip("no C compiler: install one (cc) to test OdbcTransport")
-    return build(Path(tempfile.gettempdir()) / f"informix-cdc-test-driver-{os.getuid()}")
+    drivers = build(_folder())
+    return drivers._replace(narrow=Path(os.environ.get(OTHER_DRIVER, drivers.narrow)))
+
+
+def build_sanitised() -> tuple[Path, str]:
+    """Compile with the sanitisers of addresses and undefined behaviour; return what to preload too.
+
+    Skips where the compiler has none.
+    """
+    build_drivers()
+    names = [_runtime(name) for name in ("libasan.so", "libubsan.so")]
+    library = _folder() / _digest() / "sanitised" / "libthcli.so"
+    if not library.exists():
+        draft = library.with_name(f"draft-{os.getpid()}.so")
+        _compile(draft, (*_DRIVER, *_SUPPORT), *_SANITISERS)
+        draft.rename(library)
+    return library, " ".join(names)
+
+
+def _runtime(name: str) -> str:
+    said = subprocess.run(
+        ["cc", f"-print-file-name={name}"], capture_output=True, text=True, check=True
+    ).stdout.strip()
+    if not Path(said).is_absolute():
+        pytest.skip(f"the C compiler has no {name}")
+    return said
+
+
+def _folder() -> Path:
+    return Path(tempfile.gettempdir()) / f"informix-cdc-test-driver-{os.getuid()}"
 
 
 def build(folder: Path) -> Drivers:

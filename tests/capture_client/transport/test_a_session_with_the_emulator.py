@@ -222,6 +222,25 @@ def test_a_disconnect_during_a_read_is_a_lost_connection(
     killer.join()
 
 
+def test_text_is_converted_between_the_database_s_code_set_and_ours(
+    connect: Connect, informix: EmulatedServer
+) -> None:
+    informix.create_database("latin", logged=True, locale="en_US.819")
+    transport = connect(database="latin", db_locale="en_US.819")
+    transport.rows("CREATE TABLE words (word varchar(20))")
+    transport.rows("INSERT INTO words VALUES (?)", "größer")
+    transport.rows("INSERT INTO words VALUES ('naïve')")
+    assert transport.rows("SELECT word FROM words") == [("größer",), ("naïve",)]
+    with pytest.raises((BadOption, ServerRefused), match=r"U\+6F22|-23103"):
+        transport.rows("INSERT INTO words VALUES (?)", "漢")
+    assert transport.rows("SELECT COUNT(*) FROM words") == [("2",)]
+
+
+def test_a_database_locale_that_nobody_knows_is_refused(connect: Connect) -> None:
+    with pytest.raises(BadOption, match=r"en_us\.ebcdic"):
+        connect(db_locale="en_us.ebcdic")
+
+
 @pytest.mark.parametrize("kind", ["narrow"], indirect=True)
 def test_a_read_that_is_cancelled_ends_and_the_connection_goes_on(
     transport: Transport, driver: str

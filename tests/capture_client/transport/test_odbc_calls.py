@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from capture_client.transport.conftest import Connect
-from harness.servers.scripted_server import STREAM
+from harness.runs.patience import wait_until
+from harness.servers.scripted_server import STREAM, ScriptedServer
 from informix_capture_client.errors import BadOption, ServerRefused
 from informix_capture_client.transport.base import Transport
 from informix_capture_client.transport.odbc_api import OdbcApi
@@ -81,6 +82,11 @@ def test_closing_frees_statements_then_the_connection_then_the_environment(
     transport.close()
     kinds = [call[1] if call[0] == "SQLFreeHandle" else call[0] for call in calls]
     assert kinds == [3, 3, "SQLDisconnect", 2, 1]
+
+
+def test_closing_says_goodbye_to_the_server(transport: Transport, server: ScriptedServer) -> None:
+    transport.close()
+    wait_until(lambda: server.goodbyes == 1)
 
 
 def test_every_statement_is_freed_even_when_it_fails(

@@ -381,14 +381,15 @@ def test_a_transport_cannot_be_pickled(transport: Transport) -> None:
 
 def test_settings_reach_the_server(connect: Connect, server: ScriptedServer) -> None:
     connect(db_locale="de_de.8859-1")
-    login = server.logins[-1]
-    assert (login.server, login.user) == ("informix", "informix")
-    named = {"DB_LOCALE": "de_de.8859-1", "DELIMIDENT": "y"}
-    assert login.environment.items() >= named.items()
+    assert (server.logins[-1].server, server.logins[-1].user) == ("informix", "informix")
+    assert (
+        server.logins[-1].environment.items()
+        >= {"DB_LOCALE": "de_de.8859-1", "DELIMIDENT": "y"}.items()
+    )
 
 
-def test_an_empty_database_locale_is_not_named(transport: Transport, server: ScriptedServer) -> None:
-    assert transport
+@pytest.mark.usefixtures("transport")
+def test_an_empty_database_locale_is_not_named(server: ScriptedServer) -> None:
     assert "DB_LOCALE" not in server.logins[-1].environment
 
 

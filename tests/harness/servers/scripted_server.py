@@ -39,6 +39,7 @@ class ScriptedServer:
         self._threads: list[threading.Thread] = []
         self.statements: list[str] = []
         self.logins: list[Login] = []
+        self.goodbyes = 0
         self._start(self._accept)
 
     def close(self) -> None:
@@ -72,8 +73,10 @@ class ScriptedServer:
                 self._start(self._serve, connection)
 
     def _serve(self, connection: socket.socket) -> None:
+        conversation = Conversation(connection, _Client(self, connection))
         with suppress(OSError, EOFError), connection:
-            Conversation(connection, _Client(self, connection)).run()
+            conversation.run()
+        self.goodbyes += conversation.has_said_goodbye
 
 
 class _Client:

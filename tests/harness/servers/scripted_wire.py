@@ -206,6 +206,7 @@ class Conversation:
         self._statement = ""
         self._rows: Sequence[Row] = ()
         self._values: list[Value] = []
+        self.has_said_goodbye = False
 
     def run(self) -> None:
         """Answer until the client goes."""
@@ -223,6 +224,7 @@ class Conversation:
         codes, answer, is_refused = [self._incoming.number()], b"", False
         while codes[-1] != END:
             if codes[-1] == 56:
+                self.has_said_goodbye = True
                 self._connection.sendall(struct.pack(">H", 56))
                 raise EOFError
             try:
