@@ -113,6 +113,7 @@ def emulator(
     It is no Informix: it speaks a protocol of its own, which option transport=emulator understands.
     Its database `stores` has the tables informix.customers, informix.orders and informix.items.
     """
+    from informix_capture_client.emulator import keep_rows
     from informix_cdc.commands.emulator import serve_demo
     from informix_cdc.demo import demo_server
 
@@ -123,6 +124,7 @@ def emulator(
         with one_line_errors():
             return serve_replay(replay, host, port)
     server = demo_server(server_name, latency_ms / 1000, wait_to_fill, dialect)
+    keep_rows(server)
     with one_line_errors():
         serve_demo(server, host, port, demo_workload, dialect)
 
