@@ -1,12 +1,15 @@
-"""The least client of the emulator's protocol, and a reader of records written from the guide."""
+"""The least client of a capture session over SQLI, and a reader of records written from the guide."""
 
 from __future__ import annotations
 
-import socket
+import datetime
 import struct
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-LO_READ = "{call ifx_lo_read(?, ?)}"
+from capture_client.emulator.sqli.caller import REFUSED, Caller
+from capture_client.emulator.sqli.spoken import CURSOR, EOT, char, packed
+
 NAMES = {
     1: "BEGINTX",
     2: "COMMTX",
@@ -24,12 +27,12 @@ NAMES = {
 
 
 class Refused(Exception):
-    """The server answered with an error."""
+    """The server answered with an error: its number, and the word that goes into the client's text."""
 
-    def __init__(self, sqlstate: str, native: int, message: str) -> None:
-        super().__init__(sqlstate, native, message)
-        self.sqlstate = sqlstate
+    def __init__(self, native: int, argument: str = "") -> None:
+        super().__init__(native, argument)
         self.native = native
+        self.argument = argument
 
 
 @dataclass
@@ -68,43 +71,35 @@ class RawClient:
     extra: str = ""
     rest: bytes = b""
     session: int = 0
-    connection: socket.socket = field(init=False)
+    caller: Caller = field(init=False)
 
     def __post_init__(self) -> None:
-        self.connection = socket.create_connection(("127.0.0.1", self.port), timeout=20)
+        pairs = (pair.partition("=") for pair in self.extra.split(";") if pair)
+        environment = {"DB_LOCALE": "en_US.utf8", **{key: value for key, _, value in pairs}}
+        given = {key: value for key, value in environment.items() if value}
+        self.caller = Caller(self.port, "informix", self.user, self.password, given)
         try:
-            self.request(
-                f"CSERVER=informix;DATABASE={self.database};UID={self.user};PWD={self.password}"
-                f";DB_LOCALE=en_US.utf8{self.extra}".encode()
-            )
+            if self.caller.kind == REFUSED:
+                raise Refused(self.caller.service_error)
+            _raise_if_refused(self.caller.begin(self.database))
         except BaseException:
             self.close()
             raise
 
     def close(self) -> None:
-        self.connection.close()
-
-    def send(self, message: bytes) -> None:
-        self.connection.sendall(struct.pack("<I", len(message)) + message)
-
-    def receive(self) -> tuple[bytes, bytes]:
-        head_bytes, out_bytes = struct.unpack("<II", self._exactly(8))
-        return self._exactly(head_bytes), self._exactly(out_bytes)
-
-    def request(self, message: bytes) -> tuple[bytes, bytes]:
-        self.send(message)
-        return self.answer()
-
-    def answer(self) -> tuple[bytes, bytes]:
-        head, out = self.receive()
-        if head[0] != 0:
-            _, state, native, length = struct.unpack_from("<b5siH", head)
-            raise Refused(state.decode(), native, head[12 : 12 + length].decode())
-        return head, out
+        self.caller.close()
 
     def rows(self, statement: str, *arguments: object) -> list[tuple[str | None, ...]]:
-        head, _ = self.request(execute_message(statement, *arguments))
-        return parse_rows(head)
+        """Return all rows, values as text, blanks at the end of a CHAR cut off."""
+        description = bytes.fromhex(_raise_if_refused(self.caller.prepare(statement)))
+        number, columns = description[4:6].hex(), _columns(description)
+        bound = packed(f"0005 {len(arguments):04x}", *map(_bound, arguments)) if arguments else b""
+        _raise_if_refused(self.caller.ask("0004", number, CURSOR, bound, "0006"))
+        answers = []
+        while not answers or "0f" not in _codes(answers[-1]):
+            answers.append(_raise_if_refused(self.caller.ask("0004", number, "0009 00001000 0000")))
+        self.caller.ask("0004", number, "000b")
+        return [_row(data, columns) for answer in answers for data in _tuples(answer)]
 
     def call(self, function: str, *arguments: object) -> int:
         marks = ", ".join("?" * len(arguments))
@@ -123,7 +118,20 @@ class RawClient:
         assert self.call("cdc_activatesess", self.session, position) == 0
 
     def read(self, room: int = 1 << 16) -> bytes:
-        return self.request(read_message(self.session, room))[1]
+        self.ask_to_read(room)
+        return self.read_answer()
+
+    def ask_to_read(self, room: int = 1 << 16) -> None:
+        """Send a read's request; its answer is fetched by `read_answer`."""
+        self.caller.ask_to_read(self.session, room)
+
+    def read_answer(self) -> bytes:
+        """Return what a read has brought."""
+        found = self.caller.read_answer()
+        if isinstance(found, str):
+            _raise_if_refused(found)
+            raise AssertionError(f"neither bytes nor an error: {found}")
+        return found
 
     def records(self, room: int = 1 << 16) -> list[Record]:
         """Return the records of one read; a cut one is completed by the next call."""
@@ -137,47 +145,109 @@ class RawClient:
             found += self.records(room)
         return found
 
-    def _exactly(self, size: int) -> bytes:
-        data = b""
-        while len(data) < size:
-            chunk = self.connection.recv(size - len(data))
-            if not chunk:
-                raise EOFError
-            data += chunk
-        return data
+
+def _raise_if_refused(answer: str) -> str:
+    data = bytes.fromhex(answer)
+    if data[:2] == b"\0\x0d":
+        native, _isam, _offset, length = struct.unpack_from(">hhIH", data, 2)
+        raise Refused(native, data[12 : 12 + length].decode("latin-1"))
+    return answer
 
 
-def execute_message(statement: str, *arguments: object) -> bytes:
-    text = statement.encode()
-    message = b"X" + struct.pack("<I", len(text)) + text + bytes((len(arguments),))
-    for argument in arguments:
-        value = b"" if argument is None else str(argument).encode()
-        length = 0xFFFFFFFF if argument is None else len(value)
-        message += struct.pack("<BI", 1, length) + value
-    return message
+def _bound(argument: object) -> bytes:
+    if argument is None:
+        return packed("0000 ffff 0000")
+    return packed("0000 0000 0000", char(str(argument)))
 
 
-def read_message(session: int, room: int) -> bytes:
-    message = execute_message(LO_READ, session)
-    place = 5 + len(LO_READ)
-    return message[:place] + b"\2" + message[place + 1 :] + struct.pack("<BI", 4, room)
+def _columns(description: bytes) -> list[tuple[int, int]]:
+    """Return type and encoded length of each column."""
+    (count,) = struct.unpack_from(">H", description, 12)
+    columns, place = [], 18
+    for _ in range(count):
+        (kind,) = struct.unpack_from(">H", description, place + 8)
+        place += 14
+        for _ in range(2):  # owner and name of an extended type
+            (size,) = struct.unpack_from(">H", description, place)
+            place += 2 + size + (size & 1)
+        columns.append((kind & 0xFF, struct.unpack_from(">I", description, place + 8)[0]))
+        place += 12
+    return columns
 
 
-def parse_rows(head: bytes) -> list[tuple[str | None, ...]]:
-    _, _, columns = struct.unpack_from("<bqH", head)
-    place = 11
-    for _ in range(columns):
-        place += 1 + head[place] + 6
-    (count,) = struct.unpack_from("<I", head, place)
-    place += 4
-    cells: list[str | None] = []
-    for _ in range(count * columns):
-        (length,) = struct.unpack_from("<i", head, place)
-        place += 4
-        cells.append(None if length < 0 else head[place : place + length].decode())
-        place += max(length, 0)
-    assert place == len(head)
-    return [tuple(cells[n * columns : (n + 1) * columns]) for n in range(count)]
+def _messages(answer: str) -> Iterator[tuple[str, bytes]]:
+    """Yield code and body of the messages of a fetch's answer."""
+    data, place = bytes.fromhex(answer), 0
+    while data[place : place + 2] != packed(EOT):
+        code = data[place + 1]
+        size = {15: 14, 55: 8, 99: 6}.get(code)
+        if size is None:
+            assert code == 14, answer
+            (length,) = struct.unpack_from(">I", data, place + 4)
+            size = 6 + length + (length & 1)
+            yield "0e", data[place + 8 : place + 8 + length]
+        else:
+            yield f"{code:02x}", data[place + 2 : place + 2 + size]
+        place += 2 + size
+
+
+def _codes(answer: str) -> set[str]:
+    return {code for code, _ in _messages(answer)}
+
+
+def _tuples(answer: str) -> list[bytes]:
+    return [body for code, body in _messages(answer) if code == "0e"]
+
+
+def _row(data: bytes, columns: list[tuple[int, int]]) -> tuple[str | None, ...]:
+    values = []
+    for kind, length in columns:
+        value, size = _TEXTS[kind](data, length)
+        values.append(value)
+        data = data[size:]
+    assert not data
+    return tuple(values)
+
+
+def _integer(form: str) -> Callable[[bytes, int], tuple[str | None, int]]:
+    size = struct.calcsize(form)
+    null = -(1 << (8 * size - 1))
+
+    def text(data: bytes, _length: int) -> tuple[str | None, int]:
+        (value,) = struct.unpack_from(form, data)
+        return None if value == null else str(value), size
+
+    return text
+
+
+def _char(data: bytes, length: int) -> tuple[str | None, int]:
+    return (None if not data[0] else data[:length].decode().rstrip()), length
+
+
+def _varchar(data: bytes, _length: int) -> tuple[str | None, int]:
+    size = data[0]
+    return (None if data[:2] == b"\1\0" else data[1 : 1 + size].decode()), 1 + size
+
+
+def _lvarchar(data: bytes, _length: int) -> tuple[str | None, int]:
+    is_null, size = struct.unpack_from(">BI", data)
+    return (None if is_null else data[5 : 5 + size].decode()), 5 + size
+
+
+def _date(data: bytes, _length: int) -> tuple[str | None, int]:
+    day = datetime.date(1899, 12, 31) + datetime.timedelta(days=struct.unpack_from(">i", data)[0])
+    return day.strftime("%m/%d/%Y"), 4
+
+
+_TEXTS = {
+    **dict.fromkeys((0, 15), _char),
+    1: _integer(">h"),
+    **dict.fromkeys((2, 6), _integer(">i")),
+    **dict.fromkeys((52, 53), _integer(">q")),
+    7: _date,
+    **dict.fromkeys((13, 16), _varchar),
+    40: _lvarchar,
+}
 
 
 def split(data: bytes) -> tuple[list[Record], bytes]:

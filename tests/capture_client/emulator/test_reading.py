@@ -15,7 +15,6 @@ from capture_client.emulator.conftest import NOW, ORDERS, make_server
 from capture_client.emulator.raw_client import (
     Record,
     Refused,
-    read_message,
     split,
 )
 from harness.runs.patience import patiently
@@ -161,22 +160,22 @@ def test_a_waiting_read_returns_as_soon_as_there_is_data(
 ) -> None:
     client = capturing(connect, server, timeout=timeout)
     client.records()
-    client.send(read_message(client.session, 4096))
+    client.ask_to_read(4096)
     server.begin()
-    assert client.answer()[1][12:16] == b"\0\0\0\1"
+    assert client.read_answer()[12:16] == b"\0\0\0\1"
 
 
 def test_a_server_that_fills_its_answers_waits_for_the_agreed_count(connect: Connect) -> None:
     server = make_server(wait_to_fill=True)
     client = capturing(connect, server, timeout=-1, max_recs=3)
-    client.send(read_message(client.session, 4096))
+    client.ask_to_read(4096)
     tx = server.begin()
-    client.connection.settimeout(0.3)
+    client.caller.connection.settimeout(0.3)
     with pytest.raises(TimeoutError):
-        client.receive()
+        client.read_answer()
     tx.insert(ORDERS, {"id": 1})
-    client.connection.settimeout(20)
-    found, rest = split(client.answer()[1])
+    client.caller.connection.settimeout(20)
+    found, rest = split(client.read_answer())
     assert (names(found), rest) == (["TABSCHEMA", "BEGINTX", "INSERT"], b"")
 
 
@@ -193,18 +192,19 @@ def test_a_cancelled_read_ends_and_loses_nothing(connect: Connect) -> None:
     server = make_server(wait_to_fill=True)
     fill(server, 1)
     client = capturing(connect, server, 1 << 32, timeout=-1)
-    client.send(read_message(client.session, 4096))
-    client.send(b"K")
+    client.ask_to_read(4096)
+    time.sleep(0.1)  # an interrupt that comes before the request is passed over
+    client.caller.interrupt()
     with pytest.raises(Refused) as refused:
-        client.answer()
-    assert refused.value.sqlstate == "HY008"
+        client.read_answer()
+    assert refused.value.native == -213
     fill(server, 300)
     assert names(client.records())[:4] == ["TABSCHEMA", "BEGINTX", "INSERT", "COMMTX"]
 
 
 def test_a_late_cancel_is_passed_over(server: EmulatedServer, connect: Connect) -> None:
     client = capturing(connect, server)
-    client.send(b"K")
+    client.caller.interrupt()
     assert names(client.records()) == ["TABSCHEMA"]
 
 
@@ -295,11 +295,11 @@ def test_a_killed_session_returns_an_error_record_and_must_be_closed(
 ) -> None:
     client = capturing(connect, server, timeout=-1)
     client.records()
-    client.send(read_message(client.session, 4096))
+    client.ask_to_read(4096)
     server.kill_session(client.session)
-    assert client.answer()[1][16:24] == b"\0\0\0\1" + (-83732).to_bytes(4, signed=True)
+    assert client.read_answer()[16:24] == b"\0\0\0\1" + (-83732).to_bytes(4, signed=True)
     assert client.call("cdc_deactivatesess", client.session) == -83729
-    with pytest.raises(Refused, match="descriptor"):
+    with pytest.raises(Refused, match="-12008"):
         client.read()
     assert client.call("cdc_closesess", client.session) == 0
     assert server.sessions() == {}

@@ -166,7 +166,7 @@ def test_a_read_before_a_wall_may_not_return_before_the_client_hangs_up(
     fill(server, 1)
     client = capturing(connect, server, start)
     assert names(client.records()) == ["TABSCHEMA"]
-    client.connection.settimeout(0.3)
+    client.caller.connection.settimeout(0.3)
     with pytest.raises(TimeoutError):
         client.read()
     client.close()

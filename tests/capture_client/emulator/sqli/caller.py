@@ -65,10 +65,21 @@ class Caller:
         return self.answer()
 
     def read(self, session: int, room: int = 1 << 16) -> bytes:
-        self.send(f"0061 0000 {session:04x} {room:08x} 7d00", EOT)
-        head = self._exactly(8)
-        code, _, size = struct.unpack(">HHI", head)
-        assert code == 97, head.hex()
+        self.ask_to_read(session, room)
+        found = self.read_answer()
+        assert isinstance(found, bytes), found
+        return found
+
+    def ask_to_read(self, session: int, room: int) -> None:
+        self.send(f"0061 0000 {session & 0xFFFF:04x} {room:08x} 7d00", EOT)
+
+    def read_answer(self) -> bytes | str:
+        """Return the bytes of a read, or as `answer` what came in their place."""
+        code = self._exactly(2)
+        if code != b"\0\x61":
+            rest = _BODIES[code[1]](self)
+            return (code + rest).hex() + self.answer()
+        _, size = struct.unpack(">HI", self._exactly(6))
         data = b""
         while len(data) < size or not size:
             (length,) = struct.unpack(">H", self._exactly(2))
