@@ -18,7 +18,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # The time of all files of a wheel, so that two builds of a commit are one file, byte for byte.
 export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 1577836800)
 
-.PHONY: help install demo check fmt docs quick test thorough matrix rivals fuzz up down bench build constraints clean
+.PHONY: help install demo check fmt docs quick test witnesses thorough matrix rivals fuzz up down bench build constraints clean
 .DEFAULT_GOAL := help
 
 help: ## list these words
@@ -73,6 +73,10 @@ thorough: $(VENV)/.installed ## all failpoints, more seeds, ten times the exampl
 	@echo "All tests with ten times the examples, other ones each time ..."
 	HYPOTHESIS_PROFILE=thorough INFORMIX_CDC_TEST_PATIENCE=10 $(PYTEST) --numprocesses $(SPARK_WORKERS)
 	$(MAKE) fuzz SECONDS=600
+
+witnesses: $(VENV)/.installed ## let IBM's, Debezium's, Spark's and GBASE's clients judge the emulator: Java 17, Maven Central
+	@echo "Fetching jars into .witnesses/ when they are missing, some 60 MB ..."
+	$(BIN)/pytest tests/witnesses --run-witnesses -q -rs
 
 matrix: $(VENV)/.installed ## one stream on the oldest and newest PySpark and Python, and a Delta MERGE
 	@echo "Five environments with a Spark each in .matrix/: some 5 GB, and minutes when they are made ..."

@@ -33,6 +33,7 @@ load_profile()  # before any module of tests is read: @settings takes the rest f
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--run-benchmarks", action="store_true", help="measure, instead of leaving out")
+    parser.addoption("--run-witnesses", action="store_true", help="ask other people's clients too")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -9,6 +9,7 @@ the declaration, so that every machine makes the same page.
     <!-- make docs: metrics -->              the figures of a stream
     <!-- make docs: command tail -->         what a command does, and its flags
     <!-- make docs: statements -->           every statement that is sent to a server, and when
+    <!-- make docs: differences -->          what other people's clients show otherwise, and whose it is
     <!-- end -->
 """
 
@@ -31,6 +32,7 @@ from informix_cdc.spark.schema import to_spark
 from informix_cdc.terminal.options import flag_of
 from manual.sent_statements import statement_lines
 from manual.type_table import table_lines
+from witnesses.known_differences import DIFFERENCES
 
 ROOT = Path(__file__).resolve().parents[2]
 REMEDY = "run `make docs`, or `python -m manual.made_parts` in tests/"
@@ -131,6 +133,13 @@ def _flag_row(option: click.Option) -> str:
     return f"| `{option.opts[0]}`{words} | {default} | {option.help} |"
 
 
+def _differences(_: list[str]) -> Iterator[str]:
+    yield "| witness | what it does | whose it is | what one does |"
+    yield "|---|---|---|---|"
+    for row in DIFFERENCES.values():
+        yield f"| {row.witness} | {row.what} | {row.whose} | {row.remedy} |"
+
+
 PARTS: dict[str, Callable[[list[str]], Iterable[str]]] = {
     "options": _options,
     "types": _types,
@@ -138,6 +147,7 @@ PARTS: dict[str, Callable[[list[str]], Iterable[str]]] = {
     "metrics": _metrics,
     "command": _command,
     "statements": lambda _: statement_lines(),
+    "differences": _differences,
 }
 
 

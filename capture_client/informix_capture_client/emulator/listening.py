@@ -128,8 +128,6 @@ class Listener:
                 client, _address = listener.accept()
             except OSError:
                 return
-            if self._tls is not None:
-                client = self._tls.wrap_socket(client, server_side=True, do_handshake_on_connect=False)
             with self._lock:
                 if self._listener is not listener:  # closed since
                     client.close()
@@ -140,9 +138,9 @@ class Listener:
     def _serve(self, client: socket.socket) -> None:
         try:
             client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            if isinstance(client, ssl.SSLSocket):
-                client.getpeername()  # OSError if the client has gone: then there is nothing to shake
-                client.do_handshake()
+            if self._tls is not None:
+                client = secured = self._wrapped(client, self._tls)
+                secured.do_handshake()
             if self._speaks_sqli(client):
                 stream = sqli.ClientStream(client)
                 sqli.converse(stream, self._connect, self._greeting(), self._latency_seconds)
@@ -151,9 +149,24 @@ class Listener:
         except (OSError, EOFError, ValueError, wire.MalformedRequest):
             pass  # the client has gone, or speaks something else: there is no one to tell
         finally:
-            with self._lock:
-                self._clients.discard(client)
-            client.close()
+            self._forget(client)
+
+    def _wrapped(self, client: socket.socket, tls: ssl.SSLContext) -> ssl.SSLSocket:
+        """Return a connection that will be encrypted, in the place of its socket."""
+        client.getpeername()  # OSError if the client has gone, where wrapping would not say so
+        secured = tls.wrap_socket(client, server_side=True, do_handshake_on_connect=False)
+        with self._lock:
+            self._clients.discard(client)
+            self._clients.add(secured)
+            is_down = self._listener is None
+        if is_down:
+            _hang_up(secured)
+        return secured
+
+    def _forget(self, client: socket.socket) -> None:
+        with self._lock:
+            self._clients.discard(client)
+        client.close()
 
     def _speaks_sqli(self, client: socket.socket) -> bool:
         """Tell by a client's first bytes: a request of the private protocol has a 0 there."""
@@ -210,9 +223,10 @@ def serve(
     host: str = "127.0.0.1",
     port: int = 0,
     on_ready: Callable[[ListeningServer], None] = lambda _listening: None,
+    tls: ssl.SSLContext | None = None,
 ) -> None:
     """Listen until interrupted; `on_ready` is called with host and port."""
-    with ListeningServer(server, host, port) as listening:
+    with ListeningServer(server, host, port, tls) as listening:
         on_ready(listening)
         listening.serve_forever()
 
@@ -304,5 +318,5 @@ def _wait_until(moment: float) -> None:
 
 def _hang_up(listener: socket.socket) -> None:
     with suppress(OSError):
-        listener.shutdown(socket.SHUT_RDWR)  # wakes the thread that accepts
+        listener.shutdown(socket.SHUT_RDWR)  # wakes the thread that waits for it
     listener.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import shlex
+import ssl
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -37,6 +38,7 @@ def serve_demo(
     port: int,
     transactions_per_second: float | None,
     dialect: str = INFORMIX.name,
+    tls: ssl.SSLContext | None = None,
 ) -> None:
     """Serve until interrupted; print how to connect."""
 
@@ -44,7 +46,7 @@ def serve_demo(
         announce(listening, transactions_per_second, dialect)
 
     with _workload(server, transactions_per_second):
-        serve(server, host, port, when_ready)
+        serve(server, host, port, when_ready, tls)
     say("The emulator has ended.")
 
 
@@ -95,7 +97,8 @@ def serve_replay(path: Path, host: str, port: int) -> None:
         recording = read_recording(path)
     except BadRecording as reason:
         raise BadOption(str(reason), "Record it anew, or copy the file again.") from None
-    with Listener(ReplayedServer(recording).connect, host, port) as listener:
+    replayed = ReplayedServer(recording)
+    with Listener(replayed.connect, host, port, greeting=replayed.greeting) as listener:
         version = recording.header["server"].get("version", "version not told")
         say(
             f"A recording of {recording.server_name} ({version}), not a server, is replayed on"

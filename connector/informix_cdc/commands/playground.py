@@ -5,6 +5,7 @@ Rule: as in `cli.py`: what a word needs is imported when it is typed.
 
 from __future__ import annotations
 
+import ssl
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -12,6 +13,12 @@ import click
 from click.core import ParameterSource
 
 from informix_cdc.terminal import Command, OneLineError, one_line_errors
+
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+_DECIDED_BY_A_RECORDING = (
+    *("server_name", "latency_ms", "wait_to_fill", "dialect", "poses_as"),
+    *("tls_certificate", "tls_key", "demo_workload"),
+)
 
 
 @click.command(
@@ -86,6 +93,17 @@ def demo(seconds: float, transactions_per_second: float, seed: int) -> None:
     help="Product to emulate.",
 )
 @click.option(
+    "--poses-as",
+    type=click.Choice(["informix-12.10", "informix-14.10", "informix-15"]),
+    help="Version of Informix to pose as; 14.10 if none is given.",
+)
+@click.option(
+    "--tls-certificate",
+    type=_FILE,
+    help="Certificate (PEM) of a server that takes encrypted connections alone, as onsocssl does.",
+)
+@click.option("--tls-key", type=_FILE, help="Key (PEM) of --tls-certificate.")
+@click.option(
     "--demo-workload",
     type=click.FloatRange(0.1, 2000),
     metavar="TRANSACTIONS_PER_SECOND",
@@ -93,7 +111,7 @@ def demo(seconds: float, transactions_per_second: float, seed: int) -> None:
 )
 @click.option(
     "--replay",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=_FILE,
     help="Recording of `informix-cdc record` to replay instead.",
 )
 @click.pass_context
@@ -105,12 +123,15 @@ def emulator(
     latency_ms: float,
     wait_to_fill: bool,
     dialect: str,
+    poses_as: str | None,
+    tls_certificate: Path | None,
+    tls_key: Path | None,
     demo_workload: float | None,
     replay: Path | None,
 ) -> None:
     """Serve an emulated Informix server with a demo database, until Ctrl-C.
 
-    It is no Informix: it speaks a protocol of its own, which option transport=emulator understands.
+    It is no Informix, and speaks its protocol (SQLI), so that IBM's JDBC driver reaches it as well.
     Its database `stores` has the tables informix.customers, informix.orders and informix.items.
     """
     from informix_capture_client.emulator import keep_rows
@@ -123,15 +144,35 @@ def emulator(
 
         with one_line_errors():
             return serve_replay(replay, host, port)
-    server = demo_server(server_name, latency_ms / 1000, wait_to_fill, dialect)
+    if poses_as is not None and dialect != "informix":
+        raise click.UsageError("--poses-as names a version of Informix, and --dialect another product.")
+    server = demo_server(server_name, latency_ms / 1000, wait_to_fill, dialect, poses_as or dialect)
     keep_rows(server)
     with one_line_errors():
-        serve_demo(server, host, port, demo_workload, dialect)
+        tls = _tls_context(tls_certificate, tls_key)
+        serve_demo(server, host, port, demo_workload, dialect, tls)
+
+
+def _tls_context(certificate: Path | None, key: Path | None) -> ssl.SSLContext | None:
+    """Return what connections are encrypted with, or None."""
+    if certificate is None and key is None:
+        return None
+    if certificate is None or key is None:
+        raise click.UsageError("--tls-certificate and --tls-key go together.")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    try:
+        context.load_cert_chain(certificate, key)
+    except ssl.SSLError as reason:
+        what = reason.reason or "it cannot be read"
+        raise OneLineError(
+            f"{certificate} and {key} are no certificate with its key: {what}."
+        ) from None
+    return context
 
 
 def _refuse_beside_replay(context: click.Context) -> None:
     """Refuse what a recording decides itself."""
-    for name in ("server_name", "latency_ms", "wait_to_fill", "dialect", "demo_workload"):
+    for name in _DECIDED_BY_A_RECORDING:
         if context.get_parameter_source(name) is not ParameterSource.DEFAULT:
             flag = "--" + name.replace("_", "-")
             raise click.UsageError(f"{flag} means nothing beside --replay: the recording is as it is.")

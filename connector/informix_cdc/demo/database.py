@@ -68,12 +68,16 @@ def demo_server(
     latency_seconds: float = 0.0,
     wait_to_fill: bool = False,
     dialect: str = "informix",
+    poses_as: str = "",
 ) -> EmulatedServer:
-    """Return an emulated server with the demo database and bounded memory."""
+    """Return an emulated server with the demo database and bounded memory.
+
+    `poses_as` is a row of the emulator's table of servers; by default the dialect's.
+    """
     server = EmulatedServer(
         name,
         {DIALECTS[dialect].owner: PASSWORD},
-        poses_as=dialect,
+        poses_as=poses_as or dialect,
         latency_seconds=latency_seconds,
         wait_to_fill=wait_to_fill,
         log_pages=_LOG_PAGES,

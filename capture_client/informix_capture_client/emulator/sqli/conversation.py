@@ -203,6 +203,9 @@ class Conversation:
 
     def _fetch(self, message: Message) -> list[bytes]:
         rows = self._statement.fetch(*message.numbers)
+        if self._statement.has_more:
+            # SQ_DONE is the end of the rows to IBM's JDBC driver 15.0.1.0 and to libsqli
+            return [*rows, replies.COST]
         return [*rows, replies.done(self.dialect, Outcome(row_count=len(rows))), replies.COST]
 
     def _scroll_fetch(self, message: Message) -> list[bytes]:
@@ -305,6 +308,7 @@ _HANDLERS: dict[Code, Callable[[Conversation, Message], list[bytes]]] = {
     Code.PROTOCOLS: Conversation._protocols,
     Code.PAM: Conversation._begin_pam,
     Code.PAM_RESPONSE: Conversation._pam_response,
+    Code.GENERATED_KEYS: Conversation._nothing,
     Code.SAVEPOINT: Conversation._savepoint,
     Code.RELEASE_SAVEPOINT: Conversation._release_savepoint,
     Code.ROLLBACK_TO: Conversation._rollback_to,

@@ -63,6 +63,7 @@ class Code(IntEnum):
     PAM = 128
     PAM_CHALLENGE = 129
     PAM_RESPONSE = 130
+    GENERATED_KEYS = 134
     SAVEPOINT = 137
     RELEASE_SAVEPOINT = 138
     ROLLBACK_TO = 139
@@ -217,6 +218,8 @@ _PARSERS: dict[int, Parse] = {
     Code.PROTOCOLS: _char,
     Code.PAM: _plain,
     Code.PAM_RESPONSE: _char,
+    # IBM's JDBC driver asks so for the keys that an INSERT generates; how they would come is not known
+    Code.GENERATED_KEYS: _number,
     Code.SAVEPOINT: _char_and_number,
     Code.RELEASE_SAVEPOINT: _char,
     Code.ROLLBACK_TO: _char,

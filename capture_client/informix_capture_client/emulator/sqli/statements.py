@@ -26,7 +26,7 @@ class Statement:
         self._encoders = [encoder(column.type, dialect) for column in prepared.columns]
         self._binds: tuple[Bound, ...] = ()
         self._tuples: Iterator[bytes] | None = None
-        self._next: bytes | None = None  # a row that did not fit into the last answer
+        self._next: bytes | None = None  # a row that did not go into the last answer
         self._kept: list[bytes] = []
         self._place = 0  # of a scroll cursor: the number of its row
 
@@ -59,15 +59,20 @@ class Statement:
 
     def fetch(self, room: int, row_limit: int) -> list[bytes]:
         """Return the next rows: as many as fit, at least one where there is one."""
-        rows = self._rows()
-        found: list[bytes] = []
+        rows, found = self._rows(), list[bytes]()
         for row in islice(rows, row_limit or None):
             if found and len(row) > room:
                 self._next = row
-                break
+                return found
             found.append(row)
             room -= len(row)
+        self._next = next(rows, None)
         return found
+
+    @property
+    def has_more(self) -> bool:
+        """Whether a row waits that did not go into the client's buffer."""
+        return self._next is not None
 
     def _rows(self) -> Iterator[bytes]:
         """Return what is left; no generator, whose end would be that of the rows behind it."""

@@ -19,16 +19,17 @@ class Caller:
     port: int
     server: str = "informix"
     user: str = "informix"
-    password: str | None = "in4mix"
+    password: str | None = field(default="in4mix", repr=False)
     environment: dict[str, str] = field(default_factory=lambda: {"DB_LOCALE": "en_US.utf8"})
     tls: ssl.SSLContext | None = None
+    host: str = "127.0.0.1"
     connection: socket.socket = field(init=False)
     kind: int = field(init=False)
     service_error: int = field(init=False, default=0)
     tail: bytes = field(init=False)
 
     def __post_init__(self) -> None:
-        self.connection = socket.create_connection(("127.0.0.1", self.port), timeout=20)
+        self.connection = socket.create_connection((self.host, self.port), timeout=20)
         if self.tls is not None:
             self.connection = self.tls.wrap_socket(self.connection, server_hostname="localhost")
         given = {"server": self.server, "user": self.user, "password": self.password}

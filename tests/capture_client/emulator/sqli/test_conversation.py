@@ -170,6 +170,18 @@ def test_a_fetch_brings_as_many_rows_as_fit_into_the_buffer_and_the_next_goes_on
     assert fetched(spoken, 4096) == []
 
 
+def test_only_the_last_rows_come_with_a_done() -> None:
+    spoken = opened(Spoken().open())
+    asked = [(30, 0), (4096, 95), (4096, 2), (4096, 1), (4096, 0)]
+    answers = [spoken.say(f"0004 0001 0009 {room:08x} {rows:04x}", EOT) for room, rows in asked]
+    more = hexed(COST + EOT)
+    assert answers[0].endswith("00000002" + more)
+    assert answers[1].endswith("00000061" + more)
+    assert answers[2].endswith("00000063" + more)
+    assert answers[3] == hexed("000e 0000 00000004 00000064" + done(1) + COST + EOT)
+    assert answers[4] == hexed(DONE + COST + EOT)
+
+
 def test_a_row_that_did_not_fit_is_not_lost_to_a_fetch_of_one() -> None:
     spoken = opened(Spoken().open())
     assert fetched(spoken, 13) == [1]
@@ -197,6 +209,7 @@ def test_a_scroll_cursor_moves_to_the_last_any_and_the_next_row() -> None:
         assert scrolled(spoken, how, row) == hexed(expected)
     for how, row in ((6, 101), (6, 0), (6, -5)):
         assert scrolled(spoken, how, row) == hexed(DONE + EOT)
+    assert scrolled(spoken, 1).startswith(hexed("0019 00000001"))  # before the first row, not farther
     assert scrolled(spoken, 4) != hexed(DONE + EOT)
     assert scrolled(spoken, 1) == hexed(DONE + EOT)
     assert scrolled(spoken, 9).startswith(hexed("000d ff37"))

@@ -31,6 +31,9 @@ SENT = [
     ("the types of results", "0004 0001 0064 0001 0002 000d 00000080 002d 0008 696e666f726d6978"
      " 0007 626f6f6c65616e00 00000001 0009 00001000 0000",
      [(Code.STATEMENT, b"", (1,)), (Code.RESULT_TYPES, b"", ()), (Code.FETCH, b"", (4096, 0))]),
+    ("an INSERT whose keys are asked for", "0002 0000 00000001 7800 0086 0001 0016 0031",
+     [(Code.PREPARE, b"x", (0,)), (Code.GENERATED_KEYS, b"", (1,)), (Code.WANT_DESCRIPTION, b"", ()),
+      (Code.WANT_DONE, b"", ())]),
     ("a scroll fetch", "0017 0006 00000032 00001000", [(Code.SCROLL_FETCH, b"", (6, 50, 4096))]),
     ("a capture read", "0061 0000 0001 00002800 7d00", [(Code.SMART_BLOB, b"", (0, 1, 10240, 32000))]),
     ("a read at an offset", "0061 0001 0001 00002800 7d00" + "00" * 10 + "0000",

@@ -1,0 +1,1 @@
+"""Clients that others wrote, as judges of the emulator: `make witnesses`, docs/witnesses.md."""

@@ -1,0 +1,32 @@
+"""Witnesses run only with --run-witnesses (`make witnesses`): they need Java and Maven Central."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from witnesses.jars import NotHere
+
+HERE = Path(__file__).parent
+SECONDS = 900  # the first of them fetches some sixty megabytes
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    mine = [item for item in items if HERE in item.path.parents and item.get_closest_marker("witness")]
+    for item in mine:
+        item.add_marker(pytest.mark.timeout(SECONDS))
+    if not config.getoption("--run-witnesses"):
+        config.hook.pytest_deselected(items=mine)
+        items[:] = [item for item in items if item not in mine]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup() -> Generator[None, Any, Any]:
+    """Let a witness that cannot be had here be skipped with the reason."""
+    try:
+        return (yield)
+    except NotHere as reason:
+        pytest.skip(str(reason))
