@@ -18,7 +18,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # The time of all files of a wheel, so that two builds of a commit are one file, byte for byte.
 export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 1577836800)
 
-.PHONY: help install demo check fmt docs quick test witnesses thorough matrix fuzz up down bench build constraints clean
+.PHONY: help install demo check fmt docs quick test witnesses thorough matrix rivals fuzz up down bench build constraints clean
 .DEFAULT_GOAL := help
 
 help: ## list these words
@@ -81,6 +81,9 @@ witnesses: $(VENV)/.installed ## let IBM's, Debezium's, Spark's and GBASE's clie
 matrix: $(VENV)/.installed ## one stream on the oldest and newest PySpark and Python, and a Delta MERGE
 	@echo "Five environments with a Spark each in .matrix/: some 5 GB, and minutes when they are made ..."
 	cd tests && $(abspath $(BIN))/python -m matrix
+
+rivals: $(VENV)/.installed ## Debezium's connector and ours on one emulated server (Java 17, Maven): an hour
+	@cd tests && $(abspath $(BIN))/python -m rivals
 
 fuzz: $(VENV)/.installed ## feed noise to every door for SECONDS each, guided by coverage
 	@echo "Installing atheris ..."

@@ -11,6 +11,7 @@ from .logical_log import LongTransactionError
 from .recording_reader import BadRecording, Recording, read_recording
 from .replay import ReplayedServer
 from .server import EmulatedServer
+from .sql import keep_rows
 from .transactions import Savepoint, Transaction
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "ReplayedServer",
     "Savepoint",
     "Transaction",
+    "keep_rows",
     "read_recording",
     "serve",
 ]

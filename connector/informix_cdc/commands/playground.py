@@ -134,6 +134,7 @@ def emulator(
     It is no Informix, and speaks its protocol (SQLI), so that IBM's JDBC driver reaches it as well.
     Its database `stores` has the tables informix.customers, informix.orders and informix.items.
     """
+    from informix_capture_client.emulator import keep_rows
     from informix_cdc.commands.emulator import serve_demo
     from informix_cdc.demo import demo_server
 
@@ -146,6 +147,7 @@ def emulator(
     if poses_as is not None and dialect != "informix":
         raise click.UsageError("--poses-as names a version of Informix, and --dialect another product.")
     server = demo_server(server_name, latency_ms / 1000, wait_to_fill, dialect, poses_as or dialect)
+    keep_rows(server)
     with one_line_errors():
         tls = _tls_context(tls_certificate, tls_key)
         serve_demo(server, host, port, demo_workload, dialect, tls)

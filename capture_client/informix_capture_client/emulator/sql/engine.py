@@ -16,7 +16,7 @@ from ..tables import Table
 from ..transactions import Row, Transaction
 from .language.values import store
 from .session import Session
-from .storage import RowValues, Storage, Store
+from .storage import RowValues, Storage, Store, is_serial
 from .work import Undo, Work
 
 
@@ -82,6 +82,9 @@ def _values(storage: Storage, row: Row) -> RowValues:
 def _insert(rows: Store, storage: Storage, row: Row) -> list[Undo]:
     values = _values(storage, row)
     rid = rows.insert(storage, values, replaces=True)
+    for column, value in zip(storage.columns, values, strict=True):
+        if is_serial(column):
+            storage.last_serial = max(storage.last_serial, int(value or 0))
     return [lambda: rows.delete(storage, rid)]
 
 

@@ -168,6 +168,12 @@ def test_what_the_python_api_writes_elsewhere_is_found_if_the_server_keeps_rows(
     assert len(db.rows("SELECT id, w FROM api")) == keeps
 
 
+def test_a_serial_column_counts_on_from_what_the_python_api_wrote(table: Asked) -> None:
+    with table.server.transaction() as transaction:
+        transaction.insert(TABLE, {"id": 41, "n": "a"})
+    assert table.run("INSERT INTO t (n) VALUES ('b')").serial == 42
+
+
 def test_a_server_that_recovers_rolls_back_what_sessions_have_open(table: Asked) -> None:
     table.all("INSERT INTO t (n) VALUES ('a')", "BEGIN WORK", "DELETE FROM t")
     table.server.recover()

@@ -137,6 +137,8 @@ def test_blanks_at_the_end_of_a_text_do_not_count(db: Asked) -> None:
         "c = 'ab   '",
         "v = 'ab'",
         "c LIKE 'ab'",
+        "c LIKE 'ab   '",
+        "v || ' ' = 'ab'",
         "c IN ('x', 'ab ')",
         "c MATCHES 'a?'",
     ):
