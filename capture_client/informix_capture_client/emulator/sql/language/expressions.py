@@ -381,18 +381,13 @@ def _left(left: ColumnType, _right: ColumnType) -> ColumnType:
     return left
 
 
-def _span(left: ColumnType, right: ColumnType) -> ColumnType:
-    f.common_type(left, right)
-    return f.SPAN
-
-
 _D, _M, _I = Family.DATE, Family.DATETIME, Family.INTERVAL
 _MOMENTS: dict[tuple[Family, str, Family], Callable[[ColumnType, ColumnType], ColumnType]] = {
     (_D, "+", Family.INTEGER): _left,
     (_D, "-", Family.INTEGER): _left,
     (Family.INTEGER, "+", _D): lambda _left, right: right,
     (_D, "-", _D): lambda _left, _right: f.INTEGER,
-    (_M, "-", _M): _span,
+    (_M, "-", _M): lambda left, right: f.common_type(left, right) and f.SPAN,
     (_D, "+", _I): lambda _left, _right: f.DAY,
     (_D, "-", _I): lambda _left, _right: f.DAY,
     (_M, "+", _I): _left,
