@@ -73,6 +73,30 @@ DIFFERENCES = {
         "the client's: the record has no user, says the CDC guide",
         "`getUserId()` of the transaction's BEGIN",
     ),
+    "rounded decimal": Difference(
+        "JDBC driver, all versions",
+        "a bound BigDecimal of 32 digits is rounded before it is sent, and 1E+124 is not sent at all",
+        "the driver's: the bytes of the bind hold the rounded number",
+        "write it as a literal",
+    ),
+    "native begin": Difference(
+        "libsqli",
+        "`sqli_begin()` sends the end of a turn (12) before its message, and waits for an answer",
+        "libsqli's; its own tool sends `BEGIN WORK` as a statement",
+        "the same",
+    ),
+    "impatient": Difference(
+        "libsqli",
+        "a pause of 20 ms in an answer is taken for its end: -410, now and then, on a busy machine",
+        "libsqli's",
+        "none; a machine that does nothing else",
+    ),
+    "young decoders": Difference(
+        "libsqli",
+        "SMALLFLOAT, INTERVAL, DATETIME without a year or in the year 1, NULL of text: shown otherwise",
+        "libsqli's: IBM's driver reads the same bytes as they were written",
+        "none",
+    ),
     "lvarchar": Difference(
         "change-stream client 1.1.1",
         "ArrayIndexOutOfBoundsException at a row with LVARCHAR",
@@ -112,5 +136,20 @@ CHANGE_STREAM_TYPES: dict[str, Texts] = {
     "interval hour(9) to minute": (_REFUSED,) * 4,
     "interval second(9) to fraction(2)": (_REFUSED,) * 4,
 }
-JDBC_TYPES: dict[str, Texts] = {}
-LIBSQLI_TYPES: dict[str, Texts] = {}
+# What IBM's JDBC driver shows, of binds and of rows.
+JDBC_TYPES: dict[str, Texts] = {
+    **{name: shown for name, shown in CHANGE_STREAM_TYPES.items() if name.startswith("datetime")},
+    "datetime fraction to fraction(4)": (
+        "1700-11-01 00:00:00.125",
+        "1700-11-01 00:00:00.0",
+        "1700-11-01 00:00:00.9999",
+        None,
+    ),
+}
+# It rounds these when they are bound; written as literals they are read as they are.
+ROUNDED_BY_JDBC = ("decimal(32,0)", "decimal(32,15)", "decimal(16)", "decimal(32)")
+# What libsqli's decoders are known to read right.
+READ_BY_LIBSQLI = (
+    *("smallint", "integer", "serial", "bigint", "bigserial", "int8", "serial8"),
+    *("decimal(16,2)", "decimal(5,5)", "decimal(32,0)", "money(16,2)", "date"),
+)

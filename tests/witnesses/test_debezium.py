@@ -163,4 +163,4 @@ def _shown(value: object) -> object:
         return round((value - datetime(1970, 1, 1)).total_seconds() * 1000)
     if isinstance(value, date):
         return (value - _EPOCH).days
-    return str(value) if isinstance(value, Decimal) else value
+    return f"{value:.2f}" if isinstance(value, Decimal) else value  # all have two decimals

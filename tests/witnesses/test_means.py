@@ -12,7 +12,7 @@ import pytest
 from informix_cdc.demo.workload import Change, CommittedTransaction
 from witnesses import jars, typed_values
 from witnesses.jars import NotHere
-from witnesses.known_differences import CHANGE_STREAM_TYPES, JDBC_TYPES, LIBSQLI_TYPES
+from witnesses.known_differences import CHANGE_STREAM_TYPES, JDBC_TYPES
 from witnesses.transactions import committed, first_difference
 
 JAR = b"PK of somebody else"
@@ -58,7 +58,7 @@ def test_every_jar_has_a_checksum_and_none_is_in_git() -> None:
     assert not [name for name in tracked.stdout.splitlines() if name.endswith(".jar")]
 
 
-@pytest.mark.parametrize("known", [CHANGE_STREAM_TYPES, JDBC_TYPES, LIBSQLI_TYPES])
+@pytest.mark.parametrize("known", [CHANGE_STREAM_TYPES, JDBC_TYPES])
 def test_a_known_difference_is_one(known: dict[str, Any]) -> None:
     plain = typed_values.expected({})
     for text, shown in known.items():
