@@ -6,37 +6,19 @@ socket from time to time: for a cancel, or for a client that has gone.
 
 from __future__ import annotations
 
-import select
 import socket
 import ssl
-import struct
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from threading import Event, Lock, Thread
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Self
 
-from . import sqli, wire
-from .answers import Admitted as AdmittedToSql
-from .connection import Answer, Connection, Parameter, parse_attributes
-from .logical_log import LongTransactionError
+from . import sqli
+from .answers import Admitted
+from .connection import Connection
 from .server import EmulatedServer
-from .sql_errors import SqlError, sql_error
-
-_MAX_REQUEST_BYTES = 1 << 24
-_LATE_WAKE_SECONDS = 0.0001
-
-
-class Admitted(AdmittedToSql, Protocol):
-    """A client's connection to a server: emulated or replayed."""
-
-    def execute(
-        self, statement: str, parameters: Sequence[Parameter], check: Callable[[], None]
-    ) -> Answer:
-        """Run a statement. `check` is called while it waits and may raise to end it."""
-
 
 Connect = Callable[[Mapping[str, str]], Admitted]
 
@@ -45,7 +27,7 @@ class Listener:
     """A server that listens on a port; 0 lets the system choose one.
 
     Args:
-        connect: admits a client by the attributes of its connection string, or raises SqlError.
+        connect: admits a client by what its login says, or raises SqlError.
         host: the address to listen on.
         port: the port.
         latency_seconds: returns the least time between the arrival of a request and its answer.
@@ -141,12 +123,9 @@ class Listener:
             if self._tls is not None:
                 client = secured = self._wrapped(client, self._tls)
                 secured.do_handshake()
-            if self._speaks_sqli(client):
-                stream = sqli.ClientStream(client)
-                sqli.converse(stream, self._connect, self._greeting(), self._latency_seconds)
-            else:
-                self._serve_privately(client)
-        except (OSError, EOFError, ValueError, wire.MalformedRequest):
+            stream = sqli.ClientStream(client)
+            sqli.converse(stream, self._connect, self._greeting(), self._latency_seconds)
+        except (OSError, EOFError, ValueError):
             pass  # the client has gone, or speaks something else: there is no one to tell
         finally:
             self._forget(client)
@@ -167,20 +146,6 @@ class Listener:
         with self._lock:
             self._clients.discard(client)
         client.close()
-
-    def _speaks_sqli(self, client: socket.socket) -> bool:
-        """Tell by a client's first bytes: a request of the private protocol has a 0 there."""
-        if self._tls is not None:
-            return True
-        head = client.recv(sqli.PACKET_TYPE_PLACE + 1, socket.MSG_PEEK | socket.MSG_WAITALL)
-        return head[sqli.PACKET_TYPE_PLACE :] == bytes((sqli.REQUEST_PACKET,))
-
-    def _serve_privately(self, client: socket.socket) -> None:
-        conversation = _Conversation(self._connect, client, self._latency_seconds)
-        try:
-            conversation.run()
-        finally:
-            conversation.end()
 
 
 class ListeningServer(Listener):
@@ -229,91 +194,6 @@ def serve(
     with ListeningServer(server, host, port, tls) as listening:
         on_ready(listening)
         listening.serve_forever()
-
-
-class _Conversation:
-    """Requests and responses of one client."""
-
-    def __init__(
-        self, connect: Connect, client: socket.socket, latency_seconds: Callable[[], float]
-    ) -> None:
-        self._admit = connect
-        self._client = client
-        self._latency_seconds = latency_seconds
-        self._connection: Admitted | None = None
-
-    def run(self) -> None:
-        """Answer requests until the client hangs up."""
-        while True:
-            message = self._receive()
-            leaves_at = time.monotonic() + self._latency_seconds()
-            if message[:1] != wire.CANCEL:  # one that comes too late cancels nothing
-                response = self._respond(message)
-                _wait_until(leaves_at)
-                self._client.sendall(response)
-
-    def end(self) -> None:
-        """Release what the client held."""
-        if self._connection is not None:
-            self._connection.close()
-
-    def _respond(self, message: bytes) -> bytes:
-        handle = {wire.CONNECT: self._connect, wire.EXECUTE: self._execute}.get(message[:1])
-        if handle is None:
-            raise wire.MalformedRequest(f"unknown request {message[:1]!r}")
-        try:
-            return handle(message)
-        except SqlError as error:
-            return wire.failure(error)
-        except LongTransactionError:
-            return wire.failure(sql_error(-458))
-
-    def _connect(self, message: bytes) -> bytes:
-        self.end()
-        self._connection = None
-        attributes = parse_attributes(message[1:].decode(errors="replace"))
-        self._connection = self._admit(attributes)
-        return wire.connected()
-
-    def _execute(self, message: bytes) -> bytes:
-        statement, parameters = wire.parse_execute(message)
-        if self._connection is None:
-            raise sql_error(-11060)
-        answer = self._connection.execute(statement, parameters, self._check)
-        return wire.success(answer)
-
-    def _check(self) -> None:
-        """Raise if the client has cancelled or gone while its statement waits."""
-        while select.select([self._client], [], [], 0)[0]:
-            if self._receive()[:1] == wire.CANCEL:
-                raise sql_error(-11010)
-
-    def _receive(self) -> bytes:
-        (length,) = struct.unpack("<I", self._exactly(wire.LENGTH_BYTES))
-        if length > _MAX_REQUEST_BYTES:
-            raise wire.MalformedRequest(f"a request of {length} bytes")
-        return self._exactly(length)
-
-    def _exactly(self, size: int) -> bytes:
-        data = bytearray()
-        while len(data) < size:
-            chunk = self._client.recv(size - len(data))
-            if not chunk:
-                raise EOFError
-            data += chunk
-        return bytes(data)
-
-
-def _wait_until(moment: float) -> None:
-    """Sleep until a deadline; return at once if it is past.
-
-    `time.sleep` overshoots by about 60 us, too much for a latency of 1 ms, so the last part is a busy
-    wait. The time that the answer took to prepare is part of the wait, not added to it.
-    """
-    if (left := moment - time.monotonic() - _LATE_WAKE_SECONDS) > 0:
-        time.sleep(left)
-    while time.monotonic() < moment:
-        pass
 
 
 def _hang_up(listener: socket.socket) -> None:

@@ -8,13 +8,13 @@ Each connection begins at the beginning, so that any number of clients see the s
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-from .answers import Check, Outcome, Prepared, ResultColumn, SqlSession, StatementKind, Value
-from .connection import MIN_READ_BYTES, Answer, Parameter, is_lo_read
+from .answers import Check, Outcome, Prepared, SqlSession, StatementKind, Value
+from .connection import MIN_READ_BYTES
 from .locales import codec_of
+from .recorded_columns import RecordedRow, recorded_columns, typed, varchar
 from .recording_reader import Question, Recording, one_line
-from .result_sets import ResultSet, cells, columns_of, integer, varchar
 from .sql_errors import SqlError, sql_error
 from .sqli import Greeting
 
@@ -32,13 +32,10 @@ class ReplayedServer:
         self.name = recording.server_name
 
     def connect(self, attributes: Mapping[str, str]) -> ReplayedConnection:
-        """Admit a client to a database that the recording knows; SqlError names what is wrong."""
+        """Admit a client; SqlError if it asks for another server."""
         if attributes.get("SERVER") not in (self.name, ""):
-            raise sql_error(-25596, attributes.get("SERVER"))
-        connection = ReplayedConnection(self.recording, attributes.get("DB_LOCALE", ""))
-        if "DATABASE" in attributes:
-            connection.open_database(attributes["DATABASE"])
-        return connection
+            raise sql_error(-761)
+        return ReplayedConnection(self.recording, attributes.get("DB_LOCALE", ""))
 
     def greeting(self) -> Greeting:
         """Return how a client is received: as by the server that was recorded."""
@@ -55,27 +52,6 @@ class ReplayedConnection:
         self._asked: Counter[Question] = Counter()
         self._reads: Counter[str] = Counter()
         self._rest: dict[str, bytes] = {}
-
-    def execute(
-        self, statement: str, parameters: Sequence[Parameter], _check: Callable[[], None]
-    ) -> Answer:
-        """Return what was answered then."""
-        text = one_line(statement)
-        if is_lo_read(text):
-            return self._read(parameters)
-        arguments = tuple(parameter.value or "" for parameter in parameters)
-        question = (self._database, text, arguments)
-        answers = self._recording.answers.get(question)
-        if answers is None:
-            raise _unknown(f"{text!r} with {list(arguments)} in database {self._database!r}")
-        answer = answers[min(self._asked[question], len(answers) - 1)]
-        self._asked[question] += 1
-        if isinstance(answer, SqlError):
-            raise answer
-        names = (
-            tuple(f"column{number}" for number in range(1, len(answer[0]) + 1)) if answer else ("x",)
-        )
-        return Answer(ResultSet(names, list(answer)))
 
     def open_database(self, name: str) -> int:
         """Open a database that the recording knows; its properties are those of a logged one."""
@@ -115,14 +91,15 @@ class ReplayedConnection:
             if not isinstance(answer, SqlError)
             for row in answer
         ]
-        kind = StatementKind.EXECUTE if line.lower().startswith("execute") else StatementKind.SELECT
-        columns = _described(kind, rows, self.codec)
+        is_function = line.lower().startswith("execute")
+        columns = recorded_columns(rows, self.codec, is_function=is_function)
         arguments = [varchar(_LONGEST_ARGUMENT, self.codec)] * max(len(q[2]) for q, _ in recorded)
 
-        def run(values: Sequence[Value], check: Check) -> Outcome:
-            given = [Parameter(None if value is None else str(value)) for value in values]
-            return Outcome(cells(self.execute(line, given, check).result, columns))
+        def run(values: Sequence[Value], _check: Check) -> Outcome:
+            given = tuple("" if value is None else str(value) for value in values)
+            return Outcome(typed(self._answer((self._database, line, given)), columns))
 
+        kind = StatementKind.EXECUTE if is_function else StatementKind.SELECT
         return Prepared(kind, arguments, columns, run)
 
     def lo_read(self, descriptor: int, max_bytes: int, _check: Check) -> bytes:
@@ -144,10 +121,17 @@ class ReplayedConnection:
     def release(self, name: str) -> None:
         """Do nothing."""
 
-    def _read(self, parameters: Sequence[Parameter]) -> Answer:
-        if len(parameters) != 2 or parameters[1].room is None:
-            raise sql_error(-11013)
-        return Answer(row_count=0, out=self._read_of(parameters[0].value or "", parameters[1].room))
+    def _answer(self, question: Question) -> Sequence[RecordedRow]:
+        """Return what a question was answered then; the last answer again when there is no other."""
+        answers = self._recording.answers.get(question)
+        if answers is None:
+            database, text, arguments = question
+            raise _unknown(f"{text!r} with {list(arguments)} in database {database!r}")
+        answer = answers[min(self._asked[question], len(answers) - 1)]
+        self._asked[question] += 1
+        if isinstance(answer, SqlError):
+            raise answer
+        return answer
 
     def _read_of(self, session: str, room: int) -> bytes:
         if room < MIN_READ_BYTES:
@@ -169,21 +153,6 @@ class ReplayedConnection:
         if isinstance(answer, SqlError):
             raise answer
         return answer
-
-
-def _described(
-    kind: StatementKind, rows: Sequence[Sequence[str | None]], codec: str
-) -> list[ResultColumn]:
-    """Return columns that hold all recorded rows; a function's answer is a number if it always is."""
-    names = tuple(f"column{number}" for number in range(1, len(rows[0]) + 1)) if rows else ("x",)
-    values = [row[0] for row in rows if row[0] is not None]
-    if kind is StatementKind.EXECUTE and values and all(map(_is_number, values)):
-        return [ResultColumn(name, integer()) for name in names]
-    return columns_of(ResultSet(names, [tuple(row) for row in rows]), codec)
-
-
-def _is_number(text: str) -> bool:
-    return text.lstrip("-").isdigit()
 
 
 def _codec(locale: str) -> str:

@@ -32,7 +32,6 @@ _ERRORS = {
     -410: ("HY010", "Prepare statement failed or was not executed."),
     -761: ("08004", "INFORMIXSERVER does not match either DBSERVERNAME or DBSERVERALIASES."),
     -908: ("08001", "Attempt to connect to database server ({0}) failed."),
-    -25596: ("08004", "The server name {0} is not known here."),
     -951: ("28000", "Incorrect password or user {0} is not known on the database server."),
     -956: ("28000", "Client host or user {0} is not trusted by the server."),
     -329: ("3D000", "Database not found or no system permission."),

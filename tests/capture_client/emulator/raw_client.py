@@ -69,6 +69,7 @@ class RawClient:
     user: str = "informix"
     password: str = "in4mix"
     extra: str = ""
+    server_name: str = "informix"
     rest: bytes = b""
     session: int = 0
     caller: Caller = field(init=False)
@@ -77,7 +78,7 @@ class RawClient:
         pairs = (pair.partition("=") for pair in self.extra.split(";") if pair)
         environment = {"DB_LOCALE": "en_US.utf8", **{key: value for key, _, value in pairs}}
         given = {key: value for key, value in environment.items() if value}
-        self.caller = Caller(self.port, "informix", self.user, self.password, given)
+        self.caller = Caller(self.port, self.server_name, self.user, self.password, given)
         try:
             if self.caller.kind == REFUSED:
                 raise Refused(self.caller.service_error)
@@ -234,6 +235,13 @@ def _lvarchar(data: bytes, _length: int) -> tuple[str | None, int]:
     return (None if is_null else data[5 : 5 + size].decode()), 5 + size
 
 
+def _decimal(data: bytes, length: int) -> tuple[str | None, int]:
+    """Read a count: DECIMAL(p,0), never negative here."""
+    digits = ((length >> 8) + 3) // 2 - 1  # of base 100
+    pairs = data[1 : 1 + (data[0] & 0x7F) - 64]
+    return (str(int("".join(f"{pair:02d}" for pair in pairs) or "0")) if data[0] else None), 1 + digits
+
+
 def _date(data: bytes, _length: int) -> tuple[str | None, int]:
     day = datetime.date(1899, 12, 31) + datetime.timedelta(days=struct.unpack_from(">i", data)[0])
     return day.strftime("%m/%d/%Y"), 4
@@ -244,6 +252,7 @@ _TEXTS = {
     1: _integer(">h"),
     **dict.fromkeys((2, 6), _integer(">i")),
     **dict.fromkeys((52, 53), _integer(">q")),
+    5: _decimal,
     7: _date,
     **dict.fromkeys((13, 16), _varchar),
     40: _lvarchar,

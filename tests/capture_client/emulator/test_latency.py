@@ -47,7 +47,7 @@ def test_the_session_says_the_same_as_one_nearby(far_away: RawClient) -> None:
 def test_what_is_done_for_the_answer_lies_inside_the_latency(
     monkeypatch: pytest.MonkeyPatch, far_away: RawClient
 ) -> None:
-    from informix_capture_client.emulator import listening
+    from informix_capture_client.emulator.sqli import serving
 
     slept: list[float] = []
 
@@ -57,7 +57,7 @@ def test_what_is_done_for_the_answer_lies_inside_the_latency(
             time.sleep(duration)
 
     clock = type("Clock", (), {"monotonic": staticmethod(time.monotonic), "sleep": staticmethod(sleep)})
-    monkeypatch.setattr(listening, "time", clock)
+    monkeypatch.setattr(serving, "time", clock)
     far_away.read()
     assert slept
     assert max(slept) < LATENCY_SECONDS

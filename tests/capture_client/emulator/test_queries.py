@@ -180,26 +180,24 @@ def test_databases_tell_their_logging_and_their_locale(server: EmulatedServer, c
 
 
 @pytest.mark.parametrize(
-    ("statement", "sqlstate", "native"),
+    ("statement", "native"),
     [
-        ("SELECT a FROM nothing", "42S02", -206),
-        ("SELECT recnum FROM sysmaster:syscdcrectypes", "42S02", -206),
-        ("SELECT nothing FROM systables", "42S22", -217),
-        ("SELECT tabid FROM systables WHERE nothing = 1", "42S22", -217),
-        ("DELETE FROM systables", "42000", -201),
-        ("SELECT a + 1 FROM systables", "42S22", -217),
-        ("SELECT tabid FROM systables WHERE tabid BETWEEN 1", "42000", -201),
-        ("SELECT tabid, min(tabid) FROM systables", "42000", -294),
-        ("SELECT tabid FROM systables WHERE tabid = ?", "07002", -11031),
-        ("SELECT tabid FROM systables WHERE tabid = 'x'", "22018", -1213),
+        ("SELECT a FROM nothing", -206),
+        ("SELECT recnum FROM sysmaster:syscdcrectypes", -206),
+        ("SELECT nothing FROM systables", -217),
+        ("SELECT tabid FROM systables WHERE nothing = 1", -217),
+        ("DELETE FROM systables", -201),
+        ("SELECT a + 1 FROM systables", -217),
+        ("SELECT tabid FROM systables WHERE tabid BETWEEN 1", -201),
+        ("SELECT tabid, min(tabid) FROM systables", -294),
+        ("SELECT tabid FROM systables WHERE tabid = ?", -254),
+        ("SELECT tabid FROM systables WHERE tabid = 'x'", -1213),
     ],
 )
-def test_a_statement_is_refused_with(
-    cdc: RawClient, statement: str, sqlstate: str, native: int
-) -> None:
+def test_a_statement_is_refused_with(cdc: RawClient, statement: str, native: int) -> None:
     with pytest.raises(Refused) as refused:
         cdc.rows(statement)
-    assert (refused.value.sqlstate, refused.value.native) == (sqlstate, native)
+    assert refused.value.native == native
 
 
 def test_blanks_and_case_of_a_statement_do_not_matter(cdc: RawClient) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from .login import Greeting
 from .pam import Prompt
-from .serving import PACKET_TYPE_PLACE, REQUEST_PACKET, converse
+from .serving import converse
 from .stream import ClientStream
 
-__all__ = ["PACKET_TYPE_PLACE", "REQUEST_PACKET", "ClientStream", "Greeting", "Prompt", "converse"]
+__all__ = ["ClientStream", "Greeting", "Prompt", "converse"]

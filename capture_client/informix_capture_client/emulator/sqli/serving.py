@@ -22,10 +22,8 @@ from .requests import read_request
 
 logger = logging.getLogger("informix_cdc.emulator.sqli")  # a name in logs, not a module
 
-PACKET_TYPE_PLACE, REQUEST_PACKET = 2, login.REQUEST
 _MAX_LOGIN_BYTES = 1 << 16
 _LATE_WAKE_SECONDS = 0.0001
-_WRONG_SERVER = {-25596: -761}  # the first a client says of its own sqlhosts, the second a server
 
 Connect = Callable[[Mapping[str, str]], Admitted]
 
@@ -86,7 +84,7 @@ def _log_in(
             conversation = Conversation(greeting, admit, stream.check)
             answer = login.accepted(greeting)
         except SqlError as error:
-            answer = login.refused(greeting, _WRONG_SERVER.get(error.native, error.native))
+            answer = login.refused(greeting, error.native)
     try:
         wait_until(leaves_at)
         stream.send(answer)

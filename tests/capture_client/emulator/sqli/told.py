@@ -80,7 +80,7 @@ class Told:
         if self.attributes.get("PWD") == "wrong":
             raise sql_error(-951, self.attributes.get("UID"))
         if self.attributes.get("SERVER") == "other":
-            raise sql_error(-25596, "other")
+            raise sql_error(-761)
         self.done: list[str] = []
         self.bound: list[Sequence[Value]] = []
         self.interrupted = 0
