@@ -30,3 +30,12 @@ def pytest_fixture_setup() -> Generator[None, Any, Any]:
         return (yield)
     except NotHere as reason:
         pytest.skip(str(reason))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call() -> Generator[None, Any, Any]:
+    """Likewise where the test itself asks for it."""
+    try:
+        return (yield)
+    except NotHere as reason:
+        pytest.skip(str(reason))

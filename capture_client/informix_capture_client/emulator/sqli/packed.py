@@ -18,7 +18,7 @@ _MAX_BYTES = 18  # DECIMAL(32) and a half digit on either side
 
 def unpack(data: bytes) -> Decimal | None:
     """Return the number of exponent and base-100 digits; ValueError if they are none."""
-    if not data or not data[0]:
+    if not any(data):  # of -1E+124, as IBM's JDBC driver binds it, the first byte alone is 0
         return None
     negative = not data[0] & 0x80
     exponent = ((data[0] ^ 0xFF if negative else data[0]) & 0x7F) - 64

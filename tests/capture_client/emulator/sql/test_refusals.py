@@ -29,6 +29,7 @@ REFUSALS: dict[str, tuple[int, int, str]] = {
     "SELECT id FROM t a, t b": (-324, 0, "id"),
     "SELECT id, count(*) FROM t": (-294, 0, "id"),
     "SELECT nothing(id) FROM t": (-674, 0, "nothing"),
+    "EXECUTE FUNCTION nobody(1)": (-674, 0, "nobody"),
     "SELECT (SELECT tabid FROM systables) FROM t": (-284, 0, ""),
     "SELECT 1 / 0 FROM t": (-1202, 0, ""),
     "SELECT DISTINCT n FROM t ORDER BY id": (-309, 0, "id"),

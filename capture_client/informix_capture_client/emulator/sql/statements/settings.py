@@ -205,7 +205,7 @@ class Settings:
     def task(self) -> Plan:
         """Read a task of sysadmin, behind EXECUTE FUNCTION."""
         if not (self.tokens.accept("sysadmin", ":", "task") or self.tokens.accept("task")):
-            raise sql_error(-201)
+            raise sql_error(-674, self.tokens.name())  # there are no other routines
         self.tokens.expect("(")
         words = [self.tokens.text()]
         while self.tokens.accept(","):
