@@ -15,8 +15,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from informix_capture_client.dialects import DIALECTS, INFORMIX, Dialect
-from informix_capture_client.emulator.connection import parse_attributes
+from informix_capture_client.errors import BadOption
 from informix_capture_client.transport.base import ConnectionSettings
+from informix_capture_client.transport.keywords import read_keywords
 
 DSN_VARIABLE = "INFORMIX_CDC_TEST_DSN"
 DRIVER_VARIABLE = "INFORMIX_CDC_TEST_DRIVER"
@@ -47,7 +48,10 @@ def named_server(environment: Mapping[str, str]) -> NamedServer | None:
     """
     if not (text := environment.get(DSN_VARIABLE, "").strip()):
         return None
-    given = parse_attributes(text)
+    try:
+        given = {keyword.name.upper(): keyword.value for keyword in read_keywords(text)}
+    except BadOption:
+        raise BadDsn(f"{DSN_VARIABLE} is not KEY=value;KEY=value") from None
     if missing := [key for key in _REQUIRED if not given.get(key)]:
         raise BadDsn(f"{DSN_VARIABLE} has no {', '.join(missing)}")
     if not given["SERVICE"].isdecimal():

@@ -62,7 +62,8 @@ def test_without_the_variable_no_server_is_named() -> None:
 @pytest.mark.parametrize(
     ("environment", "words"),
     [
-        ({DSN_VARIABLE: f"PWD={PASSWORD}"}, "has no HOST, SERVICE, SERVER, UID"),
+        ({DSN_VARIABLE: "PWD=s3cret"}, "has no HOST, SERVICE, SERVER, UID"),
+        ({DSN_VARIABLE: "PWD={s3cret};more"}, "is not KEY=value"),
         ({DSN_VARIABLE: DSN.replace("9088", "sqlexec")}, "SERVICE in"),
         ({DSN_VARIABLE: DSN, DIALECT_VARIABLE: "db2"}, "not one of informix, gbase8s"),
     ],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -14,7 +14,7 @@ from harness.servers.stores import listening_stores
 from informix_capture_client import statements
 from informix_capture_client.emulator import EmulatedServer, ListeningServer
 from informix_capture_client.emulator.answers import Check, Prepared, SqlSession
-from informix_capture_client.emulator.connection import Answer, Connection, Parameter
+from informix_capture_client.emulator.connection import Connection
 from manual.sent_statements import texts
 from odbc_driver.build import Drivers, build_drivers
 
@@ -36,15 +36,6 @@ def drivers() -> Drivers:
 def received(monkeypatch: pytest.MonkeyPatch) -> Iterator[set[str]]:
     """The texts that reach the emulator, whatever transport they come by."""
     seen: set[str] = set()
-    execute = Connection.execute
-
-    def noting(
-        self: Connection, statement: str, parameters: Sequence[Parameter], check: Callable[[], None]
-    ) -> Answer:
-        seen.add(" ".join(statement.split()))
-        return execute(self, statement, parameters, check)
-
-    monkeypatch.setattr(Connection, "execute", noting)
     session, lo_read = Connection.session, Connection.lo_read
 
     def noting_read(self: Connection, descriptor: int, max_bytes: int, check: Check) -> bytes:

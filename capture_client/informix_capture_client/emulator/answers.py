@@ -105,7 +105,7 @@ class Admitted(Protocol):
         """Close the database, if one is open."""
 
     def session(self) -> SqlSession:
-        """Return the statements' side of the open database; SqlError -349 if none is open."""
+        """Return the statements' side of the open database; most are refused with -349 without one."""
 
     def database_names(self) -> Sequence[str]:
         """Return the names of the server's databases."""

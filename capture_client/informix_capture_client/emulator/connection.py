@@ -55,8 +55,7 @@ class Connection:
             raise sql_error(-908, server_name)
         self._may_open(database)
         self.database = database
-        engine = open_session(self.server, self.user, database, self.delimits_names, self.db_locale)
-        self._statements = WithCalls(self.prepare_call, self.may_use, engine)
+        self._statements = self._open(database)
         return _properties(self.server, database)
 
     def close_database(self) -> None:
@@ -66,9 +65,9 @@ class Connection:
         self._statements, self.database = None, ""
 
     def session(self) -> SqlSession:
-        """Return the statements' side of the open database."""
+        """Return the statements' side of the open database; without one a database can be created."""
         if self._statements is None:
-            raise sql_error(-349)
+            self._statements = self._open("")
         return self._statements
 
     def database_names(self) -> list[str]:
@@ -86,6 +85,8 @@ class Connection:
 
     def prepare_call(self, call: Call) -> Prepared:
         """Check a function's call as far as that goes without its arguments' values."""
+        if not self.database:
+            raise sql_error(-349)
         if call.is_qualified and CDC_DATABASE not in self.server.databases:
             raise sql_error(-329, CDC_DATABASE)
         if call.owner not in (None, self.server.owner):
@@ -103,6 +104,10 @@ class Connection:
             self._must_be_granted("cdc_errortext", is_qualified)
         if is_qualified and self.user not in self.server.cdc_users:
             raise sql_error(-387)
+
+    def _open(self, database: str) -> SqlSession:
+        engine = open_session(self.server, self.user, database, self.delimits_names, self.db_locale)
+        return WithCalls(self.prepare_call, self.may_use, engine)
 
     def _run(self, call: Call, values: Iterator[str | None]) -> int | str:
         arguments = call.given(values)

@@ -6,7 +6,7 @@ longer or shorter than its columns say is refused.
     SMALLINT, INTEGER, BIGINT, DATE    big-endian; the lowest number is NULL; days since 31 Dec 1899
     CHAR                               blank padded; a NUL as the first byte is NULL
     VARCHAR                            u8 length, bytes; `01 00` is NULL
-    LVARCHAR, BOOLEAN                  u8 1 if NULL, u32 length, bytes
+    LVARCHAR, BOOLEAN, BLOB, CLOB      u8 1 if NULL, u32 length, bytes; of a BLOB its locator
 
 Source: tuples that IBM's JDBC driver reads, 18 types of them, NULL included.
 """
@@ -29,7 +29,7 @@ from informix_capture_client.sqli.types import SqliType
 
 Row = tuple[str | None, ...]
 _DAY_ZERO = datetime.date(1899, 12, 31).toordinal()
-_BOOLEAN_ID, _LVARCHAR_ID = 5, 1
+_LVARCHAR_ID, _BOOLEAN_ID, _BLOB_ID, _CLOB_ID = 1, 5, 10, 11
 
 
 class Cut:
@@ -225,9 +225,28 @@ def _only_lvarchar(column: Column, codec: str) -> Read | None:
     return _lvarchar(column, codec) if is_lvarchar else None
 
 
-def _only_boolean(column: Column, codec: str) -> Read | None:
-    is_boolean = column.extended_id == _BOOLEAN_ID or column.type_name == "boolean"
-    return _boolean(column, codec) if is_boolean else None
+def _known_opaque(column: Column, codec: str) -> Read | None:
+    for extended_id, name, build in _OPAQUE:
+        if column.extended_id == extended_id or column.type_name == name:
+            return build(column, codec)
+    return None
+
+
+def _locator(_column: Column, _codec: str) -> Read:
+    """Print where a smart large object is, in hexadecimal digits, as a driver does."""
+
+    def value(cut: Cut) -> str | None:
+        raw = _of_stated_length(cut)
+        return None if raw is None else raw.hex()
+
+    return value
+
+
+_OPAQUE: list[tuple[int, str, Build]] = [
+    (_BOOLEAN_ID, "boolean", _boolean),
+    (_BLOB_ID, "blob", _locator),
+    (_CLOB_ID, "clob", _locator),
+]
 
 
 _BUILD: dict[int, Callable[[Column, str], Read | None]] = {
@@ -251,6 +270,6 @@ _BUILD: dict[int, Callable[[Column, str], Read | None]] = {
     SqliType.SERIAL8: _int8,
     SqliType.OPAQUE_VARIABLE: _only_lvarchar,
     SqliType.LVARCHAR_BIND: _lvarchar,
-    SqliType.OPAQUE_FIXED: _only_boolean,
+    SqliType.OPAQUE_FIXED: _known_opaque,
     SqliType.BOOLEAN_BIND: _boolean,
 }

@@ -41,6 +41,7 @@ GOLDEN = [
     (Column("lv", 40, 2048, 1, "informix", "lvarchar"), "00 00000002 6c76", "lv"),
     (Column("bo", 41, 1, 5, "informix", "boolean"), "00 00000001 01", "1"),
     (Column("nv", 16, 40), "02 6e76", "nv"),
+    (Column("bl", 41, 72, 10, "informix", "blob"), "00 00000002 beef", "beef"),
 ]
 
 
@@ -149,7 +150,7 @@ def test_text_is_read_in_the_database_s_code_set() -> None:
 
 @pytest.mark.parametrize(
     "column",
-    [Column("b", 11, 56), Column("t", 12, 56), Column("l", 41, 72, 10), Column("u", 40, 9, 999)],
+    [Column("b", 11, 56), Column("t", 12, 56), Column("l", 41, 72, 777), Column("u", 40, 9, 999)],
 )
 def test_a_type_that_is_not_carried_is_refused_by_name(column: Column) -> None:
     with pytest.raises(ServerRefused, match=f"Column '{column.name}' is of type"):

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from harness.servers.capture_server import CaptureServer
-from harness.servers.emulated_sql import Account, EmulatedSql
 from informix_capture_client.dialects import DIALECTS
 from informix_capture_client.emulator import EmulatedServer, ListeningServer
 from informix_capture_client.locales import codec_of
@@ -59,7 +58,6 @@ class Emulated:
     port: int
     driver: str
     dialect: str
-    account: Account = field(default_factory=Account)
     locales: DatabaseLocales = field(default_factory=DatabaseLocales)
 
     def capture_server(self, name: str, locale: str) -> CaptureServer:
@@ -96,10 +94,9 @@ class Emulated:
     def open(
         self, settings: ConnectionSettings, receive_timeout_seconds: float | None = None
     ) -> Transport:
-        """Connect; the connection takes the suite's SQL."""
+        """Connect by the driver if there is one, else by the native transport."""
         factory = OdbcTransport if self.driver else SqliTransport
-        inner = factory(settings, receive_timeout_seconds)
-        return EmulatedSql(inner, self.server, settings, self.account)
+        return factory(settings, receive_timeout_seconds)
 
     def settings(
         self, database: str, locale: str = "", login: tuple[str, str] | None = None
