@@ -137,12 +137,14 @@ def kills(folder: Path, count: int, seconds: tuple[float, float]) -> dict[str, V
     verdicts: dict[str, Verdict] = {}
     for name in NAMES:
         with begun(name, folder / name) as (served, each, first):
-            first.kill()
-            served.do("steady", per_second=50)
+            first.stop()  # which stores its offset: without one the peer would begin anew
             draw = random.Random(7)
-            for _ in range(count):
+            for life in range(count):
                 with each.live() as consumer:
                     consumer.wait_for("STARTED")
+                    if not life:
+                        begin(served, consumer, each)
+                        served.do("steady", per_second=50)
                     time.sleep(draw.uniform(*seconds))
                     consumer.kill()
             served.do("rest")
@@ -162,7 +164,7 @@ def inside_long_transactions(folder: Path, stops: int, *, orderly: bool) -> dict
     stays = {"cdc.stop.logging.on.close": "false"}
     for name in NAMES:
         with begun(name, folder / name, wait_ms=1, more=stays) as (served, each, first):
-            first.kill()
+            first.stop()  # which stores its offset
             draw = random.Random(11)
             for _ in range(stops):
                 with each.live() as consumer:

@@ -107,15 +107,12 @@ class Reading:
 
     def words(self, table: SourceTable) -> str:
         """Return what SQLite is to read in place of a table."""
-        return self.store_name(table) if isinstance(table, Catalogue) else self.view.words(table)
-
-    def store_name(self, table: SourceTable) -> str:
-        """Return SQLite's name of a table, filled if it is a system table."""
-        return self.finder.fill(table) if isinstance(table, Catalogue) else table.rows
+        return self.finder.fill(table) if isinstance(table, Catalogue) else self.view.words(table)
 
     def check(self, sql: str, tables: Sequence[SourceTable], count: int) -> None:
         """SqlError -201 if SQLite does not understand a statement."""
-        self.store.check(filled_in(sql, [self.store_name(table) for table in tables]), count)
+        places = [self.finder.place(t) if isinstance(t, Catalogue) else t.rows for t in tables]
+        self.store.check(filled_in(sql, places), count)
 
     def find(self, sql: str, given: Sequence[Stored]) -> list[RowValues]:
         """Run a query whose marks are filled in."""

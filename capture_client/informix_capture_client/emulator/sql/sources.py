@@ -19,7 +19,7 @@ from ..server import CDC_DATABASE, EmulatedServer
 from ..sql_errors import sql_error
 from ..tables import Column, Table
 from .language.functions import Surroundings
-from .language.values import Stored, store
+from .language.values import store
 from .storage import Storage, Store
 from .work import FILE_IS_LOCKED, Blocked, Work
 
@@ -109,19 +109,27 @@ class Finder:
         columns = tuple(Column(column, kind, False) for column, kind in columns_of(name, codec))
         return Catalogue(database, name, columns)
 
-    def fill(self, table: Catalogue) -> str:
-        """Write a system table's rows where SQLite finds them; returns its name there."""
+    def place(self, table: Catalogue) -> str:
+        """Return where SQLite finds a system table; its rows may be old ones."""
         place = f"k_{table.database}_{table.name}"
-        make = find_rows(self.server, table.database, table.name)
+        if place not in self.rows.filled:
+            names = ", ".join(f"c{n} COLLATE RTRIM" for n in range(len(table.columns)))
+            self.rows.run(f"CREATE TABLE {place} ({names})")
+            self.rows.filled[place] = []
+        return place
+
+    def fill(self, table: Catalogue) -> str:
+        """Write a system table's rows where SQLite finds them, if they have changed since."""
+        place, make = self.place(table), find_rows(self.server, table.database, table.name)
         if make is None:
             raise sql_error(-206, table.name)
-        names = ", ".join(f"c{n} COLLATE RTRIM" for n in range(len(table.columns)))
-        self.rows.run(f"CREATE TABLE IF NOT EXISTS {place} ({names})")
-        self.rows.run(f"DELETE FROM {place}")
-        marks = ", ".join("?" for _ in table.columns)
-        for row in make():
-            values: list[Stored] = [store(c.type, row.get(c.name)) for c in table.columns]
-            self.rows.run(f"INSERT INTO {place} VALUES ({marks})", values)
+        rows = make()
+        if rows != self.rows.filled[place]:
+            marks = ", ".join("?" for _ in table.columns)
+            stored = [[store(c.type, row.get(c.name)) for c in table.columns] for row in rows]
+            self.rows.run(f"DELETE FROM {place}")
+            self.rows.run_many(f"INSERT INTO {place} VALUES ({marks})", stored)
+            self.rows.filled[place] = rows
         return place
 
 

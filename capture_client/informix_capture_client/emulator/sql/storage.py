@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from weakref import finalize
 
+from ..catalog import Row
 from ..sql_errors import SqlError, sql_error
 from ..tables import Column, Index, Table
 from .language.arithmetic import Functions
@@ -120,10 +121,15 @@ class Store:
         self.functions = Functions(self._connection)
         self._storages: dict[str, Storage] = {}
         self._next = 1
+        self.filled: dict[str, list[Row]] = {}  # what system tables held when they were last filled
 
     def run(self, sql: str, values: Sequence[Stored] = ()) -> sqlite3.Cursor:
         """Run a statement of SQLite that finds nothing."""
         return self._connection.execute(sql, values)
+
+    def run_many(self, sql: str, rows: Sequence[Sequence[Stored]]) -> None:
+        """Run a statement of SQLite once for each row."""
+        self._connection.executemany(sql, rows)
 
     def find(self, sql: str, values: Sequence[Stored] = ()) -> list[RowValues]:
         """Run a query of SQLite; SqlError if one of our functions refused a value."""
