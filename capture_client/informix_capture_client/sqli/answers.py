@@ -19,6 +19,7 @@ from informix_capture_client.sqli.protocols import Features
 
 _MOST_ROW_BYTES = 1 << 28  # of one answer
 _INT8_BYTES, _BIGINT_BYTES = 10, 8
+_NO_MORE_ROWS = 100  # SQLNOTFOUND: an SQLCODE, and no error
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,7 @@ class Answer:
     rows: list[bytes] = field(default_factory=list)
     row_count: int = 0
     is_at_end: bool = False
+    is_closed: bool = False  # the cursor, by the server itself
     error: ServerError | None = None
     read_bytes: int = 0
 
@@ -124,10 +126,13 @@ class AnswerReader:
         self._incoming.take(_INT8_BYTES + (_BIGINT_BYTES if self._features.has_bigint else 0))
 
     def _close(self) -> None:
-        self._answer.is_at_end = True
+        self._answer.is_at_end = self._answer.is_closed = True
 
     def _error(self) -> None:
         error = read_error(self._incoming, self._features.is_wide)
+        if error.code == _NO_MORE_ROWS:
+            self._answer.is_at_end = True
+            return
         self._answer.error = self._answer.error or error
 
     def _large_object_data(self) -> None:

@@ -41,13 +41,13 @@ def read(content: bytes, agreed: Features = WIDE, room: int = 0) -> Answer:
 
 def test_a_description_is_read_with_its_columns() -> None:
     answer = read(DESCRIBED)
-    assert answer.description == Description(2, 1, (Column("site", 13, 128),))
+    assert answer.description == Description(2, 1, (Column("site", 13, 128),), 129)
 
 
 def test_a_narrow_description_has_offsets_of_16_bits() -> None:
     column = u16(0) + u32(0) + u16(0x102) + u32(0) + u16(0, 0) + bytes(8) + u32(4)
     content = u16(8, 56, 3) + u32(0) + u16(4, 1, 3) + column + b"id\0\0" + END
-    assert read(content, NARROW).description == Description(56, 3, (Column("id", 2, 4),))
+    assert read(content, NARROW).description == Description(56, 3, (Column("id", 2, 4),), 4)
 
 
 def test_rows_are_taken_with_what_stands_between_them() -> None:
@@ -58,7 +58,15 @@ def test_rows_are_taken_with_what_stands_between_them() -> None:
 
 def test_a_server_may_close_the_cursor_with_the_last_row() -> None:
     """Said of live servers (docs/assumptions.md)."""
-    assert read(row(b"abc") + u16(10) + DONE + END).is_at_end
+    answer = read(row(b"abc") + u16(10) + DONE + END)
+    assert (answer.is_at_end, answer.is_closed) == (True, True)
+
+
+def test_no_more_rows_is_no_error() -> None:
+    """SQLCODE 100, said of live servers (docs/assumptions.md)."""
+    answer = read(row(b"abc") + u16(13, 100, 0) + u32(0) + padded(b"") + END)
+    assert (answer.rows, answer.error, answer.is_at_end) == ([b"abc"], None, True)
+    assert not answer.is_closed
 
 
 @pytest.mark.parametrize(("agreed", "size"), [(WIDE, 18), (NARROW, 10)])
