@@ -142,8 +142,8 @@ class SqliTransport:
         else:
             answer = self._ask([*opening, *fetching])
         contents = answer.rows
-        is_one_value = described.kind == StatementKind.EXECUTE and len(contents) == 1
-        while answer.rows and not answer.is_at_end and not is_one_value:
+        is_all = described.kind == StatementKind.EXECUTE and _had_room_for_more(described, contents)
+        while answer.rows and not answer.is_at_end and not is_all:
             answer = self._ask(requests.fetch_more(described, self._is_wide))
             contents += answer.rows
         if not answer.is_closed:
@@ -196,6 +196,11 @@ class SqliTransport:
             pass  # it is gone, which is what is wanted
         finally:
             self._wire.hang_up()
+
+
+def _had_room_for_more(described: Description, contents: list[bytes]) -> bool:
+    """Tell whether one row came where two fit: IBM's driver asks a function no further then."""
+    return len(contents) == 1 and 2 * max(described.row_bytes, len(contents[0])) < requests.FETCH_BYTES
 
 
 def _warn_of_clear_text(settings: ConnectionSettings, *, is_loopback: bool) -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from capture_client.sqli.wire_bytes import arriving, arriving_in_pieces
 from harness.runs.examples import examples
 from informix_capture_client.errors import ProtocolViolation
+from informix_capture_client.sqli import answers
 from informix_capture_client.sqli.answers import Answer, AnswerReader, ServerError
 from informix_capture_client.sqli.describing import Column, Description
 from informix_capture_client.sqli.incoming import EndOfBytes
@@ -123,6 +124,15 @@ def test_what_cannot_be_is_refused_with_the_bytes_behind_it(what: str) -> None:
     assert "cafebabe" in caught.value.message
     assert "--trace-wire" in caught.value.remedy
     assert len(caught.value.message) < 400
+
+
+@pytest.mark.parametrize("message", [row(b""), COST], ids=["rows of nothing", "costs"])
+def test_an_answer_without_an_end_is_given_up(message: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its bytes come fast enough for every deadline."""
+    monkeypatch.setattr(answers, "_MOST_BYTES", 1_000)
+    with pytest.raises(ProtocolViolation, match="in one answer"):
+        read(message * 100 + END)
+    assert read(message * 10 + END).error is None
 
 
 def test_a_lying_length_takes_no_memory() -> None:
