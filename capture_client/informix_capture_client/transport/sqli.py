@@ -200,7 +200,8 @@ class SqliTransport:
 
 def _had_room_for_more(described: Description, contents: list[bytes]) -> bool:
     """Tell whether one row came where two fit: IBM's driver asks a function no further then."""
-    return len(contents) == 1 and 2 * max(described.row_bytes, len(contents[0])) < requests.FETCH_BYTES
+    room = max(requests.FETCH_BYTES, described.row_bytes)
+    return len(contents) == 1 and 2 * len(contents[0]) < room
 
 
 def _warn_of_clear_text(settings: ConnectionSettings, *, is_loopback: bool) -> None:

@@ -218,7 +218,12 @@ class _Attempt:
     def _encoded(self, key: str, text: str) -> bytes:
         """Return a text of the login: in UTF-8 for every database, as over ODBC (decision 0054)."""
         refuse_nul(key, text)
-        return text.encode()
+        try:
+            return text.encode()
+        except UnicodeEncodeError:  # of what an environment held that is no UTF-8
+            raise BadOption(
+                f"The connection attribute {key} holds what is no character.", "Write it in UTF-8."
+            ) from None
 
     def _database(self) -> bytes:
         refuse_nul("DATABASE", self._settings.database)

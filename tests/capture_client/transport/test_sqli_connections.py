@@ -340,6 +340,16 @@ def test_a_password_is_the_same_for_databases_of_every_code_set(password: str, l
         assert answers(settings_for(listening, password=password, db_locale=locale))
 
 
+@pytest.mark.parametrize("attribute", ["user", "password"])
+def test_bytes_of_an_environment_that_are_no_text_are_refused(
+    informix: EmulatedServer, attribute: str
+) -> None:
+    """Python shows such a byte of a variable as half a character."""
+    with ListeningServer(informix) as listening, pytest.raises(BadOption, match="no character") as told:
+        answers(settings_for(listening, **{attribute: "s3cret\udce4"}))
+    assert "s3cret" not in str(told.value)
+
+
 def test_a_name_that_the_code_set_lacks_is_refused_with_what_to_check(informix: EmulatedServer) -> None:
     informix.create_database("old", locale="en_US.819")
     with ListeningServer(informix) as listening:
