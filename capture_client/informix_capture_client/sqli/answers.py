@@ -17,8 +17,10 @@ from informix_capture_client.sqli.incoming import Incoming
 from informix_capture_client.sqli.messages import Message, name_of
 from informix_capture_client.sqli.protocols import Features
 
-_MOST_ROW_BYTES = 1 << 28  # of one answer
+_MOST_BYTES = 1 << 28  # of one answer, kept here
+_MESSAGE_BYTES = 64  # at least, that a message costs; else an answer of empty ones had no end
 _INT8_BYTES, _BIGINT_BYTES = 10, 8
+_NO_MORE_ROWS = 100  # SQLNOTFOUND: an SQLCODE, and no error
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,7 @@ class Answer:
     rows: list[bytes] = field(default_factory=list)
     row_count: int = 0
     is_at_end: bool = False
+    is_closed: bool = False  # the cursor, by the server itself
     error: ServerError | None = None
     read_bytes: int = 0
 
@@ -63,7 +66,7 @@ class AnswerReader:
         self._incoming = incoming
         self._features = features
         self._answer = Answer()
-        self._row_bytes = 0
+        self._kept_bytes = 0
         self._target = memoryview(b"")
         self._readers: dict[int, Callable[[], None]] = {
             Message.SQ_DESCRIBE: self._describe,
@@ -83,7 +86,7 @@ class AnswerReader:
         Raises:
             ProtocolViolation: what came is none.
         """
-        self._answer, self._row_bytes = Answer(), 0
+        self._answer, self._kept_bytes = Answer(), 0
         self._target = memoryview(b"") if target is None else target
         while True:
             number = self._incoming.u16()
@@ -93,6 +96,7 @@ class AnswerReader:
             read = self._readers.get(number)
             if read is None:
                 self._incoming.refuse(f"message {number} (0x{number:04x})")
+            self._keep(_MESSAGE_BYTES)
             read()
             self._incoming.told(name_of(number))
 
@@ -104,10 +108,13 @@ class AnswerReader:
     def _tuple(self) -> None:
         self._incoming.u16()  # a warning
         size = self._incoming.u32()
-        self._row_bytes += size
-        if self._row_bytes > _MOST_ROW_BYTES:
-            self._incoming.refuse(f"{self._row_bytes} bytes of rows in one answer")
+        self._keep(size)
         self._answer.rows.append(self._incoming.padded_bytes(size))
+
+    def _keep(self, count: int) -> None:
+        self._kept_bytes += count
+        if self._kept_bytes > _MOST_BYTES:
+            self._incoming.refuse(f"messages and {self._kept_bytes} bytes of rows in one answer")
 
     def _done(self) -> None:
         self._incoming.u16()  # warnings; after SQ_DBOPEN the database's properties
@@ -124,10 +131,13 @@ class AnswerReader:
         self._incoming.take(_INT8_BYTES + (_BIGINT_BYTES if self._features.has_bigint else 0))
 
     def _close(self) -> None:
-        self._answer.is_at_end = True
+        self._answer.is_at_end = self._answer.is_closed = True
 
     def _error(self) -> None:
         error = read_error(self._incoming, self._features.is_wide)
+        if error.code == _NO_MORE_ROWS:
+            self._answer.is_at_end = True
+            return
         self._answer.error = self._answer.error or error
 
     def _large_object_data(self) -> None:

@@ -36,24 +36,25 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """A prepared statement."""
+    """A prepared statement; `row_bytes` is how long a row can be."""
 
     kind: int
     number: int
     columns: tuple[Column, ...]
+    row_bytes: int = 0
 
 
 def read_description(incoming: Incoming, is_wide: bool) -> Description:
     """Take the fields of an SQ_DESCRIBE."""
     kind, number = incoming.u16(), incoming.u16()
     incoming.take(4)  # cost
-    incoming.u16()  # bytes of a row
+    row_bytes = incoming.u16()
     count = incoming.u16()
     table_bytes = incoming.length(is_wide)
     heads = [_read_head(incoming, is_wide) for _ in range(count)]
     table = incoming.padded_bytes(table_bytes)
     columns = [_named(incoming, table, place, head) for place, head in heads]
-    return Description(kind, number, tuple(columns))
+    return Description(kind, number, tuple(columns), row_bytes)
 
 
 def _read_head(incoming: Incoming, is_wide: bool) -> tuple[int, Column]:

@@ -99,6 +99,14 @@ class Incoming:
             self._listener(name, bytes(self._kept))
             self._kept.clear()
 
+    def tell_rest(self) -> None:
+        """Note what came and was not understood, or not taken: a report of trouble needs it."""
+        if self._listener is not None:
+            self._kept += self._buffer[self._at : self._end]
+            self._at = self._end
+            if self._kept:
+                self.told("not understood")
+
     def refuse(self, what: str) -> NoReturn:
         """Give up; nothing that follows can be understood.
 

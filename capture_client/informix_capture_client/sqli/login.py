@@ -14,13 +14,14 @@ from __future__ import annotations
 import io
 from dataclasses import dataclass, field
 
-from informix_capture_client.errors import AccessRefused, ProtocolViolation
+from informix_capture_client.errors import AccessRefused, BadOption, ProtocolViolation
 from informix_capture_client.sqli.incoming import EndOfBytes, Incoming
 from informix_capture_client.sqli.messages import ended, u16, u32
 
 _REQUEST, _ACCEPTED, _REFUSED, _REDIRECT = 1, 2, 3, 13
 _SESSION_LAYER = 60  # in the second half of the header's third word, whoever sends it
 _HEADER_BYTES = 6
+_MOST_BYTES = 0xFFFF
 _CAPABILITIES = 0x13C
 _ERRORS, _ELSEWHERE, _END = 102, 103, 127  # blocks of an answer's body
 _NOT_SQLI = "There is no SQLI listener at this address"
@@ -48,7 +49,13 @@ class Login:
     def packet(self) -> bytes:
         """Return the request."""
         body = self._before_password() + _password(self.password) + self._after_password()
-        return u16(len(body) + _HEADER_BYTES, _REQUEST << 8 | _SESSION_LAYER, 0) + body
+        size = len(body) + _HEADER_BYTES
+        if size > _MOST_BYTES:
+            raise BadOption(
+                f"User, password and names make a login of {size} bytes, and SQLI takes {_MOST_BYTES}.",
+                "Shorten them.",
+            )
+        return u16(size, _REQUEST << 8 | _SESSION_LAYER, 0) + body
 
     def _before_password(self) -> bytes:
         return (

@@ -2,11 +2,13 @@
 
 Rule: one value, one text, as SQL writes it; nothing is rounded.
 
-    u8  0: NULL | 0x80 | 64 + exponent of 100, all of it flipped where negative
+    NULL  all bytes zero; not by its first: -1E+124 begins with 0, too
+    u8  0x80 | 64 + exponent of 100, all of it flipped where negative
     u8  base-100 digits, a negative number's as 100 to their power less the number
 
 Sources: the layout of rows in the CDC guide and of tuples that IBM's JDBC driver reads are the same;
-the seconds of a DATETIME are the unit, also where it ends before them (seen with that driver).
+the seconds of a DATETIME are the unit, also where it ends before them (seen with that driver, which
+binds -1E+124 as 00 63).
 """
 
 from __future__ import annotations
@@ -14,7 +16,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal
 
-_NULL = 0
 _POSITIVE, _EXPONENT = 0x80, 0x7F
 _BIAS = 64
 _MOST_FRACTION_PAIRS = 3
@@ -42,7 +43,7 @@ class Packed:
 
 def unpack(raw: bytes) -> Packed | None:
     """Take a packed decimal apart; None is NULL. ValueError if it is none."""
-    if raw[0] == _NULL:
+    if not any(raw):
         return None
     digits = 0
     for pair in raw[1:]:

@@ -5,18 +5,21 @@ Rule: byte for byte as IBM's JDBC driver 4.50.11 sends them; where they differ, 
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Sequence
 
 from informix_capture_client.errors import BadOption
-from informix_capture_client.sqli.describing import Column
+from informix_capture_client.sqli.describing import Column, Description
 from informix_capture_client.sqli.messages import Message, long_padded, padded, u16, u32
 from informix_capture_client.sqli.types import SqliType
 
+# texts, quoted names and comments, whose question marks IBM's driver does not count either
+_NOT_PARAMETERS = re.compile(rb"'[^']*'|\"[^\"]*\"|--[^\n]*|/\*.*?\*/|\{[^}]*\}", re.DOTALL)
 Request = list[bytes]
 Value = int | bytes | None
 
-FETCH_BYTES = 4096
+FETCH_BYTES = 4096  # or a row's, where that is longer: seen with IBM's driver 4.50.11 and 15.0.1.0
 _CHUNK_BYTES = 32_000
 _INT_PRECISION, _BIGINT_PRECISION = 0x0A00, 0x1300
 _NULL_INT, _NULL_BIGINT = -(1 << 31), -(1 << 63)  # these patterns mean NULL
@@ -38,7 +41,7 @@ def open_database(name: bytes) -> Request:
 def prepare(text: bytes, is_wide: bool) -> Request:
     """Prepare a statement and ask what it answers with."""
     statement = long_padded(text) if is_wide else padded(text)
-    count = text.count(b"?")
+    count = _NOT_PARAMETERS.sub(b"", text).count(b"?")
     return [
         u16(Message.SQ_PREPARE, count) + statement,
         u16(Message.SQ_NDESCRIBE),
@@ -78,19 +81,19 @@ def _bound(value: Value) -> bytes:
     )
 
 
-def fetch(statement: int, columns: Sequence[Column], is_wide: bool) -> Request:
-    """Fetch the next rows, as many as fit."""
-    return [_of(statement), *_result_types(columns), _fetch(is_wide)]
+def fetch(described: Description, is_wide: bool) -> Request:
+    """Fetch the next rows, as many as fit; one always fits."""
+    return [_of(described.number), *_result_types(described.columns), _fetch(described, is_wide)]
 
 
-def fetch_more(statement: int, is_wide: bool) -> Request:
+def fetch_more(described: Description, is_wide: bool) -> Request:
     """Fetch the rows after those."""
-    return [_of(statement), _fetch(is_wide)]
+    return [_of(described.number), _fetch(described, is_wide)]
 
 
-def _fetch(is_wide: bool) -> bytes:
-    size = u32(FETCH_BYTES) if is_wide else u16(FETCH_BYTES)
-    return u16(Message.SQ_NFETCH) + size + u16(0)
+def _fetch(described: Description, is_wide: bool) -> bytes:
+    count = max(FETCH_BYTES, described.row_bytes)
+    return u16(Message.SQ_NFETCH) + (u32(count) if is_wide else u16(count)) + u16(0)
 
 
 _OF_VARIABLE_SIZE: set[int] = {
@@ -99,16 +102,11 @@ _OF_VARIABLE_SIZE: set[int] = {
     SqliType.OPAQUE_VARIABLE,
     SqliType.OPAQUE_FIXED,
     SqliType.LVARCHAR_BIND,
+    SqliType.OPAQUE_BIND,
     SqliType.BOOLEAN_BIND,
 }
-_SENT_AS: dict[int, int] = {
-    SqliType.OPAQUE_VARIABLE: SqliType.LVARCHAR_BIND,
-    SqliType.OPAQUE_FIXED: SqliType.BOOLEAN_BIND,
-}
-_TYPE_NAMES: dict[int, bytes] = {
-    SqliType.LVARCHAR_BIND: u16(0, 0),
-    SqliType.BOOLEAN_BIND: padded(b"informix") + padded(b"boolean"),
-}
+_NAMED = {SqliType.LVARCHAR_BIND, SqliType.OPAQUE_BIND, SqliType.BOOLEAN_BIND}
+_BOOLEAN_ID = 5
 
 
 def has_variable_size(columns: Sequence[Column]) -> bool:
@@ -123,8 +121,19 @@ def _result_types(columns: Sequence[Column]) -> list[bytes]:
 
 
 def _result_type(column: Column) -> bytes:
-    kind = _SENT_AS.get(column.type, column.type)
-    return u16(kind) + _TYPE_NAMES.get(kind, b"") + u32(column.length)
+    kind = _sent_as(column)
+    name = padded(column.owner.encode()) + padded(column.type_name.encode()) if kind in _NAMED else b""
+    return u16(kind) + name + u32(column.length)
+
+
+def _sent_as(column: Column) -> int:
+    """Return how a type is asked for: an opaque one as what it is bound as, by the name it has."""
+    if column.type == SqliType.OPAQUE_VARIABLE:
+        return SqliType.LVARCHAR_BIND
+    if column.type != SqliType.OPAQUE_FIXED:
+        return column.type
+    is_boolean = column.extended_id == _BOOLEAN_ID or column.type_name == "boolean"
+    return SqliType.BOOLEAN_BIND if is_boolean else SqliType.OPAQUE_BIND
 
 
 def close_cursor(statement: int) -> Request:

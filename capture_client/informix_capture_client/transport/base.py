@@ -53,9 +53,9 @@ class ConnectionSettings:
     `host` may be a list, `a:9088,b`, of which `port` is the default, where a transport tries several.
     `server` is the server's name (DBSERVERNAME), not a host. `extra` is passed on to the driver's
     connection string untouched. `db_locale` may be empty: then the driver's default applies,
-    which live servers refuse for most databases. With `authentication` "trusted" neither user nor
+    which live servers refuse for most databases. With `authentication` "trusted" no
     password is sent: the server takes the user that the operating system names, if it trusts this
-    host; `user` is for messages then.
+    host; `user` is that one's name then, which a driver finds by itself.
     Statements are handed to a transport in Informix's words; it sends them in its dialect's.
     """
 

@@ -20,6 +20,7 @@ from informix_capture_client.sqli import (
     StatementKind,
     Value,
     WireTrace,
+    name_of,
     requests,
 )
 from informix_capture_client.transport.base import (
@@ -29,10 +30,14 @@ from informix_capture_client.transport.base import (
     ConnectionSettings,
     Row,
 )
-from informix_capture_client.transport.connection_strings import encode
 from informix_capture_client.transport.odbc import check_integer, check_read, single_integer
 from informix_capture_client.transport.odbc_errors import Door, OdbcFailure
-from informix_capture_client.transport.sqli_admission import admit, codec_of_database, require
+from informix_capture_client.transport.sqli_admission import (
+    admit,
+    codec_of_database,
+    in_code_set,
+    require,
+)
 
 _GOODBYE_SECONDS = 1.0
 _log = logging.getLogger(__name__)
@@ -80,7 +85,7 @@ class SqliTransport:
 
     def rows(self, statement: str, *arguments: Argument) -> list[Row]:
         """Run a query and return all its rows; every value as text, NULL as None."""
-        text = encode(self._dialect.statement(statement), self._codec)
+        text = in_code_set(self._dialect.statement(statement), self._codec)
         values = [self._value(argument) for argument in arguments]
         with self._door:
             described = self._ask(requests.prepare(text, self._is_wide)).description
@@ -130,18 +135,19 @@ class SqliTransport:
         number = described.number
         opening = requests.open_cursor(number, self._cursors, values)
         self._cursors += 1
-        fetching = requests.fetch(number, described.columns, self._is_wide)
+        fetching = requests.fetch(described, self._is_wide)
         if requests.has_variable_size(described.columns):
             self._ask(opening)
             answer = self._ask(fetching)
         else:
             answer = self._ask([*opening, *fetching])
         contents = answer.rows
-        is_one_value = described.kind == StatementKind.EXECUTE and len(contents) == 1
-        while answer.rows and not answer.is_at_end and not is_one_value:
-            answer = self._ask(requests.fetch_more(number, self._is_wide))
+        is_all = described.kind == StatementKind.EXECUTE and _had_room_for_more(described, contents)
+        while answer.rows and not answer.is_at_end and not is_all:
+            answer = self._ask(requests.fetch_more(described, self._is_wide))
             contents += answer.rows
-        self._ask(requests.close_cursor(number))
+        if not answer.is_closed:
+            self._ask(requests.close_cursor(number))
         return contents
 
     def _release(self, number: int) -> None:
@@ -166,7 +172,7 @@ class SqliTransport:
     def _value(self, argument: Argument) -> Value:
         if isinstance(argument, int):
             return check_integer(argument)
-        return encode(argument, self._codec)
+        return in_code_set(argument, self._codec)
 
     def _next_buffer(self, size: int) -> memoryview:
         """Return the buffer whose turn it is; another size gets a new one, views keep the old."""
@@ -184,11 +190,18 @@ class SqliTransport:
         self._wire.wait_at_most(_GOODBYE_SECONDS)
         try:
             self._wire.send_alone(Message.SQ_EXIT.to_bytes(2))
-            self._wire.incoming.u16()
+            incoming = self._wire.incoming
+            incoming.told(name_of(incoming.u16()))
         except (OdbcFailure, InformixCdcError):
             pass  # it is gone, which is what is wanted
         finally:
             self._wire.hang_up()
+
+
+def _had_room_for_more(described: Description, contents: list[bytes]) -> bool:
+    """Tell whether one row came where two fit: IBM's driver asks a function no further then."""
+    room = max(requests.FETCH_BYTES, described.row_bytes)
+    return len(contents) == 1 and 2 * len(contents[0]) < room
 
 
 def _warn_of_clear_text(settings: ConnectionSettings, *, is_loopback: bool) -> None:

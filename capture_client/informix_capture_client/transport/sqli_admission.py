@@ -43,7 +43,7 @@ from informix_capture_client.transport.base import (
     ConnectionSettings,
     addresses,
 )
-from informix_capture_client.transport.connection_strings import encode, refuse_nul
+from informix_capture_client.transport.connection_strings import refuse_nul
 from informix_capture_client.transport.odbc_errors import Diagnostic, OdbcFailure
 from informix_capture_client.transport.sqli_wire import BROKEN, SILENT, Wire
 
@@ -81,6 +81,21 @@ def codec_of_database(settings: ConnectionSettings) -> str:
         return codec_of(settings.db_locale or settings.client_locale)
     except BadOption:
         return "ascii"
+
+
+def in_code_set(text: str, codec: str) -> bytes:
+    """Return a text as the database has it.
+
+    Raises:
+        BadOption: its code set has no such character, so nothing in it has such a name.
+    """
+    try:
+        return text.encode(codec)
+    except UnicodeEncodeError as reason:
+        raise BadOption(
+            f"The database's code set ({codec}) has no character U+{ord(text[reason.start]):04X}.",
+            "Check the names of database, tables and columns; and option dbLocale, if it is set.",
+        ) from None
 
 
 def admit(settings: ConnectionSettings, trace: WireTrace | None) -> Admission:
@@ -201,8 +216,18 @@ class _Attempt:
         )
 
     def _encoded(self, key: str, text: str) -> bytes:
+        """Return a text of the login: in UTF-8 for every database, as over ODBC (decision 0054)."""
         refuse_nul(key, text)
-        return encode(text, self._codec)
+        try:
+            return text.encode()
+        except UnicodeEncodeError:  # of what an environment held that is no UTF-8
+            raise BadOption(
+                f"The connection attribute {key} holds what is no character.", "Write it in UTF-8."
+            ) from None
+
+    def _database(self) -> bytes:
+        refuse_nul("DATABASE", self._settings.database)
+        return in_code_set(self._settings.database, self._codec)
 
     def _set_up(self, wire: Wire, accepted: Accepted) -> Admission:
         agreed = self._agree(wire)
@@ -212,7 +237,7 @@ class _Attempt:
         wire.send(requests.information())
         require(reader.read(), self._codec)
         if self._settings.database:  # else statements that need none, such as CREATE DATABASE
-            wire.send(requests.open_database(self._encoded("DATABASE", self._settings.database)))
+            wire.send(requests.open_database(self._database()))
             require(reader.read(), self._codec)
         return Admission(wire, agreed, reader, accepted.version)
 

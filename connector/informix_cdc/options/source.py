@@ -249,9 +249,19 @@ class SourceOptions(ExecutorOptions):
     def without_secrets(self) -> SourceOptions:
         """Return the same options for executors, which open no connection to the server.
 
-        Neither the password travels there nor a word of where it is.
+        Neither the password travels there nor a word of where it is, nor of where the key of the
+        client's certificate is.
         """
-        return replace(self, password="", password_file="", password_command="", connection_string="")
+        return replace(
+            self,
+            password="",
+            password_file="",
+            password_command="",
+            connection_string="",
+            tls_ca_file="",
+            tls_certificate_file="",
+            tls_key_file="",
+        )
 
     def column_choice(self) -> ColumnChoice:
         """Return which columns are captured."""

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from capture_client.sqli.wire_bytes import arriving, arriving_in_pieces
 from harness.runs.examples import examples
 from informix_capture_client.errors import ProtocolViolation
+from informix_capture_client.sqli import answers
 from informix_capture_client.sqli.answers import Answer, AnswerReader, ServerError
 from informix_capture_client.sqli.describing import Column, Description
 from informix_capture_client.sqli.incoming import EndOfBytes
@@ -41,13 +42,13 @@ def read(content: bytes, agreed: Features = WIDE, room: int = 0) -> Answer:
 
 def test_a_description_is_read_with_its_columns() -> None:
     answer = read(DESCRIBED)
-    assert answer.description == Description(2, 1, (Column("site", 13, 128),))
+    assert answer.description == Description(2, 1, (Column("site", 13, 128),), 129)
 
 
 def test_a_narrow_description_has_offsets_of_16_bits() -> None:
     column = u16(0) + u32(0) + u16(0x102) + u32(0) + u16(0, 0) + bytes(8) + u32(4)
     content = u16(8, 56, 3) + u32(0) + u16(4, 1, 3) + column + b"id\0\0" + END
-    assert read(content, NARROW).description == Description(56, 3, (Column("id", 2, 4),))
+    assert read(content, NARROW).description == Description(56, 3, (Column("id", 2, 4),), 4)
 
 
 def test_rows_are_taken_with_what_stands_between_them() -> None:
@@ -58,7 +59,15 @@ def test_rows_are_taken_with_what_stands_between_them() -> None:
 
 def test_a_server_may_close_the_cursor_with_the_last_row() -> None:
     """Said of live servers (docs/assumptions.md)."""
-    assert read(row(b"abc") + u16(10) + DONE + END).is_at_end
+    answer = read(row(b"abc") + u16(10) + DONE + END)
+    assert (answer.is_at_end, answer.is_closed) == (True, True)
+
+
+def test_no_more_rows_is_no_error() -> None:
+    """SQLCODE 100, said of live servers (docs/assumptions.md)."""
+    answer = read(row(b"abc") + u16(13, 100, 0) + u32(0) + padded(b"") + END)
+    assert (answer.rows, answer.error, answer.is_at_end) == ([b"abc"], None, True)
+    assert not answer.is_closed
 
 
 @pytest.mark.parametrize(("agreed", "size"), [(WIDE, 18), (NARROW, 10)])
@@ -115,6 +124,15 @@ def test_what_cannot_be_is_refused_with_the_bytes_behind_it(what: str) -> None:
     assert "cafebabe" in caught.value.message
     assert "--trace-wire" in caught.value.remedy
     assert len(caught.value.message) < 400
+
+
+@pytest.mark.parametrize("message", [row(b""), COST], ids=["rows of nothing", "costs"])
+def test_an_answer_without_an_end_is_given_up(message: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its bytes come fast enough for every deadline."""
+    monkeypatch.setattr(answers, "_MOST_BYTES", 1_000)
+    with pytest.raises(ProtocolViolation, match="in one answer"):
+        read(message * 100 + END)
+    assert read(message * 10 + END).error is None
 
 
 def test_a_lying_length_takes_no_memory() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from capture_client.sqli.wire_bytes import arriving
-from informix_capture_client.errors import AccessRefused, ProtocolViolation
+from informix_capture_client.errors import AccessRefused, BadOption, ProtocolViolation
 from informix_capture_client.sqli.incoming import EndOfBytes
 from informix_capture_client.sqli.login import (
     Accepted,
@@ -50,6 +50,11 @@ def test_the_packet_is_that_of_ibm_s_driver_byte_for_byte() -> None:
 def test_without_a_password_its_field_is_empty() -> None:
     packet = replace(IBM_LOGIN, password=b"").packet()
     assert packet == u16(len(IBM_PACKET) - 7) + IBM_PACKET[2:].replace(b"\0\7in4mix\0", b"\0\0")
+
+
+def test_a_login_that_its_length_cannot_state_is_refused() -> None:
+    with pytest.raises(BadOption, match="a login of 8"):
+        replace(IBM_LOGIN, user=b"u" * 40_000, password=b"p" * 40_000).packet()
 
 
 def test_the_password_is_in_no_repr() -> None:

@@ -42,6 +42,7 @@ GOLDEN = [
     (Column("bo", 41, 1, 5, "informix", "boolean"), "00 00000001 01", "1"),
     (Column("nv", 16, 40), "02 6e76", "nv"),
     (Column("bl", 41, 72, 10, "informix", "blob"), "00 00000002 beef", "beef"),
+    (Column("large", 5, 0x01FF), "0063", "-1" + "0" * 124),  # as that driver binds -1E+124
 ]
 
 

@@ -15,6 +15,7 @@ from dataclasses import replace
 import pytest
 
 from harness.servers.certificates import Certificates, certificates_for
+from harness.servers.scripted_wire import welcome
 from informix_capture_client.emulator import EmulatedServer, ListeningServer
 from informix_capture_client.emulator.sqli.pam import Prompt, Style
 from informix_capture_client.errors import (
@@ -301,6 +302,66 @@ def test_a_trace_has_every_message_of_both_directions(informix: EmulatedServer) 
     assert {"login answer", "SQ_DESCRIBE", "SQ_TUPLE", "SQ_DONE", "SQ_EOT"} <= {
         name for way, name in names if way == "<"
     }
+
+
+def test_a_trace_has_what_was_not_understood(informix: EmulatedServer) -> None:
+    """It is asked for when a message is not known, so that message must be in it."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        answer = welcome() + struct.pack(">HH", 0xABC, 7) + b"strange"
+
+        def serve() -> None:
+            connection, _ = listener.accept()
+            with connection:
+                connection.recv(65_536)
+                connection.sendall(answer)
+                while connection.recv(65_536):
+                    pass
+
+        threading.Thread(target=serve, daemon=True).start()
+        there = ConnectionSettings(
+            host="127.0.0.1",
+            port=listener.getsockname()[1],
+            server="informix",
+            database="stores",
+            user="informix",
+            password=PASSWORD,
+        )
+        last = trace_of(there).splitlines()[-1]
+    assert last.endswith(" 1 < not understood 0abc0007" + b"strange".hex())
+
+
+@pytest.mark.parametrize("locale", ["en_US.819", "en_US.1252", "en_US.utf8"])
+@pytest.mark.parametrize("password", ["pässwörd", "10 €", "密码"])
+def test_a_password_is_the_same_for_databases_of_every_code_set(password: str, locale: str) -> None:
+    """The first contact is with sysmaster, whose code set need not have its characters."""
+    server = EmulatedServer("informix", {"informix": password})
+    server.create_database("stores", locale=locale)
+    with ListeningServer(server) as listening:
+        assert answers(settings_for(listening, password=password, db_locale=locale))
+
+
+@pytest.mark.parametrize("attribute", ["user", "password"])
+def test_bytes_of_an_environment_that_are_no_text_are_refused(
+    informix: EmulatedServer, attribute: str
+) -> None:
+    """Python shows such a byte of a variable as half a character."""
+    with ListeningServer(informix) as listening, pytest.raises(BadOption, match="no character") as told:
+        answers(settings_for(listening, **{attribute: "s3cret\udce4"}))
+    assert "s3cret" not in str(told.value)
+
+
+def test_a_name_that_the_code_set_lacks_is_refused_with_what_to_check(informix: EmulatedServer) -> None:
+    informix.create_database("old", locale="en_US.819")
+    with ListeningServer(informix) as listening:
+        there = settings_for(listening, database="old", db_locale="en_US.819")
+        with closing(SqliTransport(there, 5)) as transport:
+            with pytest.raises(
+                BadOption, match=r"code set \(iso8859-1\) has no character U\+20AC"
+            ) as caught:
+                transport.rows("SELECT 1 FROM systables WHERE tabname = ?", "€")
+            assert "dbLocale" in caught.value.remedy
+            assert "client" not in str(caught.value)
+            assert transport.rows(QUERY)
 
 
 @pytest.mark.parametrize(

@@ -200,6 +200,13 @@ def test_the_password_is_in_no_repr_and_in_no_pickle_for_executors() -> None:
     assert b"s3cret" not in pickle.dumps(options.without_secrets())
 
 
+def test_where_the_key_of_a_certificate_is_stays_with_the_driver() -> None:
+    files = {"tlsCaFile": "/pem/ca", "tlsCertificateFile": "/pem/own", "tlsKeyFile": "/pem/key"}
+    options = parse(transport="sqli", encryption="tls", **files)
+    assert options.connection("stores").tls_key_file == "/pem/key"
+    assert b"/pem/" not in pickle.dumps(options.without_secrets())
+
+
 def test_where_to_connect_is_told_without_the_password() -> None:
     assert parse().connection("stores").password == ""
 

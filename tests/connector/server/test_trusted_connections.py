@@ -1,4 +1,4 @@
-"""A server that trusts this host: no user and no password are sent, over either transport."""
+"""A server that trusts this host: no password is sent, over either transport."""
 
 from __future__ import annotations
 

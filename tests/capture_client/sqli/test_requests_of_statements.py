@@ -1,0 +1,140 @@
+"""Whole requests, as IBM's JDBC driver sends them: statements, long rows, PAM, the end."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from informix_capture_client.sqli import ready, requests, response
+from informix_capture_client.sqli.describing import Column, Description
+from informix_capture_client.sqli.messages import Message, u16
+from informix_capture_client.sqli.requests import Request
+
+# captured from IBM's drivers 4.50.11 and 15.0.1.0, which the emulator answered
+GOLDEN = {
+    (each["what"], each["driver"]): [bytes.fromhex(request) for request in each["requests"]]
+    for each in json.loads((Path(__file__).parents[2] / "golden" / "sqli_statements.json").read_text())[
+        "steps"
+    ]
+}
+NEWEST, OLDEST = "15.0.1.0", "4.50.11"
+BOTH = pytest.mark.parametrize("driver", [OLDEST, NEWEST])
+INT = Column("a", 2, 4)
+SERIAL = Column("a", 6, 4)
+CHAR = Column("c", 0, 9000)
+LVARCHAR = Column("b", 40, 9000, 1, "informix", "lvarchar")
+BLOB = Column("b", 41, 72, 10, "informix", "blob")
+CLOB = Column("c", 41, 72, 11, "informix", "clob")
+
+
+def whole(request: Request) -> bytes:
+    return b"".join(request) + u16(Message.SQ_EOT)
+
+
+def prepared(text: str) -> bytes:
+    return whole(requests.prepare(text.encode(), is_wide=True))
+
+
+def described(number: int, row_bytes: int, *columns: Column) -> Description:
+    return Description(2, number, columns, row_bytes)
+
+
+def fetched(statement: Description) -> bytes:
+    return whole(requests.fetch(statement, is_wide=True))
+
+
+def test_a_statement_without_rows_is_executed_and_released() -> None:
+    assert GOLDEN["a statement without rows: prepare, execute, release", NEWEST] == [
+        prepared("create table g (a serial primary key, b varchar(20), c decimal(10,2))"),
+        whole(requests.execute(3, [])),
+        whole(requests.release(3)),
+    ]
+
+
+def test_rows_of_variable_size_are_fetched_after_the_opening_is_answered() -> None:
+    columns = (SERIAL, Column("b", 13, 20), Column("c", 5, 0x0A02))
+    steps = "rows of variable size: prepare, open, name the types and fetch, close, release"
+    assert GOLDEN[steps, NEWEST] == [
+        prepared("select a, b, c from g order by a"),
+        whole(requests.open_cursor(12, 2, [])),
+        fetched(described(12, 31, *columns)),
+        whole(requests.close_cursor(12)),
+        whole(requests.release(12)),
+    ]
+
+
+def test_rows_of_fixed_size_are_fetched_with_the_opening() -> None:
+    opening = requests.open_cursor(13, 3, [])
+    fetching = requests.fetch(described(13, 4, SERIAL), is_wide=True)
+    assert GOLDEN["rows of fixed size: prepare, open and fetch, close, release", NEWEST] == [
+        prepared("select a from g order by a"),
+        whole([*opening, *fetching]),
+        whole(requests.close_cursor(13)),
+        whole(requests.release(13)),
+    ]
+
+
+@BOTH
+def test_question_marks_in_texts_names_and_comments_are_no_parameters(driver: str) -> None:
+    text = "select count(*) from systables where tabname = 'a?b' or tabname = \"c?d\" /* ? */"
+    assert GOLDEN["a text with question marks in it", driver] == [prepared(text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("select 'it''s ?' from t where a = ? -- ?\n and b = ?", 2),
+        ("select 1 from t {?} where a = ?", 1),
+        ('select "?" from t where a in (?, ?)', 2),
+    ],
+)
+def test_parameters_are_counted_where_they_stand(text: str, count: int) -> None:
+    assert prepared(text)[:4] == u16(Message.SQ_PREPARE, count)
+
+
+@BOTH
+def test_a_row_longer_than_the_buffer_is_fetched_with_room_for_it(driver: str) -> None:
+    """Else a server could hand on no row of it, or a part."""
+    number = 8 if driver == OLDEST else 9
+    fixed = described(number, 9004, INT, CHAR)
+    opening = requests.open_cursor(number, number - 5, [])
+    assert GOLDEN["rows of an INT and a CHAR(9000): open and fetch, fetch more", driver] == [
+        whole([*opening, *requests.fetch(fixed, is_wide=True)]),
+        whole(requests.fetch_more(fixed, is_wide=True)),
+    ]
+
+
+def test_an_lvarchar_is_asked_for_by_the_name_it_is_described_with() -> None:
+    """The difference: 15.0.1.0 leaves its two names empty where 4.50.11 repeats them, as we do."""
+    steps = "rows of an INT, an LVARCHAR(9000) and a CHAR(9000): name the types and fetch, fetch more"
+    statement = described(7, 18_004, INT, LVARCHAR, CHAR)
+    oldest = [fetched(statement), whole(requests.fetch_more(statement, is_wide=True))]
+    assert GOLDEN[steps, OLDEST] == oldest
+    names = b"\0\x08informix\0\x08lvarchar"
+    newest = oldest[0].replace(names, bytes(4)).replace(u16(4, 7), u16(4, 8), 1)
+    assert GOLDEN[steps, NEWEST][0] == newest
+
+
+@BOTH
+def test_a_blob_is_asked_for_as_what_it_is(driver: str) -> None:
+    number = 10 if driver == OLDEST else 11
+    asked = fetched(described(number, 148, INT, BLOB, CLOB))
+    golden = GOLDEN["rows of an INT, a BLOB and a CLOB: name the types and fetch", driver]
+    assert golden == [asked]
+
+
+def test_pam_is_answered_as_by_a_class_of_ibm_s_driver() -> None:
+    steps = [whole([ready()]), whole([response(b"314159")])]
+    assert GOLDEN["conversation of PAM: ready, the password 314159", NEWEST] == steps
+
+
+def test_sessions_begin_and_end_as_those_of_the_newest_driver() -> None:
+    assert GOLDEN["the environment, then database stores", NEWEST] == [
+        whole(requests.information()),
+        whole(requests.open_database(b"stores")),
+    ]
+    (read,) = GOLDEN["read 100 bytes of session 99", NEWEST]
+    assert read == whole(requests.read_large_object(99, 100))
+    assert GOLDEN["the end", NEWEST] == [u16(Message.SQ_EXIT)]
