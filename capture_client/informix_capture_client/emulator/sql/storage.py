@@ -124,6 +124,7 @@ class Store:
         self._connection.set_progress_handler(self._watch.look, STEPS_BETWEEN_LOOKS)
         self.functions = Functions(self._connection)
         self._storages: dict[str, Storage] = {}
+        self._latest: Storage | None = None  # what `of` found last: it is asked for each row written
         self._next = 1
 
     def watched_by(self, check: Check) -> AbstractContextManager[None]:
@@ -152,18 +153,20 @@ class Store:
 
     def of(self, table: Table) -> Storage:
         """Return where the rows of a table are; one that was altered has those of its columns."""
-        name = str(table.name)
-        storage = self._storages.get(name)
+        if self._latest is not None and self._latest.table is table:
+            return self._latest
+        storage = self._storages.get(str(table.name))
         if storage is None or storage.table.tabid != table.tabid:
             storage = self.add(table, Definition())
         elif storage.table is not table:
             storage = self.altered(storage, table)
+        self._latest = storage
         return storage
 
     def add(self, table: Table, definition: Definition) -> Storage:
         """Make room for the rows of a table."""
         storage = self.made(table, definition)
-        self._storages[str(table.name)] = storage
+        self.put(str(table.name), storage)
         return storage
 
     def made(self, table: Table, definition: Definition) -> Storage:
@@ -210,6 +213,7 @@ class Store:
 
     def put(self, name: str, storage: Storage | None) -> None:
         """Let a table's name lead to a storage, or to none."""
+        self._latest = None
         if storage is None:
             self._storages.pop(name, None)
         else:
@@ -259,6 +263,7 @@ class Store:
     def forget(self, storage: Storage) -> None:
         """Let the rows of a storage go."""
         storage.is_gone = True
+        self._latest = None
         self.run(f"DROP TABLE IF EXISTS {storage.rows}")
         self.run(f"DROP TABLE IF EXISTS {storage.before}")
 
