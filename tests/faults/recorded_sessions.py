@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 
 from harness.capture.tables import make_table
+from harness.servers.in_process import InProcessConnection
 from harness.servers.stores import (
     DATABASE,
     ORDER_COLUMNS,
@@ -23,7 +24,6 @@ from harness.servers.stores import (
 from informix_capture_client import statements
 from informix_capture_client.choices import DecodeRules, RowForm
 from informix_capture_client.emulator import EmulatedServer
-from informix_capture_client.emulator.connection import Connection, Parameter
 from informix_capture_client.errors import ConnectionLost, InformixCdcError
 from informix_capture_client.positions import Position
 from informix_capture_client.records.records import TableSchema
@@ -57,9 +57,9 @@ class DirectTransport:
     """
 
     def __init__(self, server: EmulatedServer, hand: Hand) -> None:
-        attributes = {"SERVER": server.name, "DATABASE": DATABASE, "UID": "informix"}
+        attributes = {"SERVER": server.name, "UID": "informix", "PWD": PASSWORD}
         attributes |= {"DB_LOCALE": "en_US.utf8"}
-        self._connection = Connection(server, {**attributes, "PWD": PASSWORD})
+        self._connection = InProcessConnection(server, attributes, DATABASE)
         self._hand = hand
         self._read_bytes = 0
         self._timeouts = 0
@@ -71,15 +71,12 @@ class DirectTransport:
         return int(answer or "")
 
     def rows(self, statement: str, *arguments: Argument) -> list[Row]:
-        parameters = [Parameter(str(argument)) for argument in arguments]
-        found = self._connection.execute(statement, parameters, lambda: None).result.rows
-        return [tuple(None if cell is None else str(cell) for cell in row) for row in found]
+        return self._connection.rows(statement, *arguments)
 
     def lo_read(self, session_id: int, max_bytes: int) -> memoryview:
         if self._timeouts == _TIMEOUTS_TO_THE_END:
             raise ScriptEnds("the script ends.")
-        parameters = [Parameter(str(session_id)), Parameter(room=max_bytes)]
-        chunk = self._connection.execute(statements.LO_READ, parameters, lambda: None).out
+        chunk = self._connection.lo_read(session_id, max_bytes)
         self._timeouts += chunk[12:16] == _TIMEOUT
         at, self._read_bytes = self._read_bytes, self._read_bytes + len(chunk)
         return memoryview(self._hand(chunk, at))

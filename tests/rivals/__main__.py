@@ -12,7 +12,7 @@ import platform
 import shutil
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 
 from rich.console import Console
@@ -186,11 +186,8 @@ def _setting() -> str:
 
 
 def _verdicts(verdicts: Mapping[str, Verdict]) -> str:
-    heads = ("", "due", "got", "lost", "doubled", "extra", "out of order")
-    rows = [
-        (name, *(f"{n:,}" for n in (v.due, v.got, v.lost, v.doubled, v.extra, v.out_of_order)))
-        for name, v in verdicts.items()
-    ]
+    heads = ("", "due", "got", "lost", "of them truncates", "doubled", "extra", "out of order")
+    rows = [(name, *(f"{number:,}" for number in astuple(each))) for name, each in verdicts.items()]
     return _table(heads, rows)
 
 

@@ -60,13 +60,15 @@ class Generator:
         self.account: list[tuple[int, str]] = []  # the COMMTX sequence number, the key of the change
         self.begun = self.committed = self.rolled_back = self.undone = self.truncates = 0
         self._server = server
-        self._draw = random.Random(seed)
+        self._seed, self._draw = seed, random.Random(seed)
         self._stamps, self._ids = count(1), count(1)
         self._rows: dict[tuple[str, int], Row] = {}
         self._held: set[tuple[str, int]] = set()
 
     def interleaved(self, transactions: int, at_once: int = 12) -> None:
         """Begin so many transactions, up to so many open side by side, and end them all."""
+        # the same steps, whatever was written before
+        self._draw, self._rows = random.Random(self._seed), {}
         opened: list[tuple[_Open, int]] = []
         while self.begun < transactions or opened:
             if self.begun < transactions and len(opened) < at_once:

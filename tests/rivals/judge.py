@@ -20,6 +20,7 @@ class Verdict:
     due: int
     got: int
     lost: int
+    lost_truncates: int  # of the lost
     doubled: int
     extra: int
     out_of_order: int
@@ -36,6 +37,7 @@ def judged(due: Sequence[str], got: Sequence[str]) -> Verdict:
         due=len(due),
         got=len(got),
         lost=(wanted - came).total(),
+        lost_truncates=sum(n for key, n in (wanted - came).items() if key.startswith("t ")),
         doubled=sum(n - wanted[key] for key, n in came.items() if wanted[key] and n > wanted[key]),
         extra=sum(n for key, n in came.items() if not wanted[key]),
         out_of_order=_out_of_order(due, got),

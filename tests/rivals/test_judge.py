@@ -16,12 +16,12 @@ DUE = ["c 1", "c 2", "u 1 3", "t te", "d 3"]
 @pytest.mark.parametrize(
     ("got", "verdict"),
     [
-        (DUE, Verdict(5, 5, 0, 0, 0, 0)),
-        (["c 1", "u 1 3", "t te", "d 3"], Verdict(5, 4, 1, 0, 0, 0)),
-        ([*DUE, "u 1 3", "u 1 3"], Verdict(5, 7, 0, 2, 0, 0)),
-        ([*DUE, "c 9"], Verdict(5, 6, 0, 0, 1, 0)),
-        (["c 1", "u 1 3", "c 2", "t te", "d 3"], Verdict(5, 5, 0, 0, 0, 1)),
-        (["c 1", "c 2", "u 1 3", "d 3"], Verdict(5, 4, 1, 0, 0, 0)),
+        (DUE, Verdict(5, 5, 0, 0, 0, 0, 0)),
+        (["c 1", "u 1 3", "t te", "d 3"], Verdict(5, 4, 1, 0, 0, 0, 0)),
+        ([*DUE, "u 1 3", "u 1 3"], Verdict(5, 7, 0, 0, 2, 0, 0)),
+        ([*DUE, "c 9"], Verdict(5, 6, 0, 0, 0, 1, 0)),
+        (["c 1", "u 1 3", "c 2", "t te", "d 3"], Verdict(5, 5, 0, 0, 0, 0, 1)),
+        (["c 1", "c 2", "u 1 3", "d 3"], Verdict(5, 4, 1, 1, 0, 0, 0)),
     ],
     ids=["exact", "a row is lost", "a row comes three times", "a row too many", "late", "a truncate"],
 )

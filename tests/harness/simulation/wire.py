@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
+from harness.servers.in_process import InProcessConnection
 from informix_capture_client import statements
-from informix_capture_client.emulator.connection import Connection, Parameter
 from informix_capture_client.emulator.sql_errors import SqlError
 from informix_capture_client.errors import AccessRefused, ConnectionLost, InformixCdcError
 from informix_capture_client.failpoints import failpoint
@@ -22,6 +22,7 @@ from informix_capture_client.transport.odbc_errors import Diagnostic, Translator
 if TYPE_CHECKING:
     from harness.simulation.world import World
 
+Answer = TypeVar("Answer")
 _TIMEOUT_RECORD_BYTES = 16 + 8
 # Answers that no schedule changes; asking for them is a good part of a connection's cost.
 _CONSTANT = {
@@ -46,14 +47,12 @@ class InProcessTransport:
             "SERVER": settings.server,
             "UID": settings.user,
             "PWD": settings.password,
-            "DATABASE": settings.database,
             "DB_LOCALE": settings.db_locale,
-            "DELIMIDENT": "y",
         }
         self.is_broken = False
         self._world = world
         self._translator = Translator(settings)
-        self._connection = Connection(world.server, attributes)
+        self._connection = InProcessConnection(world.server, attributes, settings.database)
         world.transports.append(self)
 
     def call(self, statement: str, *arguments: Argument) -> int:
@@ -65,8 +64,7 @@ class InProcessTransport:
         if statement in _CONSTANT and statement in _known:
             self._must_work()
             return _known[statement]
-        result = self._execute(statement, [Parameter(str(a)) for a in arguments]).result
-        rows = [tuple(None if v is None else str(v) for v in found) for found in result.rows]
+        rows = self._answered(lambda: self._connection.rows(statement, *arguments))
         if statement in _CONSTANT:
             _known[statement] = rows
         if statement == statements.OPEN_TRANSACTIONS:
@@ -75,10 +73,9 @@ class InProcessTransport:
         return rows
 
     def lo_read(self, session_id: int, max_bytes: int) -> memoryview:
-        if (session := self._connection.capture_session) is not None:
+        if (session := self._connection.inner.capture_session) is not None:
             session.timeout = 0  # instead of waiting for a real second
-        parameters = [Parameter(str(session_id)), Parameter(room=max_bytes)]
-        data = self._execute(statements.LO_READ, parameters).out
+        data = self._answered(lambda: self._connection.lo_read(session_id, max_bytes))
         if len(data) == _TIMEOUT_RECORD_BYTES:
             self._world.now += 1.0
         return memoryview(data)
@@ -91,10 +88,10 @@ class InProcessTransport:
         """Break, as seen from both ends."""
         self.close()
 
-    def _execute(self, statement: str, parameters: list[Parameter]) -> object:
+    def _answered(self, ask: Callable[[], Answer]) -> Answer:
         self._must_work()
         try:
-            return self._connection.execute(statement, parameters, lambda: None)
+            return ask()
         except SqlError as reason:
             diagnostic = Diagnostic(reason.sqlstate, reason.native, reason.message)
             raise self._translator.error([diagnostic], connected=True) from None
