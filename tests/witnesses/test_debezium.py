@@ -73,10 +73,10 @@ def changes(program: Program, number: int) -> list[Line]:
     return seen
 
 
-def wait_for_session(server: EmulatedServer) -> None:
-    """Wait until the engine reads a capture session: what is written from then on, it must see."""
+def wait_for_session(server: EmulatedServer, tables: int = 1) -> None:
+    """Wait until the engine reads so many tables: what is written from then on, it must see."""
     deadline = time.monotonic() + 60 * PATIENCE
-    while not any(session.captures for session in server.sessions().values()):
+    while not any(s.is_active and len(s.captures) == tables for s in server.sessions().values()):
         assert time.monotonic() < deadline, "no capture session was opened"
         time.sleep(0.05)
 
@@ -117,7 +117,7 @@ def test_a_shop_of_two_thousand_transactions_is_equal_to_its_account(tmp_path: P
             server.create_table(name, text)
         tables = ",".join(name.replace(":", ".") for name in COLUMNS)
         with streaming(port, tmp_path, snapshot_mode="no_data", tables=tables) as program:
-            wait_for_session(server)
+            wait_for_session(server, len(COLUMNS))
             shop = Workload(server, seed=21, transactions_per_second=500, on_commit=account.append)
             shop.run_transactions(SHOP_TRANSACTIONS)
             due = [event for transaction in account for event in events(transaction)]

@@ -26,7 +26,8 @@ def orders() -> Iterator[tuple[EmulatedServer, int]]:
 
 
 def insert(server: EmulatedServer, note: str = "one") -> None:
-    with server.transaction(user_id=1001) as transaction:
+    # in one piece: a read that comes between would have a part of it
+    with server.log.changed, server.transaction(user_id=1001) as transaction:
         transaction.insert(ORDERS, {"order_num": 1, "note": note})
 
 

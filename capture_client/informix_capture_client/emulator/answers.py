@@ -61,6 +61,7 @@ class Prepared:
     parameters: Sequence[ColumnType]
     columns: Sequence[ResultColumn]
     run: Callable[[Sequence[Value], Check], Outcome]
+    ends_transaction: bool = False  # COMMIT or ROLLBACK: cursors that are not held end too
 
 
 class SqlSession(Protocol):

@@ -186,7 +186,8 @@ class EmulatedServer:
             if former.full_row_logging:
                 raise sql_error(-19816)
             database = self.databases[former.name.database]
-            altered = make_table(str(former.name), columns, database.locale, former.tabid, former.kind)
+            name = former.name.quoted
+            altered = make_table(name, columns, database.locale, former.tabid, former.kind)
             if in_place:
                 altered.partnum, altered.created = former.partnum, former.created
                 altered.created_at = former.created_at

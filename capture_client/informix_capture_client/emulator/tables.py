@@ -44,6 +44,12 @@ class TableName:
     def __str__(self) -> str:
         return f"{self.database}:{self.owner}.{self.table}"
 
+    @property
+    def quoted(self) -> str:
+        """The name as `parse` reads it back, its case kept."""
+        owner, table = (part.replace('"', '""') for part in (self.owner, self.table))
+        return f'{self.database}:"{owner}"."{table}"'
+
 
 @dataclass(frozen=True, slots=True)
 class Column:

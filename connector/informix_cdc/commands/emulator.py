@@ -76,7 +76,7 @@ def _workload(server: EmulatedServer, transactions_per_second: float | None) -> 
         yield
         return
     stop = Event()
-    workload = Workload(server, time.time_ns(), transactions_per_second)
+    workload = Workload(server, time.time_ns(), transactions_per_second, clears_up=True)
     thread = Thread(target=workload.run, args=(stop,), name="demo workload", daemon=True)
     thread.start()
     try:

@@ -91,6 +91,8 @@ class Workload:
         transactions_per_second: how many begin.
         on_commit: called with each committed transaction, in commit order.
         clock: seconds since 1970.
+        clears_up: deletes the oldest rows, so that a server that keeps rows can run for days too;
+            otherwise they are left alone.
     """
 
     def __init__(
@@ -100,6 +102,8 @@ class Workload:
         transactions_per_second: float,
         on_commit: Callable[[CommittedTransaction], None] = lambda _: None,
         clock: Callable[[], float] = time.time,
+        *,
+        clears_up: bool = False,
     ) -> None:
         self.begun = self.committed = self.rolled_back = self.savepoints_undone = 0
         self._server = server
@@ -107,6 +111,9 @@ class Workload:
         self._rate = transactions_per_second
         self._on_commit = on_commit
         self._clock = clock
+        self._clears_up = clears_up
+        self._most_customers = float("inf") if clears_up else _MOST_CUSTOMERS
+        self._most_orders = float("inf") if clears_up else _MOST_ORDERS
         self._ticks = 0
         self._open: list[_Work] = []
         self._claimed: set[tuple[str, int]] = set()
@@ -152,7 +159,7 @@ class Workload:
         work = _Work(transaction, self._random.randint(1, 3) if gives_up else float("inf"))
         kinds, weights = zip(*_KINDS, strict=True)
         (kind,) = self._random.choices(kinds, weights)
-        work.steps = kind(self, work)
+        work.steps = (self._clear_up(work) if self._clears_up else None) or kind(self, work)
         self._open.append(work)
         self.begun += 1
 
@@ -189,7 +196,7 @@ class Workload:
         number = next(self._customer_numbers)
         row = database.customer(self._random, number)
         work.insert(CUSTOMERS, row)
-        work.on_commit.append(lambda: _keep(self._customers, number, row, _MOST_CUSTOMERS))
+        work.on_commit.append(lambda: _keep(self._customers, number, row, self._most_customers))
         yield
 
     def _move_customer(self, work: _Work) -> Iterator[None]:
@@ -198,7 +205,7 @@ class Workload:
             return
         moved = database.address(self._random)
         after = work.update(CUSTOMERS, self._customers[number], **moved)
-        work.on_commit.append(lambda: _keep(self._customers, number, after, _MOST_CUSTOMERS))
+        work.on_commit.append(lambda: _keep(self._customers, number, after, self._most_customers))
         yield
 
     def _place_order(self, work: _Work) -> Iterator[None]:
@@ -216,7 +223,7 @@ class Workload:
             yield
         if self._random.random() < _SECOND_THOUGHTS:
             yield from self._change_mind(work, number)
-        work.on_commit.append(lambda: _keep(self._orders, number, _Order(row, items), _MOST_ORDERS))
+        work.on_commit.append(lambda: self._keep_order(number, _Order(row, items)))
 
     def _change_mind(self, work: _Work, order: int) -> Iterator[None]:
         """Put items into the order and take them out again: the account forgets them at once."""
@@ -235,9 +242,7 @@ class Workload:
             return
         order = self._orders[number]
         after = work.update(ORDERS, order.row, **database.shipment(self._random, self._clock()))
-        work.on_commit.append(
-            lambda: _keep(self._orders, number, _Order(after, order.items), _MOST_ORDERS)
-        )
+        work.on_commit.append(lambda: self._keep_order(number, _Order(after, order.items)))
         yield
 
     def _change_quantity(self, work: _Work) -> Iterator[None]:
@@ -251,13 +256,37 @@ class Workload:
         yield
         items = [*order.items[:place], item, *order.items[place + 1 :]]
         row = work.update(ORDERS, order.row, total=database.total(items))
-        work.on_commit.append(lambda: _keep(self._orders, number, _Order(row, items), _MOST_ORDERS))
+        work.on_commit.append(lambda: self._keep_order(number, _Order(row, items)))
         yield
 
     def _cancel_order(self, work: _Work) -> Iterator[None]:
         number = self._claim(work, ORDERS, self._orders)
         if number is None:
             return
+        yield from self._take_back(work, number)
+
+    def _clear_up(self, work: _Work) -> Iterator[None] | None:
+        """Take the oldest order or customer out, if there are too many."""
+        for table, rows, most, leave in (
+            (ORDERS, self._orders, _MOST_ORDERS, self._take_back),
+            (CUSTOMERS, self._customers, _MOST_CUSTOMERS, self._dismiss),
+        ):
+            oldest = next((number for number in rows if (table, number) not in self._claimed), None)
+            if len(rows) > most and oldest is not None:
+                work.claims.add((table, oldest))
+                self._claimed.add((table, oldest))
+                return leave(work, oldest)
+        return None
+
+    def _keep_order(self, number: int, order: _Order) -> None:
+        _keep(self._orders, number, order, self._most_orders)
+
+    def _dismiss(self, work: _Work, customer: int) -> Iterator[None]:
+        work.delete(CUSTOMERS, self._customers[customer])
+        work.on_commit.append(lambda: _forget(self._customers, customer))
+        yield
+
+    def _take_back(self, work: _Work, number: int) -> Iterator[None]:
         order = self._orders[number]
         for item in order.items:
             work.delete(ITEMS, item)
@@ -277,7 +306,7 @@ _KINDS: tuple[tuple[Callable[[Workload, _Work], Iterator[None]], int], ...] = (
 )
 
 
-def _keep(rows: dict[int, Any], number: int, row: object, most: int) -> None:
+def _keep(rows: dict[int, Any], number: int, row: object, most: float) -> None:
     rows[number] = row
     if len(rows) > most:
         del rows[next(iter(rows))]

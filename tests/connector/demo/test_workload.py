@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from informix_capture_client.emulator import EmulatedServer, ListeningServer
+from informix_capture_client.emulator import EmulatedServer, ListeningServer, keep_rows
+from informix_capture_client.emulator.sql import open_session
 from informix_capture_client.shapes.as_rows import ChangeRow
 from informix_cdc.demo.check import DemoCheck
 from informix_cdc.demo.database import (
@@ -33,6 +34,20 @@ def work(server: EmulatedServer, seed: int, transactions: int) -> list[Committed
 
 def test_the_same_seed_makes_the_same_transactions() -> None:
     assert work(demo_server(), 7, 300) == work(demo_server(), 7, 300)
+
+
+def test_a_server_that_keeps_rows_does_not_fill_up_with_what_the_shop_has_forgotten() -> None:
+    server = demo_server()
+    keep_rows(server)
+    workload = Workload(server, 7, 100, clock=lambda: NOW, clears_up=True)
+    session = open_session(server, "informix", "stores", False)
+    limits = {"customers": 600, "orders": 500, "items": 1500}
+    for transactions in (2000, 3500):
+        workload.run_transactions(transactions)
+        for table, most in limits.items():
+            ((rows,),) = session.prepare(f"SELECT count(*) FROM {table}").run((), lambda: None).rows
+            assert rows <= most, table
+    session.close()
 
 
 def test_another_seed_makes_other_transactions() -> None:

@@ -41,6 +41,11 @@ class Engine:
         """Open a session."""
         return Session(self._server, self._store, self._works, user, database, delimits_names, locale)
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether no transaction is open."""
+        return not self._works and not self._journals
+
     def changed(self, transaction: Transaction, kind: int, table: Table, *rows: Row) -> None:
         """A transaction has logged a row; those of sessions have changed it themselves."""
         if self._work_of(transaction) is not None:
@@ -64,6 +69,7 @@ class Engine:
         work = self._work_of(transaction)
         if work is not None:
             work.was_rolled_back()
+            del self._works[work.number]
         if not is_committed:
             self.undone(transaction, -1)
         self._journals.pop(id(transaction), None)

@@ -61,7 +61,7 @@ class Session(Transactions):
         def run(values: Sequence[Value], check: Check) -> Outcome:
             return self._run(text, plan, values, check)
 
-        return Prepared(plan.kind, plan.parameters, plan.columns, run)
+        return Prepared(plan.kind, plan.parameters, plan.columns, run, plan.ends_transaction)
 
     def _planned(self, text: str) -> Plan:
         try:
@@ -91,7 +91,8 @@ class Session(Transactions):
                 try:
                     current = self._current(text, plan)
                     pairs = zip(current.parameters, values, strict=True)
-                    return self._once(current, [store(kind, value) for kind, value in pairs])
+                    with self.store.watched_by(check):
+                        return self._once(current, [store(kind, value) for kind, value in pairs])
                 except Blocked as blocked:
                     self._wait(blocked, deadline, check)
                 except RecursionError:
@@ -174,23 +175,27 @@ class Session(Transactions):
 
     # --- statements that are sessions' own ------------------------------------------------------
 
-    def _plain(self, tokens: Tokens, run: Callable[[], None]) -> Plan:
+    def _plain(self, tokens: Tokens, run: Callable[[], None], *, ends: bool = False) -> Plan:
         tokens.expect_end()
 
         def query(_given: Values) -> Outcome:
             run()
             return Outcome()
 
-        return Plan(StatementKind.OTHER, query=query)
+        return Plan(StatementKind.OTHER, query=query, ends_transaction=ends)
 
-    def _work_word(self, tokens: Tokens, run: Callable[[], None]) -> Plan:
+    def _begin_statement(self, tokens: Tokens) -> Plan:
         tokens.accept("work")
-        return self._plain(tokens, run)
+        return self._plain(tokens, self.begin)
+
+    def _commit_statement(self, tokens: Tokens) -> Plan:
+        tokens.accept("work")
+        return self._plain(tokens, self.commit, ends=True)
 
     def _rollback_statement(self, tokens: Tokens) -> Plan:
         tokens.accept("work")
         if not tokens.accept("to", "savepoint"):
-            return self._plain(tokens, self.rollback)
+            return self._plain(tokens, self.rollback, ends=True)
         if tokens.is_at_end():  # the last one
             raise sql_error(-201)
         name = tokens.name()
@@ -267,8 +272,8 @@ _STATEMENTS: dict[tuple[str, ...], Callable[[Session, Tokens], Plan]] = {
     ("update",): Session._update,
     ("delete",): _changed(Changes.delete),
     ("truncate",): _changed(Changes.truncate),
-    ("begin",): lambda session, tokens: session._work_word(tokens, session.begin),
-    ("commit",): lambda session, tokens: session._work_word(tokens, session.commit),
+    ("begin",): Session._begin_statement,
+    ("commit",): Session._commit_statement,
     ("rollback",): Session._rollback_statement,
     ("savepoint",): Session._savepoint_statement,
     ("release",): Session._release_statement,

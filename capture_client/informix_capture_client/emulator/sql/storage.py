@@ -12,16 +12,19 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping, Sequence, Set
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from weakref import finalize
 
+from ..answers import Check
 from ..catalog import Row
 from ..sql_errors import SqlError, sql_error
 from ..tables import Column, Index, Table
 from .language.arithmetic import Functions
 from .language.families import SERIALS, Family, family_of
 from .language.values import Stored
+from .watching import STEPS_BETWEEN_LOOKS, Watch
 
 if TYPE_CHECKING:
     from ..server import EmulatedServer
@@ -118,10 +121,17 @@ class Store:
             ":memory:", check_same_thread=False, isolation_level=None, cached_statements=512
         )
         finalize(self, self._connection.close)
+        self._watch = Watch()
+        self._connection.set_progress_handler(self._watch.look, STEPS_BETWEEN_LOOKS)
         self.functions = Functions(self._connection)
         self._storages: dict[str, Storage] = {}
+        self._latest: Storage | None = None  # what `of` found last: it is asked for each row written
         self._next = 1
         self.filled: dict[str, list[Row]] = {}  # what system tables held when they were last filled
+
+    def watched_by(self, check: Check) -> AbstractContextManager[None]:
+        """Let `check` end the queries of a block by what it raises."""
+        return self._watch.by(check)
 
     def run(self, sql: str, values: Sequence[Stored] = ()) -> sqlite3.Cursor:
         """Run a statement of SQLite that finds nothing."""
@@ -135,9 +145,10 @@ class Store:
         """Run a query of SQLite; SqlError if one of our functions refused a value."""
         self.functions.failure = None
         try:
-            return self._connection.execute(sql, values).fetchall()
-        except sqlite3.Error:  # by a function of ours, or for a limit of SQLite's
-            raise self.functions.failure or sql_error(-201) from None
+            with self._watch.over_query():
+                return self._connection.execute(sql, values).fetchall()
+        except sqlite3.Error:  # by who watches, by a function of ours, or for a limit of SQLite's
+            raise self._watch.error or self.functions.failure or sql_error(-201) from None
 
     def check(self, sql: str, count: int) -> None:
         """SqlError -201 if SQLite does not understand a statement."""
@@ -148,18 +159,20 @@ class Store:
 
     def of(self, table: Table) -> Storage:
         """Return where the rows of a table are; one that was altered has those of its columns."""
-        name = str(table.name)
-        storage = self._storages.get(name)
+        if self._latest is not None and self._latest.table is table:
+            return self._latest
+        storage = self._storages.get(str(table.name))
         if storage is None or storage.table.tabid != table.tabid:
             storage = self.add(table, Definition())
         elif storage.table is not table:
             storage = self.altered(storage, table)
+        self._latest = storage
         return storage
 
     def add(self, table: Table, definition: Definition) -> Storage:
         """Make room for the rows of a table."""
         storage = self.made(table, definition)
-        self._storages[str(table.name)] = storage
+        self.put(str(table.name), storage)
         return storage
 
     def made(self, table: Table, definition: Definition) -> Storage:
@@ -186,11 +199,18 @@ class Store:
         """Let SQLite keep an index; a name is used once, whatever became of its table."""
         columns = ", ".join(f"c{storage.place_of(name)}" for name in key.columns)
         unique = "" if key.kind == "D" else "UNIQUE "
-        self.run(f"CREATE {unique}INDEX {self.index_name(storage, key)} ON {storage.rows} ({columns})")
+        name = self.index_name(storage, key)
+        self.run(f"CREATE {unique}INDEX {name} ON {storage.rows} ({columns})")
+        if key.kind in "IU":  # two NULLs are the same to Informix, and not to SQLite
+            places = [storage.place_of(column) for column in key.columns]
+            keys = ", ".join(f"ifnull(c{place}, x'') COLLATE RTRIM" for place in places)
+            some = " OR ".join(f"c{place} IS NULL" for place in places)
+            self.run(f"CREATE UNIQUE INDEX {name}_n ON {storage.rows} ({keys}) WHERE {some}")
 
     def unindex(self, storage: Storage, key: Index) -> None:
         """Let SQLite drop an index."""
-        self.run(f"DROP INDEX IF EXISTS {self.index_name(storage, key)}")
+        for suffix in ("", "_n"):
+            self.run(f"DROP INDEX IF EXISTS {self.index_name(storage, key)}{suffix}")
 
     @staticmethod
     def index_name(storage: Storage, key: Index) -> str:
@@ -199,6 +219,7 @@ class Store:
 
     def put(self, name: str, storage: Storage | None) -> None:
         """Let a table's name lead to a storage, or to none."""
+        self._latest = None
         if storage is None:
             self._storages.pop(name, None)
         else:
@@ -248,6 +269,7 @@ class Store:
     def forget(self, storage: Storage) -> None:
         """Let the rows of a storage go."""
         storage.is_gone = True
+        self._latest = None
         self.run(f"DROP TABLE IF EXISTS {storage.rows}")
         self.run(f"DROP TABLE IF EXISTS {storage.before}")
 
@@ -283,7 +305,8 @@ class Store:
         text = str(reason)
         for key in storage.table.all_indexes:
             columns = ", ".join(f"{storage.rows}.c{storage.place_of(name)}" for name in key.columns)
-            if text.endswith(f": {columns}") and key.kind != "D":
+            ends = f": {columns}", f"'{self.index_name(storage, key)}_n'"
+            if text.endswith(ends) and key.kind != "D":
                 if key.kind == "I":
                     return sql_error(-239, key.columns[0])
                 return sql_error(-268, f"{storage.table.name.owner}.{key.name}")

@@ -169,7 +169,7 @@ class Work:
             if key.kind == "D":
                 continue
             places = [storage.place_of(name) for name in key.columns]
-            same = " AND ".join(f"x.c{place} = ?" for place in places)
+            same = " AND ".join(f"x.c{place} IS ?" for place in places)
             found = self.store.find(
                 f"SELECT b.work FROM {storage.before} b WHERE b.work <> ?1 AND"
                 f" (EXISTS (SELECT 1 FROM {storage.before} x"

@@ -186,6 +186,8 @@ class Conversation:
         """Run a statement; one that answers with rows hands them over at once."""
         statement = self._statement
         outcome = statement.execute(self._codec, self._check)
+        if statement.prepared.ends_transaction:
+            self._close_cursors()
         rows = list(statement.tuples_of(outcome)) if statement.prepared.columns else []
         return [*rows, replies.done(self.dialect, outcome)]
 

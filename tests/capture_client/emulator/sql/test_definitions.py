@@ -133,6 +133,39 @@ def test_a_serial_column_counts_on_from_the_highest(db: Asked) -> None:
     assert db.run("INSERT INTO n (x) SELECT x FROM n").serial == 206
 
 
+@pytest.mark.parametrize("key", ["UNIQUE", "INDEX"])
+def test_a_unique_key_takes_one_null(db: Asked, key: str) -> None:
+    db.run("CREATE TABLE n (a integer, b varchar(9)" + (", UNIQUE (a, b))" if key == "UNIQUE" else ")"))
+    if key == "INDEX":
+        db.run("CREATE UNIQUE INDEX both ON n (a, b)")
+    db.all(
+        "INSERT INTO n VALUES (1, NULL)",
+        "INSERT INTO n VALUES (2, NULL)",
+        "INSERT INTO n VALUES (1, '')",
+    )
+    expected = -268 if key == "UNIQUE" else -239
+    assert db.refused("INSERT INTO n VALUES (1, NULL)").native == expected
+    assert db.refused("UPDATE n SET a = 1 WHERE a = 2").native == expected
+    db.all("INSERT INTO n VALUES (NULL, NULL)", "DELETE FROM n WHERE a = 1 AND b IS NULL")
+    assert db.refused("INSERT INTO n VALUES (NULL, NULL)").native == expected
+    db.run("INSERT INTO n VALUES (1, NULL)")
+
+
+def test_a_unique_index_over_two_nulls_is_refused_and_leaves_nothing(db: Asked) -> None:
+    db.all("CREATE TABLE n (a integer)", "INSERT INTO n VALUES (NULL)", "INSERT INTO n VALUES (NULL)")
+    assert db.refused("CREATE UNIQUE INDEX one ON n (a)").native == -371
+    db.run("DELETE FROM n")
+    db.run("CREATE UNIQUE INDEX one ON n (a)")
+    db.all("INSERT INTO n VALUES (NULL)", "DROP INDEX one", "INSERT INTO n VALUES (NULL)")
+
+
+def test_the_python_api_alters_a_table_whose_name_has_capitals(connect: Callable[..., Asked]) -> None:
+    db = connect(delimits_names=True)
+    db.all('CREATE TABLE "Mixed Up" (id integer)', 'INSERT INTO "Mixed Up" VALUES (1)')
+    db.server.alter_table('stores:informix."Mixed Up"', "id integer, more integer")
+    assert db.rows('SELECT * FROM "Mixed Up"') == [(1, None)]
+
+
 def test_names_with_capitals_need_quotes_and_keep_them(connect: Callable[..., Asked]) -> None:
     db = connect(delimits_names=True)
     db.run('CREATE TABLE "Mixed" ("Id" integer, "a b" integer)')

@@ -8,6 +8,7 @@ from threading import Thread
 import pytest
 
 from capture_client.emulator.sql.asking import Asked, patient
+from informix_capture_client.emulator.sql.engine import Engine
 
 Sessions = tuple[Asked, Asked]
 
@@ -193,3 +194,14 @@ def test_no_lock_is_left_when_a_transaction_ends(two: Sessions) -> None:
         other.all("BEGIN WORK", "UPDATE t SET q = q + 1", "COMMIT WORK")
     assert one.rows("SELECT q FROM t ORDER BY id") == [(13,), (23,)]
     assert patient() is None
+
+
+def test_a_transaction_that_the_server_rolls_back_is_forgotten(two: Sessions) -> None:
+    writer, other = two
+    writer.all("BEGIN WORK", "UPDATE t SET q = 11 WHERE id = 1")
+    writer.server.recover()
+    engine = writer.server.row_keeper
+    assert isinstance(engine, Engine)
+    assert engine.is_idle
+    assert writer.refused("COMMIT WORK").native == -255
+    other.run("UPDATE t SET q = 12 WHERE id = 1")

@@ -293,6 +293,13 @@ def test_a_cursor_survives_the_end_of_its_transaction_if_it_is_held(hold: str, s
     assert fetched(spoken, 12) == ([2] if survives else [])
 
 
+def test_commit_as_a_statement_closes_cursors_too() -> None:
+    spoken = opened(Spoken().open())
+    assert fetched(spoken, 12) == [1]
+    spoken.say(f"0001 0000 {len('commit work'):08x} {b'commit work'.hex()} 00 0016 0007 000b", EOT)
+    assert fetched(spoken, 12) == []
+
+
 # capture reads
 
 

@@ -96,6 +96,9 @@ class Told:
             ),
             "insert into typed": self._insert,
             "select slow": self._slow,
+            "commit work": lambda: Prepared(
+                StatementKind.OTHER, [], [], lambda _values, _check: Outcome(), ends_transaction=True
+            ),
             "set isolation": lambda: Prepared(
                 StatementKind.OTHER, [], [], lambda _values, _check: Outcome()
             ),

@@ -175,11 +175,11 @@ def _texts(name: str) -> Build:
     return build
 
 
-def _length(calls: Calls, arguments: list[Expression]) -> Expression:
-    text = calls.as_text(arguments[0])
-    kind = text.known_type
-    value = f"rtrim({text.sql}, ' ')" if kind.coltype in f.CHARS else text.sql
-    return combined(f"f_bytes({calls.number_of(kind)}, {value})", f.INTEGER, text)
+def _length(calls: Calls, arguments: list[Expression], is_octets: bool = False) -> Expression:
+    """LENGTH is without the blanks at the end, of a VARCHAR too (Guide to GLS, length functions)."""
+    text = calls.as_text(arguments[0], padded=is_octets)
+    value = text.sql if is_octets else f"rtrim({text.sql}, ' ')"
+    return combined(f"f_bytes({calls.number_of(calls.text(32739))}, {value})", f.INTEGER, text)
 
 
 def _characters(calls: Calls, arguments: list[Expression]) -> Expression:
@@ -300,7 +300,7 @@ _FUNCTIONS: dict[str, tuple[int, int, Build]] = {
     "power": (2, 2, _number("pow", lambda _kind: f.FLOAT)),
     "sqrt": (1, 1, _number("sqrt", lambda _kind: f.FLOAT)),
     "length": (1, 1, _length),
-    "octet_length": (1, 1, _length),
+    "octet_length": (1, 1, lambda calls, given: _length(calls, given, is_octets=True)),
     "char_length": (1, 1, _characters),
     "character_length": (1, 1, _characters),
     "upper": (1, 1, _texts("f_upper")),

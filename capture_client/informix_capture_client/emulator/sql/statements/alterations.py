@@ -13,7 +13,7 @@ from ...sql_errors import sql_error
 from ...tables import Index
 from ..storage import Storage
 from ..work import Work
-from .definitions import TABLE_OPTIONS, Definitions, Run, declared, put_table, spelled
+from .definitions import TABLE_OPTIONS, Definitions, Run, declared, put_table
 from .plans import Plan
 from .rules import Rules
 from .table_text import ColumnText, TableText
@@ -141,7 +141,7 @@ class Alterations(Definitions):
         work.lock_table(storage, "exclusive")
         former = storage.table
         text = ", ".join(column.declaration for column in columns)
-        self.server.alter_table(spelled(former.name), text, in_place=in_place)
+        self.server.alter_table(former.name.quoted, text, in_place=in_place)
         table = self.server.table(str(former.name))
         names = {column.name for column in columns} | set((renamed or {}).values())
         back = {old: new for new, old in (renamed or {}).items()}
@@ -230,6 +230,7 @@ class Alterations(Definitions):
         try:
             self.store.index(storage, index)
         except sqlite3.IntegrityError:
+            self.store.unindex(storage, index)
             if is_listed:
                 storage.table.indexes.remove(index)
             raise sql_error(-371, index.name) from None

@@ -96,7 +96,7 @@ class Definitions:
     def _make(self, work: Work, name: TableName, text: TableText, kind: str) -> None:
         columns = self._columns_text(text)
         try:
-            self.server.create_table(spelled(name), columns, kind=kind)
+            self.server.create_table(name.quoted, columns, kind=kind)
         except ValueError:
             raise sql_error(-201) from None
         table = self.server.table(str(name))
@@ -156,7 +156,7 @@ class Definitions:
         database = self.server.databases[self.reading.database]
         columns = self._columns_text(text)
         full = TableName(database.name, self.reading.user, name)
-        table = make_table(spelled(full), columns, database.locale, 0, "table")
+        table = make_table(full.quoted, columns, database.locale, 0, "table")
         self._constrain(table, text)
         storage = self.store.made(table, self._definition(full, table, text))
         self._begin_serial(storage, text)
@@ -175,7 +175,7 @@ class Definitions:
         self.store.forget(self.reading.finder.temporary.pop(name))
 
     def _remove(self, storage: Storage) -> None:
-        self.server.drop_table(spelled(storage.table.name))
+        self.server.drop_table(storage.table.name.quoted)
         self.store.put(str(storage.table.name), None)
         self.store.forget(storage)
 
@@ -205,7 +205,7 @@ class Definitions:
             raise sql_error(-19816)
         Rules(self.reading).must_not_be_referred_to(storage)
         work.lock_table(storage, "exclusive")
-        self.server.drop_table(spelled(table.name))
+        self.server.drop_table(table.name.quoted)
         self.store.put(str(table.name), None)
         work.undo.append(lambda: put_table(self.server, self.store, storage))
         work.on_commit.append(lambda: self.store.forget(storage))
@@ -250,7 +250,7 @@ class Definitions:
         if self.reading.finder.user_table(name.database, "", name.table) is not None:
             raise sql_error(-310, f"{name.owner}.{name.table}")
         text = ", ".join(column.declaration for column in columns)
-        self.server.create_table(spelled(name), text, kind=kind)
+        self.server.create_table(name.quoted, text, kind=kind)
         storage = self.store.add(self.server.table(str(name)), definition)
         work.undo.append(lambda: self._remove(storage))
 
@@ -303,12 +303,6 @@ class Definitions:
 def declared(storage: Storage) -> list[ColumnText]:
     """Return the columns of a table as they would be written."""
     return [ColumnText(c.name, c.type, c.not_null) for c in storage.columns]
-
-
-def spelled(name: TableName) -> str:
-    """Return a name as `EmulatedServer` reads it, its case kept."""
-    owner, table = (part.replace('"', '""') for part in (name.owner, name.table))
-    return f'{name.database}:"{owner}"."{table}"'
 
 
 def put_table(server: EmulatedServer, store: object, storage: Storage) -> None:

@@ -30,3 +30,4 @@ class Plan:
     change: RunChange | None = None  # in a transaction, its own if none is open
     is_volatile: bool = False  # it must be understood anew for each run
     query: RunQuery | None = None  # changes nothing that a transaction knows
+    ends_transaction: bool = False

@@ -17,7 +17,7 @@ from ..reading import Reading
 from ..sources import SourceTable
 from ..storage import Definition, RowValues
 from ..work import Work
-from .definitions import Definitions, spelled
+from .definitions import Definitions
 from .from_clause import Query
 from .plans import Plan, Values
 from .queries import Queries
@@ -77,7 +77,7 @@ class Selects:
             text = ", ".join(column.declaration for column in columns)
             locale = self.reading.server.databases[self.reading.database].locale
             try:
-                table = make_table(spelled(name), text, locale, 0, "table")
+                table = make_table(name.quoted, text, locale, 0, "table")
             except ValueError:
                 raise sql_error(-201) from None
             storage = self.reading.store.made(table, Definition())
