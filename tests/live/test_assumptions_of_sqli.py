@@ -13,6 +13,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
+from decimal import Decimal
 
 import pytest
 
@@ -33,6 +34,8 @@ TABLES = "SELECT tabname, owner, tabid, nrows, created FROM informix.systables W
 KINDS = ["rehearsal", pytest.param("live", marks=pytest.mark.informix)]
 TLS_DSN_VARIABLE = "INFORMIX_CDC_TEST_TLS_DSN"
 CA_VARIABLE = "INFORMIX_CDC_TEST_CA_FILE"
+LOGIN_VARIABLE = "INFORMIX_CDC_TEST_NON_ASCII_LOGIN"  # user:password of an account that may connect
+LOGIN = ("größe", "päss€")
 
 
 @dataclass
@@ -41,6 +44,7 @@ class Place:
 
     settings: ConnectionSettings
     driver: str
+    login: tuple[str, str] | None = None  # of a user whose name or password is not ASCII
 
     def over_sqli(self, trace: list[str] | None = None, **changes: object) -> SqliTransport:
         """Connect to sysmaster in its locale."""
@@ -76,11 +80,15 @@ def place(request: pytest.FixtureRequest) -> Iterator[Place]:
         named = named_server(os.environ)
         if named is None:
             pytest.skip(f"{DSN_VARIABLE} names no server")
-        yield Place(named.settings, named.settings.driver or os.environ.get(DRIVER_VARIABLE, ""))
+        user, _, password = os.environ.get(LOGIN_VARIABLE, "").partition(":")
+        login = (user, password) if user else None
+        driver = named.settings.driver or os.environ.get(DRIVER_VARIABLE, "")
+        yield Place(named.settings, driver, login)
         return
     driver = str(build_drivers().narrow)
     with emulated_world(driver) as world, ExitStack():
-        yield Place(world.settings("sysmaster"), driver)
+        world.server.users[LOGIN[0]] = LOGIN[1]
+        yield Place(world.settings("sysmaster"), driver, LOGIN)
 
 
 @pytest.mark.assumption(64)
@@ -208,3 +216,43 @@ def test_a_listener_of_protocol_onsocssl_begins_tls_with_the_first_byte() -> Non
     settings = replace(named.settings, driver="", encryption="tls", tls_ca_file=known)
     with closing(Place(settings, "").over_sqli()) as transport:
         assert Catalog(transport, SYSTEM_DATABASE).server_name()
+
+
+@pytest.mark.assumption(75)
+def test_a_name_and_a_password_beyond_ascii_are_let_in(place: Place) -> None:
+    if place.login is None:
+        pytest.skip(f"{LOGIN_VARIABLE} names no user:password")
+    user, password = place.login
+    for connect in (place.over_sqli, place.over_odbc):
+        with closing(connect(user=user, password=password)) as transport:
+            assert Catalog(transport, SYSTEM_DATABASE).server_name() == place.settings.server
+
+
+@pytest.mark.assumption(76)
+def test_a_result_of_many_buffers_comes_whole(place: Place) -> None:
+    with closing(place.over_sqli()) as transport:
+        transport.rows("CREATE TEMP TABLE many (n INTEGER, filler CHAR(100)) WITH NO LOG")
+        for number in range(200):
+            transport.rows("INSERT INTO many VALUES (?, 'x')", number)
+        rows = transport.rows("SELECT n, filler FROM many ORDER BY n")
+    assert [int(number or -1) for number, _ in rows] == list(range(200))
+
+
+@pytest.mark.assumption(77)
+def test_a_row_longer_than_a_buffer_comes_whole(place: Place) -> None:
+    with closing(place.over_sqli()) as transport:
+        transport.rows("CREATE TEMP TABLE wide (a CHAR(9000), b INTEGER) WITH NO LOG")
+        transport.rows("INSERT INTO wide VALUES (?, 7)", "y" * 9000)
+        ((text, number),) = transport.rows("SELECT a, b FROM wide")
+    assert (text, number) == ("y" * 9000, "7")
+
+
+@pytest.mark.assumption(78)
+def test_the_most_negative_decimal_is_no_null(place: Place) -> None:
+    with closing(place.over_sqli()) as transport:
+        transport.rows("CREATE TEMP TABLE low (d DECIMAL(16), n DECIMAL(16)) WITH NO LOG")
+        transport.rows("INSERT INTO low VALUES (-1E124, NULL)")
+        ((lowest, null),) = transport.rows("SELECT d, n FROM low")
+    assert null is None
+    assert lowest is not None
+    assert Decimal(lowest) == Decimal("-1E+124")
