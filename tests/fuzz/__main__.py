@@ -8,7 +8,9 @@ from pathlib import Path
 
 import atheris
 
-with atheris.instrument_imports(include=["informix_cdc"]):
+from fuzz.instrumented import PACKAGES
+
+with atheris.instrument_imports(include=PACKAGES):
     from fuzz.targets import TARGETS
 
 

@@ -6,14 +6,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
+from fuzz.instrumented import PACKAGES
 from fuzz.targets import TARGETS, Target
 from harness.runs.examples import examples
 
+ROOT = Path(__file__).parents[2]
 Damage = Callable[[bytes, int, bytes], bytes]
 
 
@@ -71,3 +74,9 @@ def test_the_sound_inputs_are_sound(name: str) -> None:
     """Else the noise would knock at a door that is shut anyway."""
     for seed in TARGETS[name].seeds[:3]:
         TARGETS[name].take(seed)
+
+
+def test_the_noise_is_guided_by_every_package_of_ours() -> None:
+    roots = ("connector", "capture_client", "checkpoints")
+    packages = {path.parent.name for root in roots for path in (ROOT / root).glob("*/__init__.py")}
+    assert set(PACKAGES) == packages - {"pyspark_informix_cdc"}  # which has nothing but a name
