@@ -85,7 +85,8 @@ def test_nothing_is_logged_but_declared_events() -> None:
         (path.name, called) for path in SOURCES for called, _ in calls(path) if plain.fullmatch(called)
     }
     # The emulator is a server of its own: it imports nothing of ours, log events either.
-    of_the_emulator = {("session.py", "logger.warning"), ("serving.py", "logger.warning")}
+    files = ("session.py", "serving.py", "watching.py")
+    of_the_emulator = {(file, "logger.warning") for file in files}
     assert found == {("log_events.py", "logger.log"), *of_the_emulator}
 
 
