@@ -64,14 +64,15 @@ _NAMES = {
 
 
 def _place_of(served: World, name: str, folder: Path) -> None:
-    """Let a consumer begin before the backlog; kill it, so that row logging stays on."""
+    """Let a consumer begin before the backlog, and store its place as it stops."""
+    if name == "capture":
+        return  # it begins with the oldest log
     with _counting(served, name, folder, rows=10) as consumer:
         consumer.wait_for("STARTED")
         while not any(line.startswith("LAST") for line in consumer.said):
             served.do("backlog", rows=10)
             time.sleep(0.5)
-        time.sleep(2)  # the offset is stored
-        consumer.kill()
+        consumer.stop()
 
 
 def _measured(served: World, name: str, folder: Path, rows: int) -> Rate:
@@ -103,7 +104,9 @@ def _program(
     if name in SETTINGS:
         settings = {**SETTINGS[name], "cdc.stop.logging.on.close": "false"}
         return debezium(Peer(folder, served.port, settings), ["count", str(rows)], log)  # type: ignore[arg-type]
-    more: Mapping[str, str] = {} if name == "stream" else {"spoolPath": str(folder / "spool")}
+    more: Mapping[str, str] = {}
+    if name == "capture":
+        more = {"spoolPath": str(folder / "spool"), "startingPosition": "earliest"}
     plan: dict[str, object] = {"options": source_options(served.port, **more), "rows": rows}
     plan["checkpoint"] = str(folder / "checkpoint")
     return ours("our_stream" if name == "stream" else "our_capture", plan, log)  # type: ignore[arg-type]
