@@ -6,7 +6,7 @@ from manual.pictures.svg import AMBER, BLUE, GREEN, GREY, QUIET, Drawing
 
 _STEPS = (
     (GREY, ("Informix", "logical log,", "CDC session")),
-    (BLUE, ("bytes", "read over ODBC,", "cut into records")),
+    (BLUE, ("bytes", "over ODBC or SQLI,", "cut into records")),
     (BLUE, ("transactions", "whole, committed,", "in commit order")),
     (BLUE, ("columns", "Arrow, decoded by", "NumPy, not by row")),
     (AMBER, ("spool", "segment, then", "manifest, synced")),
