@@ -46,10 +46,8 @@ _ERRORS = {
     -674: ("42000", "Routine ({0}) can not be resolved."),
     -1213: ("22018", "A character to numeric conversion process failed."),
     -12008: ("IX000", "Invalid smart-large-object file descriptor ({0})."),
-    -11071: ("HY090", "The buffer for a capture session must hold at least 128 bytes."),
-    -11010: ("HY008", "Operation canceled."),
-    -11013: ("07006", "Restricted data type attribute violation."),
     -11060: ("08003", "The connection is not open."),
+    -11071: ("HY090", "The buffer for a capture session must hold at least 128 bytes."),
     # SQL on tables: numbers and meaning by finderr, SQLSTATE by GET DIAGNOSTICS (Guide to SQL: Syntax)
     -11031: ("07002", "A parameter has no value."),
     -232: ("42000", "A SERIAL column ({0}) may not be updated."),

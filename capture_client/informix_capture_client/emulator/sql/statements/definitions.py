@@ -15,7 +15,7 @@ from ...sql_errors import sql_error
 from ...tables import Index, Table, TableName, make_table
 from ..language.tokens import Tokens
 from ..reading import Reading
-from ..storage import Definition, Reference, Storage
+from ..storage import Definition, Reference, Storage, Store
 from ..work import Work
 from .plans import Plan, Values
 from .queries import Queries
@@ -305,9 +305,9 @@ def declared(storage: Storage) -> list[ColumnText]:
     return [ColumnText(c.name, c.type, c.not_null) for c in storage.columns]
 
 
-def put_table(server: EmulatedServer, store: object, storage: Storage) -> None:
+def put_table(server: EmulatedServer, store: Store, storage: Storage) -> None:
     """Put back a table that was dropped or altered by a transaction that is undone."""
     table = storage.table
     with server.log.changed:
         server.put_table(table)
-    store.put(str(table.name), storage)  # type: ignore[attr-defined]
+    store.put(str(table.name), storage)
