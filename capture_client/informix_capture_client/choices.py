@@ -76,16 +76,21 @@ class RowForm:
         truncate: what a TRUNCATE does; in the raw shape it is a record like any other.
         before_image: whether an update shows the row before it.
         server: the server's name, which the envelope states.
+        metadata: which columns about the change stand beside its row.
     """
 
     shape: Literal["rows", "envelope", "raw"] = "rows"
     truncate: Literal["fail", "emit", "ignore"] = "fail"
     before_image: bool = True
     server: str = ""
+    metadata: Literal["full", "minimal"] = "full"
 
     @property
     def of_keys(self) -> str:
-        """The options that decide which rows a change becomes, and so the keys of rows."""
+        """The options that decide which rows a change becomes, and so the keys of rows.
+
+        `metadata` is none of them: rows and keys stay the same, so a planned batch may have either.
+        """
         return (
             f"shape={self.shape} beforeImage={str(self.before_image).lower()} truncate={self.truncate}"
         )

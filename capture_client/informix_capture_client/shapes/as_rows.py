@@ -12,7 +12,8 @@ from typing import Any
 import pyarrow as pa
 
 from informix_capture_client.catalog import Table
-from informix_capture_client.shapes.row_shape import METADATA, struct_names
+from informix_capture_client.shapes.metadata import METADATA
+from informix_capture_client.shapes.row_shape import struct_names
 
 
 @dataclass(frozen=True, slots=True)

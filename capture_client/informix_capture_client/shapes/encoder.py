@@ -6,7 +6,7 @@ and the policy for TRUNCATE. How a row looks is the shape's affair.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -41,9 +41,14 @@ class Shape(Protocol):
 
 
 def _shape(tables: CapturedTables, row_form: RowForm) -> Shape:
-    if row_form.shape == "envelope":
-        return EnvelopeShape(tables, row_form.server, row_form.before_image)
-    return RawShape(tables) if row_form.shape == "raw" else RowShape(tables)
+    return _SHAPES[row_form.shape](tables, row_form)
+
+
+_SHAPES: dict[str, Callable[[CapturedTables, RowForm], Shape]] = {
+    "rows": lambda tables, form: RowShape(tables, form.metadata),
+    "envelope": lambda tables, form: EnvelopeShape(tables, form.server, form.before_image),
+    "raw": lambda tables, _: RawShape(tables),
+}
 
 
 def row_schema(

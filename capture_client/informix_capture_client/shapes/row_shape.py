@@ -1,7 +1,6 @@
 """The default shape: a table's columns and what is known about the change.
 
 Rule: the schema depends on options and catalog only, never on data, so that it is known at load().
-Names follow Delta's change data feed.
 """
 
 from __future__ import annotations
@@ -9,7 +8,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-import numpy as np
 import pyarrow as pa
 
 from informix_capture_client.catalog import Table
@@ -17,34 +15,8 @@ from informix_capture_client.errors import BadOption
 from informix_capture_client.records import Kind
 from informix_capture_client.shapes.captured_tables import CapturedTables
 from informix_capture_client.shapes.change_columns import Changes
-from informix_capture_client.shapes.stored_form import StoredForm, Texts
-from informix_capture_client.values import booleans, fixed_width
-
-_INSTANT = pa.timestamp("us", "UTC")
-
-METADATA = pa.schema(
-    [
-        ("_change_type", pa.string()),
-        ("_commit_version", pa.int64()),
-        ("_commit_timestamp", _INSTANT),
-        ("_change_ordinal", pa.int32()),
-        ("_change_seq", pa.int64()),
-        ("_transaction_id", pa.int32()),
-        ("_begin_timestamp", _INSTANT),
-        ("_user_id", pa.int32()),
-        ("_table", pa.string()),
-        ("_snapshot", pa.bool_()),
-    ]
-)
-
-_TEXTS = ("_change_type", "_table")
-_SHARED = (
-    "_commit_version",
-    "_commit_timestamp",
-    "_transaction_id",
-    "_begin_timestamp",
-    "_user_id",
-)
+from informix_capture_client.shapes.metadata import ChangeMetadata, metadata_schema
+from informix_capture_client.shapes.stored_form import StoredForm
 
 _CHANGE_TYPES = {
     Kind.INSERT: "insert",
@@ -64,15 +36,12 @@ class RowShape:
 
     with_bounds = False
 
-    def __init__(self, tables: CapturedTables) -> None:
+    def __init__(self, tables: CapturedTables, metadata: str = "full") -> None:
         self._tables = tables
-        self.schema = pa.schema([*_data_fields(tables), *METADATA])
-        self._form = StoredForm(self.schema, texts=_TEXTS, shared=_SHARED)
+        self._metadata = ChangeMetadata(tables, _CHANGE_TYPES, metadata_schema(metadata, len(tables)))
+        self.schema = pa.schema([*_data_fields(tables, self._metadata.schema), *self._metadata.schema])
+        self._form = StoredForm(self.schema, self._metadata.texts, self._metadata.shared)
         self.stored_schema = self._form.schema
-        self._names = Texts([str(table.name) for table in tables.tables])
-        self._change_types = Texts(list(_CHANGE_TYPES.values()))
-        self._codes = np.zeros(max(_CHANGE_TYPES) + 1, np.int64)
-        self._codes[list(_CHANGE_TYPES)] = np.arange(len(_CHANGE_TYPES))
 
     def begin(self) -> None:
         """Begin with the records of another sequence of transactions."""
@@ -83,7 +52,9 @@ class RowShape:
         Raises:
             ProtocolViolation: a row cannot be decoded.
         """
-        return self._form.batch([*self._data_columns(changes), *self._metadata(changes)], changes)
+        return self._form.batch(
+            [*self._data_columns(changes), *self._metadata.columns(changes)], changes
+        )
 
     def _data_columns(self, changes: Changes) -> list[pa.Array]:
         tables = self._tables
@@ -91,17 +62,6 @@ class RowShape:
         if len(tables) == 1:
             return tables.columns_of(0, changes, wanted[0])
         return [tables.struct_of(number, changes, mine) for number, mine in enumerate(wanted)]
-
-    def _metadata(self, changes: Changes) -> list[pa.Array]:
-        """Return what is known about each change, but for what its transaction shares."""
-        nothing = np.zeros(len(changes), bool)
-        return [
-            self._change_types.of(self._codes[changes.kinds]),
-            fixed_width(pa.int32(), changes.ordinals.astype(np.int32), nothing),
-            fixed_width(pa.int64(), changes.sequence_numbers, nothing),
-            self._names.of(changes.table_ids),
-            booleans(nothing, nothing),
-        ]
 
 
 def struct_names(tables: Sequence[Table]) -> list[str]:
@@ -137,9 +97,9 @@ def table_fields(tables: CapturedTables) -> list[pa.Field]:
     ]
 
 
-def _data_fields(tables: CapturedTables) -> list[pa.Field]:
+def _data_fields(tables: CapturedTables, metadata: pa.Schema) -> list[pa.Field]:
     fields = list(tables.schemas[0]) if len(tables) == 1 else table_fields(tables)
-    if taken := _same_to_spark([*(field.name for field in fields), *METADATA.names]):
+    if taken := _same_to_spark([*(field.name for field in fields), *metadata.names]):
         raise BadOption(
             f"column {taken!r} has the name of another column, or of one that every row gets; Spark"
             " does not tell upper case from lower.",

@@ -29,6 +29,7 @@ from informix_cdc.options.declaring import (
 )
 from informix_cdc.options.executors import LOOPBACK, ExecutorOptions, listening_address
 from informix_cdc.options.problems import Problems, refuse_unknown
+from informix_cdc.options.row_form import require_metadata_of_shape, row_form
 from informix_cdc.options.switches import require_allowed_driver
 from informix_cdc.options.transports import require_transport
 from informix_checkpoints.limits import BatchLimits
@@ -111,6 +112,13 @@ class SourceOptions(ExecutorOptions):
         " before/after/op/source), or raw (one per CDC record).",
         one_of("rows", "envelope", "raw"),
         default="rows",
+    )
+    metadata: str = option(
+        "Which columns about a change stand beside its row: full (ten), or minimal (_change_type,"
+        " _commit_version, _commit_timestamp, _change_ordinal, and _table where several tables are"
+        " captured).",
+        one_of("full", "minimal"),
+        default="full",
     )
     max_rows_per_trigger: int = option(
         "Maximum number of rows in a micro-batch; a larger transaction is a batch of its own; 0 means"
@@ -239,6 +247,8 @@ class SourceOptions(ExecutorOptions):
         if not (problems.has("delivery") or problems.has("flightHost")):
             with problems.of("flightPort"):
                 options.refuse_unused_addresses()
+        with problems.of("metadata"):
+            require_metadata_of_shape(options)
         with problems.of("transport"):
             require_transport(options)
         with problems.of("password"):
@@ -308,12 +318,7 @@ class SourceOptions(ExecutorOptions):
 
     def row_form(self) -> RowForm:
         """Return the form of a delivered row."""
-        return RowForm(
-            shape=cast("Any", self.shape),
-            truncate=cast("Any", self.truncate),
-            before_image=self.before_image,
-            server=self.server,
-        )
+        return row_form(self)
 
 
 def option_name(declared: Field[Any]) -> str:

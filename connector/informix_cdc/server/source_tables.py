@@ -68,8 +68,15 @@ class SourceTables:
         return row_schema(self.tables, self.rules, self.row_form)
 
 
+_LATER = {"metadata"}  # choices that the first kept spools did not know: told only if they are made
+
+
 def _as_text(name: str, choice: DecodeRules | RowForm) -> str:
-    values = (f"{declared.name}={getattr(choice, declared.name)!r}" for declared in fields(choice))
+    values = (
+        f"{declared.name}={value!r}"
+        for declared in fields(choice)
+        if (value := getattr(choice, declared.name)) != declared.default or declared.name not in _LATER
+    )
     return f"{name}({', '.join(values)})"
 
 

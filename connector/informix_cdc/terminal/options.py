@@ -42,6 +42,7 @@ _NOT_HERE = {
     "truncate",
     "startingPosition",
     "shape",
+    "metadata",
     "beforeImage",
     "spoolPath",
     "delivery",

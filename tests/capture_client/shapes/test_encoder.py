@@ -27,7 +27,8 @@ from informix_capture_client.positions import Position
 from informix_capture_client.records.records import Kind, TableSchema
 from informix_capture_client.shapes.change_columns import BATCH_ROWS
 from informix_capture_client.shapes.encoder import ChangeEncoder, row_schema
-from informix_capture_client.shapes.row_shape import METADATA, struct_names
+from informix_capture_client.shapes.metadata import METADATA
+from informix_capture_client.shapes.row_shape import struct_names
 from informix_capture_client.transactions.assembler import TransactionAssembler
 from informix_capture_client.transactions.events import Transactions
 from informix_checkpoints.spool import stored_rows
@@ -104,6 +105,30 @@ def test_a_change_carries_its_row_and_what_is_known_about_it() -> None:
         "_snapshot": False,
     }
     assert list(change) == ["note", "id", *METADATA.names]
+
+
+def test_minimal_metadata_is_what_an_upsert_and_a_watermark_need() -> None:
+    minimal = RowForm(metadata="minimal")
+    full = ChangeEncoder([make_table("orders", COLUMNS)], DecodeRules())
+    encoder = ChangeEncoder([make_table("orders", COLUMNS)], DecodeRules(), minimal)
+    for each in (full, encoder):
+        each.announce(ANNOUNCED)
+    (change,) = delivered(encoder, order(7, 42), end(9))
+    names = ["_change_type", "_commit_version", "_commit_timestamp", "_change_ordinal"]
+    assert list(change) == ["note", "id", *names]
+    (whole,) = delivered(full, order(7, 42), end(9))
+    assert change == {name: whole[name] for name in change}
+
+
+def test_minimal_metadata_of_several_tables_names_the_table_that_a_truncate_has_no_row_of() -> None:
+    tables = [make_table("orders", COLUMNS), make_table("sizes", "size smallint")]
+    schema = row_schema(tables, DecodeRules(), RowForm(metadata="minimal"))
+    assert schema.names[-2:] == ["_change_ordinal", "_table"]
+
+
+def test_with_minimal_metadata_a_column_may_have_the_name_of_what_is_left_out() -> None:
+    table = make_table("orders", "_user_id integer")
+    assert "_user_id" in row_schema([table], DecodeRules(), RowForm(metadata="minimal")).names
 
 
 def test_all_kinds_of_changes_are_named_as_in_deltas_change_feed() -> None:

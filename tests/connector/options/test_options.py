@@ -68,6 +68,11 @@ REFUSED = [
     ("a negative number", {"readTimeoutSeconds": "-1"}, "must be a whole number"),
     ("a buffer below the guide's minimum", {"readBufferBytes": "127"}, "from 128"),
     ("an unknown choice", {"truncate": "maybe"}, "fail, emit or ignore"),
+    (
+        "metadata columns of a shape that has its own",
+        {"shape": "envelope", "metadata": "minimal"},
+        "option 'metadata' has no meaning with shape=envelope",
+    ),
     ("an unknown shape", {"shape": "wide"}, "rows, envelope or raw"),
     ("an unknown level", {"logLevel": "trace"}, "error, warning, info or debug"),
     ("a flag that is neither", {"beforeImage": "maybe"}, "option 'beforeImage' must be true or false"),

@@ -30,3 +30,8 @@ def test_a_spool_kept_by_an_earlier_version_is_still_read(
     rules: DecodeRules, row_form: RowForm, digest: str
 ) -> None:
     assert SourceTables((), "en_US.utf8", rules, row_form, "x").row_digest == digest
+
+
+def test_rows_with_other_metadata_columns_are_not_those_of_a_kept_spool() -> None:
+    forms = [RowForm(), RowForm(metadata="minimal")]
+    assert len({SourceTables((), "x", DecodeRules(), form, "x").row_digest for form in forms}) == 2

@@ -157,3 +157,29 @@ def test_rows_kept_in_another_form_are_captured_again_unless_they_are_planned(
         assert again["form"] != planned["form"]
     (told_once,) = told(caplog, "row_form_changed")
     assert (told_once["former"], told_once["now"]) == (planned["form"], again["form"])
+
+
+@pytest.mark.parametrize(("former", "now"), [("full", "minimal"), ("minimal", "full")])
+def test_a_planned_batch_runs_again_with_other_metadata_columns_and_the_same_keys(
+    served: Served, tmp_path: Path, former: str, now: str
+) -> None:
+    server, listening = served
+    with reader(listening.port, spoolPath=str(tmp_path), metadata=former) as made:
+        start = anchor_of(made)
+        insert(server, 1, 2)
+        planned = next_offset(made, start)
+        first = rows_of(made, start, planned)
+    with reader(listening.port, spoolPath=str(tmp_path), metadata=now) as made:
+        again = rows_of(made, start, planned)
+    both = first[0].keys() & again[0].keys()
+    assert [{name: row[name] for name in both} for row in again] == [
+        {name: row[name] for name in both} for row in first
+    ]
+    assert first[0].keys() ^ again[0].keys() == {
+        "_change_seq",
+        "_transaction_id",
+        "_begin_timestamp",
+        "_user_id",
+        "_table",
+        "_snapshot",
+    }

@@ -1,0 +1,111 @@
+"""The columns that say what is known about a change, beside its row.
+
+Rule: names follow Delta's change data feed; what minimal metadata leaves out can be joined again by
+(`_commit_version`, `_change_ordinal`), which is a row's key and order in every shape that has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pyarrow as pa
+
+from informix_capture_client.records import Kind
+from informix_capture_client.shapes.captured_tables import CapturedTables
+from informix_capture_client.shapes.change_columns import Changes
+from informix_capture_client.shapes.stored_form import Texts
+from informix_capture_client.values import booleans, fixed_width
+
+_INSTANT = pa.timestamp("us", "UTC")
+
+METADATA = pa.schema(
+    [
+        ("_change_type", pa.string()),
+        ("_commit_version", pa.int64()),
+        ("_commit_timestamp", _INSTANT),
+        ("_change_ordinal", pa.int32()),
+        ("_change_seq", pa.int64()),
+        ("_transaction_id", pa.int32()),
+        ("_begin_timestamp", _INSTANT),
+        ("_user_id", pa.int32()),
+        ("_table", pa.string()),
+        ("_snapshot", pa.bool_()),
+    ]
+)
+
+# The three names of Delta's change data feed, of which an upsert takes kind and order and a watermark
+# the time, and the place in the transaction, without which two changes of one row have no order.
+_MINIMAL = ("_change_type", "_commit_version", "_commit_timestamp", "_change_ordinal")
+_TABLE = "_table"
+
+_TEXTS = ("_change_type", _TABLE)
+_SHARED = (
+    "_commit_version",
+    "_commit_timestamp",
+    "_transaction_id",
+    "_begin_timestamp",
+    "_user_id",
+)
+
+
+class ChangeMetadata:
+    """Makes the metadata columns of one stream.
+
+    Args:
+        tables: the captured ones.
+        change_types: what each kind of record is called.
+        chosen: which columns there are, of `METADATA`.
+    """
+
+    def __init__(
+        self, tables: CapturedTables, change_types: Mapping[Kind, str], chosen: pa.Schema
+    ) -> None:
+        self.schema = chosen
+        self.texts = [name for name in _TEXTS if name in chosen.names]
+        self.shared = [name for name in _SHARED if name in chosen.names]
+        self._own = [name for name in chosen.names if name not in _SHARED]
+        self._names = Texts([str(table.name) for table in tables.tables])
+        self._change_types = Texts(list(change_types.values()))
+        self._codes = np.zeros(max(change_types) + 1, np.int64)
+        self._codes[list(change_types)] = np.arange(len(change_types))
+
+    def columns(self, changes: Changes) -> list[pa.Array]:
+        """Return what is known about each change, but for what its transaction shares."""
+        return [_COLUMNS[name](self, changes) for name in self._own]
+
+    def _change_type(self, changes: Changes) -> pa.Array:
+        return self._change_types.of(self._codes[changes.kinds])
+
+    def _ordinal(self, changes: Changes) -> pa.Array:
+        return fixed_width(pa.int32(), changes.ordinals.astype(np.int32), _nothing(changes))
+
+    def _sequence_number(self, changes: Changes) -> pa.Array:
+        return fixed_width(pa.int64(), changes.sequence_numbers, _nothing(changes))
+
+    def _table(self, changes: Changes) -> pa.Array:
+        return self._names.of(changes.table_ids)
+
+    def _snapshot(self, changes: Changes) -> pa.Array:
+        return booleans(_nothing(changes), _nothing(changes))
+
+
+_COLUMNS = {
+    "_change_type": ChangeMetadata._change_type,
+    "_change_ordinal": ChangeMetadata._ordinal,
+    "_change_seq": ChangeMetadata._sequence_number,
+    "_table": ChangeMetadata._table,
+    "_snapshot": ChangeMetadata._snapshot,
+}
+
+
+def metadata_schema(choice: str, table_count: int) -> pa.Schema:
+    """Return the metadata columns that option metadata asks for; several tables are told apart."""
+    if choice == "full":
+        return METADATA
+    named = (*_MINIMAL, _TABLE) if table_count > 1 else _MINIMAL
+    return pa.schema([field for field in METADATA if field.name in named])
+
+
+def _nothing(changes: Changes) -> np.ndarray:
+    return np.zeros(len(changes), bool)
