@@ -52,23 +52,24 @@ DATABASE_LOGGING = (
     "SELECT is_logging, is_buff_log, is_ansi FROM sysmaster:informix.sysdatabases WHERE name = ?"
 )
 DATABASE_LOCALE = "SELECT dbs_collate FROM sysmaster:informix.sysdbslocale WHERE dbs_dbsname = ?"
+# asked about up to a hundred tables at once (catalog/many_at_once.py)
 TABLE = (
-    "SELECT tabid, partnum, created, tabtype, flags FROM informix.systables"
-    " WHERE tabname = ? AND owner = ?"
+    "SELECT tabname, owner, tabid, partnum, created, tabtype, flags FROM informix.systables"
+    " WHERE tabname IN (?)"
 )
 # to tell what there is where a name is not found; tabid 100 is the first of a user's tables
 # (SQL Reference, "systables")
 DATABASES = "SELECT name FROM sysmaster:informix.sysdatabases"
 TABLES = "SELECT owner, tabname FROM informix.systables WHERE tabid > 99 AND tabtype = 'T'"
 COLUMNS = (
-    "SELECT colname, coltype, collength, extended_id FROM informix.syscolumns"
-    " WHERE tabid = ? ORDER BY colno"
+    "SELECT tabid, colname, coltype, collength, extended_id FROM informix.syscolumns"
+    " WHERE tabid IN (?) ORDER BY tabid, colno"
 )
-PRIMARY_KEY = "SELECT constrid FROM informix.sysconstraints WHERE tabid = ? AND constrtype = 'P'"
+PRIMARY_KEY = "SELECT tabid FROM informix.sysconstraints WHERE constrtype = 'P' AND tabid IN (?)"
 CDC_USER_TYPE = "SELECT usertype FROM syscdcv1:informix.sysusers WHERE username = ?"
-FRAGMENTS = "SELECT partn FROM informix.sysfragments WHERE tabid = ? AND fragtype = 'T'"
-PARTITION_CREATED = "SELECT created FROM sysmaster:informix.sysptnhdr WHERE partnum = ?"
+FRAGMENTS = "SELECT tabid, partn FROM informix.sysfragments WHERE fragtype = 'T' AND tabid IN (?)"
+PARTITION_CREATED = "SELECT partnum, created FROM sysmaster:informix.sysptnhdr WHERE partnum IN (?)"
 PARTITION_VERSIONS = (
-    "SELECT pta_oldvers, pta_newvers FROM sysmaster:informix.sysptnhdr WHERE partnum = ?"
+    "SELECT partnum, pta_oldvers, pta_newvers FROM sysmaster:informix.sysptnhdr WHERE partnum IN (?)"
 )
-PARTITION_FLAGS = "SELECT flags FROM sysmaster:informix.sysptnhdr WHERE partnum = ?"
+PARTITION_FLAGS = "SELECT partnum, flags FROM sysmaster:informix.sysptnhdr WHERE partnum IN (?)"

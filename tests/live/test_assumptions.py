@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -93,7 +94,7 @@ def test_a_partition_says_when_it_was_created(server: CaptureServer) -> None:
     with server.catalog() as catalog:
         before = catalog.clock()
         made = server.create_table(COLUMNS)
-        created = catalog.created_at(catalog.table(TableName(made.database, made.owner, made.name)))
+        (created,) = catalog.created([catalog.table(TableName(made.database, made.owner, made.name))])
         assert before - CLOCKS_APART_SECONDS <= created <= catalog.clock() + CLOCKS_APART_SECONDS
 
 
@@ -103,10 +104,10 @@ def test_a_truncate_does_not_create_the_partition_anew(
 ) -> None:
     with server.catalog() as catalog, server.writer() as writer:
         found = catalog.table(TableName(table.database, table.owner, table.name))
-        created = catalog.created_at(found)
+        created = catalog.created([found])[0]
         time.sleep(1.1)  # it is in whole seconds
         writer.truncate(table)
-        assert catalog.created_at(found) == created
+        assert catalog.created([found])[0] == created
 
 
 @pytest.mark.assumption(6)
@@ -152,6 +153,22 @@ def test_the_row_logging_flag_is_seen_on_every_fragment(server: CaptureServer) -
         assert not catalog.logs_full_rows(catalog.table(name))
         with server.session(table):
             assert catalog.logs_full_rows(catalog.table(name))
+
+
+@pytest.mark.assumption(81)
+def test_a_list_of_partitions_is_answered_as_one_by_one(server: CaptureServer) -> None:
+    made = [server.create_table(COLUMNS) for _ in range(3)]
+    names = [TableName(each.database, each.owner, each.name) for each in made]
+    with server.session(made[1]), server.catalog() as catalog:
+        tables = catalog.tables(names)
+        padded = [
+            *tables,
+            *(replace(t, partition_number=9_000_000 + n) for t in tables for n in range(32)),
+        ]
+        assert tables == [catalog.table(name) for name in names]
+        assert catalog.created(padded)[:3] == [catalog.created([table])[0] for table in tables]
+        assert catalog.log_full_rows(padded)[:3] == [False, True, False]
+        assert catalog.primary_keys(tables) == [catalog.primary_keys([t])[0] for t in tables]
 
 
 @pytest.mark.assumption(10)
@@ -340,9 +357,9 @@ def test_a_table_with_a_pending_in_place_alter_is_refused_and_seen(server: Captu
     with server.writer() as writer:
         writer.insert_all(table, [{"id": str(number)} for number in range(100)])
     with server.catalog() as catalog:
-        assert not catalog.has_pending_alter(catalog.table(name))
+        assert not catalog.pending_alters(catalog.tables([name]))[0]
         server.run(f"ALTER TABLE {table.name} ADD (b varchar(9,0))")
-        assert catalog.has_pending_alter(catalog.table(name))
+        assert catalog.pending_alters(catalog.tables([name]))[0]
     with server.open_session() as session:
         session.log_full_rows(table.full_name)
         with pytest.raises(ServerRefused, match="-83793") as refused:
@@ -352,7 +369,7 @@ def test_a_table_with_a_pending_in_place_alter_is_refused_and_seen(server: Captu
         switch_off(transport, catalog, catalog.table(name), DIALECTS[server.dialect])  # assumption 32
     server.run(cdc_errors.finish_alter(table.full_name))
     with server.catalog() as catalog, server.session(table):
-        assert not catalog.has_pending_alter(catalog.table(name))
+        assert not catalog.pending_alters(catalog.tables([name]))[0]
 
 
 @pytest.mark.assumption(23)

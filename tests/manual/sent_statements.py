@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from informix_capture_client import statements
 
 _START = "at each start of a stream, and of each new session"
-_TABLES = "at `load()` and each start, for each table"
+_TABLES = "at `load()` and each start, for up to 100 tables at once: `IN (?, ?, ...)`"
 _WATCHED = "every 15 s while a stream runs"
 
 WHEN = {
@@ -47,12 +47,12 @@ WHEN = {
     "DATABASES": "when the database is not there, to name those that are",
     "TABLES": "when a table is not there, to name what may be meant",
     "COLUMNS": _TABLES,
-    "PRIMARY_KEY": "`doctor`",
+    "PRIMARY_KEY": "`doctor`, for up to 100 tables at once",
     "CDC_USER_TYPE": "`doctor`",
-    "FRAGMENTS": "as often as `sysptnhdr` is asked, for a fragmented table",
-    "PARTITION_CREATED": "at a start in the past, for each table",
-    "PARTITION_VERSIONS": "`doctor`, for each table",
-    "PARTITION_FLAGS": f"{_WATCHED}, for each table (and each fragment); at each start",
+    "FRAGMENTS": "as often as `sysptnhdr` is asked, for up to 100 fragmented tables at once",
+    "PARTITION_CREATED": "at a start in the past, for up to 100 tables at once",
+    "PARTITION_VERSIONS": "`doctor`, for up to 100 tables at once",
+    "PARTITION_FLAGS": f"{_WATCHED}, for up to 100 tables (or fragments) at once; at each start",
 }
 
 

@@ -25,7 +25,7 @@ enum {
     TYPE_SSHORT = -15, TYPE_SLONG = -16, TYPE_ULONG = -18, TYPE_SBIGINT = -25, TYPE_UBIGINT = -27,
     TYPE_DEFAULT = 99
 };
-enum { MAX_PARAMETERS = 64, MAX_RECORDS = 4 };
+enum { MAX_PARAMETERS = 256, MAX_RECORDS = 4 };
 
 typedef struct { char state[6]; I native; char text[2048]; } Record;
 typedef struct { int count; Record record[MAX_RECORDS]; } Diagnosis;

@@ -9,10 +9,13 @@ from __future__ import annotations
 import difflib
 import hashlib
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from informix_capture_client import statements
 from informix_capture_client.catalog.log_space import LogSpace, read_log_space
+from informix_capture_client.catalog.many_at_once import by_number, rows_about
+from informix_capture_client.catalog.partitions import Partitions
 from informix_capture_client.catalog.set_up import (
     MISSING,
     NO_OWNER,
@@ -30,7 +33,6 @@ from informix_capture_client.sql_names import TableName, quoted
 from informix_capture_client.transport import Row, Transport
 from informix_capture_client.values import Column
 
-_FULL_ROW_LOGGING = 0x04000000  # sysptnhdr.flags, "flagged for Log Snooping": docs/assumptions.md
 _MOST_NAMED = 5  # tables that an error suggests
 # Administrator's Reference, "System databases"; the servers' own
 _SYSTEM_DATABASES = {"sysmaster", "sysutils", "sysuser", "sysadmin", "sysha", "syscdr", "syscdcv1"}
@@ -72,6 +74,7 @@ class Catalog:
     def __init__(self, transport: Transport, database: str) -> None:
         self._transport = transport
         self._database = database
+        self._partitions = Partitions(transport)
 
     def server_name(self) -> str:
         """Return DBSERVERNAME."""
@@ -129,22 +132,26 @@ class Catalog:
         """Return the locale that the database, or another one, was created in: `en_US.57372`."""
         return self._one(statements.DATABASE_LOCALE, database or self._database).strip()
 
+    def find_tables(self, names: Sequence[TableName]) -> list[FoundTable]:
+        """Return what each name stands for, and a table's identity and columns if it is one."""
+        rows = rows_about(self._transport, statements.TABLE, (n.table for n in names if n.owner))
+        there = {((row[0] or "").rstrip(), (row[1] or "").rstrip()): row for row in rows}
+        found = [_FoundName(name, there.get((name.table, name.owner))) for name in names]
+        columns = self._columns([one.table_id for one in found if one.has_rows])
+        return [self._found(one, columns) for one in found]
+
     def find_table(self, name: TableName) -> FoundTable:
-        """Return what the name stands for, and a table's identity and columns if it is one."""
-        if not name.owner:
-            return FoundTable(name, NO_OWNER, near=self._tables_like(name))
-        rows = self._transport.rows(statements.TABLE, name.table, name.owner)
-        if not rows:
-            return FoundTable(name, MISSING, near=self._tables_like(name))
-        table_id, partition, created, letter, flags = rows[0]
-        kind = TABLE_KINDS.get((letter or "").strip(), "object of an unknown kind")
-        if kind == "table" and _int(flags) & _RAW_TABLE:
-            kind = RAW_TABLE
-        if kind not in ("table", RAW_TABLE):
-            return FoundTable(name, kind)
-        columns = self._columns(table_id)
-        table = Table(name, _int(table_id), _int(partition), (created or "").strip(), columns)
-        return FoundTable(name, kind, table)
+        """Return what one name stands for."""
+        (found,) = self.find_tables([name])
+        return found
+
+    def tables(self, names: Sequence[TableName]) -> list[Table]:
+        """Return the identity and columns of tables.
+
+        Raises:
+            BadOption: one of them is not there, or not of a kind that is logged.
+        """
+        return [_required(found) for found in self.find_tables(names)]
 
     def table(self, name: TableName) -> Table:
         """Return a table's identity and columns.
@@ -152,11 +159,24 @@ class Catalog:
         Raises:
             BadOption: there is no such table, or it is not of a kind that is logged.
         """
-        found = self.find_table(name)
-        require(found.finding())
-        if found.table is None:
-            raise ServerRefused(f"the catalog has no columns of {name}.")
-        return found.table
+        return _required(self.find_table(name))
+
+    def _found(self, one: _FoundName, columns: Mapping[int, tuple[Column, ...]]) -> FoundTable:
+        if not one.name.owner:
+            return FoundTable(one.name, NO_OWNER, near=self._tables_like(one.name))
+        if one.row is None:
+            return FoundTable(one.name, MISSING, near=self._tables_like(one.name))
+        if not one.has_rows:
+            return FoundTable(one.name, one.kind)
+        _, _, _, partition, created, *_ = one.row
+        table = Table(
+            one.name,
+            one.table_id,
+            _int(partition),
+            (created or "").strip(),
+            columns.get(one.table_id, ()),
+        )
+        return FoundTable(one.name, one.kind, table)
 
     def _tables_like(self, wanted: TableName) -> tuple[str, ...]:
         """Return the tables of that name under other owners, else those of nearly that name."""
@@ -174,52 +194,37 @@ class Catalog:
         """Return the databases of users that the server has; empty where it does not tell."""
         return read_databases(self._transport)
 
-    def has_primary_key(self, table: Table) -> bool:
-        """Tell whether a table has a primary key."""
-        return bool(self._transport.rows(statements.PRIMARY_KEY, table.table_id))
+    def primary_keys(self, tables: Sequence[Table]) -> list[bool]:
+        """Tell for each table whether it has a primary key."""
+        numbers = [table.table_id for table in tables]
+        found = by_number(rows_about(self._transport, statements.PRIMARY_KEY, numbers))
+        return [number in found for number in numbers]
 
-    def _columns(self, table_id: str | None) -> tuple[Column, ...]:
-        rows = self._transport.rows(statements.COLUMNS, _int(table_id))
-        return tuple(
-            Column((name or "").rstrip(), type_text(_int(kind), _int(length), _int(extended)))
-            for name, kind, length, extended in rows
-        )
+    def _columns(self, table_ids: Sequence[int]) -> dict[int, tuple[Column, ...]]:
+        """Return the columns of tables, by the tables' ids."""
+        rows = by_number(rows_about(self._transport, statements.COLUMNS, table_ids))
+        return {table_id: tuple(map(_column, found)) for table_id, found in rows.items()}
+
+    def log_full_rows(self, tables: Sequence[Table]) -> list[bool]:
+        """Tell for each table whether full row logging is on for every partition of it."""
+        return self._partitions.log_full_rows(tables)
 
     def logs_full_rows(self, table: Table) -> bool:
         """Tell whether full row logging is on for every partition of a table."""
-        return all(map(self._logs_full_rows, self._partitions(table, "row logging")))
+        return self.log_full_rows([table])[0]
 
-    def created_at(self, table: Table) -> int:
-        """Return when the youngest partition of a table was created, in seconds since 1970.
+    def without_row_logging(self, tables: Sequence[Table]) -> list[Table]:
+        """Return the tables of which full row logging is off for a partition."""
+        on = self.log_full_rows(tables)
+        return [table for table, is_on in zip(tables, on, strict=True) if not is_on]
 
-        Administrator's Reference, `sysptnhdr.created`; that it is a UNIX time: docs/assumptions.md.
-        """
-        partitions = self._partitions(table, "creation time")
-        rows = [self._transport.rows(statements.PARTITION_CREATED, number) for number in partitions]
-        return max(_int(found[0][0]) if found else 0 for found in rows)
+    def created(self, tables: Sequence[Table]) -> list[int]:
+        """Return when the youngest partition of each table was created, in seconds since 1970."""
+        return self._partitions.created(tables)
 
-    def _logs_full_rows(self, partition: int) -> bool:
-        rows = self._transport.rows(statements.PARTITION_FLAGS, partition)
-        return bool(rows and _int(rows[0][0]) & _FULL_ROW_LOGGING)
-
-    def has_pending_alter(self, table: Table) -> bool:
-        """Tell whether a table may have rows in a layout of before an ALTER TABLE."""
-        return any(map(self._has_old_rows, self._partitions(table, "in-place alters")))
-
-    def _has_old_rows(self, partition: int) -> bool:
-        rows = self._transport.rows(statements.PARTITION_VERSIONS, partition)
-        return any(_int(oldest) != _int(newest) for oldest, newest in rows)
-
-    def _partitions(self, table: Table, what: str) -> list[int]:
-        """Return a table's partition numbers; `what` is what cannot be seen if there are none."""
-        if table.partition_number:
-            return [table.partition_number]
-        rows = self._transport.rows(statements.FRAGMENTS, table.table_id)  # each has its own
-        if not rows:
-            raise ServerRefused(
-                f"the catalog shows no partition of {table.name}, so its {what} cannot be seen."
-            )
-        return [_int(row[0]) for row in rows]
+    def pending_alters(self, tables: Sequence[Table]) -> list[bool]:
+        """Tell for each table whether it may have rows in a layout of before an ALTER TABLE."""
+        return self._partitions.pending_alters(tables)
 
     def _first(self, statement: str, *arguments: int | str) -> Row:
         rows = self._transport.rows(statement, *arguments)
@@ -229,6 +234,42 @@ class Catalog:
 
     def _one(self, statement: str, *arguments: int | str) -> str:
         return str(self._first(statement, *arguments)[0])
+
+
+@dataclass(frozen=True, slots=True)
+class _FoundName:
+    """A name, and its row of `systables` if it has one."""
+
+    name: TableName
+    row: Row | None
+
+    @property
+    def table_id(self) -> int:
+        return _int(self.row[2]) if self.row else 0
+
+    @property
+    def kind(self) -> str:
+        assert self.row is not None  # else it is of no kind
+        *_, letter, flags = self.row
+        kind = TABLE_KINDS.get((letter or "").strip(), "object of an unknown kind")
+        return RAW_TABLE if kind == "table" and _int(flags) & _RAW_TABLE else kind
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether rows of it lie in a database, logged or not."""
+        return bool(self.name.owner) and self.row is not None and self.kind in ("table", RAW_TABLE)
+
+
+def _required(found: FoundTable) -> Table:
+    require(found.finding())
+    if found.table is None:
+        raise ServerRefused(f"the catalog has no columns of {found.name}.")
+    return found.table
+
+
+def _column(row: Row) -> Column:
+    name, kind, length, extended = row
+    return Column((name or "").rstrip(), type_text(_int(kind), _int(length), _int(extended)))
 
 
 def read_databases(transport: Transport) -> tuple[str, ...]:

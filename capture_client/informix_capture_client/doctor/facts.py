@@ -29,6 +29,7 @@ from informix_capture_client.statements import CDC_DATABASE
 from informix_capture_client.transport import Transport
 
 Fact = TypeVar("Fact")
+Subject = TypeVar("Subject")
 
 LONG_TRANSACTIONS = ("DYNAMIC_LOGS", "LTXHWM", "LTXEHWM")  # parameters that say how they end
 _REPORT_IT = "Report it with the server's version: this client cannot read the answer."
@@ -107,6 +108,19 @@ class Questions:
         except (ValueError, IndexError, TypeError) as reason:  # numbers that are none, rows too short
             return Unanswered(f"the server's answer is not what was asked for ({reason}).", _REPORT_IT)
 
+    def ask_each(
+        self, question: Callable[[Sequence[Subject]], Sequence[Fact]], subjects: Sequence[Subject]
+    ) -> list[Fact | Unanswered]:
+        """Ask about all at once, or one by one where that has no answer: one must not sink others."""
+        if not subjects:
+            return []
+        answer = self.ask(lambda: question(subjects))
+        if not isinstance(answer, Unanswered):
+            return list(answer)
+        if len(subjects) == 1:
+            return [answer]
+        return [self.ask_each(question, [subject])[0] for subject in subjects]
+
 
 def read_server_facts(transport: Transport, database: str) -> ServerFacts:
     """Ask a connection to sysmaster about the server and one of its databases."""
@@ -136,21 +150,18 @@ def read_table_facts(
 ) -> tuple[TableFacts, ...]:
     """Ask a connection to the database about its tables."""
     catalog, questions = Catalog(transport, database), Questions()
-    return tuple(_table_facts(catalog, questions, name) for name in names)
-
-
-def _table_facts(catalog: Catalog, questions: Questions, name: TableName) -> TableFacts:
-    found = questions.ask(lambda: catalog.find_table(name))
-    table = found.table if isinstance(found, FoundTable) else None
-    if table is None:
-        none = why_no_table(found)
-        return TableFacts(name, found, none, none, none)
-    return TableFacts(
-        name,
-        found,
-        has_primary_key=questions.ask(lambda: catalog.has_primary_key(table)),
-        logs_full_rows=questions.ask(lambda: catalog.logs_full_rows(table)),
-        has_pending_alter=questions.ask(lambda: catalog.has_pending_alter(table)),
+    found = questions.ask_each(catalog.find_tables, names)
+    tables = [f.table if isinstance(f, FoundTable) else None for f in found]
+    there = [table for table in tables if table is not None]
+    answers = zip(
+        questions.ask_each(catalog.primary_keys, there),
+        questions.ask_each(catalog.log_full_rows, there),
+        questions.ask_each(catalog.pending_alters, there),
+        strict=True,
+    )
+    return tuple(
+        TableFacts(name, one, *(next(answers) if table else [why_no_table(one)] * 3))
+        for name, one, table in zip(names, found, tables, strict=True)
     )
 
 

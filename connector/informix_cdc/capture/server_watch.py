@@ -105,6 +105,6 @@ def _source_now(options: SourceOptions, catalog: Catalog) -> str:
 
 def log_facts(catalog: Catalog, source: SourceTables, now: float) -> LogFacts:
     """Ask once."""
-    unlogged = [str(table.name) for table in source.tables if not catalog.logs_full_rows(table)]
+    unlogged = [str(table.name) for table in catalog.without_row_logging(source.tables)]
     current, oldest = catalog.current_position(), catalog.oldest_position()
     return LogFacts(now, current, oldest, tuple(unlogged), catalog.clock(), catalog.log_space())

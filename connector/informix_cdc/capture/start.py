@@ -14,7 +14,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -132,7 +132,8 @@ class CaptureStart:
         if self.logged or (self.position is None and self._begins_now):
             return FormerTables()
         tables = self.source.tables
-        return FormerTables([Creation(str(t.name), catalog.created_at(t)) for t in tables])
+        created = zip(tables, catalog.created(tables), strict=True)
+        return FormerTables([Creation(str(table.name), at) for table, at in created])
 
     @property
     def _begins_now(self) -> bool:
@@ -152,7 +153,7 @@ class CaptureStart:
         """
         if self.options.fail_on_data_loss or self.expected_commit is None:
             raise loss
-        self._switch_on(session, catalog, table)
+        self._switch_on(session, catalog, [table])
         self.loss = loss
 
     def close(self) -> None:
@@ -160,16 +161,17 @@ class CaptureStart:
         if self._connection is not None:
             self._connection.close()
 
-    def _switch_on(self, session: CaptureSession, catalog: Catalog, table: Table) -> None:
-        """Switch full row logging on; from then on the server refuses to alter the table."""
-        was_on = catalog.logs_full_rows(table)
-        session.log_full_rows(str(table.name))
-        if not was_on:
-            self.on_switched_on(table)
+    def _switch_on(self, session: CaptureSession, catalog: Catalog, tables: Sequence[Table]) -> None:
+        """Switch full row logging on; from then on the server refuses to alter the tables."""
+        were_on = catalog.log_full_rows(tables)
+        for table, was_on in zip(tables, were_on, strict=True):
+            session.log_full_rows(str(table.name))
+            if not was_on:
+                self.on_switched_on(table)
 
     def _start_captures(self, session: CaptureSession, catalog: Catalog | None) -> None:
         if self.source.heartbeat and catalog is not None:  # else a session has captured it before
-            self._switch_on(session, catalog, self.source.heartbeat)
+            self._switch_on(session, catalog, [self.source.heartbeat])
         for number, table in enumerate(self.source.all_tables):
             names = tuple(column.name for column in table.columns)
             session.start_capture(CapturedTable(str(table.name), names, number))
@@ -205,8 +207,7 @@ class CaptureStart:
             self._require_row_logging(catalog)
         # First of all, so that every row above S is whole in the log: without full row logging a
         # server logs parts of rows, from which no row can be shown (CDC guide).
-        for table in self.source.tables:
-            self._switch_on(session, catalog, table)
+        self._switch_on(session, catalog, self.source.tables)
         if self.jump is not None:
             return self._jump(self.jump, catalog)
         if begins_in_the_past:
@@ -226,16 +227,15 @@ class CaptureStart:
 
     def _require_row_logging(self, catalog: Catalog) -> None:
         """Refuse to begin before now where it is sure that changes since then are not whole."""
-        for table in self.source.tables:
-            if not catalog.logs_full_rows(table):
-                raise BadOption(
-                    f"option 'startingPosition' is {self.options.starting_position}, but full row"
-                    f" logging of {table.name} is off now: changes made since then cannot be captured.",
-                    f"Run informix-cdc acquire {table.name.owner}.{table.name.table} and begin at the"
-                    " position it prints, or later; or set startingPosition to latest. Load what was"
-                    " changed before.",
-                    option="startingPosition",
-                )
+        for table in catalog.without_row_logging(self.source.tables):
+            raise BadOption(
+                f"option 'startingPosition' is {self.options.starting_position}, but full row"
+                f" logging of {table.name} is off now: changes made since then cannot be captured.",
+                f"Run informix-cdc acquire {table.name.owner}.{table.name.table} and begin at the"
+                " position it prints, or later; or set startingPosition to latest. Load what was"
+                " changed before.",
+                option="startingPosition",
+            )
 
     def _start_in_the_past(self, catalog: Catalog) -> tuple[TransactionAssembler, int]:
         # The log is read twice: whom to leave out must be known before the first batch. Later an older
@@ -272,10 +272,10 @@ class CaptureStart:
         require_in_log(position, catalog.current_position())
         # Off now may mean off for a while: rows that changed meanwhile are not whole. Switching it on
         # again here would hide that (decision 0005, docs/design.md section 5).
-        for table in self.source.tables:
-            # Asked twice: one wrong look must not end a stream for good.
-            if not (catalog.logs_full_rows(table) or catalog.logs_full_rows(table)):
-                self._note_loss(row_logging_off(str(table.name), position), session, catalog, table)
+        # Asked twice: one wrong look must not end a stream for good.
+        seen_off = catalog.without_row_logging(self.source.tables)
+        for table in catalog.without_row_logging(seen_off):
+            self._note_loss(row_logging_off(str(table.name), position), session, catalog, table)
         place = _resumes_at(position, catalog)
         assembler = TransactionAssembler(
             position,

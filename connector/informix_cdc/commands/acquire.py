@@ -45,7 +45,7 @@ def acquire(options: SourceOptions) -> None:
     """
     with open_catalog(options) as catalog:
         require_logged_database(options, catalog)
-        tables = [catalog.table(name) for name in options.table_names()]
+        tables = catalog.tables(options.table_names())
         db_locale = options.db_locale or catalog.database_locale()
         with contextlib.closing(open_capture_connection(options, db_locale)) as connection:
             for table in tables:

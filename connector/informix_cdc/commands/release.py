@@ -127,12 +127,11 @@ def _require_one_choice(checkpoints: Sequence[str], needs_no_checkpoint: bool) -
 def _logged_tables(options: SourceOptions, catalog: Catalog) -> list[Table]:
     """Return the tables whose full row logging is on; say which need nothing."""
     require_logged_database(options, catalog)
-    tables = [catalog.table(name) for name in options.table_names()]
-    logged = [table for table in tables if catalog.logs_full_rows(table)]
-    for table in tables:
-        if table not in logged:
-            say(f"{table.name}: full row logging is off already.")
-    return logged
+    tables = catalog.tables(options.table_names())
+    off = catalog.without_row_logging(tables)
+    for table in off:
+        say(f"{table.name}: full row logging is off already.")
+    return [table for table in tables if table not in off]
 
 
 def _table_sets(options: SourceOptions, stream_tables: Iterable[str]) -> list[tuple[TableName, ...]]:

@@ -89,7 +89,7 @@ def follow(
 
 def _require_row_logging(options: SourceOptions, source: SourceTables) -> None:
     with open_catalog(options) as catalog:
-        off = [str(table.name) for table in source.tables if not catalog.logs_full_rows(table)]
+        off = [str(table.name) for table in catalog.without_row_logging(source.tables)]
     if off:
         raise BadOption(
             f"full row logging of {', '.join(off)} is off, and --no-switch forbids to switch it on.",

@@ -72,7 +72,7 @@ def streams_of(
 def _digest(
     names: Sequence[TableName], catalog: Catalog, options: SourceOptions
 ) -> tuple[str, tuple[Table, ...]]:
-    tables = choose_columns([catalog.table(name) for name in names], options.column_choice())
+    tables = choose_columns(catalog.tables(names), options.column_choice())
     return source_digest(catalog.server_name(), tables), tables
 
 
@@ -163,8 +163,9 @@ def _read_log(
         dialect=options.dialect,
     )
     with contextlib.closing(CaptureSession(connection, settings)) as session:
-        for number, table in enumerate(stream.tables):
-            if catalog.logs_full_rows(table):  # one column will do: rows are counted only
+        logged = catalog.log_full_rows(stream.tables)
+        for number, (table, is_on) in enumerate(zip(stream.tables, logged, strict=True)):
+            if is_on:  # one column will do: rows are counted only
                 one = (table.columns[0].name,)
                 session.start_capture(CapturedTable(str(table.name), one, number))
         session.activate(position.restart)

@@ -90,7 +90,7 @@ def describe_tables(options: SourceOptions, catalog: Catalog) -> SourceTables:
         UnsupportedColumn: a column's type cannot be carried.
     """
     _require_databases(options, catalog)
-    whole = [catalog.table(name) for name in options.table_names()]
+    whole = catalog.tables(options.table_names())
     tables = choose_columns(whole, options.column_choice())
     db_locale = _locale(options, catalog)
     found = SourceTables(

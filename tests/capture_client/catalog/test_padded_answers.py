@@ -59,7 +59,7 @@ QUESTIONS: dict[str, Callable[[Catalog], object]] = {
     "version": lambda it: it.server_version(),
     "table": lambda it: it.table(ORDERS),
     "row logging": lambda it: it.logs_full_rows(it.table(ORDERS)),
-    "primary key": lambda it: it.has_primary_key(it.table(ORDERS)),
+    "primary key": lambda it: it.primary_keys([it.table(ORDERS)]),
     "log files": lambda it: read_log_space(it._transport),
     "error codes": lambda it: ErrorCodes.read(it._transport),
 }

@@ -90,18 +90,18 @@ def test_parameters_are_numbers_in_blanks_and_nothing_else() -> None:
 @pytest.mark.parametrize(
     ("row", "kind"),
     [
-        (("100", "7", "01/01/2024", "T", "0"), "table"),
-        (("100", "7", "01/01/2024", "T", "16"), "raw table"),
-        (("100", "0", "01/01/2024", "V", "0"), "view"),
-        (("100", "0", "01/01/2024", "P", "0"), "synonym"),
-        (("100", "0", "01/01/2024", "E", "0"), "external table"),
-        (("100", "0", "01/01/2024", "?", "0"), "object of an unknown kind"),
+        (("orders", "informix", "100", "7", "01/01/2024", "T", "0"), "table"),
+        (("orders", "informix", "100", "7", "01/01/2024", "T", "16"), "raw table"),
+        (("orders", "informix", "100", "0", "01/01/2024", "V", "0"), "view"),
+        (("orders", "informix", "100", "0", "01/01/2024", "P", "0"), "synonym"),
+        (("orders", "informix", "100", "0", "01/01/2024", "E", "0"), "external table"),
+        (("orders", "informix", "100", "0", "01/01/2024", "?", "0"), "object of an unknown kind"),
     ],
 )
 def test_a_name_in_systables_is_of_the_kind_that_its_type_says(row: Row, kind: str) -> None:
     tables: dict[str, list[Row]] = {
         statements.TABLE: [row],
-        statements.COLUMNS: [("id", "2", "4", "0")],
+        statements.COLUMNS: [("100", "id", "2", "4", "0")],
         statements.PRIMARY_KEY: [],
         statements.PARTITION_FLAGS: [],
         statements.PARTITION_VERSIONS: [],
