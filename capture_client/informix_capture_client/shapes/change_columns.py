@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from informix_capture_client.positions import show
 from informix_capture_client.records import Bits, Integers, Kind, RecordBlock
 from informix_capture_client.transactions import Piece, RowRecords, Transactions
 
@@ -55,6 +56,10 @@ class Changes:
 
     def __len__(self) -> int:
         return len(self.starts)
+
+    def where(self, record: int) -> str:
+        """Return a record's place in the log, for error texts."""
+        return show(int(self.sequence_numbers[record]))
 
     def only(self, chosen: NDArray[Any] | slice) -> Changes:
         """Return some of the records."""
