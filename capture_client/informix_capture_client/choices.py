@@ -79,7 +79,7 @@ class RowForm:
         metadata: which columns about the change stand beside its row.
     """
 
-    shape: Literal["rows", "envelope", "raw"] = "rows"
+    shape: Literal["rows", "envelope", "raw", "json"] = "rows"
     truncate: Literal["fail", "emit", "ignore"] = "fail"
     before_image: bool = True
     server: str = ""

@@ -42,6 +42,7 @@ class CapturedTables:
         self._layouts = [_layout(table.columns, rules) for table in tables]
         self._rules = rules
         self._decoders: dict[int, TableDecoder] = {}
+        self.announcements = 0  # so far: what was made of a table's description may be old
         self._together: TablesDecoder | None = None  # of all decoders, once there is need
 
     def __len__(self) -> int:
@@ -76,6 +77,7 @@ class CapturedTables:
                 table=name,
             )
         self._decoders[announced.table_id] = decoder
+        self.announcements += 1
         self._together = None
 
     def require_known(self, changes: Changes) -> None:

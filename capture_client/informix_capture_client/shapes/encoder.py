@@ -21,6 +21,7 @@ from informix_capture_client.records import Kind, TableSchema
 from informix_capture_client.shapes.captured_tables import CapturedTables
 from informix_capture_client.shapes.change_columns import Changes, Numbering, lined_up
 from informix_capture_client.shapes.envelope_shape import EnvelopeShape
+from informix_capture_client.shapes.json_shape import JsonShape
 from informix_capture_client.shapes.raw_shape import RawShape
 from informix_capture_client.shapes.row_shape import RowShape
 from informix_capture_client.transactions import Transactions
@@ -48,6 +49,7 @@ _SHAPES: dict[str, Callable[[CapturedTables, RowForm], Shape]] = {
     "rows": lambda tables, form: RowShape(tables, form.metadata),
     "envelope": lambda tables, form: EnvelopeShape(tables, form.server, form.before_image),
     "raw": lambda tables, _: RawShape(tables),
+    "json": lambda tables, form: JsonShape(tables, form.before_image, form.metadata),
 }
 
 
@@ -63,6 +65,9 @@ def row_schema(
         UnsupportedColumn: a column's type cannot be carried.
     """
     return _shape(CapturedTables(tables, rules), row_form).schema
+
+
+_OF_CHANGES = ("envelope", "json")  # shapes in which an update is one row
 
 
 @dataclass(slots=True)
@@ -101,7 +106,7 @@ class ChangeEncoder:
         self.schema = self._shape.schema
         self.stored_schema = self._shape.stored_schema
         self._drops_before_images = row_form.shape == "rows" and not row_form.before_image
-        self._one_row_per_update = self._drops_before_images or row_form.shape == "envelope"
+        self._one_row_per_update = self._drops_before_images or row_form.shape in _OF_CHANGES
         self._renumbers = self._one_row_per_update or row_form.truncate == "ignore"
 
     def announce(self, announced: TableSchema) -> None:

@@ -13,6 +13,7 @@ from informix_capture_client.values.column_types import (
     is_collection,
     is_large_object,
 )
+from informix_capture_client.values.json_values import json_kind
 from informix_capture_client.values.table_decoder import Payloads, TableDecoder, decode_payloads
 from informix_capture_client.values.tables_decoder import Cells, MixedRows, TablesDecoder, payloads
 
@@ -31,6 +32,7 @@ __all__ = [
     "fixed_width",
     "is_collection",
     "is_large_object",
+    "json_kind",
     "parse_columns",
     "payloads",
     "pick",

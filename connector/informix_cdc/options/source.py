@@ -108,9 +108,10 @@ class SourceOptions(ExecutorOptions):
         default="handle",
     )
     shape: str = option(
-        "Form of a delivered row: rows (one per change), envelope (Debezium's"
-        " before/after/op/source), or raw (one per CDC record).",
-        one_of("rows", "envelope", "raw"),
+        "Form of a delivered row: rows (one per change), json (one per change, before and after as"
+        " JSON, the same for any number of tables), envelope (Debezium's before/after/op/source), or"
+        " raw (one per CDC record).",
+        one_of("rows", "json", "envelope", "raw"),
         default="rows",
     )
     metadata: str = option(

@@ -1,0 +1,163 @@
+"""Rows of any tables as JSON texts: `{"id":1,"note":null}`, one text a row.
+
+Rule: what it costs depends on cells, not on tables. Each type's cells become texts by one call; then
+every text, and the name before it, is a piece with a place in the whole, and Arrow lays all pieces of
+all rows end to end in one go: a row is the stretch between two of them.
+
+    number or boolean   ,"name":   12.50            NULL  ,"name":      null
+    what has quotes     ,"name":"  text   "         NULL  ,"name":null  (nothing)  (nothing)
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from informix_capture_client.records import Bits, Integers
+from informix_capture_client.shapes.captured_tables import CapturedTables
+from informix_capture_client.shapes.change_columns import Changes
+from informix_capture_client.values import Cells, json_kind
+
+_CELLS_AT_ONCE = 1 << 19
+_NULL, _NOTHING, _QUOTE, _END, _CONSTANTS = range(5)
+
+
+class JsonTexts(NamedTuple):
+    """Texts that lie back to back: where each begins in `content`, and where the last one ends."""
+
+    bounds: Integers
+    content: memoryview
+
+    def part(self, first: int, end: int, where: Bits) -> pa.StringArray:
+        """Return texts `first` to `end`, one for each set bit; NULL where no bit is set."""
+        begin, upto = int(self.bounds[first]), int(self.bounds[end])
+        lengths = np.zeros(len(where) + 1, np.int64)
+        lengths[1:][where] = np.diff(self.bounds[first : end + 1])
+        validity = None if where.all() else pa.py_buffer(np.packbits(where, bitorder="little"))
+        offsets = pa.py_buffer(np.cumsum(lengths).astype(np.int32))
+        content = pa.py_buffer(self.content[begin:upto])
+        return pa.Array.from_buffers(
+            pa.string(), len(where), [validity, offsets, content], int(np.count_nonzero(~where))
+        )
+
+
+class JsonRows:
+    """Writes rows of a fixed list of tables."""
+
+    def __init__(self, tables: CapturedTables) -> None:
+        self._tables = tables
+        names = [schema.names for schema in tables.schemas]
+        counts = np.array([len(of_table) for of_table in names])
+        self._first = np.cumsum(counts) - counts  # of each table's columns among those of all tables
+        quoted = [json_kind(kind).is_quoted for schema in tables.schemas for kind in schema.types]
+        self._is_quoted = np.array(quoted)
+        widths = 2 + self._is_quoted  # pieces of a cell
+        ends = np.cumsum(widths)
+        begins = ends - widths
+        self._piece = begins - np.repeat(begins[self._first], counts)
+        self._pieces = np.add.reduceat(widths, self._first) + 1  # of a row, with its end
+        self._counts = counts
+        self._constants = pa.array(
+            ["null", "", '"', "}", *_heads(names, quoted), *_heads_of_null(names)], pa.string()
+        )
+        self._column_of_slot = np.zeros(len(quoted), np.int64)
+        self._announcements = -1
+        self._is_mapped = np.zeros(len(names), bool)
+
+    def texts(self, images: Changes) -> JsonTexts:
+        """Return each record's row as JSON, columns in table order; each is to hold a row.
+
+        Raises:
+            ProtocolViolation: a row cannot be decoded.
+        """
+        parts = [self._texts(images.only(slice(*bounds))) for bounds in self._parts(images)]
+        if not parts:
+            return JsonTexts(np.zeros(1, np.int64), memoryview(b""))
+        if len(parts) == 1:
+            return parts[0]
+        ends = np.concatenate([part.bounds[1:] - part.bounds[0] for part in parts])
+        bases = np.cumsum([0, *(len(part.content) for part in parts[:-1])])
+        ends += np.repeat(bases, [len(part.bounds) - 1 for part in parts])
+        return JsonTexts(np.append(0, ends), memoryview(b"".join(part.content for part in parts)))
+
+    def _parts(self, images: Changes) -> Iterator[tuple[int, int]]:
+        """Cut records of wide tables into parts: a name is written with every cell."""
+        ends = np.cumsum(self._counts[images.table_ids])
+        at = before = 0
+        while at < len(images):
+            end = int(np.searchsorted(ends, before + _CELLS_AT_ONCE, side="right"))
+            yield at, (at := max(end, at + 1))
+            before = int(ends[at - 1])
+
+    def _texts(self, images: Changes) -> JsonTexts:
+        pieces = self._pieces[images.table_ids]
+        ends = np.cumsum(pieces)
+        begins = ends - pieces
+        order = np.full(int(ends[-1]) if len(ends) else 0, _END)
+        found, base = [self._constants], len(self._constants)
+        for cells in self._tables.cells(images):
+            kind = json_kind(cells.values.type)
+            found.append(kind.texts(cells.values))
+            columns = np.repeat(self._columns_of(cells), np.diff(cells.bounds))
+            self._place(order, begins[cells.rows] + self._piece[columns], columns, cells.values, base)
+            base += len(cells.values)
+        laid = pa.concat_arrays(found).take(pa.array(order))
+        offsets = np.frombuffer(laid.buffers()[1], np.int32)[: len(order) + 1]
+        bounds = offsets[np.append(begins, len(order))].astype(np.int64)
+        return JsonTexts(bounds, memoryview(laid.buffers()[2] or b"")[: int(bounds[-1])])
+
+    def _place(
+        self, order: Integers, at: Integers, columns: Integers, values: pa.Array, base: int
+    ) -> None:
+        """Say which pieces a type's cells are: name, value, and a quote where there are quotes."""
+        texts = base + np.arange(len(values))
+        heads = _CONSTANTS + columns
+        is_quoted = len(columns) > 0 and bool(self._is_quoted[columns[0]])
+        quotes: Integers | int = _QUOTE
+        if values.null_count:
+            nulls = np.asarray(values.is_null())
+            if is_quoted:
+                heads = np.where(nulls, heads + len(self._is_quoted), heads)
+                quotes = np.where(nulls, _NOTHING, _QUOTE)
+            texts = np.where(nulls, _NOTHING if is_quoted else _NULL, texts)
+        order[at] = heads
+        order[at + 1] = texts
+        if is_quoted:
+            order[at + 2] = quotes
+
+    def _columns_of(self, cells: Cells) -> Integers:
+        """Return the number of each slot's column, among all columns in table order."""
+        if self._announcements != self._tables.announcements:
+            self._announcements = self._tables.announcements
+            self._is_mapped[:] = False
+        for table in np.unique(cells.tables[~self._is_mapped[cells.tables]]).tolist():
+            self._map(table)
+        numbers: Integers = self._column_of_slot[self._first[cells.tables] + cells.columns]
+        return numbers
+
+    def _map(self, table: int) -> None:
+        """Take down where in the table a column of the stream is."""
+        first = int(self._first[table])
+        places = {name: place for place, name in enumerate(self._tables.schemas[table].names)}
+        for slot, name in enumerate(self._tables.stream_columns(table)):
+            self._column_of_slot[first + slot] = first + places[name]
+        self._is_mapped[table] = True
+
+
+def _heads(names: list[list[str]], quoted: list[bool]) -> Iterator[str]:
+    for head, is_quoted in zip(_named(names), quoted, strict=True):
+        yield head + '"' * is_quoted
+
+
+def _heads_of_null(names: list[list[str]]) -> Iterator[str]:
+    return (f"{head}null" for head in _named(names))
+
+
+def _named(names: list[list[str]]) -> Iterator[str]:
+    for of_table in names:
+        for place, name in enumerate(of_table):
+            yield f"{',' if place else '{'}{json.dumps(name, ensure_ascii=False)}:"

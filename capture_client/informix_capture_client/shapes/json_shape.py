@@ -1,0 +1,69 @@
+"""One shape for any number of tables: one row per change, with the row before and after it as JSON.
+
+Rule: the schema is the same for every set of tables, so that neither Spark's plan nor a row's cost
+grows with them; a row's columns are in table order, all of them, NULL as null.
+
+    INSERT          insert, after         DELETE     delete, before
+    UPDBEF, UPDAFT  update, both          TRUNCATE   truncate, neither
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from informix_capture_client.records import Integers, Kind, is_one_of
+from informix_capture_client.shapes.captured_tables import CapturedTables
+from informix_capture_client.shapes.change_columns import Changes
+from informix_capture_client.shapes.json_rows import JsonRows
+from informix_capture_client.shapes.metadata import ChangeMetadata, metadata_schema
+from informix_capture_client.shapes.stored_form import StoredForm
+
+_IMAGES = pa.schema([("before", pa.string()), ("after", pa.string())])
+_CHANGE_TYPES = {
+    Kind.INSERT: "insert",
+    Kind.DELETE: "delete",
+    Kind.UPDAFT: "update",
+    Kind.TRUNCATE: "truncate",
+}
+_AFTER_IMAGES = is_one_of(Kind.INSERT, Kind.UPDAFT)
+_ANY_NUMBER = 2  # of tables: `_table` is there for one as well, so that a second changes no schema
+
+
+class JsonShape:
+    """One row per change; `before` of an update is NULL if images before are not asked for."""
+
+    with_bounds = False
+
+    def __init__(self, tables: CapturedTables, before_image: bool, metadata: str = "full") -> None:
+        chosen = metadata_schema(metadata, _ANY_NUMBER)
+        self._metadata = ChangeMetadata(tables, _CHANGE_TYPES, chosen)
+        self.schema = pa.schema([*_IMAGES, *chosen])
+        self._form = StoredForm(self.schema, self._metadata.texts, self._metadata.shared)
+        self.stored_schema = self._form.schema
+        self._rows = JsonRows(tables)
+        self._of_before = is_one_of(Kind.DELETE, *([Kind.UPDBEF] if before_image else []))
+        self._has_before = is_one_of(Kind.DELETE, *([Kind.UPDAFT] if before_image else []))
+
+    def begin(self) -> None:
+        """Begin with the records of another sequence of transactions."""
+
+    def encode(self, changes: Changes) -> pa.RecordBatch:
+        """Return changes, whose update images are paired, as rows.
+
+        Raises:
+            ProtocolViolation: a row cannot be decoded.
+        """
+        events = changes.only(changes.kinds != Kind.UPDBEF)
+        before, after = (_places(of[changes.kinds]) for of in (self._of_before, _AFTER_IMAGES))
+        # Both images at once: a call for each type of their columns, not two.
+        texts = self._rows.texts(changes.only(np.concatenate([before, after])))
+        images = [
+            texts.part(0, len(before), self._has_before[events.kinds]),
+            texts.part(len(before), len(before) + len(after), _AFTER_IMAGES[events.kinds]),
+        ]
+        return self._form.batch([*images, *self._metadata.columns(events)], events)
+
+
+def _places(bits: np.ndarray) -> Integers:
+    return np.flatnonzero(bits)
