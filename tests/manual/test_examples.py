@@ -87,6 +87,13 @@ CHECKS: dict[str, Check] = {
     "auto_cdc": keeps_history_and_present,
     "debezium_envelope": is_debeziums_envelope,
     "exactly_once_sink": prints("|    1|        1|", "|    2|        2|"),
+    "many_tables": prints(
+        'batch 1: stores:informix.orders insert None {"order_num":1,"city":"Bern"} None',
+        "batch 1: stores:informix.items insert None"
+        ' {"order_num":1,"item_num":1,"price":9.90} 9.90',
+        "batch 1: stores:informix.orders update"
+        ' {"order_num":1,"city":"Bern"} {"order_num":1,"city":"Basel"} None',
+    ),
     "nightly_batch": prints(
         "night 0: 0 changes",
         "night 1: 3 changes",
