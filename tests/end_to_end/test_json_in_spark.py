@@ -27,6 +27,7 @@ COLUMNS = (
     " q lvarchar(200), r blob"
 )
 _NINES = Decimal("9" * 32)
+_FEWER_NINES = Decimal("9" * 28)
 ROWS: list[dict[str, Any]] = [
     {
         "a": -32767,
@@ -50,7 +51,7 @@ ROWS: list[dict[str, Any]] = [
     },
     {
         "c": 2**63 - 1,
-        "d": -_NINES,
+        "d": -_FEWER_NINES,
         "h": 5e-324,
         "k": "9999-12-31",
         "l": "9999-12-31 23:59:59.99999",

@@ -89,8 +89,7 @@ CHECKS: dict[str, Check] = {
     "exactly_once_sink": prints("|    1|        1|", "|    2|        2|"),
     "many_tables": prints(
         'batch 1: stores:informix.orders insert None {"order_num":1,"city":"Bern"} None',
-        "batch 1: stores:informix.items insert None"
-        ' {"order_num":1,"item_num":1,"price":9.90} 9.90',
+        'batch 1: stores:informix.items insert None {"order_num":1,"item_num":1,"price":9.90} 9.90',
         "batch 1: stores:informix.orders update"
         ' {"order_num":1,"city":"Bern"} {"order_num":1,"city":"Basel"} None',
     ),

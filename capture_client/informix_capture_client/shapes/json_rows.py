@@ -12,37 +12,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from informix_capture_client.records import Bits, Integers
+from informix_capture_client.json_texts import JsonTexts, joined, json_kind, laid
+from informix_capture_client.records import Integers
 from informix_capture_client.shapes.captured_tables import CapturedTables
 from informix_capture_client.shapes.change_columns import Changes
-from informix_capture_client.values import Cells, json_kind
+from informix_capture_client.values import Cells
 
 _CELLS_AT_ONCE = 1 << 19
 _NULL, _NOTHING, _QUOTE, _END, _CONSTANTS = range(5)
-
-
-class JsonTexts(NamedTuple):
-    """Texts that lie back to back: where each begins in `content`, and where the last one ends."""
-
-    bounds: Integers
-    content: memoryview
-
-    def part(self, first: int, end: int, where: Bits) -> pa.StringArray:
-        """Return texts `first` to `end`, one for each set bit; NULL where no bit is set."""
-        begin, upto = int(self.bounds[first]), int(self.bounds[end])
-        lengths = np.zeros(len(where) + 1, np.int64)
-        lengths[1:][where] = np.diff(self.bounds[first : end + 1])
-        validity = None if where.all() else pa.py_buffer(np.packbits(where, bitorder="little"))
-        offsets = pa.py_buffer(np.cumsum(lengths).astype(np.int32))
-        content = pa.py_buffer(self.content[begin:upto])
-        return pa.Array.from_buffers(
-            pa.string(), len(where), [validity, offsets, content], int(np.count_nonzero(~where))
-        )
 
 
 class JsonRows:
@@ -75,14 +56,7 @@ class JsonRows:
             ProtocolViolation: a row cannot be decoded.
         """
         parts = [self._texts(images.only(slice(*bounds))) for bounds in self._parts(images)]
-        if not parts:
-            return JsonTexts(np.zeros(1, np.int64), memoryview(b""))
-        if len(parts) == 1:
-            return parts[0]
-        ends = np.concatenate([part.bounds[1:] - part.bounds[0] for part in parts])
-        bases = np.cumsum([0, *(len(part.content) for part in parts[:-1])])
-        ends += np.repeat(bases, [len(part.bounds) - 1 for part in parts])
-        return JsonTexts(np.append(0, ends), memoryview(b"".join(part.content for part in parts)))
+        return joined(parts)
 
     def _parts(self, images: Changes) -> Iterator[tuple[int, int]]:
         """Cut records of wide tables into parts: a name is written with every cell."""
@@ -105,10 +79,7 @@ class JsonRows:
             columns = np.repeat(self._columns_of(cells), np.diff(cells.bounds))
             self._place(order, begins[cells.rows] + self._piece[columns], columns, cells.values, base)
             base += len(cells.values)
-        laid = pa.concat_arrays(found).take(pa.array(order))
-        offsets = np.frombuffer(laid.buffers()[1], np.int32)[: len(order) + 1]
-        bounds = offsets[np.append(begins, len(order))].astype(np.int64)
-        return JsonTexts(bounds, memoryview(laid.buffers()[2] or b"")[: int(bounds[-1])])
+        return laid(found, order, begins)
 
     def _place(
         self, order: Integers, at: Integers, columns: Integers, values: pa.Array, base: int

@@ -9,6 +9,8 @@ grows with them; a row's columns are in table order, all of them, NULL as null.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pyarrow as pa
 
@@ -34,6 +36,7 @@ class JsonShape:
     """One row per change; `before` of an update is NULL if images before are not asked for."""
 
     with_bounds = False
+    is_grouped = False
 
     def __init__(self, tables: CapturedTables, before_image: bool, metadata: str = "full") -> None:
         chosen = metadata_schema(metadata, _ANY_NUMBER)
@@ -45,8 +48,8 @@ class JsonShape:
         self._of_before = is_one_of(Kind.DELETE, *([Kind.UPDBEF] if before_image else []))
         self._has_before = is_one_of(Kind.DELETE, *([Kind.UPDAFT] if before_image else []))
 
-    def begin(self) -> None:
-        """Begin with the records of another sequence of transactions."""
+    def begin(self, present: Sequence[int]) -> None:
+        """Begin with the records of another sequence of transactions, all of these tables."""
 
     def encode(self, changes: Changes) -> pa.RecordBatch:
         """Return changes, whose update images are paired, as rows.

@@ -14,6 +14,7 @@ import pyarrow as pa
 from informix_capture_client.records import Kind
 from informix_capture_client.shapes.captured_tables import CapturedTables
 from informix_capture_client.shapes.change_columns import Changes
+from informix_capture_client.shapes.grouped_form import CODE, codes_of
 from informix_capture_client.shapes.stored_form import Texts
 from informix_capture_client.values import booleans, fixed_width
 
@@ -65,6 +66,11 @@ class ChangeMetadata:
         self.texts = [name for name in _TEXTS if name in chosen.names]
         self.shared = [name for name in _SHARED if name in chosen.names]
         self._own = [name for name in chosen.names if name not in _SHARED]
+        self.names = list(change_types.values())
+        self.fields_of_coded = [
+            pa.field("_change_type", CODE),
+            *(chosen.field(name) for name in self._own if name not in _TEXTS),
+        ]
         self._names = Texts([str(table.name) for table in tables.tables])
         self._change_types = Texts(list(change_types.values()))
         self._codes = np.zeros(max(change_types) + 1, np.int64)
@@ -73,6 +79,11 @@ class ChangeMetadata:
     def columns(self, changes: Changes) -> list[pa.Array]:
         """Return what is known about each change, but for what its transaction shares."""
         return [_COLUMNS[name](self, changes) for name in self._own]
+
+    def coded(self, changes: Changes) -> list[pa.Array]:
+        """Return the same as groups store it: the kind as its code, and no table."""
+        others = [_COLUMNS[name](self, changes) for name in self._own if name not in _TEXTS]
+        return [codes_of(self._codes[changes.kinds]), *others]
 
     def _change_type(self, changes: Changes) -> pa.Array:
         return self._change_types.of(self._codes[changes.kinds])

@@ -15,8 +15,9 @@ from informix_capture_client.errors import BadOption
 from informix_capture_client.records import Kind
 from informix_capture_client.shapes.captured_tables import CapturedTables
 from informix_capture_client.shapes.change_columns import Changes
+from informix_capture_client.shapes.grouped_form import GroupedForm, GroupedShape
 from informix_capture_client.shapes.metadata import ChangeMetadata, metadata_schema
-from informix_capture_client.shapes.stored_form import StoredForm
+from informix_capture_client.shapes.stored_form import StoredForm, shared_names
 
 _CHANGE_TYPES = {
     Kind.INSERT: "insert",
@@ -25,6 +26,19 @@ _CHANGE_TYPES = {
     Kind.UPDAFT: "update_postimage",
     Kind.TRUNCATE: "truncate",
 }
+
+
+def _grouped(metadata: ChangeMetadata) -> GroupedShape:
+    """Return how groups hold changes: a TRUNCATE has no row, whatever else has one."""
+    return GroupedShape(
+        delivered=[None, *metadata.schema.names],
+        about=metadata.fields_of_coded,
+        shared=shared_names(metadata.shared),
+        codes={"_change_type": metadata.names},
+        kind="_change_type",
+        images=[[] if kind == Kind.TRUNCATE else [""] for kind in _CHANGE_TYPES],
+        named="_table",
+    )
 
 
 class RowShape:
@@ -38,13 +52,23 @@ class RowShape:
 
     def __init__(self, tables: CapturedTables, metadata: str = "full") -> None:
         self._tables = tables
+        self.is_grouped = len(tables) > 1
         self._metadata = ChangeMetadata(tables, _CHANGE_TYPES, metadata_schema(metadata, len(tables)))
-        self.schema = pa.schema([*_data_fields(tables, self._metadata.schema), *self._metadata.schema])
-        self._form = StoredForm(self.schema, self._metadata.texts, self._metadata.shared)
-        self.stored_schema = self._form.schema
+        about = self._metadata.schema
+        self.schema = pa.schema([*_data_fields(tables, about), *about])
+        self._plain = StoredForm(self.schema, self._metadata.texts, self._metadata.shared)
+        names = struct_names(tables.tables)
+        self._grouped = GroupedForm(_grouped(self._metadata), tables, names)
 
-    def begin(self) -> None:
-        """Begin with the records of another sequence of transactions."""
+    @property
+    def stored_schema(self) -> pa.Schema:
+        """The schema of what `encode` returns."""
+        return self._grouped.schema if self.is_grouped else self._plain.schema
+
+    def begin(self, present: Sequence[int]) -> None:
+        """Begin with the records of another sequence of transactions, all of these tables."""
+        if self.is_grouped:
+            self._grouped.begin(present)
 
     def encode(self, changes: Changes) -> pa.RecordBatch:
         """Return changes as rows.
@@ -52,16 +76,11 @@ class RowShape:
         Raises:
             ProtocolViolation: a row cannot be decoded.
         """
-        return self._form.batch(
-            [*self._data_columns(changes), *self._metadata.columns(changes)], changes
-        )
-
-    def _data_columns(self, changes: Changes) -> list[pa.Array]:
-        tables = self._tables
-        wanted = [tables.rows_of(number, changes) for number in range(len(tables))]
-        if len(tables) == 1:
-            return tables.columns_of(0, changes, wanted[0])
-        return [tables.struct_of(number, changes, mine) for number, mine in enumerate(wanted)]
+        if self.is_grouped:
+            images = changes.only(changes.kinds != Kind.TRUNCATE)
+            return self._grouped.batch(self._metadata.coded(changes), changes, images)
+        rows = self._tables.columns_of(0, changes, self._tables.rows_of(0, changes))
+        return self._plain.batch([*rows, *self._metadata.columns(changes)], changes)
 
 
 def struct_names(tables: Sequence[Table]) -> list[str]:

@@ -5,7 +5,13 @@ Rule: every value is carried exactly or refused with its column; no per-row Pyth
 
 from __future__ import annotations
 
-from informix_capture_client.values.arrow_arrays import booleans, byte_strings, fixed_width, pick
+from informix_capture_client.values.arrow_arrays import (
+    booleans,
+    byte_strings,
+    fixed_width,
+    pick,
+    strings,
+)
 from informix_capture_client.values.column_list import Column, parse_columns
 from informix_capture_client.values.column_types import (
     capturable,
@@ -13,11 +19,12 @@ from informix_capture_client.values.column_types import (
     is_collection,
     is_large_object,
 )
-from informix_capture_client.values.json_values import json_kind
+from informix_capture_client.values.field_text import TWO_DIGITS
 from informix_capture_client.values.table_decoder import Payloads, TableDecoder, decode_payloads
 from informix_capture_client.values.tables_decoder import Cells, MixedRows, TablesDecoder, payloads
 
 __all__ = [
+    "TWO_DIGITS",
     "Cells",
     "Column",
     "MixedRows",
@@ -32,8 +39,8 @@ __all__ = [
     "fixed_width",
     "is_collection",
     "is_large_object",
-    "json_kind",
     "parse_columns",
     "payloads",
     "pick",
+    "strings",
 ]

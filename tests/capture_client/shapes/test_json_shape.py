@@ -92,7 +92,7 @@ class Tables:
         events = feed_chunks(TransactionAssembler(Position(0, 0)), [stream])
         found: list[Row] = []
         for batch in made.encode([event for event in events if isinstance(event, Transactions)]):
-            rows = in_row_form(batch)
+            rows = in_row_form(batch, made.schema)
             rows.validate(full=True)
             assert rows.schema == made.schema
             found += rows.to_pylist()

@@ -8,7 +8,6 @@ for a double), a point in time is ISO 8601, bytes are base64 (what Spark's `from
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
@@ -16,10 +15,9 @@ from decimal import Decimal
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
-from informix_capture_client.values.arrow_arrays import strings
-from informix_capture_client.values.field_text import TWO_DIGITS
+from informix_capture_client.json_texts.escaping import escaped, with_others
+from informix_capture_client.values import TWO_DIGITS, strings
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +45,7 @@ def _decimals(values: pa.Array) -> pa.Array:
         return texts
     has_exponent = np.flatnonzero(pc.fill_null(pc.match_substring(texts, "E"), False))
     plain = [format(Decimal(texts[row].as_py()), "f") for row in has_exponent.tolist()]
-    return _with_others(texts, has_exponent, plain)
+    return with_others(texts, has_exponent, plain)
 
 
 _NON_FINITE = {"nan": '"NaN"', "inf": '"Infinity"', "-inf": '"-Infinity"'}
@@ -58,7 +56,7 @@ def _reals(values: pa.Array) -> pa.Array:
     texts = _printed(values)
     is_number = pc.fill_null(pc.is_finite(values), True)
     others = np.flatnonzero(~np.asarray(is_number))
-    return _with_others(texts, others, [_NON_FINITE[texts[row].as_py()] for row in others.tolist()])
+    return with_others(texts, others, [_NON_FINITE[texts[row].as_py()] for row in others.tolist()])
 
 
 _SEPARATOR_AT, _INSTANT_BYTES = 10, 26  # 2024-01-31 23:59:59.000000
@@ -103,33 +101,6 @@ def _bytes(values: pa.Array) -> pa.Array:
     return pa.array(encoded, pa.binary()).cast(pa.string())
 
 
-_IS_SPECIAL = np.zeros(256, bool)
-_IS_SPECIAL[:0x20] = True
-_IS_SPECIAL[[ord('"'), ord("\\")]] = True
-
-
-def _escaped(values: pa.Array) -> pa.Array:
-    """Escape the few texts that have signs of JSON in them."""
-    first, end = values.offset, values.offset + len(values) + 1
-    offsets = np.frombuffer(values.buffers()[1], np.int32)[first:end]
-    content = np.frombuffer(values.buffers()[2] or b"", np.uint8)[offsets[0] : offsets[-1]]
-    places: NDArray[np.int64] = np.flatnonzero(_IS_SPECIAL[content])
-    if not len(places):
-        return values
-    rows = np.unique(np.searchsorted(offsets - offsets[0], places, side="right") - 1)
-    texts = (values[row].as_py() or "" for row in rows.tolist())
-    return _with_others(values, rows, [json.dumps(text, ensure_ascii=False)[1:-1] for text in texts])
-
-
-def _with_others(texts: pa.Array, rows: NDArray[np.int64], others: list[str]) -> pa.Array:
-    """Return texts with others in the place of some."""
-    if not others:
-        return texts
-    order = np.arange(len(texts))
-    order[rows] = len(texts) + np.arange(len(rows))
-    return pa.concat_arrays([texts, pa.array(others, pa.string())]).take(pa.array(order))
-
-
 _NUMBER = JsonKind(is_quoted=False, texts=_printed)
 _REAL = JsonKind(is_quoted=False, texts=_reals)
 _KINDS: dict[pa.DataType, JsonKind] = {
@@ -142,7 +113,7 @@ _KINDS: dict[pa.DataType, JsonKind] = {
     pa.date32(): JsonKind(is_quoted=True, texts=_printed),
     pa.timestamp("us"): JsonKind(is_quoted=True, texts=_instants),
     pa.duration("us"): JsonKind(is_quoted=True, texts=_spans),
-    pa.string(): JsonKind(is_quoted=True, texts=_escaped),
+    pa.string(): JsonKind(is_quoted=True, texts=escaped),
     pa.binary(): JsonKind(is_quoted=True, texts=_bytes),
 }
 _DECIMAL = JsonKind(is_quoted=False, texts=_decimals)
