@@ -98,6 +98,13 @@ LOSS_NOT_NOTED = LogEvent(
     "a loss of data was reported, but the file that lets the next start remember it cannot be"
     " written: do not start this query again",
 )
+MANY_TABLES = LogEvent(
+    "many_tables",
+    _WARNING,
+    ("stream", "shape", "tables", "columns"),
+    "each row is handed to Spark with a column for each of the `tables`, `columns` values in all, NULL"
+    " but for its own table's; shape=json costs the same for any number of tables",
+)
 ROW_FORM_CHANGED = LogEvent(
     "row_form_changed",
     _WARNING,

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from benchmarks.workload import CapturedBytes, catalog_table
-from informix_capture_client.choices import DecodeRules
+from informix_capture_client.choices import DecodeRules, RowForm
 from informix_capture_client.positions import Position
 from informix_capture_client.records.framing import RecordCutter
 from informix_capture_client.records.records import Kind, TableSchema, parse_block
@@ -49,13 +49,19 @@ def open_spool(folder: Path, *, durable: bool = False) -> Spool:
     return Spool(folder, "bench", "bench", START, durable=durable)
 
 
-def fill_spool(source: CapturedBytes, folder: Path, *, durable: bool = False) -> None:
+def fill_spool(
+    source: CapturedBytes,
+    folder: Path,
+    *,
+    durable: bool = False,
+    row_form: RowForm = RowForm(),  # noqa: B008 - frozen
+) -> None:
     """Run the capture loop, its reading thread included, until every row is in the spool."""
     gc.freeze()  # as the product does in the process that holds the capture
     spool = open_spool(folder, durable=durable)
     session: Any = _PreparedSession(source.reads)
     stream = ChangeStream(lambda: Begun(session, TransactionAssembler(START)), lambda: None)
-    encoder = ChangeEncoder([catalog_table(source.columns)], DecodeRules())
+    encoder = ChangeEncoder([catalog_table(source.columns)], DecodeRules(), row_form)
     is_full = _StopFlag(spool, source.rows)
     capture(stream, encoder, Pending(spool, lambda _: spool), CaptureState(spool=spool), is_full)
     stream.stop(5)

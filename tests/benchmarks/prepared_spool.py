@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader
 from pyspark.sql.types import StructType
 
 from benchmarks.pipeline import open_spool
 from benchmarks.workload import catalog_table
-from informix_capture_client.choices import DecodeRules
+from informix_capture_client.choices import DecodeRules, RowForm
 from informix_capture_client.shapes.encoder import row_schema
 from informix_cdc.capture import Gauges
 from informix_cdc.capture.state import CaptureState
@@ -30,14 +30,18 @@ _OPTIONS = {
 
 
 class PreparedSpool(DataSource):
-    """`format("prepared-spool")`, options `path` and `delivery`."""
+    """`format("prepared-spool")`, options `path`, `delivery` and `metadata`."""
 
     @classmethod
     def name(cls) -> str:
         return "prepared-spool"
 
     def schema(self) -> StructType:
-        return to_spark(row_schema([catalog_table()], DecodeRules()))
+        return to_spark(row_schema([catalog_table()], DecodeRules(), self._form))
+
+    @property
+    def _form(self) -> RowForm:
+        return RowForm(metadata=cast("Any", self.options.get("metadata", "full")))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         delivery = self.options.get("delivery", "auto")

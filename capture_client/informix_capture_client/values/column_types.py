@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -299,16 +299,24 @@ def compile_type(column: Column, table: str, rules: DecodeRules) -> ColumnType:
         UnsupportedColumn: the type is not in the table; names table, column and type.
     """
     try:
-        if found := _QUALIFIED.fullmatch(column.type_text):
-            return _qualified(rules, *found.groups())
-        if (found := _TYPE.fullmatch(column.type_text)) and found[1] in _TYPES:
-            arguments = tuple(int(part) for part in found.groups()[1:] if part is not None)
-            return _TYPES[found[1]](rules, *arguments)
+        kind = _compiled(column.type_text, rules)
     except ValueError as reason:
         raise _unsupported(column, table, f": {reason}") from None
     except TypeError:
         raise _unsupported(column, table, ": these are more numbers than it takes") from None
-    raise _unsupported(column, table, "")
+    if kind is None:
+        raise _unsupported(column, table, "")
+    return kind
+
+
+@lru_cache(maxsize=4096)  # five hundred tables have thousands of columns, of a few types
+def _compiled(type_text: str, rules: DecodeRules) -> ColumnType | None:
+    if found := _QUALIFIED.fullmatch(type_text):
+        return _qualified(rules, *found.groups())
+    if (found := _TYPE.fullmatch(type_text)) and found[1] in _TYPES:
+        arguments = tuple(int(part) for part in found.groups()[1:] if part is not None)
+        return _TYPES[found[1]](rules, *arguments)
+    return None
 
 
 def capturable(type_text: str) -> bool:

@@ -29,6 +29,10 @@ from informix_cdc.executors.flight_protocol import (
 )
 from informix_checkpoints.spool import stored_range
 
+# What is sent takes less than half the bytes, and less time than a network of 1 Gbit/s takes for these;
+# whoever reads Arrow's messages reads such ones, each says how it is compressed.
+_COMPRESSED = pa.ipc.IpcWriteOptions(compression="lz4")
+
 
 class SegmentServer(flight.FlightServerBase):  # type: ignore[misc]
     """Serves as soon as it is made, in threads of its own, until `shutdown`.
@@ -77,9 +81,8 @@ class SegmentServer(flight.FlightServerBase):  # type: ignore[misc]
             batches = list(stored_range(wanted))
             if sum(batch.num_rows for batch in batches) != wanted.end - wanted.first:
                 raise no_rows_named()  # the ticket says that the file has more than it has
-            return flight.RecordBatchStream(
-                pa.RecordBatchReader.from_batches(batches[0].schema, batches)
-            )
+            reader = pa.RecordBatchReader.from_batches(batches[0].schema, batches)
+            return flight.RecordBatchStream(reader, options=_COMPRESSED)
 
 
 class _TokenCheck(flight.ServerMiddlewareFactory):  # type: ignore[misc]
