@@ -72,6 +72,21 @@ def whole(spool: Spool) -> SegmentRange:
     return found
 
 
+def test_rows_go_out_compressed(
+    server: SegmentServer, spool: Spool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[str] = []
+    stream = flight.RecordBatchStream
+
+    def noting(reader: pa.RecordBatchReader, options: pa.ipc.IpcWriteOptions) -> object:
+        sent.append(options.compression)
+        return stream(reader, options=options)
+
+    monkeypatch.setattr(flight, "RecordBatchStream", noting)
+    assert sum(found.num_rows for found in fetched_range(server.address, whole(spool))) == ROWS
+    assert set(sent) == {"lz4"}
+
+
 @pytest.mark.parametrize(("first", "end"), [(0, ROWS), (0, 1), (3, 497), (495, 505), (999, 1000)])
 @pytest.mark.parametrize("piece_bytes", [100, 8 << 20])
 def test_the_rows_that_arrive_are_those_of_the_file(
