@@ -226,6 +226,12 @@ WRITTEN = [
     ("interval year to month", "-1-02", "-14"),
     ("varchar(40,0)", "", '""'),
     ("varchar(40,0)", 'say "hi" \\ \n\x01\x7f é', '"say \\"hi\\" \\\\ \\n\\u0001\x7f é"'),
+    # each by itself: one of them makes the whole text be looked at
+    ("varchar(40,0)", "a\x01", '"a\\u0001"'),
+    ("varchar(40,0)", "a\x1f", '"a\\u001f"'),
+    ("varchar(40,0)", "\n", '"\\n"'),
+    ("varchar(40,0)", 'a"', '"a\\""'),
+    ("varchar(40,0)", "a\\b", '"a\\\\b"'),
     ("char(4)", "ab", '"ab"'),
     ("blob", bytes(4) + b"\1" * 72, f'"AAAAAAEB{"AQEB" * 23}AQ=="'),
     ("integer", None, "null"),
