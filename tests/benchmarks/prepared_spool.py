@@ -10,7 +10,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader
 from pyspark.sql.types import StructType
 
 from benchmarks.pipeline import open_spool
-from benchmarks.workload import catalog_table
+from benchmarks.workload import catalog_table, catalog_tables
 from informix_capture_client.choices import DecodeRules
 from informix_capture_client.shapes.encoder import row_schema
 from informix_cdc.capture import Gauges
@@ -30,14 +30,16 @@ _OPTIONS = {
 
 
 class PreparedSpool(DataSource):
-    """`format("prepared-spool")`, options `path` and `delivery`."""
+    """`format("prepared-spool")`, options `path`, `delivery` and `tables`, how many there are."""
 
     @classmethod
     def name(cls) -> str:
         return "prepared-spool"
 
     def schema(self) -> StructType:
-        return to_spark(row_schema([catalog_table()], DecodeRules()))
+        count = int(self.options.get("tables", "1"))
+        tables = catalog_tables(count) if count > 1 else [catalog_table()]
+        return to_spark(row_schema(tables, DecodeRules()))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         delivery = self.options.get("delivery", "auto")
