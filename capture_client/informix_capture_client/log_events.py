@@ -98,13 +98,6 @@ LOSS_NOT_NOTED = LogEvent(
     "a loss of data was reported, but the file that lets the next start remember it cannot be"
     " written: do not start this query again",
 )
-MANY_TABLES = LogEvent(
-    "many_tables",
-    _WARNING,
-    ("stream", "shape", "tables", "columns"),
-    "each row is handed to Spark with a column for each of the `tables`, `columns` values in all, NULL"
-    " but for its own table's; shape=json costs the same for any number of tables",
-)
 ROW_FORM_CHANGED = LogEvent(
     "row_form_changed",
     _WARNING,
@@ -176,6 +169,14 @@ RESTART_POSITION_LATE = LogEvent(
     ("stream", "restart", "oldest", "held_by", "reason"),
     "the server will soon overwrite the stream's restart position; `oldest` is where the"
     " oldest log file begins, `held_by` the BEGINTX of the transaction that holds the position back",
+)
+MANY_TABLES = LogEvent(
+    "many_tables",
+    _WARNING,
+    ("shape", "tables", "values", "microseconds"),
+    "each row carries `values` values to Spark, NULL for all `tables` tables but its own, which takes"
+    " about `microseconds` of CPU a row in Python, and what Spark takes for them; `shape=json` costs the"
+    " same for any number of tables",
 )
 READING_PAUSED = LogEvent(
     "reading_paused",

@@ -10,7 +10,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader
 from pyspark.sql.types import StructType
 
 from benchmarks.pipeline import open_spool
-from benchmarks.workload import catalog_table
+from benchmarks.workload import catalog_table, catalog_tables
 from informix_capture_client.choices import DecodeRules, RowForm
 from informix_capture_client.shapes.encoder import row_schema
 from informix_cdc.capture import Gauges
@@ -30,18 +30,17 @@ _OPTIONS = {
 
 
 class PreparedSpool(DataSource):
-    """`format("prepared-spool")`, options `path`, `delivery` and `metadata`."""
+    """`format("prepared-spool")`, options `path`, `delivery`, `metadata` and `tables`, how many."""
 
     @classmethod
     def name(cls) -> str:
         return "prepared-spool"
 
     def schema(self) -> StructType:
-        return to_spark(row_schema([catalog_table()], DecodeRules(), self._form))
-
-    @property
-    def _form(self) -> RowForm:
-        return RowForm(metadata=cast("Any", self.options.get("metadata", "full")))
+        count = int(self.options.get("tables", "1"))
+        tables = catalog_tables(count) if count > 1 else [catalog_table()]
+        form = RowForm(metadata=cast("Any", self.options.get("metadata", "full")))
+        return to_spark(row_schema(tables, DecodeRules(), form))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         delivery = self.options.get("delivery", "auto")

@@ -11,9 +11,11 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from pyspark.sql import DataFrame, SparkSession
 
 from benchmarks.measuring import Report, one_core
 from benchmarks.pipeline import START, events_of, open_spool
+from benchmarks.prepared_spool import PreparedSpool
 from benchmarks.workload import CapturedBytes, captured_of_tables, catalog_tables, joined
 from informix_capture_client.choices import DecodeRules, RowForm
 from informix_capture_client.records.records import TableSchema
@@ -27,6 +29,7 @@ ROWS = 100_000  # as many make a segment of 16 MiB of log
 DELIVERED_ROWS = 5_000
 REPEATS = 3
 HOUR = 3600.0
+SPARK_ROWS = {1: 500_000, 10: 200_000, 100: 50_000, 500: 10_000}
 
 
 @dataclass(frozen=True)
@@ -120,3 +123,33 @@ def deliver(wanted: object, schema: pa.Schema, sink: pa.MockOutputStream) -> Non
     with pa.ipc.new_stream(sink, schema) as writer:
         for batch in SegmentPlaces("files").read(wanted, schema):  # type: ignore[arg-type]
             writer.write_batch(batch)
+
+
+@pytest.mark.spark
+def test_spark_pays_for_every_table_that_a_row_does_not_belong_to(
+    report: Report, spark: SparkSession, tmp_path: Path
+) -> None:
+    spark.dataSource.register(PreparedSpool)
+    one = 0.0
+    for tables, rows in SPARK_ROWS.items():
+        source, folder = captured_of_tables(tables, rows), tmp_path / f"of {tables}"
+        fill(source, told(source, tables, RowForm()), folder)
+        frame = spark.readStream.format("prepared-spool").option("tables", tables).load(str(folder))
+        best = min(
+            cpu_of_stream(frame, tmp_path / f"{tables} tables, {n}", rows) for n in range(REPEATS)
+        )
+        one = one or best
+        beside = f"{best / one:.1f} x" if tables > 1 else ""
+        report.add(
+            "many tables", f"{tables} tables to Spark, noop sink", f"{best:.1f} µs a row", beside
+        )
+
+
+def cpu_of_stream(frame: DataFrame, checkpoint: Path, rows: int) -> float:
+    """Stream everything into nothing; return microseconds a row of the micro-batch that has rows."""
+    writer = frame.writeStream.format("noop").option("checkpointLocation", str(checkpoint))
+    query = writer.trigger(availableNow=True).start()
+    assert query.awaitTermination(600)
+    [batch] = [progress for progress in query.recentProgress if progress["numInputRows"]]
+    assert batch["numInputRows"] == rows
+    return float(batch["durationMs"]["addBatch"]) * 1000 / rows

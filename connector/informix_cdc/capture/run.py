@@ -18,7 +18,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from informix_capture_client.errors import ConnectionLost, DataLoss, Gap
-from informix_capture_client.log_events import DATA_LOSS, MANY_TABLES, SESSION_ABANDONED, STREAM_BEGUN
+from informix_capture_client.log_events import DATA_LOSS, SESSION_ABANDONED, STREAM_BEGUN
 from informix_capture_client.positions import LogEnd, Position, page_after, show
 from informix_capture_client.session import ReadAhead
 from informix_capture_client.stream import ChangeStream, MakeReader, shows_transactions
@@ -246,7 +246,6 @@ class CaptureRun:
             commit=show(spool.mark.commit),
             spool=folder,
         )
-        _warn_of_many_tables(offset.stream, source)
         self.state.counters.appended.begin(spool.end.commit if spool.segment_count else None)
         self.state.logged = offset.logged
         self.state.spool = spool
@@ -297,15 +296,3 @@ class CaptureRun:
         while not self.state.spark.has_taken(spool) and not self.stop.is_set():
             self.state.wait_for_spark(lambda: self.state.spark.has_taken(spool), 1.0)
         self.state.gauges.is_paused = False
-
-
-_A_COLUMN_EACH = ("rows", "envelope")  # shapes that have one for each table
-_MANY_TABLES = 50
-
-
-def _warn_of_many_tables(stream: str, source: SourceTables) -> None:
-    """Tell what a row costs in Spark, which converts every value of it, NULL or not."""
-    shape, tables = source.row_form.shape, source.tables
-    if shape in _A_COLUMN_EACH and len(tables) >= _MANY_TABLES:
-        columns = sum(len(table.columns) for table in tables)
-        MANY_TABLES.log(logger, stream=stream, shape=shape, tables=len(tables), columns=columns)

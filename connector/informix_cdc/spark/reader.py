@@ -19,7 +19,12 @@ from pyspark.sql.types import StructType
 
 from informix_capture_client.errors import DataLoss
 from informix_capture_client.failpoints import failpoint
-from informix_capture_client.log_events import BATCH_LOST, LOSS_NOT_NOTED, ROW_FORM_CHANGED
+from informix_capture_client.log_events import (
+    BATCH_LOST,
+    LOSS_NOT_NOTED,
+    MANY_TABLES,
+    ROW_FORM_CHANGED,
+)
 from informix_capture_client.positions import show
 from informix_cdc.capture import CaptureState, CaptureThread, can_jump
 from informix_cdc.executors import SegmentPlaces, SegmentPublisher, share_out
@@ -29,7 +34,7 @@ from informix_cdc.spark.entry_points import one_line, one_line_rows
 from informix_cdc.spark.next_offset import NextOffset, require_same_form, require_same_stream
 from informix_cdc.spark.runner_log import log_to_standard_error
 from informix_cdc.spark.runner_process import settle_in_runner
-from informix_cdc.spark.schema import deserialized, require_same, serialized
+from informix_cdc.spark.schema import deserialized, require_same, serialized, values_in
 from informix_cdc.spark.versions import (
     ReadAllAvailable,
     ReadLimit,
@@ -47,6 +52,11 @@ logger = logging.getLogger("informix_cdc.connector.stream_reader")  # a name in 
 
 # Spark asks for everything, ReadAllAvailable, with Trigger.Once only: other triggers hand this back.
 _NO_LIMIT = (1 << 63) - 1
+_SHAPES_OF_STRUCTS = ("rows", "envelope")
+_MANY_TABLES = 20
+# Of CPU in the Python worker, for each value of a delivered row: measured with 100 and 500 tables of
+# ten columns (docs/evidence/performance.md). What the JVM takes for its NULLs comes on top.
+_MICROSECONDS_A_VALUE = 0.03
 
 
 @dataclass(frozen=True)
@@ -216,6 +226,7 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 start = replace(start, lost=mark)
             self._require_sound(start)
             self._tell_form(start)
+            self._tell_cost()
             self._restore_process = self._restore_process or settle_in_runner()
             log_to_standard_error(self._options.log_level)
             self._show_metrics()
@@ -257,6 +268,16 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 after=show(start.position.commit),
                 former=start.row_form,
                 now=self._row_form,
+            )
+
+    def _tell_cost(self) -> None:
+        """Log what rows of many tables cost, where each of them carries NULLs for all others."""
+        shape, tables = self._options.row_form().shape, len(self._options.table_names())
+        if shape in _SHAPES_OF_STRUCTS and tables > _MANY_TABLES:
+            values = values_in(self._schema)
+            microseconds = round(values * _MICROSECONDS_A_VALUE)
+            MANY_TABLES.log(
+                logger, shape=shape, tables=tables, values=values, microseconds=microseconds
             )
 
     def _is_jump(self, start: StreamOffset, end: StreamOffset) -> bool:

@@ -11,7 +11,7 @@ import zlib
 
 import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_schema
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import DataType, StructField, StructType
 
 from informix_capture_client.errors import BadOption
 from informix_cdc.spark.versions import arrow_schema_of
@@ -35,6 +35,11 @@ def serialized(declared: StructType) -> bytes:
 def deserialized(content: bytes) -> pa.Schema:
     """Return the schema that `serialized` made bytes of."""
     return pa.ipc.read_schema(pa.py_buffer(zlib.decompress(content)))
+
+
+def values_in(kind: DataType) -> int:
+    """Return how many values a row has in a column of this type, or of a whole schema."""
+    return sum(values_in(field.dataType) for field in kind) if isinstance(kind, StructType) else 1
 
 
 def require_same(declared: StructType, schema: pa.Schema) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +14,13 @@ from capture_client.values.test_round_trips import TYPES, has_nulls, with_null
 from harness.capture.decoding import EncodedRow, encode_rows
 from harness.runs.examples import examples
 from informix_capture_client.errors import ProtocolViolation
-from informix_capture_client.values import MixedRows, TableDecoder, TablesDecoder, tables_decoder
+from informix_capture_client.values import (
+    MixedRows,
+    Payloads,
+    TableDecoder,
+    TablesDecoder,
+    tables_decoder,
+)
 
 Rows = Sequence[tuple[int, EncodedRow]]
 MARGIN = b"\xee" * 3
@@ -142,3 +148,31 @@ def test_columns_of_one_type_are_decoded_by_one_call_whatever_their_tables() -> 
 
 def test_no_rows_are_no_columns() -> None:
     assert TablesDecoder({0: TableDecoder(WIDE)}).by_table(mixed([]), str) == {}
+
+
+@pytest.mark.parametrize(("table", "row", "told"), BAD)
+def test_a_cell_that_is_wrong_is_named_by_its_place_among_rows_in_no_order(
+    table: int, row: EncodedRow, told: str
+) -> None:
+    decoders = {0: TableDecoder(WIDE, "wide"), 1: TableDecoder(NARROW, "narrow")}
+    mixture = [(1, GOOD[1]), (0, GOOD[0]), (table, row), (1, GOOD[1]), (0, GOOD[0])]
+    with pytest.raises(ProtocolViolation, match=told):
+        list(TablesDecoder(decoders).cells(mixed(mixture), "row {}".format))
+
+
+def test_rows_of_one_table_are_decoded_so_many_at_once_and_no_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(tables_decoder, "_AT_ONCE", 3)
+    monkeypatch.setattr(tables_decoder, "_WORTH_A_CALL", 2)
+    decoder, sizes = TableDecoder("a integer"), list[int]()
+    decode = decoder.decode
+
+    def counted(rows: Payloads, where: Callable[[int], str]) -> pa.RecordBatch:
+        sizes.append(len(rows.starts))
+        return decode(rows, where)
+
+    monkeypatch.setattr(decoder, "decode", counted)
+    rows = [(0, ([], number.to_bytes(4))) for number in range(8)]
+    (columns,) = TablesDecoder({0: decoder}).by_table(mixed(rows), str).values()
+    assert (sizes, columns[0].to_pylist()) == ([3, 3, 2], list(range(8)))

@@ -156,26 +156,6 @@ def _take_until_it_fails(made: object, end: object) -> None:
         end = next_offset(made, end)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(("shape", "columns"), [("rows", "7"), ("envelope", "7"), ("json", None)])
-def test_a_column_for_each_of_many_tables_is_told_with_what_a_row_costs(
-    served: Served,
-    caplog: pytest.LogCaptureFixture,
-    monkeypatch: pytest.MonkeyPatch,
-    shape: str,
-    columns: str | None,
-) -> None:
-    _, listening = served
-    tables = "informix.orders,informix.customers"
-    with reader(listening.port, table=tables, shape=shape) as made:
-        anchor_of(made)
-    assert not told(caplog, "many_tables")  # two are not many
-    monkeypatch.setattr("informix_cdc.capture.run._MANY_TABLES", 2)
-    with reader(listening.port, table=tables, shape=shape) as made:
-        anchor_of(made)
-    found = [(each["tables"], each["columns"]) for each in told(caplog, "many_tables")]
-    assert found == ([("2", columns)] if columns else [])
-
-
 def test_each_loss_and_each_reconnect_is_one_line(
     served: Served, caplog: pytest.LogCaptureFixture
 ) -> None:

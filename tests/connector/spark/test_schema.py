@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
 
 from informix_capture_client.errors import BadOption
-from informix_cdc.spark.schema import require_same, to_spark
+from informix_cdc.spark.schema import deserialized, require_same, serialized, to_spark, values_in
 
 MADE = pa.schema([pa.field("order_num", pa.int32(), nullable=False), pa.field("note", pa.string())])
 KEY = StructField("order_num", IntegerType(), nullable=False)
@@ -42,3 +42,11 @@ def test_a_declared_schema_that_differs_is_told_in_words_of_sql(
 
 def test_the_schema_that_the_source_makes_is_let_through() -> None:
     require_same(to_spark(MADE), MADE)
+
+
+def test_the_schema_that_travels_to_executors_is_the_one_that_rows_have() -> None:
+    orders = pa.struct([("id", pa.int32()), ("at", pa.timestamp("us"))])
+    made = pa.schema([("orders", orders), ("_commit_timestamp", pa.timestamp("us", "UTC"))])
+    declared = to_spark(made)
+    assert deserialized(serialized(declared)) == made
+    assert values_in(declared) == 3

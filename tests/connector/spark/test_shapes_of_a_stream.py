@@ -31,7 +31,8 @@ from harness.servers.stores import (
 from informix_capture_client.errors import BadOption
 from informix_cdc.options.source import SourceOptions
 from informix_cdc.server.source_tables import look_up_tables
-from informix_cdc.spark.reader import InformixStreamReader
+from informix_cdc.spark.reader import _MICROSECONDS_A_VALUE, InformixStreamReader
+from informix_cdc.spark.schema import to_spark
 
 
 @pytest.fixture
@@ -183,3 +184,24 @@ def test_a_planned_batch_runs_again_with_other_metadata_columns_and_the_same_key
         "_table",
         "_snapshot",
     }
+
+
+def of_tables(count: int, shape: str) -> InformixStreamReader:
+    """Return a reader of so many tables of two columns each."""
+    tables = ",".join(f"informix.t{number}" for number in range(count))
+    options = SourceOptions.parse({**source_options(1), "table": tables, "shape": shape})
+    pair = pa.struct([("a", pa.int32()), ("b", pa.string())])
+    schema = pa.schema([(f"t{number}", pair) for number in range(count)])
+    return InformixStreamReader(options, to_spark(schema))
+
+
+def test_many_tables_are_told_with_what_they_cost_and_what_costs_less(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    of_tables(20, "rows")._tell_cost()
+    of_tables(21, "raw")._tell_cost()
+    assert told(caplog, "many_tables") == []
+    of_tables(500, "rows")._tell_cost()
+    (found,) = told(caplog, "many_tables")
+    assert (found["shape"], found["tables"], found["values"]) == ("rows", "500", "1000")
+    assert found["microseconds"] == str(round(1000 * _MICROSECONDS_A_VALUE))

@@ -14,7 +14,7 @@ from xdist.remote import Producer
 from xdist.scheduler.loadscope import LoadScopeScheduling
 
 SPARK, PROCESSES = "spark", "processes"
-_OF_SPARK = ("tests/end_to_end/", "tests/crashes/")
+_OF_SPARK = ("tests/end_to_end/", "tests/crashes/", "tests/benchmarks/")
 # Tests that have Sparks of their own, and no need of the session's.
 _OF_PROCESSES = (
     "tests/crashes/test_secrets.py",
