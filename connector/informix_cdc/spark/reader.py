@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -22,11 +22,12 @@ from informix_capture_client.failpoints import failpoint
 from informix_capture_client.log_events import BATCH_LOST, LOSS_NOT_NOTED, ROW_FORM_CHANGED
 from informix_capture_client.positions import show
 from informix_cdc.capture import CaptureState, CaptureThread, can_jump
-from informix_cdc.executors import SegmentPlaces, SegmentPublisher, share_out
+from informix_cdc.executors import SegmentPublisher, share_out
 from informix_cdc.monitoring import progress_figures
 from informix_cdc.options import SourceOptions
 from informix_cdc.spark.entry_points import one_line, one_line_rows
 from informix_cdc.spark.next_offset import NextOffset, require_same_form, require_same_stream
+from informix_cdc.spark.partitions import SpoolPartition
 from informix_cdc.spark.runner_log import log_to_standard_error
 from informix_cdc.spark.runner_process import settle_in_runner
 from informix_cdc.spark.schema import require_same
@@ -38,7 +39,7 @@ from informix_cdc.spark.versions import (
 )
 from informix_checkpoints.limits import BatchLimits
 from informix_checkpoints.offsets import NOT_STARTED, StreamOffset
-from informix_checkpoints.spool import LossMarks, SegmentRange, Spool
+from informix_checkpoints.spool import LossMarks, Spool
 
 if TYPE_CHECKING:
     from informix_cdc.monitoring import MetricsServer
@@ -47,14 +48,6 @@ logger = logging.getLogger("informix_cdc.connector.stream_reader")  # a name in 
 
 # Spark asks for everything, ReadAllAvailable, with Trigger.Once only: other triggers hand this back.
 _NO_LIMIT = (1 << 63) - 1
-
-
-@dataclass(frozen=True)
-class SpoolPartition(InputPartition):
-    """The rows that one task reads: names of files and row numbers, and where the files are."""
-
-    ranges: tuple[SegmentRange, ...]
-    places: SegmentPlaces
 
 
 class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):

@@ -1,0 +1,105 @@
+package informixcdc;
+
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HexFormat;
+import java.util.Iterator;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.BiFunction;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.SpecializedGetters;
+import org.apache.spark.sql.connector.read.InputPartition;
+import org.apache.spark.sql.connector.read.PartitionReader;
+import org.apache.spark.sql.connector.read.PartitionReaderFactory;
+import org.apache.spark.sql.execution.datasources.v2.python.PythonStreamingInputPartition;
+import org.apache.spark.sql.types.*;
+import org.apache.spark.sql.util.ArrowUtils;
+import org.apache.spark.sql.vectorized.ColumnarBatch;
+
+/** Prints the rows of pickled partitions as the reader in the JVM has them: one line a partition. */
+final class RowsOf {
+  private static final ObjectMapper JSON = new ObjectMapper();
+
+  private static final Map<Class<?>, BiFunction<SpecializedGetters, Integer, Object>> GET =
+      Map.ofEntries(
+          Map.entry(BooleanType.class, (row, place) -> row.getBoolean(place)),
+          Map.entry(ShortType.class, (row, place) -> row.getShort(place)),
+          Map.entry(IntegerType.class, (row, place) -> row.getInt(place)),
+          Map.entry(LongType.class, (row, place) -> row.getLong(place)),
+          Map.entry(FloatType.class, (row, place) -> (double) row.getFloat(place)),
+          Map.entry(DoubleType.class, (row, place) -> row.getDouble(place)),
+          Map.entry(DateType.class, (row, place) -> row.getInt(place)),
+          Map.entry(TimestampType.class, (row, place) -> row.getLong(place)),
+          Map.entry(TimestampNTZType.class, (row, place) -> row.getLong(place)),
+          Map.entry(DayTimeIntervalType.class, (row, place) -> row.getLong(place)),
+          Map.entry(StringType.class, (row, place) -> row.getUTF8String(place).toString()),
+          Map.entry(BinaryType.class, (row, place) -> hex(row.getBinary(place))));
+
+  private record Nowhere() implements PartitionReaderFactory {
+    @Override
+    public PartitionReader<InternalRow> createReader(InputPartition partition) {
+      throw new UnsupportedOperationException("left to Python");
+    }
+  }
+
+  /** Arguments: a schema as JSON and a pickled partition, by turns. */
+  public static void main(String[] paths) throws Exception {
+    for (int at = 0; at < paths.length; at += 2) {
+      String schema = Files.readString(Path.of(paths[at]));
+      StructType rows = (StructType) DataType.fromJson(schema);
+      byte[] pickled = Files.readAllBytes(Path.of(paths[at + 1]));
+      System.out.println(JSON.writeValueAsString(found(rows, pickled)));
+    }
+    System.out.println(ArrowUtils.rootAllocator().getAllocatedMemory());
+  }
+
+  private static Object found(StructType type, byte[] pickled) throws Exception {
+    var factory = new SegmentReaders(new Nowhere(), type);
+    var partition = new PythonStreamingInputPartition(0, pickled, scala.Option.empty());
+    if (!factory.supportColumnarReads(partition)) {
+      return "read in Python from the start";
+    }
+    List<Object> rows = new ArrayList<>();
+    try (PartitionReader<ColumnarBatch> reader = factory.createColumnarReader(partition)) {
+      while (reader.next()) {
+        for (Iterator<InternalRow> all = reader.get().rowIterator(); all.hasNext(); ) {
+          rows.add(values(all.next(), type));
+        }
+      }
+    } catch (UnsupportedOperationException reason) {
+      return reason.getMessage();
+    }
+    return rows;
+  }
+
+  private static Map<String, Object> values(SpecializedGetters row, StructType type) {
+    Map<String, Object> found = new LinkedHashMap<>();
+    for (int place = 0; place < type.length(); place++) {
+      StructField field = type.fields()[place];
+      found.put(field.name(), row.isNullAt(place) ? null : value(row, place, field.dataType()));
+    }
+    return found;
+  }
+
+  private static Object value(SpecializedGetters row, int place, DataType type) {
+    if (type instanceof StructType nested) {
+      return values(row.getStruct(place, nested.length()), nested);
+    }
+    if (type instanceof DecimalType exact) {
+      return row.getDecimal(place, exact.precision(), exact.scale()).toPlainString();
+    }
+    Class<?> kind = type.getClass();
+    while (!GET.containsKey(kind)) {
+      kind = kind.getSuperclass();
+    }
+    return GET.get(kind).apply(row, place);
+  }
+
+  private static String hex(byte[] bytes) {
+    return HexFormat.of().formatHex(bytes);
+  }
+}
