@@ -2,6 +2,7 @@ package informixcdc;
 
 import java.math.BigInteger;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Set;
 import org.apache.arrow.vector.BaseFixedWidthVector;
 import org.apache.arrow.vector.BaseVariableWidthVector;
@@ -11,6 +12,7 @@ import org.apache.arrow.vector.complex.StructVector;
 import org.apache.spark.sql.types.BinaryType;
 import org.apache.spark.sql.types.BooleanType;
 import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.DateType;
 import org.apache.spark.sql.types.DayTimeIntervalType;
 import org.apache.spark.sql.types.Decimal;
@@ -97,7 +99,22 @@ abstract class Column extends ColumnVector {
 
   /** Return values of another column by their numbers; a negative one is NULL. */
   static Column picked(int[] which, Column from) {
-    return new Picked(which, from);
+    return new Picked(which, null, 0, from);
+  }
+
+  /** Return rows of one table among those of others. */
+  static Column ofTable(int table, int[] tables, int[] which, Column from) {
+    return new Picked(which, tables, table, from);
+  }
+
+  /** Return a struct with a child for each table. */
+  static Column image(StructType type, int[] which, Column[] tables) {
+    return new Image(type, which, tables);
+  }
+
+  /** Return texts by their numbers. */
+  static Column words(List<String> words) {
+    return new Words(words);
   }
 
   /** Return a column of NULLs. */
@@ -378,15 +395,49 @@ abstract class Column extends ColumnVector {
     }
   }
 
+  /** Few texts, by their numbers. */
+  private static final class Words extends Column {
+    private final UTF8String[] words;
+
+    Words(List<String> words) {
+      super(DataTypes.StringType);
+      this.words = words.stream().map(UTF8String::fromString).toArray(UTF8String[]::new);
+    }
+
+    @Override
+    public boolean hasNull() {
+      return false;
+    }
+
+    @Override
+    public boolean isNullAt(int row) {
+      return false;
+    }
+
+    @Override
+    public UTF8String getUTF8String(int row) {
+      return words[row];
+    }
+  }
+
   /** What a transaction shares, texts of which there are few, and rows of one table among others. */
   private static final class Picked extends Column {
     private final int[] which;
+    private final int[] tables;
+    private final int table;
     private final Column from;
 
-    Picked(int[] which, Column from) {
+    /** `tables` says of which table each row is: a row of another one is NULL. */
+    Picked(int[] which, int[] tables, int table, Column from) {
       super(from.dataType());
       this.which = which;
+      this.tables = tables;
+      this.table = table;
       this.from = from;
+    }
+
+    private int at(int row) {
+      return tables == null || tables[row] == table ? which[row] : -1;
     }
 
     @Override
@@ -396,7 +447,8 @@ abstract class Column extends ColumnVector {
 
     @Override
     public boolean isNullAt(int row) {
-      return which[row] < 0 || from.isNullAt(which[row]);
+      int at = at(row);
+      return at < 0 || from.isNullAt(at);
     }
 
     @Override
@@ -431,22 +483,52 @@ abstract class Column extends ColumnVector {
 
     @Override
     public Decimal getDecimal(int row, int precision, int scale) {
-      return which[row] < 0 ? null : from.getDecimal(which[row], precision, scale);
+      int at = at(row);
+      return at < 0 ? null : from.getDecimal(at, precision, scale);
     }
 
     @Override
     public UTF8String getUTF8String(int row) {
-      return which[row] < 0 ? null : from.getUTF8String(which[row]);
+      int at = at(row);
+      return at < 0 ? null : from.getUTF8String(at);
     }
 
     @Override
     public byte[] getBinary(int row) {
-      return which[row] < 0 ? null : from.getBinary(which[row]);
+      int at = at(row);
+      return at < 0 ? null : from.getBinary(at);
     }
 
     @Override
     public ColumnVector getChild(int place) {
-      return new Picked(which, (Column) from.getChild(place));
+      return new Picked(which, tables, table, (Column) from.getChild(place));
+    }
+  }
+
+  /** A struct of which each child is NULL where it is, and which is NULL itself where `which` is. */
+  private static final class Image extends Column {
+    private final int[] which;
+    private final Column[] tables;
+
+    Image(StructType type, int[] which, Column[] tables) {
+      super(type);
+      this.which = which;
+      this.tables = tables;
+    }
+
+    @Override
+    public boolean hasNull() {
+      return true;
+    }
+
+    @Override
+    public boolean isNullAt(int row) {
+      return which[row] < 0;
+    }
+
+    @Override
+    public ColumnVector getChild(int place) {
+      return tables[place];
     }
   }
 }

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import functools
+import hashlib
 import json
 import os
 import shutil
@@ -20,29 +22,54 @@ from pyspark.sql.types import StructType
 
 from informix_cdc.host import compile_jar
 
+ROOT = Path(__file__).parents[3]
+_SOURCES = ROOT / "connector" / "informix_cdc" / "jvm"
 JARS = Path(pyspark.__file__).parent / "jars"
 _PROGRAM = Path(__file__).with_name("RowsOf.java")
 # What spark-submit gives to Java as well: Arrow's memory lies outside of Java's.
 _OPENS = ["--add-opens=java.base/java.nio=ALL-UNNAMED", "--add-opens=java.base/sun.nio.ch=ALL-UNNAMED"]
 
 
+@functools.cache
+def jar() -> Path:
+    """Compile the jar, once for all workers and runs with the same sources; return its path."""
+    digest = hashlib.sha256(pyspark.__version__.encode())
+    for source in sorted(_SOURCES.glob("*.java")):
+        digest.update(source.read_bytes())
+    folder = ROOT / "build" / f"jar-{digest.hexdigest()[:12]}"
+    made = folder / "informix-cdc.jar"
+    if not made.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        compile_jar(folder / f"{os.getpid()}.jar").replace(made)
+    return made
+
+
+def has_javac() -> bool:
+    """Tell whether anything can be compiled here."""
+    home = os.environ.get("JAVA_HOME")
+    return shutil.which(f"{home}/bin/javac" if home else "javac") is not None
+
+
 def require_javac() -> None:
     """Skip where nothing can be compiled."""
-    home = os.environ.get("JAVA_HOME")
-    if shutil.which(f"{home}/bin/javac" if home else "javac") is None:
+    if not has_javac():
         pytest.skip("there is no javac: the reader in the JVM is not compiled here")
 
 
 @functools.cache
-def jar() -> Path:
-    """Compile the jar, once for a process of tests; return its path."""
-    return compile_jar(Path(tempfile.mkdtemp(prefix="informix-cdc-jar-")) / "informix-cdc.jar")
-
-
-@functools.cache
 def _classes() -> str:
-    folder = jar().parent / "tests"
-    command = ["javac", "-nowarn", "-proc:none", "-cp", f"{jar()}:{JARS}/*", "-d", str(folder)]
+    folder = tempfile.mkdtemp(prefix="informix-cdc-classes-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    command = [
+        "javac",
+        "-nowarn",
+        "-proc:none",
+        "-J-XX:TieredStopAtLevel=1",
+        "-cp",
+        f"{jar()}:{JARS}/*",
+        "-d",
+        folder,
+    ]
     subprocess.run([*command, str(_PROGRAM)], check=True, capture_output=True, text=True)
     return f"{folder}:{jar()}:{JARS}/*"
 
