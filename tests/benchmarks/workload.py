@@ -139,5 +139,39 @@ def captured_from(
     return CapturedBytes(tuple(reads), rows, -(-rows // rows_per_transaction), columns)
 
 
+@cache
+def captured_of_tables(tables: int, rows: int, rows_per_transaction: int = 10) -> CapturedBytes:
+    """Write rows into several tables in turn and return what a session of that log reads."""
+    server, source = EmulatedServer(name="informix", users={"informix": PASSWORD}), rows_without_end()
+    server.create_database("bench", logged=True, locale="en_US.utf8")
+    names = [str(table.name) for table in catalog_tables(tables)]
+    for name in names:
+        server.create_table(name, COLUMNS, full_row_logging=True)
+    start = server.position()
+    for first in range(0, rows, rows_per_transaction):
+        transaction = server.begin(user_id=1000)
+        for number in range(first, min(first + rows_per_transaction, rows)):
+            transaction.insert(names[number % tables], next(source))
+        transaction.commit()
+    session = server.open_session(timeout=0, max_recs=RECORDS_PER_READ)
+    for number, name in enumerate(names):
+        table = server.table(name)
+        session.capture(Capture(table, [column.name for column in table.columns], number))
+    session.activate(start)
+    reads = []
+    while len(read := session.read(BYTES_PER_READ, _go_on)) != TIMEOUT_RECORD_BYTES:
+        reads.append(read)
+    return CapturedBytes(tuple(reads), rows, -(-rows // rows_per_transaction))
+
+
+def catalog_tables(count: int) -> list[Table]:
+    """Return tables as the client's catalog would describe them."""
+    columns = parse_columns(COLUMNS)
+    return [
+        Table(TableName("bench", "informix", f"t{number}"), 100 + number, 0, "", columns)
+        for number in range(count)
+    ]
+
+
 def _go_on() -> None:
     return None

@@ -177,7 +177,9 @@ class Captured:
         elif isinstance(event, Transactions):
             for one in event.each():
                 batches = list(encoder.encode([one]))
-                self.rows += [_row(each) for b in batches for each in in_row_form(b).to_pylist()]
+                self.rows += [
+                    _row(each) for b in batches for each in in_row_form(b, encoder.schema).to_pylist()
+                ]
                 self._move(one.position)
         elif isinstance(event, Passed):
             self._move(event.position)

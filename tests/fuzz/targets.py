@@ -115,7 +115,7 @@ def _stream(shape: str) -> Callable[[bytes], None]:
                     encoder.announce(event)
                 elif isinstance(event, Transactions):
                     for batch in encoder.encode([event]):
-                        in_row_form(batch).validate(full=True)
+                        in_row_form(batch, encoder.schema).validate(full=True)
 
     return take
 

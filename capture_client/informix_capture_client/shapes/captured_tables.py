@@ -6,8 +6,7 @@ must be what the catalog said: a row is never read by a layout that nobody has c
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -16,9 +15,18 @@ from informix_capture_client.catalog import Table
 from informix_capture_client.choices import DecodeRules
 from informix_capture_client.errors import ProtocolViolation
 from informix_capture_client.positions import show
-from informix_capture_client.records import BOUNDS, ROW_HEADER_BYTES, Bits, Kind, TableSchema, gather
+from informix_capture_client.records import BOUNDS, ROW_HEADER_BYTES, Bits, Kind, TableSchema
 from informix_capture_client.shapes.change_columns import Changes
-from informix_capture_client.values import Column, Payloads, TableDecoder, compile_type, parse_columns
+from informix_capture_client.values import (
+    Cells,
+    Column,
+    MixedRows,
+    TableDecoder,
+    TablesDecoder,
+    compile_type,
+    parse_columns,
+    payloads,
+)
 
 
 class CapturedTables:
@@ -34,6 +42,7 @@ class CapturedTables:
         self._layouts = [_layout(table.columns, rules) for table in tables]
         self._rules = rules
         self._decoders: dict[int, TableDecoder] = {}
+        self._together: TablesDecoder | None = None  # of all decoders, once there is need
 
     def __len__(self) -> int:
         return len(self.tables)
@@ -67,6 +76,7 @@ class CapturedTables:
                 table=name,
             )
         self._decoders[announced.table_id] = decoder
+        self._together = None
 
     def require_known(self, changes: Changes) -> None:
         """Refuse records of tables that were not asked for.
@@ -98,9 +108,10 @@ class CapturedTables:
         schema = self.schemas[table_id]
         if not wanted.any():
             return [pa.nulls(len(wanted), field.type) for field in schema]
-        decoder = self._decoder(table_id, changes)
         all_wanted = bool(wanted.all())
-        decoded = decoder.decode(*_payloads(changes if all_wanted else changes.only(wanted), decoder))
+        mine = changes if all_wanted else changes.only(wanted)
+        decoder, where = self._decoder(table_id, changes), mine.where
+        decoded = decoder.decode(payloads(_mixed_rows(mine), decoder, where), where)
         columns = [decoded.column(name) for name in schema.names]
         if all_wanted:
             return columns
@@ -115,12 +126,49 @@ class CapturedTables:
             mask=None if wanted.all() else pa.array(~wanted),
         )
 
+    def rows_by_table(self, images: Changes) -> dict[int, pa.StructArray]:
+        """Return the rows of each table that occurs, in their order; each record is to hold a row.
+
+        Raises:
+            ProtocolViolation: a row cannot be decoded.
+        """
+        decoder = self._decoder_of_all(images)
+        return {
+            number: self._in_table_order(number, columns)
+            for number, columns in decoder.by_table(_mixed_rows(images), images.where).items()
+        }
+
+    def cells(self, images: Changes) -> Iterator[Cells]:
+        """Yield the cells of all rows, type by type; each record is to hold a row.
+
+        Raises:
+            ProtocolViolation: a row cannot be decoded.
+        """
+        yield from self._decoder_of_all(images).cells(_mixed_rows(images), images.where)
+
+    def stream_columns(self, table_id: int) -> list[str]:
+        """Return a table's column names in the order of TABSCHEMA, to which cells refer."""
+        return [column.name for column in self._decoders[table_id].columns]
+
+    def _in_table_order(self, table_id: int, columns: Sequence[pa.Array]) -> pa.StructArray:
+        schema = self.schemas[table_id]
+        named = dict(zip(self.stream_columns(table_id), columns, strict=True))
+        return pa.StructArray.from_arrays([named[name] for name in schema.names], fields=list(schema))
+
+    def _decoder_of_all(self, changes: Changes) -> TablesDecoder:
+        for table_id in np.flatnonzero(np.bincount(changes.table_ids)).tolist():
+            self._decoder(table_id, changes)
+        if self._together is None:
+            self._together = TablesDecoder(self._decoders)
+        return self._together
+
     def _decoder(self, table_id: int, changes: Changes) -> TableDecoder:
         decoder = self._decoders.get(table_id)
         if decoder is None:
             raise ProtocolViolation(
                 f"a row of table {self.tables[table_id].name} at"
-                f" {show(int(changes.sequence_numbers[0]))} came before the table was described.",
+                f" {changes.where(int(np.argmax(changes.table_ids == table_id)))} came before the table"
+                " was described.",
                 "The stream is corrupt; the same bytes would come again.",
             )
         return decoder
@@ -149,21 +197,11 @@ def _layout(columns: Sequence[Column], rules: DecodeRules) -> list[tuple[str, st
     )
 
 
-def _payloads(changes: Changes, decoder: TableDecoder) -> tuple[Payloads, Any]:
-    def where(row: int) -> str:
-        return show(int(changes.sequence_numbers[row]))
-
-    short = changes.header_sizes < ROW_HEADER_BYTES + 4 * decoder.variable_count
-    if short.any():
-        raise ProtocolViolation(
-            f"a row of {decoder.table} at {where(int(np.flatnonzero(short)[0]))} has no room for the"
-            f" sizes of {decoder.variable_count} variable columns.",
-            "The stream is corrupt; the same bytes would come again.",
-        )
-    sizes = np.zeros((len(changes.starts), 0), np.int64)
-    if decoder.variable_count:
-        layout = np.dtype([("sizes", ">u4", (decoder.variable_count,))])
-        stated = gather(changes.data, layout, changes.starts + ROW_HEADER_BYTES)
-        sizes = stated["sizes"].astype(np.int64)
-    starts = changes.starts + changes.header_sizes
-    return Payloads(changes.data, starts, changes.payload_sizes, sizes), where
+def _mixed_rows(changes: Changes) -> MixedRows:
+    return MixedRows(
+        changes.data,
+        changes.table_ids,
+        changes.starts + ROW_HEADER_BYTES,
+        changes.starts + changes.header_sizes,
+        changes.payload_sizes,
+    )

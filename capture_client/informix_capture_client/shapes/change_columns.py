@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from informix_capture_client.records import Bits, Integers, Kind, RecordBlock
+from informix_capture_client.positions import show
+from informix_capture_client.records import Integers, Kind, RecordBlock
 from informix_capture_client.transactions import Piece, RowRecords, Transactions
 
 BATCH_ROWS = 8192
@@ -55,6 +56,10 @@ class Changes:
 
     def __len__(self) -> int:
         return len(self.starts)
+
+    def where(self, record: int) -> str:
+        """Return a record's place in the log, for error texts."""
+        return show(int(self.sequence_numbers[record]))
 
     def only(self, chosen: NDArray[Any] | slice) -> Changes:
         """Return some of the records."""
@@ -99,18 +104,35 @@ class TransactionColumns:
         return TransactionColumns(*arrays)
 
 
-def lined_up(batches: Sequence[Transactions]) -> Iterator[Changes]:
-    """Yield all records of whole transactions, in their order, about `BATCH_ROWS` at a time."""
+def tables_in(batches: Sequence[Transactions], count: int) -> list[int]:
+    """Return which of `count` tables the records of transactions belong to; nothing is read back."""
+    found = np.zeros(count, bool)
+    for piece in (piece for batch in batches for piece in batch.rows):
+        tables = piece.tables
+        found[tables[(tables >= 0) & (tables < count)]] = True
+    return np.flatnonzero(found).tolist()
+
+
+def lined_up(
+    batches: Sequence[Transactions], limits: tuple[int, int] | None = None
+) -> Iterator[Changes]:
+    """Yield all records of whole transactions, in their order.
+
+    Args:
+        batches: the transactions.
+        limits: about how many rows, and bytes of records, come at a time.
+    """
+    most_rows, most_bytes = limits or (BATCH_ROWS, BATCH_BYTES)
     of = TransactionColumns.of(batches)
     ends = np.cumsum(of.record_counts)
     at = 0
-    for group in _groups(rows for batch in batches for rows in batch.rows):
+    for group in _groups((rows for batch in batches for rows in batch.rows), most_rows, most_bytes):
         changes = _line_up(group, at, ends, of)
         at += len(changes)
         yield changes
 
 
-def _groups(pieces: Iterator[Piece]) -> Iterator[list[RowRecords]]:
+def _groups(pieces: Iterator[Piece], most_rows: int, most_bytes: int) -> Iterator[list[RowRecords]]:
     """Put rows together to batches; a block is cut only if it does not fit into one.
 
     What comes last is held back if it is the first image of an update. What is in a store is read
@@ -122,8 +144,8 @@ def _groups(pieces: Iterator[Piece]) -> Iterator[list[RowRecords]]:
         at, rows = 0, piece.loaded()
         mean_bytes = max(rows.block.bytes_of(rows.places) // max(len(rows), 1), 1)
         while at < len(rows):
-            room = min(BATCH_ROWS - count, (BATCH_BYTES - size_bytes) // mean_bytes)
-            is_half_full = count >= BATCH_ROWS // 2 or size_bytes >= BATCH_BYTES // 2
+            room = min(most_rows - count, (most_bytes - size_bytes) // mean_bytes)
+            is_half_full = count >= most_rows // 2 or size_bytes >= most_bytes // 2
             if len(rows) - at > room and is_half_full:
                 group, held_back = _without_half_update(group)
                 yield group
@@ -185,25 +207,3 @@ def _header_columns(blocks: list[RecordBlock], counts: Integers, places: Integer
         np.concatenate([block.table_ids for block in blocks]),
     )
     return [column[places] for column in columns]
-
-
-class Numbering:
-    """Numbers some of the records of each transaction from 0, over the bounds of batches."""
-
-    def __init__(self) -> None:
-        self._last_commit = -1
-        self._counted = 0
-
-    def number(self, changes: Changes, counts: Bits) -> Integers:
-        """Return for each record how many of its transaction that count came before it."""
-        before = np.concatenate([[0], np.cumsum(counts)])
-        begins = np.flatnonzero(np.diff(changes.transactions, prepend=-1))
-        bases = before[begins]
-        commits = changes.of.commit_sequence_numbers
-        if int(commits[changes.transactions[0]]) == self._last_commit:
-            bases[0] -= self._counted
-        self._last_commit = int(commits[changes.transactions[-1]])
-        self._counted = int(before[-1] - bases[-1])
-        lengths = np.diff(begins, append=len(changes))
-        numbers: Integers = before[:-1] - np.repeat(bases, lengths)
-        return numbers

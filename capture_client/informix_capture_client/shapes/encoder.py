@@ -19,22 +19,36 @@ from informix_capture_client.errors import DataLoss, InformixCdcError
 from informix_capture_client.positions import show
 from informix_capture_client.records import Kind, TableSchema
 from informix_capture_client.shapes.captured_tables import CapturedTables
-from informix_capture_client.shapes.change_columns import Changes, Numbering, lined_up
+from informix_capture_client.shapes.change_columns import (
+    Changes,
+    lined_up,
+    tables_in,
+)
 from informix_capture_client.shapes.envelope_shape import EnvelopeShape
+from informix_capture_client.shapes.grouped_form import group_limits
+from informix_capture_client.shapes.numbering import Numbering
 from informix_capture_client.shapes.raw_shape import RawShape
 from informix_capture_client.shapes.row_shape import RowShape
 from informix_capture_client.transactions import Transactions
 
 
 class Shape(Protocol):
-    """How changes become rows; `stored_schema` is `schema` and what the spool needs beside it."""
+    """How changes become rows; `stored_schema` is `schema` and what the spool needs beside it.
+
+    Attributes:
+        is_grouped: whether rows are stored in groups; then `stored_schema` is known from `begin` on.
+    """
 
     schema: pa.Schema
-    stored_schema: pa.Schema
     with_bounds: bool
+    is_grouped: bool
 
-    def begin(self) -> None:
-        """Begin with the records of another sequence of transactions."""
+    @property
+    def stored_schema(self) -> pa.Schema:
+        """The schema of what `encode` returns."""
+
+    def begin(self, present: Sequence[int]) -> None:
+        """Begin with the records of another sequence of transactions, all of these tables."""
 
     def encode(self, changes: Changes) -> pa.RecordBatch:
         """Return changes as rows of `stored_schema`."""
@@ -67,8 +81,9 @@ class _LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class EncodedRows:
-    """The rows of some transactions, made while they are iterated over, once."""
+    """The rows of some transactions in batches of `schema`, made while they are iterated over, once."""
 
+    schema: pa.Schema
     _batches: Iterator[pa.RecordBatch]
     _left_out: _LeftOut
 
@@ -94,7 +109,6 @@ class ChangeEncoder:
         self._row_form = row_form
         self._shape = _shape(self._tables, row_form)
         self.schema = self._shape.schema
-        self.stored_schema = self._shape.stored_schema
         self._drops_before_images = row_form.shape == "rows" and not row_form.before_image
         self._one_row_per_update = self._drops_before_images or row_form.shape == "envelope"
         self._renumbers = self._one_row_per_update or row_form.truncate == "ignore"
@@ -108,23 +122,29 @@ class ChangeEncoder:
         self._tables.announce(announced)
 
     def encode(self, transactions: Sequence[Transactions]) -> EncodedRows:
-        """Return the rows of whole transactions, in commit order, in batches of `stored_schema`.
+        """Return the rows of whole transactions, in commit order; what was returned before is over.
 
         Raises, while they are iterated over:
             DataLoss: half an update is missing, or a table was truncated and the policy is `fail`.
             ProtocolViolation: a row cannot be decoded.
         """
-        left_out = _LeftOut()
-        return EncodedRows(self._batches(transactions, left_out), left_out)
+        left_out, is_grouped = _LeftOut(), self._shape.is_grouped
+        present = tables_in(transactions, len(self._tables)) if is_grouped else [0]
+        self._shape.begin(present)
+        limits = group_limits(len(present)) if is_grouped else None
+        batches = self._batches(transactions, left_out, limits)
+        return EncodedRows(self._shape.stored_schema, batches, left_out)
 
     def _batches(
-        self, transactions: Sequence[Transactions], left_out: _LeftOut
+        self,
+        transactions: Sequence[Transactions],
+        left_out: _LeftOut,
+        limits: tuple[int, int] | None,
     ) -> Iterator[pa.RecordBatch]:
         if not transactions:
             return
-        self._shape.begin()
         numbering = Numbering()
-        for changes in lined_up(transactions):
+        for changes in lined_up(transactions, limits):
             self._tables.require_known(changes)
             judged = changes
             if not self._shape.with_bounds:

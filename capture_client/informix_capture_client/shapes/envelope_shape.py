@@ -13,6 +13,7 @@ rows of a batch must not change when this package does.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -21,9 +22,11 @@ from numpy.typing import NDArray
 
 from informix_capture_client.records import Bits, Integers, Kind, is_one_of
 from informix_capture_client.shapes.captured_tables import CapturedTables
-from informix_capture_client.shapes.change_columns import Changes, Numbering
-from informix_capture_client.shapes.row_shape import table_fields
-from informix_capture_client.shapes.stored_form import StoredForm, Texts
+from informix_capture_client.shapes.change_columns import Changes
+from informix_capture_client.shapes.grouped_form import CODE, GroupedForm, GroupedShape, codes_of
+from informix_capture_client.shapes.numbering import OrdersInTable
+from informix_capture_client.shapes.row_shape import struct_names, table_fields
+from informix_capture_client.shapes.stored_form import StoredForm, Texts, shared_names
 from informix_capture_client.values import fixed_width, pick
 
 _SOURCE = pa.struct(
@@ -56,6 +59,18 @@ _AFTER_IMAGES = is_one_of(Kind.INSERT, Kind.UPDAFT)
 _OPERATIONS = {Kind.INSERT: "c", Kind.UPDAFT: "u", Kind.DELETE: "d", Kind.TRUNCATE: "t"}
 
 
+def _grouped(before_image: bool) -> GroupedShape:
+    update = ["before", "after"] if before_image else ["after"]
+    return GroupedShape(
+        delivered=["before", "after", *(name for name, _ in _ABOUT_THE_CHANGE)],
+        about=[pa.field(name, CODE if name == "op" else kind) for name, kind in _ABOUT_THE_CHANGE],
+        shared=shared_names([]),
+        codes={"op": list(_OPERATIONS.values())},
+        kind="op",
+        images=[["after"], update, ["before"], []],
+    )
+
+
 class EnvelopeShape:
     """One row per change; a row of several tables is a struct of one struct per table."""
 
@@ -63,13 +78,14 @@ class EnvelopeShape:
 
     def __init__(self, tables: CapturedTables, server: str, before_image: bool) -> None:
         self._tables = tables
-        self._before_image = before_image
+        self._images = (_BEFORE_IMAGES if before_image else is_one_of(Kind.DELETE), _AFTER_IMAGES)
         fields = list(tables.schemas[0]) if len(tables) == 1 else table_fields(tables)
         self._row = pa.struct(fields)
         images = [("before", self._row), ("after", self._row)]
         self.schema = pa.schema([*images, *_ABOUT_THE_CHANGE])
-        self._form = StoredForm(self.schema, texts=("op",))
-        self.stored_schema = self._form.schema
+        self.is_grouped = len(tables) > 1
+        self._plain = StoredForm(self.schema, texts=("op",))
+        self._grouped = GroupedForm(_grouped(before_image), tables, struct_names(tables.tables))
         names = [table.name for table in tables.tables]
         self._constants = [Texts([text]) for text in ("informix", server, "false")]
         self._database = Texts([name.database for name in names])
@@ -79,9 +95,16 @@ class EnvelopeShape:
         self._codes = np.zeros(max(_OPERATIONS) + 1, np.int64)
         self._codes[list(_OPERATIONS)] = np.arange(len(_OPERATIONS))
 
-    def begin(self) -> None:
-        """Begin with the records of another sequence of transactions."""
-        self._numberings = [Numbering() for _ in self._tables.tables]
+    @property
+    def stored_schema(self) -> pa.Schema:
+        """The schema of what `encode` returns."""
+        return self._grouped.schema if self.is_grouped else self._plain.schema
+
+    def begin(self, present: Sequence[int]) -> None:
+        """Begin with the records of another sequence of transactions, all of these tables."""
+        self._orders = OrdersInTable(len(self._tables))
+        if self.is_grouped:
+            self._grouped.begin(present)
 
     def encode(self, changes: Changes) -> pa.RecordBatch:
         """Return changes, whose update images are paired, as rows.
@@ -90,48 +113,46 @@ class EnvelopeShape:
             ProtocolViolation: a row cannot be decoded.
         """
         is_event = changes.kinds != Kind.UPDBEF
-        orders = self._orders_in_table(changes, is_event)[is_event]
+        orders = self._orders.number(changes, is_event)[is_event]
         events = changes.only(is_event)
-        before = events.kinds == Kind.DELETE
-        images = changes.kinds == Kind.DELETE
-        if self._before_image:
-            before, images = before | (events.kinds == Kind.UPDAFT), _BEFORE_IMAGES[changes.kinds]
-        times = events.of.commit_times.take(events.transactions) // 1000
-        columns = [
-            self._rows(changes.only(images), before),
-            self._rows(changes.only(_AFTER_IMAGES[changes.kinds]), _AFTER_IMAGES[events.kinds]),
-            self._source(events, times),
-            self._operations.of(self._codes[events.kinds]),
-            _integers(times),
-            self._transaction(events, orders),
-        ]
-        return self._form.batch(columns, events)
+        codes = self._codes[events.kinds]
+        times = _integers(events.of.commit_times.take(events.transactions) // 1000)
+        source, transaction = self._source(events, times), self._transaction(events, orders)
+        if self.is_grouped:
+            images = changes.only(self._is_image(changes.kinds))
+            return self._grouped.batch([source, codes_of(codes), times, transaction], events, images)
+        rows = [self._rows(changes, events, delivered) for delivered in self._images]
+        about = [source, self._operations.of(codes), times, transaction]
+        return self._plain.batch([*rows, *about], events)
 
-    def _rows(self, images: Changes, where: Bits) -> pa.Array:
-        """Return images, one for each set bit, as structs; NULL where no bit is set."""
+    def _is_image(self, kinds: Integers) -> Bits:
+        befores, afters = self._images
+        return befores[kinds] | afters[kinds]
+
+    def _rows(self, changes: Changes, events: Changes, delivered: Bits) -> pa.Array:
+        """Return the images of one column, of kinds that are `delivered` in it, as structs or NULL."""
+        images, where = changes.only(delivered[changes.kinds]), self._where(events, delivered)
         if not len(images):
             return pa.nulls(len(where), self._row)
-        rows = self._images(images)
+        rows = self._tables.struct_of(0, images, np.ones(len(images), bool))
         if where.all():
             return rows
         return rows.take(pa.array(np.cumsum(where) - 1, mask=~where))
 
-    def _images(self, images: Changes) -> pa.StructArray:
-        tables = self._tables
-        everything = [tables.rows_of(number, images) for number in range(len(tables))]
-        if len(tables) == 1:
-            return tables.struct_of(0, images, everything[0])
-        structs = [tables.struct_of(n, images, mine) for n, mine in enumerate(everything)]
-        return pa.StructArray.from_arrays(structs, fields=list(self._row))
+    def _where(self, events: Changes, delivered: Bits) -> Bits:
+        """Return which events have such an image: an update, whose first record is no event, too."""
+        is_update = events.kinds == Kind.UPDAFT
+        where: Bits = delivered[events.kinds] | (is_update & delivered[Kind.UPDBEF])
+        return where
 
-    def _source(self, events: Changes, times: Integers) -> pa.StructArray:
+    def _source(self, events: Changes, times: pa.Array) -> pa.StructArray:
         of, which = events.of, events.transactions
         nothing = np.zeros(len(events), np.int64)
         connector, name, snapshot = (constant.plain(nothing) for constant in self._constants)
         children = [
             connector,
             name,
-            _integers(times),
+            times,
             snapshot,
             self._database.plain(events.table_ids),
             self._owners.plain(events.table_ids),
@@ -147,14 +168,6 @@ class EnvelopeShape:
         ids = pick(_texts(events.of.transaction_ids), events.transactions)
         children = [ids, _integers(events.ordinals + 1), _integers(orders + 1)]
         return pa.StructArray.from_arrays(children, fields=list(_TRANSACTION))
-
-    def _orders_in_table(self, changes: Changes, is_event: Bits) -> Integers:
-        """Number the events of each table within their transaction from 0."""
-        orders = np.zeros(len(changes), np.int64)
-        for number, numbering in enumerate(self._numberings):
-            mine = changes.table_ids == number
-            orders[mine] = numbering.number(changes, is_event & mine)[mine]
-        return orders
 
 
 def _integers(values: Integers) -> pa.Array:

@@ -6,6 +6,8 @@ A transaction is its BEGINTX, the rows and truncates that DISCARD left, and its 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pyarrow as pa
 
@@ -22,6 +24,7 @@ class RawShape:
     """One row per record; names of record types are those of `syscdcrectypes`."""
 
     with_bounds = True
+    is_grouped = False
     schema = pa.schema(
         [
             ("record_type", pa.string()),
@@ -43,7 +46,7 @@ class RawShape:
         self._codes = np.zeros(max(Kind) + 1, np.int64)
         self._codes[list(Kind)] = np.arange(len(Kind))
 
-    def begin(self) -> None:
+    def begin(self, present: Sequence[int]) -> None:
         """Begin with the records of another sequence of transactions."""
 
     def encode(self, changes: Changes) -> pa.RecordBatch:

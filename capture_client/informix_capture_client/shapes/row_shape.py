@@ -17,7 +17,8 @@ from informix_capture_client.errors import BadOption
 from informix_capture_client.records import Kind
 from informix_capture_client.shapes.captured_tables import CapturedTables
 from informix_capture_client.shapes.change_columns import Changes
-from informix_capture_client.shapes.stored_form import StoredForm, Texts
+from informix_capture_client.shapes.grouped_form import CODE, GroupedForm, GroupedShape, codes_of
+from informix_capture_client.shapes.stored_form import StoredForm, Texts, shared_names
 from informix_capture_client.values import booleans, fixed_width
 
 _INSTANT = pa.timestamp("us", "UTC")
@@ -54,6 +55,19 @@ _CHANGE_TYPES = {
     Kind.TRUNCATE: "truncate",
 }
 
+_GROUPED = GroupedShape(
+    delivered=[None, *METADATA.names],
+    about=[
+        pa.field("_change_type", CODE),
+        *(METADATA.field(name) for name in ("_change_ordinal", "_change_seq", "_snapshot")),
+    ],
+    shared=shared_names(_SHARED),
+    codes={"_change_type": list(_CHANGE_TYPES.values())},
+    kind="_change_type",
+    images=[[] if kind == Kind.TRUNCATE else [""] for kind in _CHANGE_TYPES],
+    named="_table",
+)
+
 
 class RowShape:
     """One row per change, an update as two; one table flat, several as one struct each.
@@ -66,16 +80,24 @@ class RowShape:
 
     def __init__(self, tables: CapturedTables) -> None:
         self._tables = tables
+        self.is_grouped = len(tables) > 1
         self.schema = pa.schema([*_data_fields(tables), *METADATA])
-        self._form = StoredForm(self.schema, texts=_TEXTS, shared=_SHARED)
-        self.stored_schema = self._form.schema
+        self._plain = StoredForm(self.schema, texts=_TEXTS, shared=_SHARED)
+        self._grouped = GroupedForm(_GROUPED, tables, struct_names(tables.tables))
         self._names = Texts([str(table.name) for table in tables.tables])
         self._change_types = Texts(list(_CHANGE_TYPES.values()))
         self._codes = np.zeros(max(_CHANGE_TYPES) + 1, np.int64)
         self._codes[list(_CHANGE_TYPES)] = np.arange(len(_CHANGE_TYPES))
 
-    def begin(self) -> None:
-        """Begin with the records of another sequence of transactions."""
+    @property
+    def stored_schema(self) -> pa.Schema:
+        """The schema of what `encode` returns."""
+        return self._grouped.schema if self.is_grouped else self._plain.schema
+
+    def begin(self, present: Sequence[int]) -> None:
+        """Begin with the records of another sequence of transactions, all of these tables."""
+        if self.is_grouped:
+            self._grouped.begin(present)
 
     def encode(self, changes: Changes) -> pa.RecordBatch:
         """Return changes as rows.
@@ -83,23 +105,23 @@ class RowShape:
         Raises:
             ProtocolViolation: a row cannot be decoded.
         """
-        return self._form.batch([*self._data_columns(changes), *self._metadata(changes)], changes)
+        codes, about = self._codes[changes.kinds], self._about(changes)
+        if self.is_grouped:
+            images = changes.only(changes.kinds != Kind.TRUNCATE)
+            return self._grouped.batch([codes_of(codes), *about], changes, images)
+        rows = self._tables.columns_of(0, changes, self._tables.rows_of(0, changes))
+        *places, snapshot = about
+        names = self._names.of(changes.table_ids)
+        return self._plain.batch(
+            [*rows, self._change_types.of(codes), *places, names, snapshot], changes
+        )
 
-    def _data_columns(self, changes: Changes) -> list[pa.Array]:
-        tables = self._tables
-        wanted = [tables.rows_of(number, changes) for number in range(len(tables))]
-        if len(tables) == 1:
-            return tables.columns_of(0, changes, wanted[0])
-        return [tables.struct_of(number, changes, mine) for number, mine in enumerate(wanted)]
-
-    def _metadata(self, changes: Changes) -> list[pa.Array]:
-        """Return what is known about each change, but for what its transaction shares."""
+    def _about(self, changes: Changes) -> list[pa.Array]:
+        """Return ordinal, place in the log and whether it is of a snapshot, for each change."""
         nothing = np.zeros(len(changes), bool)
         return [
-            self._change_types.of(self._codes[changes.kinds]),
             fixed_width(pa.int32(), changes.ordinals.astype(np.int32), nothing),
             fixed_width(pa.int64(), changes.sequence_numbers, nothing),
-            self._names.of(changes.table_ids),
             booleans(nothing, nothing),
         ]
 

@@ -9,11 +9,12 @@ transaction this saves a third of the bytes that are written, checked and synced
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pyarrow as pa
 
+from informix_capture_client.records import Integers
 from informix_capture_client.shapes.change_columns import Changes, TransactionColumns
 from informix_capture_client.values import fixed_width, pick
 
@@ -29,6 +30,23 @@ _FIELDS: dict[str, tuple[str, pa.DataType]] = {
     "_transaction_id": ("transaction_ids", pa.int32()),
     "_user_id": ("user_ids", pa.int32()),
 }
+SHARED_TYPES = {name: arrow_type for name, (_, arrow_type) in _FIELDS.items()}
+
+
+def shared_names(wanted: Iterable[str]) -> list[str]:
+    """Return the names of what is stored once per transaction, in the order in which it is stored."""
+    return sorted({"_commit_version", *wanted}, key=list(_FIELDS).index)
+
+
+def shared_values(names: Sequence[str], of: TransactionColumns, which: Integers) -> list[pa.Array]:
+    """Return what some transactions share, by these names."""
+    return [_values(name, of, which) for name in names]
+
+
+def _values(name: str, of: TransactionColumns, which: Integers) -> pa.Array:
+    source, arrow_type = _FIELDS[name]
+    values = getattr(of, source)[which]
+    return fixed_width(arrow_type, values, np.zeros(len(values), bool))
 
 
 class StoredForm:
@@ -43,7 +61,7 @@ class StoredForm:
     def __init__(
         self, delivered: pa.Schema, texts: Sequence[str] = (), shared: Sequence[str] = ()
     ) -> None:
-        self._names = sorted({"_commit_version", *shared}, key=list(_FIELDS).index)
+        self._names = shared_names(shared)
         self._shared = pa.struct([(name, _FIELDS[name][1]) for name in self._names])
         rows = [
             field.with_type(TEXTS) if field.name in texts else field
@@ -62,16 +80,11 @@ class StoredForm:
         which = changes.transactions
         last = np.append(which[1:] != which[:-1], True)
         ends = np.flatnonzero(last)
-        values = [self._values(name, changes.of, which[ends]) for name in self._names]
+        values = shared_values(self._names, changes.of, which[ends])
         return pa.RunEndEncodedArray.from_arrays(
             pa.array((ends + 1).astype(np.int32)),
             pa.StructArray.from_arrays(values, fields=list(self._shared)),
         )
-
-    def _values(self, name: str, of: TransactionColumns, which: np.ndarray) -> pa.Array:
-        source, arrow_type = _FIELDS[name]
-        values = getattr(of, source)[which]
-        return fixed_width(arrow_type, values, np.zeros(len(values), bool))
 
 
 class Texts:

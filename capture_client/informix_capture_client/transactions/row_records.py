@@ -63,6 +63,11 @@ class RowRecords:
         return len(self.places)
 
     @property
+    def tables(self) -> Integers:
+        """The numbers of their tables, each at least once."""
+        return self.block.table_ids[self.places]
+
+    @property
     def sequence_numbers(self) -> Integers:
         """The sequence number of each row."""
         return self.block.sequence_numbers[self.places]
@@ -100,7 +105,7 @@ class RowRecords:
 class SpilledRows:
     """Records in a store: `first` to `end` (exclusive) of the `count` that are kept there together.
 
-    The sequence numbers are those of all of them; `origin` is the stream byte where they began.
+    Sequence numbers and tables are those of all of them; `origin` is the stream byte where they began.
     """
 
     kept: Kept
@@ -109,6 +114,7 @@ class SpilledRows:
     first_number: int
     last_number: int
     rises: bool
+    tables: Integers
     first: int
     end: int
 
@@ -159,9 +165,9 @@ def _stored(portion: Sequence[RowRecords], store: RowStore) -> SpilledRows:
     first, last = int(sequence_numbers[0]), int(sequence_numbers[-1])
     count, rises = len(sequence_numbers), _rise(sequence_numbers)
     raw, places = picked[0]
-    return SpilledRows(
-        kept, count, raw.origin + int(raw.starts[places[0]]), first, last, rises, 0, count
-    )
+    origin = raw.origin + int(raw.starts[places[0]])
+    tables = np.unique(np.concatenate([rows.tables for rows in portion]))
+    return SpilledRows(kept, count, origin, first, last, rises, tables, 0, count)
 
 
 def _rise(sequence_numbers: Integers) -> bool:

@@ -14,11 +14,15 @@ from informix_capture_client.values.column_types import (
     is_large_object,
 )
 from informix_capture_client.values.table_decoder import Payloads, TableDecoder, decode_payloads
+from informix_capture_client.values.tables_decoder import Cells, MixedRows, TablesDecoder, payloads
 
 __all__ = [
+    "Cells",
     "Column",
+    "MixedRows",
     "Payloads",
     "TableDecoder",
+    "TablesDecoder",
     "booleans",
     "byte_strings",
     "capturable",
@@ -28,5 +32,6 @@ __all__ = [
     "is_collection",
     "is_large_object",
     "parse_columns",
+    "payloads",
     "pick",
 ]

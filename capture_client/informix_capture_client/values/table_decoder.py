@@ -21,8 +21,13 @@ from informix_capture_client.choices import DecodeRules
 from informix_capture_client.errors import ProtocolViolation
 from informix_capture_client.records import MAX_PAYLOAD_BYTES, Integers, gather
 from informix_capture_client.values.arrow_arrays import BadValue
-from informix_capture_client.values.column_list import parse_columns
-from informix_capture_client.values.column_types import FixedType, VariableType, compile_type
+from informix_capture_client.values.column_list import Column, parse_columns
+from informix_capture_client.values.column_types import (
+    ColumnType,
+    FixedType,
+    VariableType,
+    compile_type,
+)
 from informix_capture_client.values.text import Bytes
 
 _COMPARED_BYTES = 256 * 1024  # at a time: a column of CHAR(32767) is not copied whole
@@ -37,6 +42,21 @@ class Payloads:
     starts: Integers
     lengths: Integers
     sizes: Integers
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TypedColumn:
+    """A column and how it is read.
+
+    Attributes:
+        type_key: columns with one key, of whatever table, are read in one way.
+        begin: where it begins in a row; of a variable column, which of these it is.
+    """
+
+    name: str
+    type_key: str
+    kind: ColumnType
+    begin: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,7 +82,8 @@ class TableDecoder:
 
     def __init__(self, columns: str, table: str = "?", rules: DecodeRules = DecodeRules()) -> None:  # noqa: B008 - frozen
         self.table = table
-        named = [(column.name, compile_type(column, table, rules)) for column in parse_columns(columns)]
+        declared = parse_columns(columns)
+        named = [(column.name, compile_type(column, table, rules)) for column in declared]
         self._fixed = [(name, kind) for name, kind in named if isinstance(kind, FixedType)]
         self._variable = [(name, kind) for name, kind in named if isinstance(kind, VariableType)]
         fixed_first = [name for name, _ in (*self._fixed, *self._variable)]
@@ -75,6 +96,7 @@ class TableDecoder:
         self.schema = pa.schema([pa.field(name, kind.arrow_type) for name, kind in named])
         self._stretches = list(_stretches(self._fixed))
         self.fixed_bytes = sum(stretch.layout.itemsize for stretch in self._stretches)
+        self.columns = list(_typed(declared, [kind for _, kind in named]))
 
     @property
     def variable_count(self) -> int:
@@ -107,13 +129,25 @@ class TableDecoder:
         wrong = used != rows.lengths
         if rows.sizes.shape[1] != self.variable_count or wrong.any():
             row = int(np.flatnonzero(wrong)[0]) if wrong.any() else 0
-            raise ProtocolViolation(
-                f"a row of {self.table} at {where(row)} has {int(rows.lengths[row])} bytes,"
-                f" but its columns take {int(used[row])}.",
-                "The table's layout is not the one announced; was the table altered?",
-                table=self.table,
-            )
+            raise self.wrong_length(where(row), int(rows.lengths[row]), int(used[row]))
         return places
+
+    def wrong_length(self, where: str, length: int, used: int) -> ProtocolViolation:
+        """Return the refusal of a row whose columns do not add up to it."""
+        return ProtocolViolation(
+            f"a row of {self.table} at {where} has {length} bytes, but its columns take {used}.",
+            "The table's layout is not the one announced; was the table altered?",
+            table=self.table,
+        )
+
+    def bad_value(self, column: str, where: str, bad: BadValue) -> ProtocolViolation:
+        """Return the refusal of a value, by the column's name and the row's place."""
+        return ProtocolViolation(
+            f"a value of {self.table}.{column} at {where} {bad.what}.",
+            bad.remedy or "It cannot be delivered exactly; report it with the table's definition.",
+            table=self.table,
+            column=column,
+        )
 
     def _decode_fixed(self, rows: Payloads, where: Callable[[int], str]) -> list[pa.Array]:
         columns: list[pa.Array] = []
@@ -154,12 +188,19 @@ class TableDecoder:
         try:
             return decode(*values)
         except BadValue as bad:
-            raise ProtocolViolation(
-                f"a value of {self.table}.{column} at {where(bad.row)} {bad.what}.",
-                bad.remedy or "It cannot be delivered exactly; report it with the table's definition.",
-                table=self.table,
-                column=column,
-            ) from None
+            raise self.bad_value(column, where(bad.row), bad) from None
+
+
+def _typed(columns: Sequence[Column], kinds: Sequence[ColumnType]) -> Iterator[TypedColumn]:
+    """Yield columns with their places; the size of a variable one is in the record, not in its type."""
+    offset = number = 0
+    for column, kind in zip(columns, kinds, strict=True):
+        if isinstance(kind, FixedType):
+            yield TypedColumn(column.name, column.type_text, kind, offset)
+            offset += kind.layout.itemsize
+        else:
+            yield TypedColumn(column.name, column.type_text.partition("(")[0], kind, number)
+            number += 1
 
 
 def _stretches(columns: Sequence[tuple[str, FixedType]]) -> Iterator[_Stretch]:

@@ -15,9 +15,10 @@ import numpy as np
 
 from informix_capture_client.positions import Position
 from informix_checkpoints.limits import BatchLimits
+from informix_checkpoints.spool.groups import Integers
 from informix_checkpoints.spool.manifest import Manifest
 from informix_checkpoints.spool.segments import Segment
-from informix_checkpoints.spool.stored_rows import Integers, TransactionRows
+from informix_checkpoints.spool.stored_rows import TransactionRows
 
 
 @dataclass(slots=True)

@@ -23,7 +23,8 @@ from informix_checkpoints.spool.durable_files import replace_file
 from informix_checkpoints.spool.own_files import read_plain
 from informix_checkpoints.spool.segments import Segment, transactions_of
 
-VERSION = 2
+VERSION = 3
+_FIRST_WITH_CHECKSUM = 2
 FILE_NAME = "manifest.json"
 
 
@@ -123,7 +124,7 @@ def load_manifest(folder: Path) -> Manifest | None:
 def _migrated(content: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Return the content of a manifest in the present version."""
     version, checksum = content.pop("version"), content.pop("checksum", None)
-    if version == VERSION and checksum != _checksum(content):
+    if version >= _FIRST_WITH_CHECKSUM and checksum != _checksum(content):
         raise ValueError(f"its checksum is {checksum!r}, its content makes {_checksum(content)}")
     while version in _MIGRATIONS:
         content = _MIGRATIONS[version](content, folder)
@@ -149,7 +150,12 @@ def _count(folder: Path, segment: Segment) -> int:
         return 0  # the segment is not intact, and will be captured again
 
 
-_MIGRATIONS: dict[int, Callable[[dict[str, Any], Path], dict[str, Any]]] = {1: _from_1}
+def _from_2(content: dict[str, Any], _folder: Path) -> dict[str, Any]:
+    """Version 3 may name segments of groups, each of which version 2 would take for one row."""
+    return content
+
+
+_MIGRATIONS: dict[int, Callable[[dict[str, Any], Path], dict[str, Any]]] = {1: _from_1, 2: _from_2}
 
 
 def _manifest(content: dict[str, Any]) -> Manifest:

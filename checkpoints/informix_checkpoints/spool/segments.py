@@ -25,7 +25,13 @@ from informix_capture_client.failpoints import failpoint
 from informix_capture_client.positions import Position
 from informix_checkpoints.spool.durable_files import ChecksummedFile, sync
 from informix_checkpoints.spool.own_files import new_file, open_plain
-from informix_checkpoints.spool.stored_rows import TransactionRows, commits, transaction_rows
+from informix_checkpoints.spool.stored_rows import (
+    TransactionRows,
+    commits,
+    part,
+    row_count,
+    transaction_rows,
+)
 
 _BUFFER_BYTES = 1 << 20
 
@@ -112,13 +118,14 @@ def _write_all(writer: pa.RecordBatchWriter, batches: Iterable[pa.RecordBatch]) 
     rows, transactions, first_commit, last_commit = 0, 0, 0, -1
     for batch in batches:
         writer.write_batch(batch)
-        if batch.num_rows == 0:
+        count = row_count(batch)
+        if count == 0:
             continue
         found = transaction_rows([batch])
         first_commit = first_commit if rows else int(found.commits[0])
         transactions += len(found.commits) - int(found.commits[0] == last_commit)
         last_commit = int(found.commits[-1])
-        rows += batch.num_rows
+        rows += count
     return _Written(rows, transactions, first_commit)
 
 
@@ -242,10 +249,11 @@ def _cut(reader: pa.RecordBatchFileReader, wanted: SegmentRange) -> Iterator[pa.
     for number in range(reader.num_record_batches):
         with _arrow_errors(wanted):
             batch = reader.get_batch(number)
-        first, end = max(wanted.first - at, 0), min(wanted.end - at, batch.num_rows)
-        at += batch.num_rows
+            count = row_count(batch)
+        first, end = max(wanted.first - at, 0), min(wanted.end - at, count)
+        at += count
         if first < end:
-            yield batch.slice(first, end - first)
+            yield batch if end - first == count else part(batch, first, end)
 
 
 @contextlib.contextmanager

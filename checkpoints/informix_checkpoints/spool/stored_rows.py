@@ -2,32 +2,79 @@
 
 Rule: generic over shapes: dictionaries are decoded, the runs of the last column are spread into its
 fields, and the schema's metadata says which columns readers get, in which order. Written by
-`capture_client/informix_capture_client/shapes/stored_form.py`.
+`capture_client/informix_capture_client/shapes/stored_form.py`; rows of several tables, since version 3
+of the manifest, by `grouped_form.py` beside it. Here both forms are one thing: rows, and parts of them.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from informix_checkpoints.spool.delivered_tables import DeliveredTables, without_codes
+from informix_checkpoints.spool.groups import (
+    Integers,
+    changes_in,
+    is_group,
+    part_of_group,
+    transactions_of_group,
+)
+
 _DELIVERED = b"informix_cdc.delivered"  # a name in files, not a module
 _COMMIT = "_commit_version"
-Integers = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 
-def in_row_form(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return the rows of a stored batch as readers get them."""
+def in_row_form(batch: pa.RecordBatch, schema: pa.Schema | None = None) -> pa.RecordBatch:
+    """Return the rows of a stored batch as readers get them, in one batch.
+
+    Args:
+        batch: as stored, or some rows of it.
+        schema: that of delivered rows, which a group, naming only its own tables, does not know.
+    """
+    if is_group(batch):
+        return DeliveredTables(_required(schema)).whole(batch)
     names = json.loads(batch.schema.metadata[_DELIVERED])
     *rows, runs = batch.columns
     shared = pc.run_end_decode(runs)
-    columns = dict(zip(batch.schema.names, map(_plain, rows), strict=False))
+    columns = dict(zip(batch.schema.names, map(without_codes, rows), strict=False))
     columns |= zip(shared.type.names, shared.flatten(), strict=True)
     return pa.RecordBatch.from_arrays([columns[name] for name in names], names=names)
+
+
+def delivered(
+    batches: Iterable[pa.RecordBatch], schema: pa.Schema | None = None
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of stored batches as readers get them; those of many tables few at a time."""
+    tables: DeliveredTables | None = None
+    for batch in batches:
+        if is_group(batch):
+            tables = tables or DeliveredTables(_required(schema))
+            yield from tables.pieces(batch)
+        else:
+            yield in_row_form(batch)
+
+
+def _required(schema: pa.Schema | None) -> pa.Schema:
+    if schema is None:
+        raise ValueError("rows of several tables are delivered by a schema that names them all")
+    return schema
+
+
+def row_count(batch: pa.RecordBatch) -> int:
+    """Return how many rows a stored batch holds."""
+    return changes_in(batch) if is_group(batch) else int(batch.num_rows)
+
+
+def part(batch: pa.RecordBatch, first: int, end: int) -> pa.RecordBatch:
+    """Return some rows of a stored batch, as they are stored."""
+    if not is_group(batch):
+        return batch.slice(first, end - first)
+    return part_of_group(batch, first, end)
 
 
 class TransactionRows(NamedTuple):
@@ -55,18 +102,10 @@ def commits(batch: pa.RecordBatch) -> Integers:
 
 def _runs(batch: pa.RecordBatch) -> TransactionRows:
     """Return the runs of a batch; a slice of one shares its run ends with the whole."""
+    if is_group(batch):
+        return TransactionRows(*transactions_of_group(batch))
     runs = batch.columns[-1]
     first, end = runs.find_physical_offset(), runs.find_physical_offset() + runs.find_physical_length()
     ends = np.clip(runs.run_ends.to_numpy()[first:end].astype(np.int64) - runs.offset, 0, len(runs))
     values = runs.values.field(_COMMIT).to_numpy()[first:end]
     return TransactionRows(values, np.diff(ends, prepend=0))
-
-
-def _plain(column: pa.Array) -> pa.Array:
-    if not pa.types.is_dictionary(column.type):
-        return column
-    texts = column.dictionary_decode()
-    if texts.null_count:
-        return texts
-    _, *buffers = texts.buffers()  # Arrow adds a bitmap that says nothing
-    return pa.Array.from_buffers(texts.type, len(texts), [None, *buffers], 0, texts.offset)

@@ -21,7 +21,7 @@ from informix_checkpoints.spool import (
     OtherBytes,
     SegmentCopies,
     SegmentRange,
-    in_row_form,
+    delivered,
     stored_range,
 )
 
@@ -55,13 +55,17 @@ class SegmentPlaces:
         """Tell whether a segment's own path is one of them."""
         return self.delivery != "flight"
 
-    def read(self, wanted: SegmentRange) -> Batches:
+    def read(self, wanted: SegmentRange, schema: pa.Schema | None = None) -> Batches:
         """Yield the rows of a range as they are delivered; asking again yields them again.
+
+        Args:
+            wanted: which rows.
+            schema: that of delivered rows, needed for those of several tables.
 
         Raises:
             AccessRefused: the rows are in none of the places; the message names them all.
         """
-        return map(in_row_form, self._stored(wanted))
+        return delivered(self._stored(wanted), schema)
 
     def _stored(self, wanted: SegmentRange) -> Batches:
         refusals: list[AccessRefused] = []

@@ -141,7 +141,9 @@ def _follow(
         if committed := _committed(events, encoder):
             batches = encoder.encode(committed)
             changes = [
-                change for batch in batches for change in changes_in(in_row_form(batch), structs)
+                change
+                for batch in batches
+                for change in changes_in(in_row_form(batch, encoder.schema), structs)
             ]
             yield changes
 

@@ -30,7 +30,7 @@ from informix_cdc.spark.next_offset import NextOffset, require_same_form, requir
 from informix_cdc.spark.partitions import SpoolPartition
 from informix_cdc.spark.runner_log import log_to_standard_error
 from informix_cdc.spark.runner_process import settle_in_runner
-from informix_cdc.spark.schema import require_same
+from informix_cdc.spark.schema import deserialized, require_same, serialized
 from informix_cdc.spark.versions import (
     ReadAllAvailable,
     ReadLimit,
@@ -56,6 +56,7 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, options: SourceOptions, schema: StructType) -> None:
         self._options = options
         self._schema = schema
+        self._delivered: bytes | None = None  # the schema of rows, for executors, of several tables
         self._capture: CaptureThread | None = None
         self._publisher = SegmentPublisher(options)
         self._next = NextOffset()
@@ -70,6 +71,7 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             **self.__dict__,
             "_options": self._options.without_secrets(),
             "_schema": StructType(),
+            "_delivered": self._delivered or serialized(self._schema),
             "_capture": None,
             "_state": None,
             "_publisher": None,
@@ -147,9 +149,10 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Yield the rows of a partition; asking again yields them again."""
         assert isinstance(partition, SpoolPartition)
         log_to_standard_error(self._options.log_level)
+        schema = deserialized(self._delivered or serialized(self._schema))
         for wanted in partition.ranges:
             failpoint("reader.read")
-            yield from partition.places.read(wanted)
+            yield from partition.places.read(wanted, schema)
 
     @one_line
     def commit(self, end: Mapping[str, object]) -> None:

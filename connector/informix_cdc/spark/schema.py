@@ -6,6 +6,9 @@ made from the Arrow schema and nothing else.
 
 from __future__ import annotations
 
+import functools
+import zlib
+
 import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructField, StructType
@@ -17,6 +20,21 @@ from informix_cdc.spark.versions import arrow_schema_of
 def to_spark(schema: pa.Schema) -> StructType:
     """Return the Spark schema of rows."""
     return from_arrow_schema(schema, prefer_timestamp_ntz=True)
+
+
+def serialized(declared: StructType) -> bytes:
+    """Return the schema of rows as bytes that travel to executors; a few names are small.
+
+    The rows of several tables are stored without what is NULL, so that who delivers them must know all
+    tables: ten thousand columns are a megabyte, and a tenth of it compressed.
+    """
+    return zlib.compress(arrow_schema_of(declared).serialize().to_pybytes(), 1)
+
+
+@functools.lru_cache(maxsize=4)  # workers live on over micro-batches
+def deserialized(content: bytes) -> pa.Schema:
+    """Return the schema that `serialized` made bytes of."""
+    return pa.ipc.read_schema(pa.py_buffer(zlib.decompress(content)))
 
 
 def require_same(declared: StructType, schema: pa.Schema) -> None:

@@ -69,7 +69,7 @@ def transactions(*records: bytes, chunk: int = 1 << 20) -> list[Transactions]:
 
 
 def rows_in(encoder: ChangeEncoder, found: list[Transactions]) -> list[pa.RecordBatch]:
-    return [stored_rows.in_row_form(batch) for batch in encoder.encode(found)]
+    return [stored_rows.in_row_form(batch, encoder.schema) for batch in encoder.encode(found)]
 
 
 def delivered(encoder: ChangeEncoder, *records: bytes) -> list[dict[str, Any]]:

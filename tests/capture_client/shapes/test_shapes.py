@@ -66,9 +66,10 @@ def changed(
     stream = b"".join([begin(1, 1, BEGUN, 501), *records])
     events = [e for block in blocks(in_chunks(stream, chunk)) for e in assembler.feed(block)]
     made = encoder(row_form, tables)
-    stored = list(made.encode([e for e in events if isinstance(e, Transactions)]))
-    assert all(batch.schema.equals(made.stored_schema, check_metadata=True) for batch in stored)
-    batches = [stored_rows.in_row_form(batch) for batch in stored]
+    encoded = made.encode([e for e in events if isinstance(e, Transactions)])
+    stored = list(encoded)
+    assert all(batch.schema.equals(encoded.schema, check_metadata=True) for batch in stored)
+    batches = [stored_rows.in_row_form(batch, made.schema) for batch in stored]
     for batch in batches:
         batch.validate(full=True)
         assert [name for name in batch.schema.names if has_idle_bitmap(batch.column(name))] == []

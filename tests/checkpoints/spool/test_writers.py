@@ -179,8 +179,8 @@ def test_a_manifest_with_a_flipped_bit_is_refused_or_says_the_same(tmp_path: Pat
             assert manifests.load_manifest(tmp_path) == meant  # a blank became another blank
 
 
-@pytest.mark.parametrize("version", [0, 3, "2", None, True], ids=repr)
+@pytest.mark.parametrize("version", [0, 4, "2", None, True], ids=repr)
 def test_a_manifest_of_an_unknown_version_is_refused_by_name(version: object, tmp_path: Path) -> None:
     (tmp_path / manifests.FILE_NAME).write_text(json.dumps({"version": version}))
-    with pytest.raises(DataLoss, match=r"manifest.json is not a spool manifest of version 2"):
+    with pytest.raises(DataLoss, match=r"manifest.json is not a spool manifest of version 3"):
         manifests.load_manifest(tmp_path)

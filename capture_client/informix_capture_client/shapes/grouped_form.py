@@ -1,0 +1,154 @@
+"""How rows of several tables lie in the spool: each table's rows in that table's own columns.
+
+Rule: nothing grows with the tables that are delivered, only with those that occur. A record batch is
+one row, a *group* of changes, and its columns are lists; the file names the tables of its rows and no
+others. `grouped_rows.py` of the spool makes delivered rows of it, by what the schema's metadata says.
+
+    column 0    list of transactions: what their changes share, and how many changes they have
+    column 1    list of changes, in commit order: what is known of each, few texts as codes; its table
+    columns 2-  a list of rows for each table that occurs, in the order of changes
+
+A change has as many rows in its table's list as it has images: `images` says how many and which.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from informix_capture_client.records import Integers
+from informix_capture_client.shapes.captured_tables import CapturedTables
+from informix_capture_client.shapes.change_columns import BATCH_ROWS, Changes
+from informix_capture_client.shapes.stored_form import DELIVERED, SHARED_TYPES, shared_values
+from informix_capture_client.values import fixed_width
+
+TRANSACTIONS, CHANGES = "informix_cdc.transactions", "informix_cdc.changes"
+COUNT, TABLE = "changes", "table"
+CODE = pa.int8()
+# Names in files, not modules.
+FORM, VERSION = b"informix_cdc.form", b"informix_cdc.form_version"
+CODES, IMAGES, TABLES = b"informix_cdc.codes", b"informix_cdc.images", b"informix_cdc.tables"
+
+# Each table costs a group some microseconds and some bytes a column, however few rows it has there.
+_ROWS_A_TABLE = 256
+_MOST_ROWS = 1 << 17
+_GROUP_BYTES = 16 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class GroupedShape:
+    """What a shape's grouped form is, but for the tables.
+
+    Attributes:
+        delivered: what readers get, in this order; None stands for one struct column per table.
+        about: what is stored of each change beside the number of its table.
+        shared: which delivered columns are the same for all changes of a transaction.
+        codes: the texts of the columns of `about` that are small numbers.
+        kind: the column of `about` that says which images a change has.
+        images: for each code of `kind` where its rows go: a delivered column, "" for the tables' own.
+        named: the delivered column that holds the name of a change's table, if there is one.
+    """
+
+    delivered: Sequence[str | None]
+    about: Sequence[pa.Field]
+    shared: Sequence[str]
+    codes: Mapping[str, Sequence[str]]
+    kind: str
+    images: Sequence[Sequence[str]]
+    named: str | None = None
+
+    @property
+    def metadata(self) -> dict[bytes, bytes]:
+        """What a reader must know of it."""
+        return {
+            FORM: b"grouped",
+            VERSION: b"1",
+            DELIVERED: json.dumps(list(self.delivered)).encode(),
+            CODES: json.dumps({name: list(texts) for name, texts in self.codes.items()}).encode(),
+            IMAGES: json.dumps({"by": self.kind, "columns": list(map(list, self.images))}).encode(),
+        }
+
+
+class GroupedForm:
+    """Stores changes of several tables.
+
+    Args:
+        shape: what is stored of a change.
+        tables: the tables that are delivered.
+        columns: the name of each table's column.
+    """
+
+    def __init__(self, shape: GroupedShape, tables: CapturedTables, columns: Sequence[str]) -> None:
+        self._shape, self._tables, self._names = shape, tables, columns
+        shared = [(name, SHARED_TYPES[name]) for name in shape.shared]
+        self._transaction = pa.struct([*shared, (COUNT, pa.int32())])
+        self._change = pa.struct([*shape.about, (TABLE, pa.int32())])
+        self._lists = [pa.list_(pa.struct(list(schema))) for schema in tables.schemas]
+        self._present: Sequence[int] = ()
+        self.schema = pa.schema([])
+
+    def begin(self, present: Sequence[int]) -> None:
+        """Store changes of these tables from here on: `schema` names them and no others."""
+        self._present = present
+        named = {
+            "numbers": list(present),
+            "names": [str(self._tables.tables[number].name) for number in present],
+            "delivered": self._shape.named,
+        }
+        self.schema = pa.schema(
+            [
+                (TRANSACTIONS, pa.list_(self._transaction)),
+                (CHANGES, pa.list_(self._change)),
+                *((self._names[number], self._lists[number]) for number in present),
+            ],
+            metadata={**self._shape.metadata, TABLES: json.dumps(named).encode()},
+        )
+
+    def batch(self, about: Sequence[pa.Array], changes: Changes, images: Changes) -> pa.RecordBatch:
+        """Return changes as a group.
+
+        Args:
+            about: what is stored of each change, but its table.
+            changes: the changes.
+            images: the records that hold their rows, in the same order.
+
+        Raises:
+            ProtocolViolation: a row cannot be decoded.
+        """
+        tables = fixed_width(
+            pa.int32(), changes.table_ids.astype(np.int32), np.zeros(len(changes), bool)
+        )
+        described = pa.StructArray.from_arrays([*about, tables], fields=list(self._change))
+        rows = self._tables.rows_by_table(images) if len(images) else {}
+        lists = [
+            _as_list(rows[number]) if number in rows else pa.array([[]], self._lists[number])
+            for number in self._present
+        ]
+        columns = [_as_list(self._transactions(changes)), _as_list(described), *lists]
+        return pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+    def _transactions(self, changes: Changes) -> pa.StructArray:
+        which = changes.transactions
+        ends = np.flatnonzero(np.append(which[1:] != which[:-1], True))
+        counts = np.diff(ends, prepend=-1).astype(np.int32)
+        values = shared_values(self._shape.shared, changes.of, which[ends])
+        values.append(fixed_width(pa.int32(), counts, np.zeros(len(counts), bool)))
+        return pa.StructArray.from_arrays(values, fields=list(self._transaction))
+
+
+def group_limits(tables: int) -> tuple[int, int]:
+    """Return how many rows a group has at most, and how many bytes of records."""
+    return max(min(_ROWS_A_TABLE * tables, _MOST_ROWS), BATCH_ROWS), _GROUP_BYTES
+
+
+def _as_list(values: pa.Array) -> pa.ListArray:
+    return pa.ListArray.from_arrays(pa.array([0, len(values)], pa.int32()), values)
+
+
+def codes_of(numbers: Integers) -> pa.Array:
+    """Return codes as they are stored."""
+    return fixed_width(CODE, numbers.astype(np.int8), np.zeros(len(numbers), bool))

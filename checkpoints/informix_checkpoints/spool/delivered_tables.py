@@ -1,0 +1,189 @@
+"""Make delivered rows of groups: one struct column per table, NULL but for the change's own.
+
+Rule: a table without rows costs a delivered batch one look at a column of NULLs made before, and all
+of these are one buffer of zeros. So few rows at a time are delivered that what leaves for Spark, which
+gets each NULL written out, stays a few MiB.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+
+from informix_checkpoints.spool.groups import (
+    GroupSchema,
+    Images,
+    Integers,
+    changes_in,
+    changes_of,
+    images_of,
+    listed,
+    rows_at,
+    schema_of,
+    table_numbers,
+    transactions_of_group,
+)
+
+_VALUES_AT_ONCE = 1 << 19  # of a delivered batch, NULLs counted
+_MOST_ROWS = 8192
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Opened:
+    """A group, and what is the same for all pieces of it."""
+
+    batch: pa.RecordBatch
+    known: GroupSchema
+    images: Images
+    transactions: Integers
+
+
+class DeliveredTables:
+    """Delivers groups of one stream.
+
+    Args:
+        schema: that of delivered rows, all tables named.
+    """
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self._schema = schema
+        self._step = max(min(_VALUES_AT_ONCE // max(_leaves(schema), 1), _MOST_ROWS), 1)
+        self._nulls: dict[str, list[pa.Array]] = {}
+        self._null_rows = 0
+
+    def pieces(self, group: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a group, few at a time."""
+        opened, count = _opened(group), changes_in(group)
+        for first, end in pairwise([*range(0, count, self._step), count]):
+            yield self._piece(opened, first, end)
+
+    def whole(self, group: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the rows of a group in one batch."""
+        return self._piece(_opened(group), 0, changes_in(group))
+
+    def _piece(self, group: _Opened, first: int, end: int) -> pa.RecordBatch:
+        columns = _about(group, first, end)
+        arrays: list[pa.Array] = []
+        for name in group.known.delivered:
+            if name is None:
+                arrays += self._tables(group, "", first, end)[0]
+            elif name in group.images.names:
+                arrays.append(self._image(group, name, first, end))
+            else:
+                arrays.append(columns[name])
+        return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+
+    def _image(self, group: _Opened, name: str, first: int, end: int) -> pa.StructArray:
+        """Return a column of one struct per table, NULL for changes that have no such image."""
+        columns, has = self._tables(group, name, first, end)
+        mask = None if has.all() else pa.array(~has)
+        return pa.StructArray.from_arrays(
+            columns, fields=list(self._schema.field(name).type), mask=mask
+        )
+
+    def _tables(
+        self, group: _Opened, name: str, first: int, end: int
+    ) -> tuple[list[pa.Array], np.ndarray]:
+        """Return each table's rows of one image, and which changes have that image."""
+        images, length = group.images, end - first
+        chosen = np.arange(*images.bounds[[first, end]])
+        chosen = chosen[images.columns[chosen] == images.names.index(name)]
+        has = np.zeros(length, bool)
+        has[images.changes[chosen] - first] = True
+        columns = self._of_nulls(name, length)
+        place_of = {number: place for place, number in enumerate(group.known.tables)}
+        for number, mine in _by_table(images.tables[chosen], chosen):
+            rows = rows_at(group.batch, place_of[number])
+            columns[number] = _spread(rows, images.places[mine], images.changes[mine] - first, length)
+        return columns, has
+
+    def _of_nulls(self, name: str, length: int) -> list[pa.Array]:
+        """Return a column of NULLs for each table; `name` is where they are delivered."""
+        if length > self._null_rows:
+            self._null_rows, self._nulls = max(length, self._step), {}
+        if name not in self._nulls:
+            fields = _table_fields(self._schema, name)
+            nulls = pa.nulls(self._null_rows, pa.struct(fields))
+            self._nulls[name] = [nulls.field(place) for place in range(len(fields))]
+        return [nulls.slice(0, length) for nulls in self._nulls[name]]
+
+
+def _table_fields(schema: pa.Schema, name: str) -> list[pa.Field]:
+    """Return the fields of the tables: those of a column, or, for "", the structs that come first."""
+    if name:
+        return list(schema.field(name).type)
+    kinds = [pa.types.is_struct(field.type) for field in schema]
+    return [schema.field(place) for place in range(kinds.index(False))]
+
+
+def _opened(batch: pa.RecordBatch) -> _Opened:
+    _, counts = transactions_of_group(batch)
+    which = np.repeat(np.arange(len(counts)), counts)
+    return _Opened(batch, schema_of(batch), images_of(batch), which)
+
+
+def _about(group: _Opened, first: int, end: int) -> Mapping[str, pa.Array]:
+    """Return what is known of some changes, by delivered column."""
+    known, transactions = group.known, listed(group.batch, 0)
+    changes = changes_of(group.batch).slice(first, end - first)
+    columns = {
+        field.name: _texts(values, known.codes[field.name]) if field.name in known.codes else values
+        for field, values in zip(changes.type, changes.flatten(), strict=True)
+    }
+    which = pa.array(group.transactions[first:end])
+    for field, values in zip(transactions.type, transactions.flatten(), strict=True):
+        columns[field.name] = without_idle_bitmap(values.take(which))
+    if known.named is not None:
+        numbers = table_numbers(group.batch)[first:end]
+        places = np.searchsorted(known.tables, numbers)
+        columns[known.named] = _texts(pa.array(places, pa.int32()), known.table_names)
+    return columns
+
+
+def _by_table(tables: Integers, chosen: Integers) -> Iterator[tuple[int, Integers]]:
+    """Yield the numbers of tables, each with its images, which keep their order."""
+    order = np.argsort(tables, kind="stable")
+    begins = np.flatnonzero(np.diff(tables[order], prepend=-1, append=-1))
+    for begin, end in pairwise(begins.tolist()):
+        yield int(tables[order[begin]]), chosen[order[begin:end]]
+
+
+def _spread(rows: pa.StructArray, places: Integers, positions: Integers, length: int) -> pa.StructArray:
+    """Return rows at the given positions of a column, NULL elsewhere."""
+    if len(places) == length and places[-1] - places[0] == length - 1:
+        return rows.slice(int(places[0]), length)
+    taken, absent = np.zeros(length, np.int64), np.ones(length, bool)
+    taken[positions], absent[positions] = places, False
+    return rows.take(pa.array(taken, mask=absent))
+
+
+def _texts(codes: pa.Array, texts: list[str] | tuple[str, ...]) -> pa.Array:
+    return without_codes(pa.DictionaryArray.from_arrays(codes, pa.array(texts, pa.string())))
+
+
+def without_codes(column: pa.Array) -> pa.Array:
+    """Return the values of a dictionary; any other column as it is."""
+    if not pa.types.is_dictionary(column.type):
+        return column
+    return without_idle_bitmap(column.dictionary_decode())
+
+
+def without_idle_bitmap(values: pa.Array) -> pa.Array:
+    """Return values without the bitmap that Arrow adds where there is no NULL."""
+    if values.null_count:
+        return values
+    _, *buffers = values.buffers()
+    return pa.Array.from_buffers(values.type, len(values), [None, *buffers], 0, values.offset)
+
+
+def _leaves(schema: pa.Schema) -> int:
+    return sum(_values_in(field.type) for field in schema)
+
+
+def _values_in(kind: pa.DataType) -> int:
+    """Return how many values a row has in a column: one, or those of a struct's fields."""
+    return sum(_values_in(field.type) for field in kind) if pa.types.is_struct(kind) else 1

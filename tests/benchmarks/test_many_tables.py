@@ -1,0 +1,111 @@
+"""What a row costs where one stream has many tables, beside one of a single table."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from benchmarks.measuring import Report, one_core
+from benchmarks.pipeline import START, events_of, open_spool
+from benchmarks.workload import CapturedBytes, captured_of_tables, catalog_tables, joined
+from informix_capture_client.choices import DecodeRules, RowForm
+from informix_capture_client.records.records import TableSchema
+from informix_capture_client.session.read_ahead import JOINED_BYTES
+from informix_capture_client.shapes.encoder import ChangeEncoder, row_schema
+from informix_cdc.capture.pending import Pending
+from informix_cdc.executors.places import SegmentPlaces
+
+TABLES = (1, 10, 100, 500)
+ROWS = 100_000  # as many make a segment of 16 MiB of log
+DELIVERED_ROWS = 5_000
+REPEATS = 3
+HOUR = 3600.0
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Microseconds of CPU a row, and bytes a row of segments and of what is delivered."""
+
+    capture: float
+    delivery: float
+    segment_bytes: float
+    delivered_bytes: float
+
+    def beside(self, one: Cost) -> str:
+        """Return the ratios to the cost of one table."""
+        return (
+            f"capture {self.capture / one.capture:.2f} x, segment bytes"
+            f" {self.segment_bytes / one.segment_bytes:.2f} x, delivery"
+            f" {self.delivery / one.delivery:.1f} x"
+        )
+
+
+def cpu_of(work: Callable[[], object]) -> float:
+    begun = time.process_time()
+    work()
+    return time.process_time() - begun
+
+
+@pytest.mark.parametrize("shape", ["rows", "envelope"])
+def test_what_a_row_costs_hardly_grows_with_the_tables(
+    report: Report, shape: str, tmp_path: Path
+) -> None:
+    form, best = RowForm(shape=shape), dict[int, Cost]()
+    with one_core():
+        for _ in range(REPEATS):  # in turn: a noisy moment hits all of them
+            for tables in TABLES:
+                found = measured(tables, form, tmp_path)
+                best[tables] = min(best.get(tables, found), found, key=lambda cost: cost.capture)
+    for tables, cost in best.items():
+        result = (
+            f"capture {cost.capture:.2f} µs, delivery {cost.delivery:.2f} µs of CPU a row;"
+            f" {cost.segment_bytes:.0f} bytes stored, {cost.delivered_bytes:.0f} delivered"
+        )
+        beside = cost.beside(best[1]) if tables > 1 else ""
+        report.add("many tables", f"shape={shape}, {tables} tables", result, beside)
+
+
+def measured(tables: int, form: RowForm, tmp_path: Path) -> Cost:
+    source, folder = captured_of_tables(tables, ROWS), tmp_path / "spool"
+    shutil.rmtree(folder, ignore_errors=True)
+    capture = cpu_of(lambda: fill(source, tables, form, folder))
+    spool, schema = open_spool(folder), row_schema(catalog_tables(tables), DecodeRules(), form)
+    ranges, size_bytes = spool.between(START.commit, spool.end.commit), spool.size_bytes
+    spool.close()
+    assert sum(one.rows for one in ranges) == ROWS
+    wanted, sink = ranges[0].part(0, DELIVERED_ROWS), pa.MockOutputStream()
+    delivery = cpu_of(lambda: deliver(wanted, schema, sink))
+    return Cost(
+        capture / ROWS * 1e6,
+        delivery / DELIVERED_ROWS * 1e6,
+        size_bytes / ROWS,
+        sink.size() / DELIVERED_ROWS,
+    )
+
+
+def fill(source: CapturedBytes, tables: int, form: RowForm, folder: Path) -> None:
+    """Move everything into a new spool, in segments as large as bytes make them."""
+    spool, encoder = open_spool(folder), ChangeEncoder(catalog_tables(tables), DecodeRules(), form)
+    pending = Pending(spool, lambda _: spool, latency_seconds=HOUR)
+    for event in events_of(joined(source.reads, JOINED_BYTES)):
+        if isinstance(event, TableSchema):
+            encoder.announce(event)
+            continue
+        pending.add(event)
+        if pending.is_due(is_idle=False):
+            pending.flush(encoder)
+    pending.flush(encoder)
+    spool.close()
+
+
+def deliver(wanted: object, schema: pa.Schema, sink: pa.MockOutputStream) -> None:
+    """Write rows as they leave for Spark."""
+    with pa.ipc.new_stream(sink, schema) as writer:
+        for batch in SegmentPlaces("files").read(wanted, schema):  # type: ignore[arg-type]
+            writer.write_batch(batch)
