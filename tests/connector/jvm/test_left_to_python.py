@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import zlib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,12 +13,11 @@ import pytest
 from pyspark import cloudpickle
 from pyspark.sql.types import ArrayType, LongType, StructField, StructType
 
-from checkpoints.spool.spools import SCHEMA, START, batch
+from checkpoints.spool.spools import SCHEMA, batch
 from connector.jvm.java_reader import read_in_jvm, require_javac
-from informix_capture_client.positions import Position
 from informix_cdc.executors import SegmentPlaces
 from informix_cdc.spark.partitions import SpoolPartition
-from informix_checkpoints.spool.segments import SegmentRange, write_segment
+from informix_checkpoints.spool.segments import SegmentRange
 
 ROWS = StructType([StructField("n", LongType()), StructField("_commit_version", LongType())])
 LEFT, FROM_THE_START = "left to Python", "read in Python from the start"
@@ -25,12 +25,13 @@ Damage = Callable[[SegmentRange], SegmentRange]
 
 
 def segment(folder: Path, name: str, schema: pa.Schema = SCHEMA) -> SegmentRange:
-    """Write a segment of five rows in two record batches."""
-    rows = [batch((1, 110), (2, 110)), batch((3, 120), (4, 120), (5, 130))]
-    rows = [each.replace_schema_metadata(schema.metadata) for each in rows]
-    made = write_segment(folder / name, schema, rows, Position(130, 125), durable=False)
-    assert START.commit < made.first_commit
-    return SegmentRange(str(folder / name), 0, 5, made.rows, made.size_bytes, made.checksum)
+    """Write a segment of five rows in two record batches; the product would refuse an unknown form."""
+    path = folder / name
+    with pa.ipc.new_file(path, schema) as writer:
+        for rows in (batch((1, 110), (2, 110)), batch((3, 120), (4, 120), (5, 130))):
+            writer.write_batch(rows.replace_schema_metadata(schema.metadata))
+    content = path.read_bytes()
+    return SegmentRange(str(path), 0, 5, 5, len(content), zlib.crc32(content))
 
 
 def damaged(one: SegmentRange, place: int) -> SegmentRange:
