@@ -3,6 +3,7 @@ package informixcdc;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReader;
@@ -23,6 +24,8 @@ import org.slf4j.LoggerFactory;
 record SegmentReaders(PartitionReaderFactory inPython, StructType rows)
     implements PartitionReaderFactory {
   private static final Logger LOG = LoggerFactory.getLogger(SegmentReaders.class);
+
+  private static final AtomicBoolean IS_TOLD = new AtomicBoolean();
 
   @Override
   public boolean supportColumnarReads(InputPartition partition) {
@@ -46,8 +49,18 @@ record SegmentReaders(PartitionReaderFactory inPython, StructType rows)
       }
       return new Segments(segments);
     } catch (IOException | RuntimeException reason) {
-      LOG.warn("informix-cdc: a partition is read in Python: {}", String.valueOf(reason));
+      tell(reason);
       return new RowsAsColumns(inPython.createReader(partition), rows);
+    }
+  }
+
+  /** Once in a process: where files are out of reach, each partition of each batch finds that out. */
+  private static void tell(Exception reason) {
+    if (IS_TOLD.compareAndSet(false, true)) {
+      LOG.warn(
+          "informix-cdc: rows are read in Python, and put into columns: {}. Set option delivery to"
+              + " flight where executors have no files: then none are looked for.",
+          String.valueOf(reason));
     }
   }
 

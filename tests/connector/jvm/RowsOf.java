@@ -4,12 +4,15 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.HexFormat;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.function.BiFunction;
+import java.util.stream.Stream;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.SpecializedGetters;
 import org.apache.spark.sql.connector.read.InputPartition;
@@ -23,6 +26,7 @@ import org.apache.spark.sql.vectorized.ColumnarBatch;
 /** Prints the rows of pickled partitions as the reader in the JVM has them: one line a partition. */
 final class RowsOf {
   private static final ObjectMapper JSON = new ObjectMapper();
+  private static final Set<Path> SEEN = new HashSet<>();
 
   private static final Map<Class<?>, BiFunction<SpecializedGetters, Integer, Object>> GET =
       Map.ofEntries(
@@ -54,7 +58,23 @@ final class RowsOf {
       byte[] pickled = Files.readAllBytes(Path.of(paths[at + 1]));
       System.out.println(JSON.writeValueAsString(found(rows, pickled)));
     }
-    System.out.println(ArrowUtils.rootAllocator().getAllocatedMemory());
+    System.out.println(ArrowUtils.rootAllocator().getAllocatedMemory() + openSegments());
+  }
+
+  /** How many files outside of Java's own are open. */
+  private static long openSegments() throws Exception {
+    try (Stream<Path> open = Files.list(Path.of("/proc/self/fd"))) {
+      return open.filter(RowsOf::isSegment).count();
+    }
+  }
+
+  private static boolean isSegment(Path descriptor) {
+    try {
+      Path path = Files.readSymbolicLink(descriptor);
+      return SEEN.contains(path);
+    } catch (java.io.IOException closedMeanwhile) {
+      return false;
+    }
   }
 
   private static Object found(StructType type, byte[] pickled) throws Exception {
@@ -63,6 +83,12 @@ final class RowsOf {
     if (!factory.supportColumnarReads(partition)) {
       return "read in Python from the start";
     }
+    try (PartitionReader<ColumnarBatch> cancelled = factory.createColumnarReader(partition)) {
+      cancelled.next();
+    } catch (UnsupportedOperationException reason) {
+      return reason.getMessage();
+    }
+    SegmentRange.of(partition).forEach(range -> SEEN.add(range.path()));
     List<Object> rows = new ArrayList<>();
     try (PartitionReader<ColumnarBatch> reader = factory.createColumnarReader(partition)) {
       while (reader.next()) {
@@ -70,8 +96,6 @@ final class RowsOf {
           rows.add(values(all.next(), type));
         }
       }
-    } catch (UnsupportedOperationException reason) {
-      return reason.getMessage();
     }
     return rows;
   }

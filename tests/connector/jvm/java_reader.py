@@ -76,10 +76,13 @@ def _classes() -> str:
 
 @dataclass(frozen=True)
 class Read:
-    """What the JVM made of partitions: rows or a word for each; and what memory it had left over."""
+    """What the JVM made of partitions: rows or a word for each; and what it left over.
+
+    `left_over` is bytes of Arrow's memory and open files, also of readers that were closed at once.
+    """
 
     partitions: list[Any]
-    bytes_left: int
+    left_over: int
 
 
 def read_in_jvm(partitions: Sequence[tuple[StructType, bytes]], folder: Path) -> Read:

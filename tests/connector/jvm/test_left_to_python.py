@@ -121,7 +121,7 @@ def test_what_is_read_and_what_is_left(tmp_path: Path) -> None:
     assert {what: numbers_of(rows) for what, rows in zip(cases, found.partitions, strict=True)} == {
         what: expected for what, (_, _, expected) in cases.items()
     }
-    assert found.bytes_left == 0
+    assert found.left_over == 0
 
 
 def damage_again(one: SegmentRange, what: str) -> SegmentRange:

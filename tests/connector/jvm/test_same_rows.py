@@ -64,7 +64,7 @@ def read(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Any, Any]]
             [(to_spark(case.schema), one) for case in cases.values() for one in case.pickled],
             tmp_path_factory.mktemp("partitions"),
         )
-    assert found.bytes_left == 0
+    assert found.left_over == 0
     lines = iter(found.partitions)
     return {form: (case.rows, list(islice(lines, len(case.rows)))) for form, case in cases.items()}
 
