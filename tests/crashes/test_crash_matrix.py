@@ -50,8 +50,9 @@ SIGNALS = {"SIGTERM": signal.SIGTERM, "SIGKILL": signal.SIGKILL}
 
 
 @pytest.mark.fault(
-    fault="the process at a failpoint dies under load, with and without spoolPath: each step"
-    " of capture, segment, manifest, latestOffset, partitions, read, commit and trim",
+    fault="the process at a failpoint dies under load, with spoolPath (read in the JVM) and"
+    " without (in Python): each step of capture, segment, manifest, latestOffset, partitions, read,"
+    " commit and trim",
     outcome="after a restart every change is there once, in order; transactions are whole",
     seeds="4 of 12 failpoints in each build and another by the date; all of them in `make thorough`",
 )

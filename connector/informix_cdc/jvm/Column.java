@@ -94,7 +94,7 @@ abstract class Column extends ColumnVector {
     }
     return vector instanceof BaseVariableWidthVector bytes
         ? new Bytes(bytes, type, first)
-        : new Numbers((BaseFixedWidthVector) vector, type, first);
+        : new Numbers((BaseFixedWidthVector) vector, type, first); // large texts are none, and refused
   }
 
   /** Return values of another column by their numbers; a negative one is NULL. */

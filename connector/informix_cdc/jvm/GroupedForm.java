@@ -145,7 +145,7 @@ final class GroupedForm implements StoredForm {
 
   private StructVector items(int place) throws IOException {
     ListVector list = (ListVector) segment.getVectorSchemaRoot().getFieldVectors().get(place);
-    if (list.getElementStartIndex(0) != 0) {
+    if (list.getValueCount() > 0 && list.getElementStartIndex(0) != 0) {
       throw new IOException("a list of a group does not begin at its beginning");
     }
     return (StructVector) list.getDataVector();

@@ -38,10 +38,11 @@ final class SegmentReader implements Closeable {
     this.rows = rows;
   }
 
-  /** Refuse a segment whose rows lie in it in a way that is not known here. */
+  /** Refuse a segment whose rows lie in it in a way, or have a type, that is not known here. */
   void requireKnownForm() throws IOException {
     try (this) {
       open();
+      form.columns(0, 0); // of no rows, and nothing is loaded
     }
   }
 

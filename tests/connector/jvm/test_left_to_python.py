@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from pyspark import cloudpickle
-from pyspark.sql.types import ArrayType, LongType, StructField, StructType
+from pyspark.sql.types import ArrayType, IntegerType, LongType, StringType, StructField, StructType
 
 from checkpoints.spool.spools import SCHEMA, batch
 from connector.jvm.java_reader import read_in_jvm, require_javac
@@ -32,6 +32,18 @@ def segment(folder: Path, name: str, schema: pa.Schema = SCHEMA) -> SegmentRange
             writer.write_batch(rows.replace_schema_metadata(schema.metadata))
     content = path.read_bytes()
     return SegmentRange(str(path), 0, 5, 5, len(content), zlib.crc32(content))
+
+
+def segment_of_large_texts(folder: Path) -> SegmentRange:
+    """Write a segment with a column of Arrow's large_string, which the product makes none of."""
+    one = batch((1, 110), (2, 110), (3, 120))
+    schema = SCHEMA.set(0, pa.field("n", pa.large_string()))
+    path = folder / "large texts"
+    with pa.ipc.new_file(path, schema) as writer:
+        texts = pa.array(["a", None, "c"], pa.large_string())
+        writer.write_batch(pa.RecordBatch.from_arrays([texts, one.column(1)], schema=schema))
+    content = path.read_bytes()
+    return SegmentRange(str(path), 0, 3, 3, len(content), zlib.crc32(content))
 
 
 def damaged(one: SegmentRange, place: int) -> SegmentRange:
@@ -97,6 +109,8 @@ def test_what_is_read_and_what_is_left(tmp_path: Path) -> None:
     odd = StructType(
         [StructField("n", ArrayType(LongType())), StructField("_commit_version", LongType())]
     )
+    narrow = StructType([StructField("n", IntegerType()), ROWS.fields[1]])
+    texts = StructType([StructField("n", StringType()), ROWS.fields[1]])
     swapped = StructType(list(reversed(ROWS.fields)))
     cases: dict[str, tuple[StructType, bytes, object]] = {
         "a whole segment": (ROWS, pickled(whole), [1, 2, 3, 4, 5]),
@@ -105,6 +119,8 @@ def test_what_is_read_and_what_is_left(tmp_path: Path) -> None:
         "no files": (ROWS, pickled(whole, delivery="flight"), FROM_THE_START),
         "a type that is not made": (odd, pickled(whole), FROM_THE_START),
         "another order of columns": (swapped, pickled(whole), LEFT),
+        "another type than Spark was promised": (narrow, pickled(whole), LEFT),
+        "texts of another width than is made": (texts, pickled(segment_of_large_texts(tmp_path)), LEFT),
         "a form of later releases": (
             ROWS,
             pickled(segment(tmp_path, "later", LATER)),
