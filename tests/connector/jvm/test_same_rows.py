@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -17,7 +19,10 @@ from end_to_end.test_every_type import HIGHEST, LOWEST, USUAL, VALUES, name_of, 
 from harness.capture.driving import anchor_of, next_offset, reader
 from harness.servers.stores import CUSTOMERS, ORDERS, listening_stores, order_row
 from informix_capture_client.emulator import EmulatedServer
+from informix_cdc.executors import SegmentPlaces
+from informix_cdc.spark.partitions import SpoolPartition
 from informix_cdc.spark.schema import to_spark
+from informix_checkpoints.spool.segments import SegmentRange
 
 EVERY_TYPE = "stores:informix.every_type"
 TWO_TABLES = "informix.every_type,informix.orders"
@@ -35,6 +40,8 @@ FORMS = {
     },
     "raw records": {"table": TWO_TABLES, "shape": "raw", "minPartitions": "3"},
 }
+
+FORMER = sorted((Path(__file__).parents[2] / "golden" / "kept_segments_of_tables").glob("*.arrow"))
 
 
 def change(server: EmulatedServer) -> int:
@@ -60,6 +67,7 @@ def read(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Any, Any]]
     require_javac()
     with ExitStack() as opened:  # spools last as long as their readers; one Java reads them all
         cases = {form: opened.enter_context(captured(options)) for form, options in FORMS.items()}
+        cases |= {f"former {path.stem}": kept(path) for path in FORMER}
         found = read_in_jvm(
             [(to_spark(case.schema), one) for case in cases.values() for one in case.pickled],
             tmp_path_factory.mktemp("partitions"),
@@ -95,7 +103,18 @@ def captured(options: dict[str, str]) -> Iterator[Captured]:
             yield Captured(batches[0][0].schema, list(map(plain_rows, batches)), pickled)
 
 
-@pytest.mark.parametrize("form", FORMS)
+def kept(path: Path) -> Captured:
+    """Read a segment of several tables as a former release wrote it, whole and without its ends."""
+    content, places = path.read_bytes(), SegmentPlaces("files")
+    rows = pa.ipc.open_file(path).read_all().num_rows
+    whole = SegmentRange(str(path), 0, rows, rows, len(content), zlib.crc32(content))
+    ranges = [whole, whole.part(1, rows - 1)]
+    batches = [list(places.read(one)) for one in ranges]
+    pickled = [cloudpickle.dumps(SpoolPartition((one,), places)) for one in ranges]
+    return Captured(batches[0][0].schema, list(map(plain_rows, batches)), pickled)
+
+
+@pytest.mark.parametrize("form", [*FORMS, *(f"former {path.stem}" for path in FORMER)])
 def test_both_readers_have_the_same_rows(form: str, read: dict[str, tuple[Any, Any]]) -> None:
     in_python, in_jvm = read[form]
     assert sum(map(len, in_python)) > 0
