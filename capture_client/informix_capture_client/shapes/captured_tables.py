@@ -39,6 +39,8 @@ class CapturedTables:
     def __init__(self, tables: Sequence[Table], rules: DecodeRules) -> None:
         self.tables = tuple(tables)
         self.schemas = [table_schema(table, rules) for table in tables]
+        self.structs = [pa.struct(list(schema)) for schema in self.schemas]
+        self._places: dict[int, list[int]] = {}  # of catalog columns in the stream's order
         self._layouts = [_layout(table.columns, rules) for table in tables]
         self._rules = rules
         self._decoders: dict[int, TableDecoder] = {}
@@ -76,6 +78,9 @@ class CapturedTables:
                 table=name,
             )
         self._decoders[announced.table_id] = decoder
+        streamed = self.stream_columns(announced.table_id)
+        names = self.schemas[announced.table_id].names
+        self._places[announced.table_id] = [streamed.index(name) for name in names]
         self._together = None
 
     def require_known(self, changes: Changes) -> None:
@@ -151,9 +156,9 @@ class CapturedTables:
         return [column.name for column in self._decoders[table_id].columns]
 
     def _in_table_order(self, table_id: int, columns: Sequence[pa.Array]) -> pa.StructArray:
-        schema = self.schemas[table_id]
-        named = dict(zip(self.stream_columns(table_id), columns, strict=True))
-        return pa.StructArray.from_arrays([named[name] for name in schema.names], fields=list(schema))
+        ordered = [columns[place] for place in self._places[table_id]]
+        count = len(columns[0])
+        return pa.Array.from_buffers(self.structs[table_id], count, [None], 0, children=ordered)
 
     def _decoder_of_all(self, changes: Changes) -> TablesDecoder:
         for table_id in np.flatnonzero(np.bincount(changes.table_ids)).tolist():

@@ -87,7 +87,8 @@ class GroupedForm:
         shared = [(name, SHARED_TYPES[name]) for name in shape.shared]
         self._transaction = pa.struct([*shared, (COUNT, pa.int32())])
         self._change = pa.struct([*shape.about, (TABLE, pa.int32())])
-        self._lists = [pa.list_(pa.struct(list(schema))) for schema in tables.schemas]
+        self._lists = [pa.list_(struct) for struct in tables.structs]
+        self._empty = [pa.array([[]], kind) for kind in self._lists]
         self._present: Sequence[int] = ()
         self.schema = pa.schema([])
 
@@ -125,10 +126,11 @@ class GroupedForm:
         described = pa.StructArray.from_arrays([*about, tables], fields=list(self._change))
         rows = self._tables.rows_by_table(images) if len(images) else {}
         lists = [
-            _as_list(rows[number]) if number in rows else pa.array([[]], self._lists[number])
+            _as_list(rows[number], self._lists[number]) if number in rows else self._empty[number]
             for number in self._present
         ]
-        columns = [_as_list(self._transactions(changes)), _as_list(described), *lists]
+        of_all = zip([self._transactions(changes), described], self.schema.types[:2], strict=True)
+        columns = [*(_as_list(values, kind) for values, kind in of_all), *lists]
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
     def _transactions(self, changes: Changes) -> pa.StructArray:
@@ -145,8 +147,9 @@ def group_limits(tables: int) -> tuple[int, int]:
     return max(min(_ROWS_A_TABLE * tables, _MOST_ROWS), BATCH_ROWS), _GROUP_BYTES
 
 
-def _as_list(values: pa.Array) -> pa.ListArray:
-    return pa.ListArray.from_arrays(pa.array([0, len(values)], pa.int32()), values)
+def _as_list(values: pa.Array, kind: pa.ListType) -> pa.ListArray:
+    bounds = pa.py_buffer(np.array([0, len(values)], np.int32))
+    return pa.Array.from_buffers(kind, 1, [None, bounds], 0, children=[values])
 
 
 def codes_of(numbers: Integers) -> pa.Array:

@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from informix_capture_client.errors import ProtocolViolation
 from informix_capture_client.records import Integers, gather, ragged_places
-from informix_capture_client.values.arrow_arrays import BadValue
+from informix_capture_client.values.arrow_arrays import BadValue, byte_strings
 from informix_capture_client.values.column_types import ColumnType, FixedType
 from informix_capture_client.values.table_decoder import Payloads, TableDecoder
 
@@ -126,12 +126,13 @@ class TablesDecoder:
         Raises:
             ProtocolViolation: a row is not what the schema says; names table, column and `where(row)`.
         """
+        self._require_room(rows, where)
         order = _by_table(rows.tables)
         found: dict[int, list[pa.Array]] = {}
         for first, end in pairwise(self._bounds(rows, order)):
             chosen = order[first:end]
             there = partial(_in_whole, where, chosen)
-            for table, columns in self._columns(rows.only(chosen), there):
+            for table, columns in self._columns(_together(rows.only(chosen)), there):
                 before = found.get(table)
                 found[table] = columns if before is None else list(map(_joined, before, columns))
         return found
@@ -173,6 +174,14 @@ class TablesDecoder:
                 found[table][column] = cells.values.slice(begin, end - begin)
         yield from found.items()
 
+    def _require_room(self, rows: MixedRows, where: Where) -> None:
+        """Refuse a header that is too short for the sizes of its row's variable columns."""
+        needed = _SIZE.itemsize * self._variable_counts[rows.tables]
+        has_room = rows.starts - rows.sizes_at >= needed
+        if not has_room.all():
+            row = int(np.flatnonzero(~has_room)[0])
+            raise _short_header(self._decoders[int(rows.tables[row])], where(row))
+
     def cells(self, rows: MixedRows, where: Where) -> Iterator[Cells]:
         """Yield the cells of all rows, type by type.
 
@@ -181,6 +190,7 @@ class TablesDecoder:
         Raises:
             ProtocolViolation: a row is not what the schema says; names table, column and `where(row)`.
         """
+        self._require_room(rows, where)
         lying = self._sorted(rows, where)
         for slots in self._slots:
             counts = lying.counts[slots.tables]
@@ -215,10 +225,6 @@ class TablesDecoder:
         order = _by_table(rows.tables)
         tables, starts = rows.tables[order], rows.starts[order]
         how_many = self._variable_counts[tables]
-        has_room = (rows.starts - rows.sizes_at)[order] >= _SIZE.itemsize * how_many
-        if not has_room.all():
-            row = int(order[np.flatnonzero(~has_room)[0]])
-            raise _short_header(self._decoders[int(rows.tables[row])], where(row))
         ends = np.cumsum(how_many)
         first_size = ends - how_many
         stated_at = 4 * ragged_places(np.zeros(len(order), np.int64), how_many)
@@ -257,6 +263,19 @@ def _slots(decoders: Mapping[int, TableDecoder]) -> Iterator[_Slots]:
     shared = {id(kind): kind for kind in kinds.values()}
     for key, found in members.items():
         yield _Slots(shared[key], *np.array(found, np.int64).T)
+
+
+def _together(rows: MixedRows) -> MixedRows:
+    """Return rows that lie side by side: what is read of them again and again is in the cache.
+
+    The rows of a table lie far apart in the log if it is one of many, each in a page of its own.
+    """
+    lengths = rows.starts - rows.sizes_at + rows.lengths
+    none = np.zeros(len(lengths), bool)
+    copied = byte_strings(np.frombuffer(rows.data, np.uint8), rows.sizes_at, lengths, none)
+    begins = np.cumsum(lengths) - lengths
+    starts = begins + (rows.starts - rows.sizes_at)
+    return MixedRows(copied.buffers()[2], rows.tables, begins, starts, rows.lengths)
 
 
 def _in_whole(where: Where, chosen: Integers, row: int) -> str:

@@ -98,7 +98,9 @@ def write_segment(
     """Write rows into a new file and return its description; nothing refers to it yet."""
     with new_file(path, _BUFFER_BYTES) as file:
         sink = ChecksummedFile(file)
-        with pa.PythonFile(sink, "w") as output, pa.ipc.new_file(output, schema) as writer:
+        # Arrow writes each buffer of a column by itself: thousands, if there are many tables.
+        gathered = pa.BufferedOutputStream(pa.PythonFile(sink, "w"), _BUFFER_BYTES)
+        with gathered as output, pa.ipc.new_file(output, schema) as writer:
             written = _write_all(writer, batches)
         failpoint("segment.before_sync")
         if durable:
