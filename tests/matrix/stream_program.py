@@ -101,6 +101,18 @@ def is_read_in_columns(query: StreamingQuery) -> bool:
     return "ColumnarToRow" in plan
 
 
+def fail_in_batch(number: int, stream: Stream) -> StreamingQuery:
+    """Run a stream until its sink fails in a batch; return the query, which has ended."""
+    stream.sink.fails_in, end = number, "it still runs"
+    query = stream.start()
+    try:
+        query.awaitTermination(MOST_SECONDS)
+    except StreamingQueryException as failure:
+        end = str(failure)
+    assert stream.sink.fails_in is None, f"the batch that was to fail did not run: {end}"
+    return query
+
+
 def main() -> None:
     jar = str(jar_path())
     settings = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "1", "spark.jars": jar}
@@ -116,17 +128,10 @@ def main() -> None:
         stream = Stream(spark, listening.port, Path(folder))
         stream.now()  # notes where the stream begins
         work.run(transactions=150)
-        stream.sink.fails_in = 2
-        end = "it still runs"
-        try:
-            failing = stream.start()
-            failing.awaitTermination(MOST_SECONDS)
-        except StreamingQueryException as failure:
-            end = str(failure)
-        assert stream.sink.fails_in is None, f"the batch that was to fail did not run: {end}"
+        failed = fail_in_batch(2, stream)
         stream.until_all_is_there(work)
         assert stream.sink.largest() <= MOST_TRANSACTIONS
-        facts["reader"] = "JVM" if is_read_in_columns(failing) else "Python"
+        facts["reader"] = "JVM" if is_read_in_columns(failed) else "Python"
         spark.conf.set("spark.informix-cdc.readInJvm", "false")  # on with the same checkpoint
         work.run(transactions=100)
         facts["now_batches"], facts["now_is_complete"] = stream.now(), False
