@@ -290,7 +290,7 @@ def record(
 def jar(is_new: bool) -> None:
     """Print the path of the jar that reads rows in Spark's JVM, for Spark's setting spark.jars.
 
-    Rows then reach Spark in columns, several times as fast, and are the same:
+    Rows then reach Spark in columns, faster, and are the same:
     docs/clusters.md#the-reader-in-the-jvm.
     """
     from informix_cdc.host import compile_jar, jar_path
