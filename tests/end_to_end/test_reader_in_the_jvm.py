@@ -7,14 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark import cloudpickle
 from pyspark.sql import Row, SparkSession
 
 from connector.jvm.java_reader import require_javac
 from end_to_end.conftest import IN_JVM
 from end_to_end.test_every_type import HIGHEST, LOWEST, USUAL, VALUES, name_of, null_row, row
 from harness.servers.stores import ORDERS, listening_stores, order_row, source_options
+from harness.spark import files_elsewhere
 from harness.spark.collected import Collected
-from harness.spark.files_elsewhere import FilesElsewhere
 from informix_capture_client.emulator import EmulatedServer, ListeningServer
 
 pytestmark = pytest.mark.spark
@@ -74,7 +75,8 @@ def test_a_query_changes_between_both_readers_and_loses_and_repeats_nothing(
 def test_an_executor_without_the_files_reads_in_python_and_has_the_same_values(
     session: SparkSession, served: Served, tmp_path: Path
 ) -> None:
-    session.dataSource.register(FilesElsewhere)
+    cloudpickle.register_pickle_by_value(files_elsewhere)  # Spark's processes do not see the tests
+    session.dataSource.register(files_elsewhere.FilesElsewhere)
     server, listening = served
     options = source_options(
         listening.port, table="informix.every_type", flightHost="127.0.0.1", shape="envelope"

@@ -89,15 +89,54 @@ final class RowsOf {
       return reason.getMessage();
     }
     SegmentRange.of(partition).forEach(range -> SEEN.add(range.path()));
+    List<Object> rows = collected(factory.createColumnarReader(partition), type);
+    Rows again = new Rows(factory.createColumnarReader(partition));
+    List<Object> throughRows = collected(new RowsAsColumns(again, type), type);
+    return throughRows.equals(rows) ? rows : List.of("other rows in columns of rows", throughRows);
+  }
+
+  private static List<Object> collected(PartitionReader<ColumnarBatch> batches, StructType type)
+      throws Exception {
     List<Object> rows = new ArrayList<>();
-    try (PartitionReader<ColumnarBatch> reader = factory.createColumnarReader(partition)) {
-      while (reader.next()) {
-        for (Iterator<InternalRow> all = reader.get().rowIterator(); all.hasNext(); ) {
+    try (batches) {
+      while (batches.next()) {
+        for (Iterator<InternalRow> all = batches.get().rowIterator(); all.hasNext(); ) {
           rows.add(values(all.next(), type));
         }
       }
     }
     return rows;
+  }
+
+  /** Rows one by one, as Python's reader hands them over. */
+  private static final class Rows implements PartitionReader<InternalRow> {
+    private final PartitionReader<ColumnarBatch> batches;
+    private Iterator<InternalRow> rows = List.<InternalRow>of().iterator();
+
+    Rows(PartitionReader<ColumnarBatch> batches) {
+      this.batches = batches;
+    }
+
+    @Override
+    public boolean next() throws java.io.IOException {
+      while (!rows.hasNext()) {
+        if (!batches.next()) {
+          return false;
+        }
+        rows = batches.get().rowIterator();
+      }
+      return true;
+    }
+
+    @Override
+    public InternalRow get() {
+      return rows.next();
+    }
+
+    @Override
+    public void close() throws java.io.IOException {
+      batches.close();
+    }
   }
 
   private static Map<String, Object> values(SpecializedGetters row, StructType type) {
