@@ -18,7 +18,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # The time of all files of a wheel, so that two builds of a commit are one file, byte for byte.
 export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 1577836800)
 
-.PHONY: help install demo check fmt docs quick test thorough matrix witnesses rivals fuzz up down bench build constraints clean
+.PHONY: help install demo check fmt docs quick test thorough matrix witnesses rivals fuzz up down bench build jar constraints clean
 .DEFAULT_GOAL := help
 
 help: ## list these words
@@ -100,8 +100,11 @@ down: ## remove what runs in Docker, with its data
 bench: $(VENV)/.installed ## measure; prints the table that stands in docs/evidence/performance.md
 	$(BIN)/python -m pytest tests/benchmarks --run-benchmarks -q -s
 
-build: $(VENV)/.installed ## a wheel in dist/
+build: jar ## a wheel in dist/, with the reader in the JVM where a javac is
 	$(BIN)/python -m build --wheel
+
+jar: $(VENV)/.installed ## compile the reader in the JVM to where `informix-cdc jar` finds it
+	@$(BIN)/informix-cdc jar --compile || echo "The wheel goes without the reader in the JVM."
 
 constraints: ## what CI installs, anew: the newest versions that the project allows
 	rm -rf build/constraints && $(PYTHON) -m venv build/constraints
@@ -111,4 +114,4 @@ constraints: ## what CI installs, anew: the newest versions that the project all
 	rm -rf build/constraints
 
 clean: ## remove what the other words made
-	rm -rf $(VENV) .matrix build dist *.egg-info
+	rm -rf $(VENV) .matrix build dist *.egg-info connector/informix_cdc/jvm/informix-cdc.jar

@@ -12,6 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from benchmarks.measuring import Report
+from connector.jvm.java_reader import has_javac, jar
 
 HERE = Path(__file__).parent
 REPORT = pytest.StashKey[Report]()
@@ -47,6 +48,8 @@ def spark() -> Iterator[SparkSession]:
         warnings.simplefilter("ignore")  # PySpark's own start-up
         builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
         builder = builder.config("spark.ui.showConsoleProgress", "false")
+        if has_javac():
+            builder = builder.config("spark.jars", str(jar()))
         session = builder.config("spark.driver.memory", "4g").getOrCreate()
     session.sparkContext.setLogLevel("OFF")
     yield session

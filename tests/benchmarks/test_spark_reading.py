@@ -1,7 +1,11 @@
-"""Spool to Spark by file and by Flight, beside Spark's own stream of Parquet files of the same rows."""
+"""Spool to Spark by file, in Python and in the JVM, and by Flight, beside Spark's own stream of Parquet
+files of the same rows.
+"""
 
 from __future__ import annotations
 
+import shutil
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,6 +17,7 @@ from benchmarks.measuring import REPEATS, Report, Timing
 from benchmarks.pipeline import START, fill_spool, open_spool
 from benchmarks.prepared_spool import PreparedSpool
 from benchmarks.workload import captured
+from connector.jvm.java_reader import has_javac
 from informix_cdc.executors.places import SegmentPlaces
 from informix_cdc.executors.shares import share_out
 
@@ -37,14 +42,51 @@ def write_parquet(spool_folder: Path, folder: Path) -> int:
     return rows
 
 
-def stream_once(frame: DataFrame, checkpoint: Path) -> float:
-    """Stream everything into nothing; return the seconds of the one micro-batch that has rows."""
-    writer = frame.writeStream.format("noop").option("checkpointLocation", str(checkpoint))
-    query = writer.trigger(availableNow=True).start()
+class ByTheProductsName(PreparedSpool):
+    """The prepared spool as `informix-cdc`: with the jar among Spark's, the JVM reads it."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "informix-cdc"
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a query does with the rows."""
+
+    what: str
+    columns: tuple[str, ...] = ("*",)
+    sink: str = "noop"
+
+
+WHOLE = Job("one micro-batch, noop sink")
+JOBS = [
+    WHOLE,
+    Job("three columns of twenty", ("line_num", "amount", "_commit_version")),
+    Job("a job that writes Parquet", sink="parquet"),
+]
+
+
+def stream_once(frame: DataFrame, job: Job, folder: Path) -> float:
+    """Stream everything through a job; return the seconds of the one micro-batch that has rows."""
+    writer = frame.select(*job.columns).writeStream.format(job.sink)
+    writer = writer.option("checkpointLocation", str(folder / "checkpoint"))
+    query = writer.option("path", str(folder / "rows")).trigger(availableNow=True).start()
     assert query.awaitTermination(120)
     [batch] = [progress for progress in query.recentProgress if progress["numInputRows"]]
     assert batch["numInputRows"] == ROWS
+    shutil.rmtree(folder / "rows", ignore_errors=True)
     return float(batch["durationMs"]["triggerExecution"]) / 1000
+
+
+def timings(frames: dict[str, DataFrame], job: Job, folder: Path) -> dict[str, Timing]:
+    """Run a job over each source by turns, so that a noisy moment hits all of them."""
+    seconds: dict[str, list[float]] = {name: [] for name in frames}
+    for turn in range(REPEATS + 1):
+        for name, frame in frames.items():
+            place = folder / f"{JOBS.index(job)}-{name}-{turn}"
+            seconds[name].append(stream_once(frame, job, place))
+    return {name: Timing(tuple(each[1:])) for name, each in seconds.items()}  # the first warms up
 
 
 def test_spark_reads_the_spool_and_parquet_files(
@@ -56,15 +98,22 @@ def test_spark_reads_the_spool_and_parquet_files(
     spark.dataSource.register(PreparedSpool)
     spool = spark.readStream.format("prepared-spool").load(str(tmp_path / "spool"))
     parquet = spark.readStream.schema(spool.schema).parquet(str(tmp_path / "parquet"))
+    frames = {"python": spool, "parquet": parquet}
+    if has_javac():
+        spark.dataSource.register(ByTheProductsName)
+        frames["jvm"] = spark.readStream.format("informix-cdc").load(str(tmp_path / "spool"))
+    for job in JOBS:
+        took = timings(frames, job, tmp_path)
+        theirs = took["parquet"]
+        beside = f"Parquet files {theirs.rate(ROWS)}: {took['python'].times_faster_than(theirs)}"
+        report.add("spool -> Spark", job.what, took["python"].rate(ROWS), beside)
+        if "jvm" in took:
+            beside = f"Parquet files: {took['jvm'].times_faster_than(theirs)},"
+            beside += f" read in Python: {took['jvm'].times_faster_than(took['python'])}"
+            report.add("spool -> Spark", f"{job.what}, read in the JVM", took["jvm"].rate(ROWS), beside)
     flight = spark.readStream.format("prepared-spool").option("delivery", "flight")
-    frames = {"spool": spool, "parquet": parquet, "flight": flight.load(str(tmp_path / "spool"))}
-    seconds: dict[str, list[float]] = {name: [] for name in frames}
-    for turn in range(REPEATS + 1):
-        for name, frame in frames.items():
-            seconds[name].append(stream_once(frame, tmp_path / f"checkpoint-{name}-{turn}"))
-    timings = [Timing(tuple(seconds[name][1:])) for name in frames]  # the first warms Spark up
-    ours, theirs, pulled = timings
-    beside = f"Parquet files {theirs.rate(ROWS)}: {ours.times_faster_than(theirs)}"
-    report.add("spool -> Spark", "one micro-batch, noop sink", ours.rate(ROWS), beside)
-    beside = f"by file: {pulled.times_faster_than(ours)}"
-    report.add("spool -> Spark", "the same by Flight", pulled.rate(ROWS), beside)
+    pulled = timings(
+        {"files": spool, "flight": flight.load(str(tmp_path / "spool"))}, WHOLE, tmp_path / "again"
+    )
+    beside = f"by file: {pulled['flight'].times_faster_than(pulled['files'])}"
+    report.add("spool -> Spark", "the same by Flight", pulled["flight"].rate(ROWS), beside)

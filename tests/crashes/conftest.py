@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from connector.jvm.java_reader import has_javac
 from end_to_end.conftest import spark as spark  # the suite's one session
 from harness.runs.examples import PROFILE
 from harness.servers.stores import listening_stores, source_options
@@ -78,11 +79,14 @@ def streams(
 ) -> Iterator[MortalStreams]:
     """Two streams of orders at once: one keeps its spool over a death, one has a private spool.
 
+    The one is read in the JVM, where its jar could be made; the other in Python.
+
     Limits are low enough to be reached: batches end at them, and a large transaction goes to disk.
     """
     limits = {"maxTransactionsPerTrigger": "300", "maxTransactionMemoryBytes": str(1 << 20)}
     options = source_options(served[1].port, **limits)
-    kept = MortalStream(mortal_spark, {**options, "spoolPath": str(tmp_path / "spool")}, tmp_path / "a")
+    in_spool = {**options, "spoolPath": str(tmp_path / "spool")}
+    kept = MortalStream(mortal_spark, in_spool, tmp_path / "a", in_jvm=has_javac())
     made = MortalStreams([kept, MortalStream(mortal_spark, options, tmp_path / "b")], ARMED)
     yield made
     made.stop()

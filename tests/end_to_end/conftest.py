@@ -9,20 +9,25 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from connector.jvm.java_reader import has_javac, jar
 from harness.spark.collected import Collected
 from odbc_driver.build import Drivers, build_drivers
 
+IN_JVM = "spark.informix-cdc.readInJvm"
 _FAST = {
     "spark.ui.enabled": "false",
     "spark.sql.shuffle.partitions": "1",
     "spark.python.unix.domain.socket.enabled": "true",
     "spark.sql.session.timeZone": "UTC",
+    IN_JVM: "false",
 }
 
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     builder = SparkSession.builder.master("local[2]").appName("informix-cdc tests")
+    if has_javac():  # on trial in each build; read with only where a test switches it on
+        builder = builder.config("spark.jars", str(jar()))
     for key, value in _FAST.items():
         builder = builder.config(key, value)
     with warnings.catch_warnings():

@@ -67,6 +67,7 @@ def built_wheel() -> Path:
     """Return the wheel of this tree."""
     folder = HOME / "wheel"
     shutil.rmtree(folder, ignore_errors=True)
+    subprocess.run([sys.executable, "-m", "informix_cdc.commands.cli", "jar", "--compile"], check=True)
     command = [sys.executable, "-m", "build", "--wheel", "--outdir", str(folder), str(ROOT)]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     return next(folder.glob("*.whl"))
@@ -121,6 +122,7 @@ def row_of(which: Combination, wheel: Path) -> tuple[str, ...]:
         assert "|        3| Zug|" in printed, printed
         assert "|       MERGE|    3|" in printed, printed
         delta = which.delta
+    assert facts["reader"] == "JVM", facts
     return facts["pyspark"], facts["python"], facts["pyarrow"], str(facts["rows"]), now, delta
 
 

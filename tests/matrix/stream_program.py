@@ -21,6 +21,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from harness.runs.patience import patiently
 from harness.servers.stores import Workload, listening_stores, source_options
+from informix_cdc.host import jar_path
 
 MOST_TRANSACTIONS, MOST_SECONDS = 40, patiently(45)
 COLUMNS = ("order_num", "customer_num", "note", "amount")
@@ -94,8 +95,27 @@ class Stream:
         return sum(bool(rows) for number, rows in self.sink.batches.items() if number not in before)
 
 
+def is_read_in_columns(query: StreamingQuery) -> bool:
+    """Tell whether the rows of a query's last batch came from the reader in the JVM."""
+    plan = query._jsq.explainInternal(False)  # type: ignore[attr-defined]
+    return "ColumnarToRow" in plan
+
+
+def fail_in_batch(number: int, stream: Stream) -> StreamingQuery:
+    """Run a stream until its sink fails in a batch; return the query, which has ended."""
+    stream.sink.fails_in, end = number, "it still runs"
+    query = stream.start()
+    try:
+        query.awaitTermination(MOST_SECONDS)
+    except StreamingQueryException as failure:
+        end = str(failure)
+    assert stream.sink.fails_in is None, f"the batch that was to fail did not run: {end}"
+    return query
+
+
 def main() -> None:
-    settings = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "1"}
+    jar = str(jar_path())
+    settings = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "1", "spark.jars": jar}
     spark = SparkSession.builder.master("local[2]").config(map=settings).getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
     facts: dict[str, object] = {
@@ -108,15 +128,11 @@ def main() -> None:
         stream = Stream(spark, listening.port, Path(folder))
         stream.now()  # notes where the stream begins
         work.run(transactions=150)
-        stream.sink.fails_in = 2
-        end = "it still runs"
-        try:
-            stream.start().awaitTermination(MOST_SECONDS)
-        except StreamingQueryException as failure:
-            end = str(failure)
-        assert stream.sink.fails_in is None, f"the batch that was to fail did not run: {end}"
+        failed = fail_in_batch(2, stream)
         stream.until_all_is_there(work)
         assert stream.sink.largest() <= MOST_TRANSACTIONS
+        facts["reader"] = "JVM" if is_read_in_columns(failed) else "Python"
+        spark.conf.set("spark.informix-cdc.readInJvm", "false")  # on with the same checkpoint
         work.run(transactions=100)
         facts["now_batches"], facts["now_is_complete"] = stream.now(), False
         facts["now_is_complete"] = stream.sink.changes == changes_of(work)

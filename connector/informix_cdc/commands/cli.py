@@ -285,6 +285,20 @@ def record(
         record_to(parse_options(given), path, limits, catalog_only=catalog_only)
 
 
+@main.command(short_help="Print where the jar lies that reads rows in Spark's JVM.")
+@click.option("--compile", "is_new", is_flag=True, help="Make it first, with javac and PySpark's jars.")
+def jar(is_new: bool) -> None:
+    """Print the path of the jar that reads rows in Spark's JVM, for Spark's setting spark.jars.
+
+    Rows then reach Spark in columns, faster, and are the same:
+    docs/clusters.md#the-reader-in-the-jvm.
+    """
+    from informix_cdc.host import compile_jar, jar_path
+
+    with one_line_errors():
+        click.echo(compile_jar() if is_new else jar_path())
+
+
 main.add_command(demo)
 main.add_command(emulator)
 

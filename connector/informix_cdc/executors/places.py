@@ -50,6 +50,11 @@ class SegmentPlaces:
     copies: SegmentCopies | None = None
     server: FlightAddress | None = None
 
+    @property
+    def has_files(self) -> bool:
+        """Tell whether a segment's own path is one of them."""
+        return self.delivery != "flight"
+
     def read(self, wanted: SegmentRange, schema: pa.Schema | None = None) -> Batches:
         """Yield the rows of a range as they are delivered; asking again yields them again.
 
@@ -78,7 +83,7 @@ class SegmentPlaces:
         )
 
     def _ways(self) -> Iterator[Callable[[SegmentRange], Batches]]:
-        if self.delivery != "flight":
+        if self.has_files:
             yield stored_range
             if self.copies is not None:
                 yield self.copies.stored_range

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -27,11 +27,12 @@ from informix_capture_client.log_events import (
 )
 from informix_capture_client.positions import show
 from informix_cdc.capture import CaptureState, CaptureThread, can_jump
-from informix_cdc.executors import SegmentPlaces, SegmentPublisher, share_out
+from informix_cdc.executors import SegmentPublisher, share_out
 from informix_cdc.monitoring import progress_figures
 from informix_cdc.options import SourceOptions
 from informix_cdc.spark.entry_points import one_line, one_line_rows
 from informix_cdc.spark.next_offset import NextOffset, require_same_form, require_same_stream
+from informix_cdc.spark.partitions import SpoolPartition
 from informix_cdc.spark.runner_log import log_to_standard_error
 from informix_cdc.spark.runner_process import settle_in_runner
 from informix_cdc.spark.schema import deserialized, require_same, serialized, values_in
@@ -43,7 +44,7 @@ from informix_cdc.spark.versions import (
 )
 from informix_checkpoints.limits import BatchLimits
 from informix_checkpoints.offsets import NOT_STARTED, StreamOffset
-from informix_checkpoints.spool import LossMarks, SegmentRange, Spool
+from informix_checkpoints.spool import LossMarks, Spool
 
 if TYPE_CHECKING:
     from informix_cdc.monitoring import MetricsServer
@@ -57,14 +58,6 @@ _MANY_TABLES = 20
 # Of CPU in the Python worker, for each value of a delivered row: measured with 100 and 500 tables of
 # ten columns (docs/evidence/performance.md). What the JVM takes for its NULLs comes on top.
 _MICROSECONDS_A_VALUE = 0.03
-
-
-@dataclass(frozen=True)
-class SpoolPartition(InputPartition):
-    """The rows that one task reads: names of files and row numbers, and where the files are."""
-
-    ranges: tuple[SegmentRange, ...]
-    places: SegmentPlaces
 
 
 class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):

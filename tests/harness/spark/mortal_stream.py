@@ -31,11 +31,15 @@ _RUNNER = "python_streaming_source_runner"
 class MortalStream:
     """A query from the emulator into the exactly-once sink."""
 
-    def __init__(self, spark: SparkSession, options: dict[str, str], folder: Path) -> None:
+    def __init__(
+        self, spark: SparkSession, options: dict[str, str], folder: Path, *, in_jvm: bool = False
+    ) -> None:
+        self.in_jvm = in_jvm
         self.checkpoint = folder / "checkpoint"
         self.sink = folder / "sink"
         self.options = options
         self.query: StreamingQuery | None = None
+        self._spark = spark
         self._frame = spark.readStream.format("informix-cdc").options(**options).load()
 
     @property
@@ -55,6 +59,7 @@ class MortalStream:
 
     def start(self, *, available_now: bool = False) -> None:
         """Start or restart from the checkpoint."""
+        self._spark.conf.set("spark.informix-cdc.readInJvm", str(self.in_jvm).lower())
         writer = self._frame.writeStream.foreachBatch(partial(write_batch, self.sink))
         writer = writer.option("checkpointLocation", str(self.checkpoint))
         self.query = (writer.trigger(availableNow=True) if available_now else writer).start()
@@ -94,6 +99,11 @@ class MortalStreams:
         for one in self.streams:
             if not one.is_running:
                 one.start()
+
+    def all_read_in_python(self) -> None:
+        """Let executors read in Python from the next start on."""
+        for one in self.streams:
+            one.in_jvm = False
 
     def begin(self) -> None:
         """Start, and wait until every checkpoint says where its stream begins."""

@@ -1,0 +1,133 @@
+"""The same partitions, read in Python and in the JVM: the same rows."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from decimal import Decimal
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark import cloudpickle
+
+from connector.jvm.java_reader import plain_rows, read_in_jvm, require_javac
+from end_to_end.test_every_type import HIGHEST, LOWEST, USUAL, VALUES, name_of, null_row, row
+from harness.capture.driving import anchor_of, next_offset, reader
+from harness.servers.stores import CUSTOMERS, ORDERS, listening_stores, order_row
+from informix_capture_client.emulator import EmulatedServer
+from informix_cdc.executors import SegmentPlaces
+from informix_cdc.spark.partitions import SpoolPartition
+from informix_cdc.spark.schema import to_spark
+from informix_checkpoints.spool.segments import SegmentRange
+
+EVERY_TYPE = "stores:informix.every_type"
+TWO_TABLES = "informix.every_type,informix.orders"
+FORMS = {
+    "every type as rows, in cut segments": {"table": "informix.every_type", "minPartitions": "3"},
+    "intervals as texts": {"table": "informix.every_type", "intervals": "string"},
+    "rows of one table, in cut segments": {"table": "informix.orders", "minPartitions": "5"},
+    "rows of two tables, in cut segments": {"table": TWO_TABLES, "minPartitions": "5"},
+    "envelopes of every type": {"table": "informix.every_type", "shape": "envelope"},
+    "envelopes of two tables, in cut segments": {
+        "table": TWO_TABLES,
+        "shape": "envelope",
+        "minPartitions": "5",
+        "truncate": "emit",
+    },
+    "raw records": {"table": TWO_TABLES, "shape": "raw", "minPartitions": "3"},
+}
+
+FORMER = sorted((Path(__file__).parents[2] / "golden" / "kept_segments_of_tables").glob("*.arrow"))
+
+
+def change(server: EmulatedServer) -> int:
+    """Commit changes of several tables in two transactions; return the last commit."""
+    with server.transaction(user_id=1001) as transaction:
+        for written, _ in (row(USUAL), row(LOWEST), row(HIGHEST), null_row()):
+            transaction.insert(EVERY_TYPE, written)
+    transaction = server.begin(user_id=502)
+    for number in range(1, 12):
+        note = None if number % 3 == 0 else f"note {number}"
+        new = order_row((number, number, note, Decimal(number) / 4))
+        transaction.insert(ORDERS, new)
+        transaction.update(ORDERS, new, {**new, "note": "äöü" * (number % 8)})
+        if number % 4 == 0:
+            transaction.delete(ORDERS, {**new, "note": "äöü" * (number % 8)})
+    transaction.insert(CUSTOMERS, {"customer_num": 1, "name": "nobody asks", "city": None})
+    return transaction.commit()
+
+
+@pytest.fixture(scope="module")
+def read(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Any, Any]]:
+    """For each form what Python reads, partition by partition, and what the JVM reads."""
+    require_javac()
+    with ExitStack() as opened:  # spools last as long as their readers; one Java reads them all
+        cases = {form: opened.enter_context(captured(options)) for form, options in FORMS.items()}
+        cases |= {f"former {path.stem}": kept(path) for path in FORMER}
+        found = read_in_jvm(
+            [(to_spark(case.schema), one) for case in cases.values() for one in case.pickled],
+            tmp_path_factory.mktemp("partitions"),
+        )
+    assert found.left_over == 0
+    lines = iter(found.partitions)
+    return {form: (case.rows, list(islice(lines, len(case.rows)))) for form, case in cases.items()}
+
+
+@dataclass(frozen=True)
+class Captured:
+    """The partitions of a batch: the rows that Python reads of each, and what travels."""
+
+    schema: pa.Schema
+    rows: list[list[dict[str, Any]]]
+    pickled: list[bytes]
+
+
+@contextmanager
+def captured(options: dict[str, str]) -> Iterator[Captured]:
+    """Capture the changes in one form; what was captured can be read within the block."""
+    columns = ", ".join(f"{name_of(text)} {text}" for text in VALUES)
+    with listening_stores() as (server, listening):
+        server.create_table(EVERY_TYPE, columns)
+        with reader(listening.port, **options) as made:
+            start = end = anchor_of(made)
+            upto = change(server)
+            while end["commit"] < upto:
+                end = next_offset(made, end)
+            partitions = made.partitions(start, end)
+            batches = [list(made.read(partition)) for partition in partitions]
+            pickled = [cloudpickle.dumps(partition) for partition in partitions]
+            yield Captured(batches[0][0].schema, list(map(plain_rows, batches)), pickled)
+
+
+def kept(path: Path) -> Captured:
+    """Read a segment of several tables as a former release wrote it, whole and without its ends."""
+    content, places = path.read_bytes(), SegmentPlaces("files")
+    rows = pa.ipc.open_file(path).read_all().num_rows
+    whole = SegmentRange(str(path), 0, rows, rows, len(content), zlib.crc32(content))
+    ranges = [whole, whole.part(1, rows - 1)]
+    batches = [list(places.read(one)) for one in ranges]
+    pickled = [cloudpickle.dumps(SpoolPartition((one,), places)) for one in ranges]
+    return Captured(batches[0][0].schema, list(map(plain_rows, batches)), pickled)
+
+
+@pytest.mark.parametrize("form", [*FORMS, *(f"former {path.stem}" for path in FORMER)])
+def test_both_readers_have_the_same_rows(form: str, read: dict[str, tuple[Any, Any]]) -> None:
+    in_python, in_jvm = read[form]
+    assert sum(map(len, in_python)) > 0
+    assert in_jvm == in_python
+    if "cut" in form:
+        assert len(in_python) > 1
+
+
+def test_a_row_has_every_type_that_the_product_makes(read: dict[str, tuple[Any, Any]]) -> None:
+    """VALUES names them all: test_every_type holds it against the manual's table."""
+    _, partitions = read["every type as rows, in cut segments"]
+    usual, lowest, highest, null = chain(*partitions)
+    for text in VALUES:
+        assert None not in (usual[name_of(text)], lowest[name_of(text)], highest[name_of(text)])
+        assert (null[name_of(text)] is None) == ("serial" not in text)
