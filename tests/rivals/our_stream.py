@@ -71,7 +71,8 @@ def _count(query: StreamingQuery, rows: int) -> None:
         for progress in query.recentProgress:
             seen[progress.batchId] = progress.numInputRows
         time.sleep(0.05)
-    _say("LAST")
+    if query.isActive:
+        _say("LAST")
 
 
 def _stop_at_the_end(query: StreamingQuery) -> None:

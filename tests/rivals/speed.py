@@ -69,6 +69,8 @@ def _place_of(served: World, name: str, folder: Path) -> None:
     with _counting(served, name, folder, rows=10) as consumer:
         consumer.wait_for("STARTED")
         while not any(line.startswith("LAST") for line in consumer.said):
+            if consumer.process.poll() is not None:
+                raise RuntimeError(f"{name} ended before it had a place: {consumer.reason}")
             served.do("backlog", rows=10)
             time.sleep(0.5)
         consumer.stop()
