@@ -110,7 +110,6 @@ def seconds_of_python(binlog: Binlog) -> float:
         log_pos=binlog.position,
         only_events=[WriteRowsEvent],
         resume_stream=True,
-        is_mariadb=True,
     )
     begun, rows = time.thread_time(), 0
     for event in stream:

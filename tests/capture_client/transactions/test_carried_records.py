@@ -10,6 +10,7 @@ from capture_client.transactions.assembling import b, c, delivered, resumed
 from capture_client.transactions.stores import FakeStore
 from harness.capture.streams import blocks, discard, feed, feed_chunks, rollback, row
 from informix_capture_client.errors import ProtocolViolation
+from informix_capture_client.shapes.change_columns import lined_up
 from informix_capture_client.transactions import carried_records
 from informix_capture_client.transactions.carried_records import MOST_RECORDS
 from informix_capture_client.transactions.events import Event, Transactions
@@ -123,3 +124,20 @@ def test_what_is_carried_takes_an_eighth_of_the_limit_beside_it_and_the_largest_
     wanted = [[turn * 1000 + n for turn in range(1, 30)] for n in range(1, 500)]
     assert sequence_numbers(events) == wanted
     assert all(isinstance(event, Transactions) for event in events)
+
+
+def test_rows_of_blocks_that_others_fill_are_lined_up_without_the_others() -> None:
+    assembler = resumed()
+    several = [number for number in range(1, 40)]
+    for turn in (100, 200):
+        feed(assembler, *(b(turn + n - 100, n) for n in several if turn == 100))
+        rows = [row(turn * 100 + 40 * k + n, n, b"%d" % n) for k in range(70) for n in several]
+        feed(assembler, *rows)
+    events = feed(assembler, c(90_000, 7), c(90_001, 9))
+    found = [event for event in events if isinstance(event, Transactions)]
+    (changes,) = lined_up(found)
+    assert len(changes.data) < 2 * 280 * (len(row(1, 1, b"7")))
+    wanted = [turn * 100 + 40 * k + n for n in (7, 9) for turn in (100, 200) for k in range(70)]
+    assert changes.sequence_numbers.tolist() == wanted
+    ends = changes.starts + changes.header_sizes + changes.payload_sizes
+    assert [changes.data[end - 1 : end] for end in ends.tolist()] == [b"7"] * 140 + [b"9"] * 140
