@@ -157,7 +157,7 @@ def _without_other_records(group: list[RowRecords]) -> list[RowRecords]:
     for rows in group:
         of_block.setdefault(id(rows.block), []).append(rows)
     used = {key: sum([len(rows) for rows in pieces]) for key, pieces in of_block.items()}
-    sparse = [key for key, pieces in of_block.items() if 2 * used[key] < len(pieces[0].block)]
+    sparse = [key for key, pieces in of_block.items() if 0 < 2 * used[key] < len(pieces[0].block)]
     picked: dict[int, Iterator[RowRecords]] = {}
     for key in sparse:
         block = of_block[key][0].block.only(np.concatenate([rows.places for rows in of_block[key]]))

@@ -32,7 +32,6 @@ MOST_BYTES = 16 << 20
 # Ids are slots of the server, so that their last bits find an owner; who shares them is not carried.
 LAST_BITS = (1 << 16) - 1
 LEAST_SWEPT_BYTES = 256 << 10
-_NOBODY = np.iinfo(np.int64).min  # owner 0 has this id, which no transaction has
 _JUDGED = is_one_of(Kind.BEGINTX, Kind.COMMTX, Kind.RBTX, Kind.DISCARD)
 _OWNER = np.dtype(
     [
@@ -44,7 +43,8 @@ _OWNER = np.dtype(
         ("first", np.int64),  # no record of it lies before this place of the table
         ("is_open", np.bool_),
         ("is_whole", np.bool_),  # its BEGINTX is carried as well
-    ]
+    ],
+    align=True,
 )
 
 
@@ -55,8 +55,7 @@ class CarriedRecords:
         self.limit_bytes = MOST_BYTES
         self._table = RecordTable()
         self._room = np.zeros(256, _OWNER)
-        self._room["id"][0] = _NOBODY
-        self._owners = self._room[:1]  # those in use: some of them open, others gone
+        self._owners = self._room[:1]  # those in use: some of them open, others gone; 0 is nobody
         self._owner_of_slot = np.zeros(LAST_BITS + 1, np.int64)
         self._open_bytes = 0
         self._open_count = 0
@@ -105,9 +104,9 @@ class CarriedRecords:
 
     def _due(self, block: RecordBlock, first: int, end: int) -> Bits:
         """Tell of which owners a stretch shows more than a few rows, or that there are too many."""
-        owners = self._found(block.transaction_ids[first:end])
-        is_judged = _JUDGED[block.raw.kinds[first:end]]
-        is_low = block.sequence_numbers[first:end] < self._owners["begin"][owners]
+        places, owners = self._found(block.transaction_ids[first:end])
+        is_judged = _JUDGED[block.raw.kinds[first:end][places]]
+        is_low = block.sequence_numbers[first:end][places] < self._owners["begin"][owners]
         records = self._owners["records"] + np.bincount(owners, minlength=len(self._owners))
         is_due: Bits = records > MOST_RECORDS
         is_due[owners[is_judged | is_low]] = True
@@ -116,11 +115,13 @@ class CarriedRecords:
         is_due &= self._owners["is_open"]
         return is_due
 
-    def _found(self, transaction_ids: Integers) -> Integers:
-        """Return the owner that each id has, 0 if it has none."""
+    def _found(self, transaction_ids: Integers) -> tuple[Integers, Integers]:
+        """Return the places of ids that have an owner, and these owners."""
         owners = self._owner_of_slot[transaction_ids & LAST_BITS]
-        found: Integers = np.where(self._owners["id"][owners] == transaction_ids, owners, 0)
-        return found
+        places = np.flatnonzero(owners)
+        owners = owners[places]
+        is_its_own = self._owners["id"][owners] == transaction_ids[places]
+        return places[is_its_own], owners[is_its_own]
 
     def _largest(self) -> Integers:
         """Return the owners with most bytes, as many of them as have half of all."""
@@ -155,7 +156,9 @@ class CarriedRecords:
             opened: these transactions.
         """
         self._forget()
-        owners = self._found(spans.transaction_ids)  # who must be judged is none any more
+        owners = np.zeros(len(spans.firsts), np.int64)
+        places, found = self._found(spans.transaction_ids)  # who must be judged is none any more
+        owners[places] = found
         begins = self._begins_of(block, spans, continues, opened)
         is_new = self._may_be_carried(spans, continues) & (begins >= 0) & (owners == 0)
         self._enter(block, spans, owners, np.flatnonzero(is_new), begins)
