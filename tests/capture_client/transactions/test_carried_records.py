@@ -141,3 +141,11 @@ def test_rows_of_blocks_that_others_fill_are_lined_up_without_the_others() -> No
     assert changes.sequence_numbers.tolist() == wanted
     ends = changes.starts + changes.header_sizes + changes.payload_sizes
     assert [changes.data[end - 1 : end] for end in ends.tolist()] == [b"7"] * 140 + [b"9"] * 140
+
+
+def test_who_loses_its_id_within_a_read_is_not_carried() -> None:
+    assembler = resumed()
+    feed(assembler, b(1), row(2), b(3), row(4))
+    assert assembler.open_transactions == {1: 3}
+    assert assembler.counters.abandoned_transactions == 1
+    assert sequence_numbers(feed(assembler, c(5))) == [[4]]
