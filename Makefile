@@ -18,7 +18,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # The time of all files of a wheel, so that two builds of a commit are one file, byte for byte.
 export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 1577836800)
 
-.PHONY: help install demo check fmt docs quick test thorough matrix witnesses rivals fuzz up down bench build jar constraints clean
+.PHONY: help install demo check fmt docs quick test thorough matrix witnesses rivals fuzz up down bench figures build jar constraints clean
 .DEFAULT_GOAL := help
 
 help: ## list these words
@@ -97,8 +97,11 @@ up: ## start Informix and a shop that changes it, in Docker: docker/README.md
 down: ## remove what runs in Docker, with its data
 	docker compose -f docker/compose.yaml --profile '*' down --volumes
 
-bench: $(VENV)/.installed ## measure; prints the table that stands in docs/evidence/performance.md
-	$(BIN)/python -m pytest tests/benchmarks --run-benchmarks -q -s
+bench: $(VENV)/.installed ## measure: one table with each figure beside its peer; some twelve minutes on 2 idle cores
+	$(BIN)/python -m pytest tests/benchmarks --run-benchmarks -q -s -rs
+
+figures: ## put the table of the last `make bench` into docs/evidence/performance.md
+	cd tests && $(abspath $(BIN))/python -m benchmarks.page
 
 build: jar ## a wheel in dist/, with the reader in the JVM where a javac is
 	$(BIN)/python -m build --wheel

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from benchmarks import page
 from benchmarks.measuring import Report
 from connector.jvm.java_reader import has_javac, jar
 
@@ -33,7 +34,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     if (report := config.stash.get(REPORT, None)) is not None:
-        terminalreporter.write_line("\n" + report.text() + "\n")
+        text = report.text()
+        page.keep(text)
+        terminalreporter.write_line("\n" + text + "\n")
 
 
 @pytest.fixture(scope="session")

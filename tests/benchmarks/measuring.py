@@ -64,6 +64,7 @@ class Report:
     """One table of everything that was measured, in Markdown."""
 
     lines: list[tuple[str, str, str, str]] = field(default_factory=list)
+    begun: float = field(default_factory=time.monotonic)
 
     def add(self, stage: str, what: str, result: str, beside: str = "") -> None:
         """Add a line."""
@@ -75,7 +76,9 @@ class Report:
         widths = [max(map(len, column)) for column in zip(*table, strict=True)]
         drawn = [_line([cell.ljust(w) for cell, w in zip(line, widths, strict=True)]) for line in table]
         drawn.insert(1, _line(["-" * width for width in widths]))
-        return "\n".join([*drawn, "", machine()])
+        minutes = (time.monotonic() - self.begun) / 60
+        run = f"Measured in one run of {minutes:.0f} minutes, {time.strftime('%Y-%m-%d')}: {machine()}."
+        return "\n".join([*drawn, "", run])
 
 
 def machine() -> str:
@@ -83,9 +86,10 @@ def machine() -> str:
     import pyarrow
     import pyspark
 
+    load = os.getloadavg()[2]  # of the last 15 minutes: this run's own, and that of others
     return (
-        f"{os.cpu_count()} cores, Python {platform.python_version()}, PySpark {pyspark.__version__},"
-        f" PyArrow {pyarrow.__version__}"
+        f"{os.cpu_count()} cores, load {load:.1f}, Python {platform.python_version()},"
+        f" PySpark {pyspark.__version__}, PyArrow {pyarrow.__version__}"
     )
 
 

@@ -5,7 +5,13 @@ Rule: pure, a block at a time; no record is an object of its own.
 
 from __future__ import annotations
 
-from informix_capture_client.records.arrays import Bits, Integers, gather, ragged_places
+from informix_capture_client.records.arrays import (
+    Bits,
+    Integers,
+    gather,
+    joined_bytes,
+    ragged_places,
+)
 from informix_capture_client.records.framing import (
     MARGIN_BYTES,
     MAX_PAYLOAD_BYTES,
@@ -46,6 +52,7 @@ __all__ = [
     "Timeout",
     "gather",
     "is_one_of",
+    "joined_bytes",
     "parse_block",
     "ragged_places",
 ]

@@ -31,3 +31,16 @@ def ragged_places(starts: Integers, lengths: Integers) -> Integers:
     total = int(ends[-1]) if len(ends) else 0
     places: Integers = np.arange(total) + np.repeat(starts - (ends - lengths), lengths)
     return places
+
+
+def joined_bytes(
+    data: bytes | bytearray, starts: Integers, ends: Integers, margin: bytes = b""
+) -> bytes:
+    """Return stretches of `data`, at least one, back to back; those side by side are copied at once."""
+    if len(starts) == 1:
+        return bytes(data[starts[0] : ends[0]]) + margin
+    is_apart = starts[1:] != ends[:-1]
+    firsts = starts[np.append(True, is_apart)].tolist()
+    lasts = ends[np.append(is_apart, True)].tolist()
+    pieces = [data[first:last] for first, last in zip(firsts, lasts, strict=True)]
+    return b"".join([*pieces, margin])

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from informix_capture_client.errors import ProtocolViolation
-from informix_capture_client.records.arrays import Integers, gather
+from informix_capture_client.records.arrays import Integers, gather, joined_bytes
 from informix_capture_client.records.framing import COMMON_HEADER_BYTES, MARGIN_BYTES, RawRecords
 
 
@@ -191,16 +191,10 @@ class RecordBlock:
 
     def bytes_at(self, places: Integers, margin: bytes = b"") -> bytes:
         """Return the bytes of some of the records, at least one, back to back, and a margin."""
-        raw, data = self.raw, self.raw.data
+        raw = self.raw
         starts = raw.starts[places]
         ends = starts + raw.header_sizes[places] + raw.payload_sizes[places]
-        if len(places) == 1:
-            return data[starts[0] : ends[0]] + margin
-        is_apart = starts[1:] != ends[:-1]
-        firsts = starts[np.append(True, is_apart)].tolist()
-        lasts = ends[np.append(is_apart, True)].tolist()
-        pieces = [data[first:last] for first, last in zip(firsts, lasts, strict=True)]
-        return b"".join([*pieces, margin])
+        return joined_bytes(raw.data, starts, ends, margin)
 
     def only(self, places: Integers) -> RecordBlock:
         """Return some of the records, at least one, as a block with bytes of its own."""

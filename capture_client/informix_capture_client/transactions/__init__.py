@@ -36,7 +36,9 @@ Glossary, from the stream to its parts:
                  (TABSCHEMA, TIMEOUT, ERROR), or to where `unseen` or the anchor changes
     span         the records of one transaction within a stretch. Its *end* is a COMMTX or RBTX
     whole span   from BEGINTX to end, without DISCARD: judged by array operations, never an object
-    carried      short, begun and not ended: its records go in front of the next stretch
+    carried      short, begun and not ended: its records wait in a table, and go in front of the stretch
+                 that shows its end
+    tail         carried records of a transaction that has an `OpenTransaction`
     single span  any other; followed one by one, with an `OpenTransaction` unless it is headless
     abandoned    open, until a BEGINTX reuses its id (a slot of the server): dropped and counted
     held rows    the rows of open transactions, which share one limit of memory; *loose* while they

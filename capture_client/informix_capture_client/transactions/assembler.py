@@ -40,6 +40,9 @@ from informix_capture_client.transactions.row_records import RowRecords
 from informix_capture_client.transactions.spans import ENDS, Spans, spans_of
 from informix_capture_client.transactions.unseen import UnseenTransactions
 
+# Of the memory that open transactions may take, beside which it comes: what is carried at most.
+_CARRIED_SHARE = 1 / 8
+
 
 class TransactionAssembler:
     """Turns blocks of records into events, in the order of the stream.
@@ -108,12 +111,13 @@ class TransactionAssembler:
 
     @property
     def open_bytes(self) -> tuple[int, int]:
-        """What rows of open transactions take in memory, without the few carried, and in the store."""
-        return self._held.bytes_in_memory, self._held.bytes_spilled
+        """What rows of open transactions take in memory, those carried included, and in the store."""
+        return self._held.bytes_in_memory + self._carried.size_bytes, self._held.bytes_spilled
 
     def limit_memory(self, limit: MemoryLimit) -> None:
         """Limit the memory that rows of open transactions take; without this all stay in memory."""
         self._held.limit = limit
+        self._carried.limit_bytes = int(limit.size_bytes * _CARRIED_SHARE)
 
     def stop_waiting_for_unseen(self) -> None:
         """Let the anchor be found although transactions older than the stream are still open."""
@@ -212,15 +216,15 @@ class TransactionAssembler:
     def _single_spans(self, block: RecordBlock, spans: Spans) -> Bits:
         """Carry on what only begins here; return which spans are neither that nor whole.
 
-        Those are followed one by one: large transactions that stay open, those carried for long, what
-        continues them, headless ones, ones with a DISCARD, the abandoned and their successors.
+        Those are followed one by one: large transactions that stay open, what continues
+        them and is not carried, headless ones, ones with a DISCARD, the abandoned and their successors.
         """
         continues = np.zeros(len(spans.firsts), bool)
         if self._open:
             known = [key in self._open for key in spans.transaction_ids.tolist()]
             continues = spans.is_first & np.array(known)
         is_whole = spans.begins & spans.closes & ~spans.has_discard & ~spans.follows_open & ~continues
-        return ~is_whole & ~self._carried.keep(block, spans, continues)
+        return ~is_whole & ~self._carried.keep(block, spans, continues, self._open)
 
     def _follow_single(self, span: int, ends: Ends, number: int | None) -> None:
         """Begin, continue, close one transaction; `number` is the end's place in `ends`, if any."""
@@ -263,8 +267,8 @@ class TransactionAssembler:
         self, open_: OpenTransaction, block: RecordBlock, rows: Integers, *, has_discard: bool
     ) -> None:
         begin = open_.begin.sequence_number
-        if len(rows) and int(block.sequence_numbers[rows].min()) < begin:
-            self._note_failure(int(rows[0]), out_of_order("BEGINTX", begin))
+        if len(low := rows[block.sequence_numbers[rows] < begin]):
+            self._note_failure(int(low.min()), out_of_order("BEGINTX", begin))
         if not has_discard:
             open_.append(block, rows)
             return

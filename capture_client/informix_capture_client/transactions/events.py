@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from informix_capture_client.positions import Position, Witness
 from informix_capture_client.records import Integers, ServerError, TableSchema
-from informix_capture_client.transactions.row_records import Piece, SpilledRows
+from informix_capture_client.transactions.row_records import Piece, RowRecords, SpilledRows
 
 
 class Passed(NamedTuple):
@@ -55,6 +55,12 @@ class Transactions:
     def record_count(self) -> int:
         """How many records there are in all, each image of an update counted."""
         return int(self.record_counts.sum())
+
+    @property
+    def bytes_in_memory(self) -> int:
+        """How much memory the records take that are not in a store."""
+        pieces = [piece for piece in self.rows if isinstance(piece, RowRecords)]
+        return sum([piece.held_bytes or piece.size_bytes for piece in pieces])
 
     @property
     def is_spilled(self) -> bool:

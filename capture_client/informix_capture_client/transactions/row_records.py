@@ -92,6 +92,13 @@ class RowRecords:
         """How much memory they take, or would take in a block of their own."""
         return self.block.bytes_of(self.places) + COLUMN_BYTES * len(self.places) + PIECE_BYTES
 
+    @property
+    def record_bytes(self) -> int:
+        """How many bytes of records they are; not summed up again if they are in an account."""
+        if self.held_bytes:
+            return self.held_bytes - COLUMN_BYTES * len(self.places) - PIECE_BYTES
+        return self.block.bytes_of(self.places)
+
     def part(self, first: int, end: int) -> RowRecords:
         """Return some of them."""
         return RowRecords(self.block, self.places[first:end])

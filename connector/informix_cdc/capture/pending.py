@@ -18,7 +18,7 @@ from informix_capture_client.positions import Position
 from informix_capture_client.records import TableSchema
 from informix_capture_client.shapes import ChangeEncoder
 from informix_capture_client.stream import Answer, Read
-from informix_capture_client.transactions import Event, Passed, RowRecords, Transactions
+from informix_capture_client.transactions import Event, Passed, Transactions
 from informix_cdc.capture.counts import Counters
 from informix_cdc.capture.state import CaptureState
 from informix_checkpoints.spool import Spool
@@ -112,7 +112,7 @@ class Pending:
         """Add the next event in stream order."""
         if isinstance(event, Transactions):
             self._transactions.append(event)
-            self._bytes += sum(rows.size_bytes for rows in event.rows if isinstance(rows, RowRecords))
+            self._bytes += event.bytes_in_memory
             self._holds_spilled |= event.is_spilled
             self._position = event.position
         elif isinstance(event, Passed):

@@ -59,7 +59,7 @@ def spilling(store: FakeStore, limit_bytes: int = 0, start: Position = START) ->
 @pytest.fixture(autouse=True)
 def nothing_is_carried(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every open transaction is looked at alone, as long ones are."""
-    monkeypatch.setattr(carried_records, "MOST_CARRIES", 1)
+    monkeypatch.setattr(carried_records, "MOST_RECORDS", 0)
 
 
 @examples(300, *HealthCheck)

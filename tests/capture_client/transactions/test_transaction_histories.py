@@ -76,17 +76,24 @@ def test_however_the_bytes_come_the_model_agrees(entries: History, cuts: list[in
     }
 
 
-LIMITS = st.tuples(st.sampled_from([1, 2, 3, 64]), st.sampled_from([0, 1, 3, 64]))
+LIMITS = st.fixed_dictionaries(
+    {
+        "MOST_RECORDS": st.sampled_from([0, 1, 3, 64]),
+        "MOST_BYTES": st.sampled_from([0, 1000, 16 << 20]),
+        "LEAST_SWEPT_BYTES": st.sampled_from([0, 256 << 10]),
+        "LAST_BITS": st.sampled_from([0, 1, 0xFFFF]),  # all share a slot, many do, none does
+    }
+)
 
 
 @examples(300, *HealthCheck)
 @given(HISTORIES, st.lists(st.integers(0, 10_000), max_size=20), LIMITS)
 def test_whether_open_transactions_are_carried_or_kept_alone_makes_no_difference(
-    entries: History, cuts: list[int], limits: tuple[int, int]
+    entries: History, cuts: list[int], limits: dict[str, int]
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(carried_records, "MOST_CARRIES", limits[0])
-        patch.setattr(carried_records, "MOST_RECORDS", limits[1])
+        for name, limit in limits.items():
+            patch.setattr(carried_records, name, limit)
         assembler, model = TransactionAssembler(Position(0, 0)), Model(entries)
         assert_agree(observe(assembler, entries, cuts), model.observed())
         assert assembler.counters == model.counters
