@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import os
 import signal
@@ -26,6 +27,7 @@ _tests = itertools.count()
 LIVE_SECONDS = 3600  # the first of them waits for an image of some gigabytes
 
 
+gc.disable()  # until all tests are found: there is no garbage, and a million objects are looked through
 show_sources_to_children()
 settle_environment()  # before any Spark starts
 load_profile()  # before any module of tests is read: @settings takes the rest from the profile
@@ -43,6 +45,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.get_closest_marker("informix"):
             item.add_marker(pytest.mark.timeout(LIVE_SECONDS))
     items.sort(key=lambda item: turn_of(item.nodeid))
+
+
+def pytest_collection_finish() -> None:
+    """Collect garbage from here on, but do not look for it among what was found."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(optionalhook=True)

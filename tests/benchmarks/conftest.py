@@ -16,6 +16,7 @@ from benchmarks.measuring import Report
 from connector.jvm.java_reader import has_javac, jar
 
 HERE = Path(__file__).parent
+FOLDER = "tests/benchmarks/"
 REPORT = pytest.StashKey[Report]()
 
 # Spark's Python workers run on this interpreter and find `benchmarks` as the tests do.
@@ -24,12 +25,12 @@ os.environ["PYTHONPATH"] = str(HERE.parent)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    mine = [item for item in items if HERE in item.path.parents]
+    mine = [item for item in items if item.nodeid.startswith(FOLDER)]
     for item in mine:
         item.add_marker(pytest.mark.timeout(900))
     if not config.getoption("--run-benchmarks"):
         config.hook.pytest_deselected(items=mine)
-        items[:] = [item for item in items if item not in mine]
+        items[:] = [item for item in items if not item.nodeid.startswith(FOLDER)]
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

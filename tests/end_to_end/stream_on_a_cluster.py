@@ -1,25 +1,36 @@
 """Queries on a Spark cluster whose executors are processes of their own; writes down what they gave.
 
 Two workers with one core each, on this host (`local-cluster`): what the driver holds in memory is not
-theirs, and each runs in a folder of its own, where a relative path leads elsewhere.
+theirs, and each runs in a folder of its own, where a relative path leads elsewhere. What to do comes by
+standard input: a word that is looked for in the memory of all would be there if it were an argument.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-
-import pyspark
 
 os.environ["PYSPARK_PYTHON"] = sys.executable
 
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
+
+from end_to_end.memory_of_executors import copies_by_role
+from harness.runs.patience import wait_until
+from harness.spark.starting import JVM
+
+_SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.executor.memory": "512m",
+    "spark.executor.extraJavaOptions": JVM,
+    "spark.task.maxFailures": "1",
+}
 
 
 def delivered(spark: SparkSession, options: Mapping[str, str], checkpoint: Path) -> dict[str, Any]:
@@ -50,27 +61,46 @@ def error_of(query: StreamingQuery) -> str:
 
 
 def spark_home(folder: Path) -> Path:
-    """Return a Spark home whose workers write here, not among the installed packages."""
-    folder.mkdir()
-    for installed in Path(pyspark.__file__).parent.iterdir():
-        (folder / installed.name).symlink_to(installed)
+    """Return the tests' Spark home, copied: workers write here, not where others do."""
+    shutil.copytree(os.environ["SPARK_HOME"], folder, symlinks=True)
     (folder / "work").unlink(missing_ok=True)
     return folder
 
 
+def memory_beside_a_query(
+    spark: SparkSession, word: str, options: Mapping[str, str], rows: int, checkpoint: Path
+) -> dict[str, Any]:
+    """Run a query; when so many rows have come, and while it runs on, look for a word in all memory."""
+    seen: list[object] = []
+
+    def keep(batch: DataFrame, _number: int) -> None:
+        seen.extend(batch.select("order_num").collect())
+
+    frame = spark.readStream.format("informix-cdc").options(**options).load()
+    query = frame.writeStream.foreachBatch(keep).option("checkpointLocation", str(checkpoint)).start()
+    wait_until(lambda: len(seen) >= rows or not query.isActive)
+    found = copies_by_role(word)
+    query.stop()
+    return {"rows": len(seen), **found}
+
+
 def main() -> None:
-    queries, folder = json.loads(sys.argv[1]), Path(sys.argv[2])
+    plan, folder = json.load(sys.stdin), Path(sys.argv[1])
     os.environ["SPARK_HOME"] = str(spark_home(folder / "spark"))
     builder = SparkSession.builder.master("local-cluster[2,1,1024]")
-    builder = builder.config("spark.ui.enabled", "false").config("spark.executor.memory", "512m")
-    spark = builder.config("spark.task.maxFailures", "1").getOrCreate()
+    for name, value in _SETTINGS.items():
+        builder = builder.config(name, value)
+    spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
-    found = {
+    found: dict[str, Any] = {
         name: delivered(spark, options, folder / f"checkpoint-{name}")
-        for name, options in queries.items()
+        for name, options in plan["queries"].items()
     }
     daemons = spark.sparkContext.parallelize(range(4), 4).map(lambda _: os.getppid()).collect()
     found["executors"] = sorted(set(daemons))  # each has one, which its Python workers come from
+    if os.access("/proc/self/mem", os.R_OK):
+        checkpoint = folder / "checkpoint-searched"
+        found["memory"] = memory_beside_a_query(spark, checkpoint=checkpoint, **plan["searched"])
     spark.stop()
     (folder / "found.json").write_text(json.dumps(found, default=str))
 

@@ -1,16 +1,20 @@
-"""Spark with executors in processes of their own: rows reach them without a folder that both see."""
+"""Spark with executors in processes of their own: rows reach them, and the password does not."""
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from harness.capture.driving import insert
 from harness.runs.patience import patiently
 from harness.servers.stores import (
     ORDERS,
@@ -19,17 +23,66 @@ from harness.servers.stores import (
     listening_stores,
     source_options,
 )
+from harness.spark.starting import python_path
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 PROGRAM = Path(__file__).parent / "stream_on_a_cluster.py"
+TRANSACTIONS = 300
+SECRET = "Can4ryPw_Zq7xWv"
+SEARCHED_ROWS = 40
 
 
-def run_on_a_cluster(folder: Path, queries: dict[str, dict[str, str]]) -> dict[str, Any]:
-    """Run queries one after the other in one cluster; the driver runs in `folder`."""
-    command = [sys.executable, str(PROGRAM), json.dumps(queries), str(folder)]
+@pytest.fixture(scope="module")
+def searched() -> Iterator[dict[str, Any]]:
+    """The query whose processes are searched; its server has a password that no other query has."""
+    with listening_stores() as (server, listening):
+        server.users["informix"] = SECRET
+        server.set_full_row_logging(ORDERS, True)
+        insert(server, *range(SEARCHED_ROWS))
+        options = source_options(
+            listening.port, password=SECRET, startingPosition="earliest", maxRowsPerTrigger="10"
+        )
+        yield {"word": SECRET, "options": options, "rows": SEARCHED_ROWS}
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the queries on the cluster gave, and what their server had committed."""
+
+    by_query: dict[str, Any]
+    committed: list[Change]
+
+
+@pytest.fixture(scope="module")
+def found(searched: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Found:
+    """All queries, one after the other in one cluster: most of its time is its start."""
+    with listening_stores() as (server, listening):
+        server.set_full_row_logging(ORDERS, True)
+        work = Workload(server, seed=29)
+        work.run(TRANSACTIONS)
+        common = source_options(listening.port, startingPosition="earliest", minPartitions="3")
+        unseen = {**common, "spoolPath": "/proc/self/cwd/found by the driver alone"}
+        queries = {
+            "flight": {**common, "delivery": "flight"},
+            "auto": {**unseen, "flightHost": "127.0.0.1"},
+            "files": {**unseen, "delivery": "files"},
+        }
+        plan = {"queries": queries, "searched": searched}
+        return Found(run_on_a_cluster(tmp_path_factory.mktemp("cluster"), plan), work.changes())
+
+
+def run_on_a_cluster(folder: Path, plan: dict[str, Any]) -> dict[str, Any]:
+    """Run queries in one cluster; the driver runs in `folder`."""
     done = subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, timeout=patiently(240), check=False
+        [sys.executable, str(PROGRAM), str(folder)],
+        input=json.dumps(plan),
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=patiently(300),
+        env={**os.environ, "PYTHONPATH": python_path()},
+        check=False,
     )
     assert done.returncode == 0, done.stderr[-4000:]
     found: dict[str, Any] = json.loads((folder / "found.json").read_text())
@@ -43,26 +96,32 @@ def changes_in(rows: list[list[Any]]) -> list[Change]:
     ]
 
 
-def test_executors_pull_rows_from_the_driver(tmp_path: Path) -> None:
-    with listening_stores() as (server, listening):
-        server.set_full_row_logging(ORDERS, True)
-        work = Workload(server, seed=29)
-        work.run(300)
-        common = source_options(listening.port, startingPosition="earliest", minPartitions="3")
-        unseen = {**common, "spoolPath": "/proc/self/cwd/found by the driver alone"}
-        found = run_on_a_cluster(
-            tmp_path,
-            {
-                "flight": {**common, "delivery": "flight"},
-                "auto": {**unseen, "flightHost": "127.0.0.1"},
-                "files": {**unseen, "delivery": "files"},
-            },
-        )
-    assert len(found["executors"]) == 2
-    for name in ("flight", "auto"):
-        assert found[name]["error"] == ""
-        assert changes_in(found[name]["rows"]) == work.changes()
-        assert max(found[name]["partitions"]) == 3
-    assert found["files"]["rows"] == []
-    assert "IFXCDC-0002: spool segment" in found["files"]["error"]
-    assert "cannot be had on this host" in found["files"]["error"]
+@pytest.mark.parametrize("query", ["flight", "auto"])
+def test_executors_pull_rows_from_the_driver(query: str, found: Found) -> None:
+    assert len(found.by_query["executors"]) == 2
+    given = found.by_query[query]
+    assert given["error"] == ""
+    assert changes_in(given["rows"]) == found.committed
+    assert max(given["partitions"]) == 3
+
+
+def test_files_that_executors_cannot_see_are_told_with_the_place(found: Found) -> None:
+    given = found.by_query["files"]
+    assert given["rows"] == []
+    assert "IFXCDC-0002: spool segment" in given["error"]
+    assert "cannot be had on this host" in given["error"]
+
+
+@pytest.mark.fault(
+    fault="someone reads the memory of an executor, password by option",
+    outcome="no password in its JVM and Python workers",
+)
+def test_the_memory_of_an_executor_holds_no_password(found: Found) -> None:
+    if not os.access("/proc/self/mem", os.R_OK):
+        pytest.skip("needs /proc/PID/mem")
+    memory = found.by_query["memory"]
+    assert memory["rows"] == SEARCHED_ROWS
+    assert memory["driver JVM"]["copies"] > 0  # where it must be: so the search finds what there is
+    assert memory["executor JVM"] == {"processes": 2, "copies": 0}
+    assert memory["executor Python"]["processes"] > 0
+    assert memory["executor Python"]["copies"] == 0

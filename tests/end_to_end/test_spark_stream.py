@@ -14,6 +14,7 @@ import pytest
 from pyspark.sql import Row, SparkSession
 
 from end_to_end import stream_to_files
+from harness.runs.examples import PROFILE
 from harness.runs.patience import patiently, wait_until
 from harness.servers.stores import (
     CUSTOMERS,
@@ -30,6 +31,7 @@ from odbc_driver.build import Drivers
 
 pytestmark = pytest.mark.spark
 
+KILLS = 2 if PROFILE == "thorough" else 1  # each takes a Spark of its own
 CRASH_PROGRAM = Path(__file__).parent / "stream_to_files.py"
 
 
@@ -114,7 +116,7 @@ def test_a_driver_process_killed_in_mid_stream_goes_on_where_it_was(
     arguments = [sys.executable, str(CRASH_PROGRAM), json.dumps(options), str(tmp_path)]
     over_the_start = server.begin()
     over_the_start.insert(ORDERS, order_row((-1, None, "older than the stream", None)))
-    for round_number in range(2):
+    for round_number in range(KILLS):
         process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         wait_until(lambda: (tmp_path / "checkpoint" / "commits" / "0").exists())
         over_the_kill = server.begin()
@@ -122,7 +124,7 @@ def test_a_driver_process_killed_in_mid_stream_goes_on_where_it_was(
         written = len(_rows_on_disk(tmp_path))
         work.run(150)
         wait_until(lambda seen=written: len(_rows_on_disk(tmp_path)) > seen)  # type: ignore[misc]
-        work.run(50 * round_number)
+        work.run(50 * (round_number + 1))
         process.send_signal(signal.SIGKILL)
         process.wait()
         over_the_kill.insert(ORDERS, order_row((-3, None, "after the kill", None)))
@@ -133,7 +135,7 @@ def test_a_driver_process_killed_in_mid_stream_goes_on_where_it_was(
         patiently(60)
     )
     arrived = _rows_on_disk(tmp_path)
-    assert [row[1] for row in arrived if row[1] < 0] == [-2, -3] * 2
+    assert [row[1] for row in arrived if row[1] < 0] == [-2, -3] * KILLS
     assert [tuple(row) for row in arrived if row[1] > 0] == [
         (kind, order[0], order[1], order[2], None if order[3] is None else f"{order[3]:.2f}")
         for kind, order in work.changes()

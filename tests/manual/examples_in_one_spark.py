@@ -1,6 +1,9 @@
 """Run examples one after the other in one process, which shares one Spark; print what each has printed.
 
-    python examples_in_one_spark.py EXAMPLE.py ...      prints a JSON object: text by the example's name
+    python examples_in_one_spark.py EXAMPLE.py ...
+
+The last line is a JSON object: text by the example's name. What Spark itself writes, for a sink of the
+format `console`, comes before it: from a process of its own that nobody here can redirect.
 
 Most of an example's time is Spark's start. Each is a program of its own all the same: what it leaves in
 the session must not disturb the next.

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from witnesses.jars import NotHere
 
-HERE = Path(__file__).parent
+FOLDER = "tests/witnesses/"
 SECONDS = 900  # the first of them fetches some sixty megabytes
 
 
+def is_witness(item: pytest.Item) -> bool:
+    return item.nodeid.startswith(FOLDER) and item.get_closest_marker("witness") is not None
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    mine = [item for item in items if HERE in item.path.parents and item.get_closest_marker("witness")]
+    mine = [item for item in items if is_witness(item)]
     for item in mine:
         item.add_marker(pytest.mark.timeout(SECONDS))
     if not config.getoption("--run-witnesses"):
         config.hook.pytest_deselected(items=mine)
-        items[:] = [item for item in items if item not in mine]
+        items[:] = [item for item in items if not is_witness(item)]
 
 
 @pytest.hookimpl(wrapper=True)

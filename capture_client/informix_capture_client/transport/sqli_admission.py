@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import socket
+import time
 from dataclasses import dataclass
 
 from informix_capture_client.errors import AccessRefused, BadOption
@@ -48,6 +49,10 @@ from informix_capture_client.transport.odbc_errors import Diagnostic, OdbcFailur
 from informix_capture_client.transport.sqli_wire import BROKEN, SILENT, Wire
 
 _MOST_HOPS = 3
+# A host of a list that took so long without an answer is asked last for a while, by all connections of
+# this process. One that refuses at once costs nothing: it keeps its place, for it may be back soon.
+_COSTLY_SECONDS, _ASKED_LAST_SECONDS = 1.0, 60.0
+_asked_last_until: dict[tuple[str, int], float] = {}
 _UNREACHABLE = {-908, BROKEN.native, SILENT.native}
 # what IBM's driver tells a server of its environment, and its values
 _ENVIRONMENT = {
@@ -99,21 +104,30 @@ def in_code_set(text: str, codec: str) -> bytes:
 
 
 def admit(settings: ConnectionSettings, trace: WireTrace | None) -> Admission:
-    """Try the hosts in their order; the first that answers decides.
+    """Try the hosts in their order, those that were silent lately last; the first that answers decides.
 
     Raises:
         OdbcFailure: no host answers, or one refuses.
         AccessRefused, BadOption, ProtocolViolation: where no driver has words for it.
     """
     silent: list[Diagnostic] = []
-    for address in addresses(settings.host, settings.port):
+    for address in _in_turn(settings):
+        begun = time.monotonic()
         try:
             return _Attempt(settings, trace).admitted(address)
         except OdbcFailure as reason:
             if not any(each.native in _UNREACHABLE for each in reason.diagnostics):
                 raise
+            if (now := time.monotonic()) - begun >= _COSTLY_SECONDS:
+                _asked_last_until[address] = now + _ASKED_LAST_SECONDS
             silent += [_at(address, each) for each in reason.diagnostics]
     raise OdbcFailure(silent)
+
+
+def _in_turn(settings: ConnectionSettings) -> list[tuple[str, int]]:
+    now = time.monotonic()
+    listed = addresses(settings.host, settings.port)
+    return sorted(listed, key=lambda address: now < _asked_last_until.get(address, 0.0))
 
 
 def _at(address: tuple[str, int], said: Diagnostic) -> Diagnostic:

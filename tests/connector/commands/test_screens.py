@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,7 +15,6 @@ from connector.commands.commands import run
 from connector.commands.conftest import connection_arguments
 from connector.commands.stopped_queries import checkpoint_option, stopped_query
 from harness.capture.driving import Served
-from harness.runs.patience import patiently
 from harness.runs.terminal import lines_on, on_a_terminal, words_of
 from harness.spark.checkpoints import offset, run_batches
 from informix_capture_client.emulator import ListeningServer
@@ -66,16 +64,9 @@ def both(command: list[str], between: Callable[[], object] = list) -> tuple[str,
     """Return what a command shows on the terminal, and what it writes into a pipe."""
     narrow = on_a_terminal([*WORD, *command], ENVIRONMENT, COLUMNS)
     between()
-    wide = subprocess.run(
-        [*WORD, *command],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-        timeout=patiently(30),
-        env={"PATH": "/usr/bin:/bin", **ENVIRONMENT, "COLUMNS": "4000"},
-    )
-    return narrow, wide.stdout
+    # in this process: a command without a terminal is tried as a process by the tests of `tail`
+    wide = CliRunner().invoke(main, command, env={**ENVIRONMENT, "COLUMNS": "4000"})
+    return narrow, wide.output
 
 
 @pytest.mark.parametrize("command", [[], *([name] for name in sorted(main.commands))])

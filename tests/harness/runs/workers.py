@@ -18,26 +18,31 @@ _OF_SPARK = ("tests/end_to_end/", "tests/crashes/", "tests/benchmarks/")
 # Tests that have Sparks of their own, and no need of the session's.
 _OF_PROCESSES = (
     "tests/crashes/test_secrets.py",
-    "tests/crashes/test_memory_of_executors.py",
     "tests/crashes/test_secrets_over_connect.py",
     "tests/end_to_end/test_local_cluster.py",
     "tests/connector/demo/test_demo.py",
     "tests/connector/capture/test_large_transactions.py",
     "tests/manual/test_examples.py::test_an_example_prints",
+    "tests/manual/test_examples.py::test_an_example_of_spark_connect",
     "tests/end_to_end/test_mistakes.py::test_the_password_is_in_no_log",
     "tests/end_to_end/test_wheel.py",
+    "tests/docker_files/test_client_scripts.py::test_the_client_service_shows_changes",
 )
 _BY_FILE = "tests/end_to_end/test_guide_sample.py"
-# Tests that wait long for servers and deadlines: each goes by itself, so that they wait side by side.
-_WAITING = (
-    "tests/faults/test_streams_that_stand_still.py",
-    "tests/faults/test_lost_connections.py",
-    "tests/faults/test_over_odbc.py",
-    "tests/faults/test_storms.py",
-    "tests/faults/test_the_server_s_bad_days.py",
+# Tests that wait for servers and deadlines, or take seconds: each goes by itself, so that they wait
+# side by side and none comes last.
+_LONG = (
+    "tests/simulation/test_simulation.py",
+    "tests/faults/",
     "tests/connector/capture/test_moving.py",
     "tests/connector/capture/test_stream_faults.py",
+    "tests/connector/capture/test_reported_loss.py",
+    "tests/connector/commands/test_release_undelivered.py",
+    "tests/connector/commands/test_screens.py",
     "tests/connector/commands/test_tail",
+    "tests/connector/commands/test_without_spark.py",
+    "tests/capture_client/transport/test_sanitised_driver.py",
+    "tests/manual/test_release.py",
 )
 
 
@@ -47,13 +52,13 @@ def scope_of(nodeid: str) -> str:
         return PROCESSES
     if nodeid.startswith(_OF_SPARK) and not nodeid.startswith(_BY_FILE):
         return SPARK
-    if nodeid.startswith(_WAITING):
+    if nodeid.startswith(_LONG):
         return nodeid
     return nodeid.partition("::")[0]
 
 
 def turn_of(nodeid: str) -> int:
-    """Return how early a test begins: Spark's, those with Sparks of their own, those that wait."""
+    """Return how early a test begins: Spark's, those with Sparks of their own, long ones."""
     return {SPARK: 0, PROCESSES: 1, nodeid: 2}.get(scope_of(nodeid), 3)
 
 

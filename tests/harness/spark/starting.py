@@ -12,7 +12,7 @@ from harness.spark.home import light_spark_home
 TESTS = Path(__file__).resolve().parents[2]
 EXAMPLES = TESTS.parent / "examples"
 # A short life is not worth the second compiler, nor a collector with threads of its own.
-_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 _HOME = "SPARK_HOME"
 _SETTINGS = {
     # how long Spark waits for a Python worker to connect back: 15 s are too few where all are busy
@@ -28,7 +28,7 @@ def settle_environment() -> None:
     # Spark starts its Python workers with this one, not with the first python3 on the PATH.
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     settings = " ".join(f"--conf {name}={value}" for name, value in _SETTINGS.items())
-    os.environ["PYSPARK_SUBMIT_ARGS"] = f'{settings} --driver-java-options "{_JVM}" pyspark-shell'
+    os.environ["PYSPARK_SUBMIT_ARGS"] = f'{settings} --driver-java-options "{JVM}" pyspark-shell'
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     if _HOME not in os.environ:  # not again in a worker of xdist
         os.environ[_HOME] = light_spark_home()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from ...sql_errors import sql_error
 
@@ -71,11 +72,11 @@ class Tokens:
 
     def sees(self, *words: str) -> bool:
         """Whether these words or signs come next, in this order."""
-        found = (self.after_next(n) for n in range(len(words)))
-        return all(
-            token.kind in (WORD, SIGN) and token.text == word
-            for token, word in zip(found, words, strict=True)
-        )
+        for distance, word in enumerate(words):
+            token = self.after_next(distance)
+            if token.text != word or token.kind not in (WORD, SIGN):
+                return False
+        return True
 
     def accept(self, *words: str) -> bool:
         """Read these words if they come next."""
@@ -126,7 +127,7 @@ class Tokens:
 
     def slice(self, start: int, end: int) -> list[Token]:
         """Return the pieces between two places."""
-        return self._items[start:end]
+        return list(self._items[start:end])
 
     def skip_balanced(self) -> None:
         """Read a parenthesis and everything up to the one that closes it."""
@@ -150,7 +151,8 @@ class Tokens:
                 self.take()
 
 
-def _cut(text: str, delimits_names: bool) -> list[Token]:
+@lru_cache(maxsize=64)  # drivers send the same statements again and again
+def _cut(text: str, delimits_names: bool) -> tuple[Token, ...]:
     tokens: list[Token] = []
     place, parameters = 0, 0
     while place < len(text):
@@ -166,7 +168,7 @@ def _cut(text: str, delimits_names: bool) -> list[Token]:
             tokens.append(Token(PARAMETER, "?", parameters))
         elif kind != "blank":
             tokens.append(_token(kind, match.group(), delimits_names))
-    return [*tokens, Token(END, "")]
+    return (*tokens, Token(END, ""))
 
 
 def _token(kind: str, text: str, delimits_names: bool) -> Token:

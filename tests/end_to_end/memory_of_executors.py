@@ -1,47 +1,16 @@
-"""A stream on a Spark cluster that looks for a word in the memory of its own processes.
+"""How often a word lies in the memory of this process and of all that it has started, by role.
 
-The word and the options come by standard input: an argument would be in the memory of whoever is
-started. Prints, by role, how many copies were found in how many processes.
+The word and the options of a query come to such a program by standard input: an argument would be in
+the memory of whoever is started.
 """
 
 from __future__ import annotations
 
-import json
 import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-os.environ["PYSPARK_PYTHON"] = sys.executable
-
-from pyspark.sql import DataFrame, SparkSession
-
-from end_to_end.stream_on_a_cluster import spark_home
-from harness.runs.patience import wait_until
-
 _BLOCK = 1 << 24
-
-
-def main() -> None:
-    plan = json.load(sys.stdin)
-    folder, rows = Path(plan["folder"]), []
-    os.environ["SPARK_HOME"] = str(spark_home(folder / "spark"))
-    builder = SparkSession.builder.master("local-cluster[1,1,1024]")
-    builder = builder.config("spark.ui.enabled", "false").config("spark.executor.memory", "512m")
-    spark = builder.getOrCreate()
-    spark.sparkContext.setLogLevel("OFF")
-
-    def keep(batch: DataFrame, _number: int) -> None:
-        rows.extend(batch.select("order_num").collect())
-
-    frame = spark.readStream.format("informix-cdc").options(**plan["options"]).load()
-    checkpoint = str(folder / "checkpoint")
-    query = frame.writeStream.foreachBatch(keep).option("checkpointLocation", checkpoint).start()
-    wait_until(lambda: len(rows) >= plan["rows"] or not query.isActive)
-    found = copies_by_role(plan["word"])
-    query.stop()
-    spark.stop()
-    sys.stdout.write(json.dumps({"rows": len(rows), **found}))
 
 
 def copies_by_role(word: str) -> dict[str, dict[str, int]]:
@@ -110,7 +79,3 @@ def copies_in(process: int, forms: list[bytes]) -> int:
                     continue
                 count += sum(held.count(form) for form in forms)
     return count
-
-
-if __name__ == "__main__":
-    main()
