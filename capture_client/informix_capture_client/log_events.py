@@ -175,8 +175,8 @@ MANY_TABLES = LogEvent(
     _WARNING,
     ("shape", "tables", "values", "microseconds"),
     "each row carries `values` values to Spark, NULL for all `tables` tables but its own, which takes"
-    " about `microseconds` of CPU a row in Python, and what Spark takes for them; `shape=json` costs the"
-    " same for any number of tables",
+    " about `microseconds` of CPU a row in Python, and what Spark takes for them; `shape=json` costs"
+    " the same for any number of tables",
 )
 READING_PAUSED = LogEvent(
     "reading_paused",
