@@ -1,4 +1,4 @@
-"""The list of statements for an audit is what a server receives: not less, and not more."""
+"""What the page for the DBA says of a server's load is what a server receives: not less, not more."""
 
 from __future__ import annotations
 
@@ -9,13 +9,18 @@ from typing import Any
 import pytest
 
 from connector.commands.commands import refusal, run, run_plain, server_options
-from harness.capture.driving import anchor_of, drained, insert, reader
-from harness.servers.stores import listening_stores
+from harness.capture.driving import anchor_of, drained, figure, insert, reader
+from harness.runs.patience import wait_until
+from harness.servers.stores import listening_stores, source_options
 from informix_capture_client import statements
 from informix_capture_client.emulator import EmulatedServer, ListeningServer
 from informix_capture_client.emulator.answers import Check, Prepared, SqlSession
 from informix_capture_client.emulator.connection import Connection
-from manual.sent_statements import texts
+from informix_cdc.capture.server_watch import INTERVAL_SECONDS, log_facts
+from informix_cdc.options import SourceOptions
+from informix_cdc.server import look_up_tables, open_catalog
+from manual.made_parts import ROOT
+from manual.sent_statements import WHEN, texts
 from odbc_driver.build import Drivers, build_drivers
 
 # Statements that no run against this server sends, each with the reason.
@@ -95,6 +100,45 @@ def test_over_odbc_a_server_receives_nothing_else(received: set[str], drivers: D
             drained(made, anchor_of(made), insert(server, 1, 2))
     assert texts()["LO_READ"] in received
     assert received - set(texts().values()) == set()
+
+
+PAGE = ROOT / "docs" / "dba.md"
+
+
+def test_every_fifteen_seconds_a_server_is_asked_what_the_page_says(received: set[str]) -> None:
+    assert INTERVAL_SECONDS == 15
+    with listening_stores() as (_, listening):
+        options = SourceOptions.parse(source_options(listening.port))
+        tables = look_up_tables(options)
+        with open_catalog(options) as catalog:
+            received.clear()
+            log_facts(catalog, tables, now=0.0)
+    asked = {name for name, text in texts().items() if text in received}
+    assert asked == {name for name, when in WHEN.items() if "every 15 s" in when}
+    assert len(asked - {"PARTITION_FLAGS"}) == 6
+    assert "every 15 s: six queries, and one for each table or fragment" in PAGE.read_text()
+
+
+def test_one_stream_is_two_connections_that_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others are closed again: the one of the start, and that of `load()`."""
+    here: set[int] = set()
+    begin, end = Connection.__init__, Connection.close
+
+    def begun(self: Connection, *arguments: Any) -> None:
+        begin(self, *arguments)
+        here.add(id(self))
+
+    def ended(self: Connection) -> None:
+        here.discard(id(self))
+        end(self)
+
+    monkeypatch.setattr(Connection, "__init__", begun)
+    monkeypatch.setattr(Connection, "close", ended)
+    with listening_stores() as (server, listening), reader(listening.port) as made:
+        drained(made, anchor_of(made), insert(server, 1))
+        wait_until(lambda: figure(made, "headroomBytes") is not None)  # the log is watched
+        wait_until(lambda: len(here) == 2, complaint=lambda: f"{len(here)} connections are open")
+    assert "One stream is **two connections**" in PAGE.read_text()
 
 
 def test_a_statement_that_is_not_listed_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,7 +25,8 @@ _SHOWN = ("stamp", "written_at")
 
 def main() -> None:
     plan = json.loads(sys.argv[1])
-    spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", False).getOrCreate()
+    builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", False)
+    spark = builder.config(map=plan.get("spark", {})).getOrCreate()
     frame = spark.readStream.format("informix-cdc").options(**plan["options"]).load()
     writer = frame.writeStream.option("checkpointLocation", plan["checkpoint"])
     if "sink" in plan:
@@ -70,7 +71,8 @@ def _count(query: StreamingQuery, rows: int) -> None:
         for progress in query.recentProgress:
             seen[progress.batchId] = progress.numInputRows
         time.sleep(0.05)
-    _say("LAST")
+    if query.isActive:
+        _say("LAST")
 
 
 def _stop_at_the_end(query: StreamingQuery) -> None:

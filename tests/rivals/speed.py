@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from rivals.exactness import NAMES, begun, source_options
+from rivals.exactness import NAMES, OURS_TUNED, begun, source_options
 from rivals.peer import SETTINGS, Peer
 from rivals.processes import Consumer, World, cpu_seconds, debezium, ours, world
 
@@ -70,6 +69,8 @@ def _place_of(served: World, name: str, folder: Path) -> None:
     with _counting(served, name, folder, rows=10) as consumer:
         consumer.wait_for("STARTED")
         while not any(line.startswith("LAST") for line in consumer.said):
+            if consumer.process.poll() is not None:
+                raise RuntimeError(f"{name} ended before it had a place: {consumer.reason}")
             served.do("backlog", rows=10)
             time.sleep(0.5)
         consumer.stop()
@@ -115,7 +116,7 @@ def _program(
 def latency(folder: Path, seconds: float) -> dict[str, list[int]]:
     """Return how many milliseconds after its commit each row was in the sink, at 50 transactions/s."""
     took: dict[str, list[int]] = {}
-    for name in NAMES:
+    for name in (*NAMES, OURS_TUNED):
         with begun(name, folder / name) as (served, each, _consumer):
             served.do("steady", per_second=50)
             time.sleep(seconds)
@@ -138,20 +139,18 @@ def _delays(folder: Path) -> list[int]:
     return delays
 
 
-def memory(size_bytes: int, heap: str = "") -> dict[str, Memory]:
+def memory(folder: Path, size_bytes: int) -> dict[str, Memory]:
     """Let each consumer read small transactions, and then one of so many bytes of the log."""
     used: dict[str, Memory] = {}
     for name in NAMES:
-        with tempfile.TemporaryDirectory() as folder:
-            part = Path(folder) / name
-            with begun(name, part, log_pages=1 << 20) as (served, each, consumer):
-                small = consumer.peak_bytes
-                wanted = each.count() + served.do("giant", size_bytes=size_bytes)
-                until = time.monotonic() + 900
-                while each.count() < wanted and consumer.process.poll() is None:
-                    if time.monotonic() > until or any(s.startswith("DONE") for s in consumer.said):
-                        break
-                    time.sleep(0.5)
-                outcome = "delivered" if each.count() >= wanted else "; ".join(consumer.said[-2:])[:80]
-                used[each.name] = Memory(small, consumer.peak_bytes, outcome)
+        with begun(name, folder / name, log_pages=1 << 20) as (served, each, consumer):
+            small = consumer.peak_bytes
+            wanted = each.count() + served.do("giant", size_bytes=size_bytes)
+            until = time.monotonic() + 900
+            while each.count() < wanted and consumer.process.poll() is None:
+                if time.monotonic() > until or any(s.startswith("DONE") for s in consumer.said):
+                    break
+                time.sleep(0.5)
+            outcome = "delivered" if each.count() >= wanted else "; ".join(consumer.said[-2:])[:80]
+            used[each.name] = Memory(small, consumer.peak_bytes, outcome)
     return used

@@ -80,7 +80,7 @@ def examine(set_up: SetUp) -> list[Finding]:
 def _driver(set_up: SetUp) -> Iterator[Finding]:
     driver = set_up.driver
     if driver is None:
-        yield ok("driver", "transport=sqli needs no driver; an emulator is no proof of a server.")
+        yield ok("driver", "transport=sqli needs no driver.")
     elif isinstance(driver, Unanswered):
         yield failure("driver", driver.reason, driver.remedy)
     else:

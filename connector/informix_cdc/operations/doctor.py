@@ -72,6 +72,8 @@ def look_at(options: SourceOptions) -> Iterator[Look]:
         nothing = Unanswered("the driver cannot be loaded", was_asked=False)
         yield Look(replace(set_up, server=nothing, tables=nothing, cdc=nothing))
         return
+    if set_up.driver is None:  # of a driver, whose check is the first, the connection tells more
+        yield Look(set_up, ("server", "tables", "cdc"))
     set_up = _ask_the_server(options, set_up)
     if isinstance(set_up.server, Unanswered):
         nothing = Unanswered("there is no connection", was_asked=False)

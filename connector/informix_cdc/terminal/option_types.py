@@ -79,7 +79,10 @@ class _Place(click.Path):
         self.convert = check  # type: ignore[method-assign]
 
 
-_IS_FOLDER = {"passwordFile": False, "driver": False, "spoolPath": True}
+_IS_FOLDER = {
+    **dict.fromkeys(("passwordFile", "tlsCaFile", "tlsCertificateFile", "tlsKeyFile", "driver"), False),
+    "spoolPath": True,
+}
 
 
 def type_of(name: str, read: Callable[[str], Any], refuse: Refuse) -> click.ParamType:  # type: ignore[type-arg]

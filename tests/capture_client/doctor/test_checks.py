@@ -54,7 +54,7 @@ CUSTOMERS = TableName("stores", "informix", "customers")
 
 CASES: list[tuple[str, SetUp, str, str]] = [
     ("the driver is loaded", SOUND, "driver", "ok"),
-    ("the emulator needs no driver", replace(SOUND, driver=None), "driver", "ok"),
+    ("sqli needs no driver", replace(SOUND, driver=None), "driver", "ok"),
     ("there is no driver", replace(SOUND, driver=NO_ANSWER), "driver", "failure"),
     ("a driver need not tell its version", replace(SOUND, driver=DriverFacts("x")), "driver", "ok"),
     ("the server answers", SOUND, "connection", "ok"),
@@ -323,6 +323,11 @@ def test_what_is_wrong_says_what_mends_it_and_what_is_not_wrong_says_nothing() -
 
 NOTHING = Unanswered("there is no connection", was_asked=False)
 CHECKS = [finding.check for finding in examine(with_tables(table_facts()))]
+
+
+def test_a_server_that_is_reached_without_a_driver_is_not_called_an_emulator() -> None:
+    (finding,) = [f for f in examine(replace(SOUND, driver=None)) if f.check == "driver"]
+    assert finding.found == "transport=sqli needs no driver."
 
 
 def test_every_check_is_there_though_the_first_thing_fails() -> None:

@@ -409,11 +409,12 @@ def test_each_check_is_printed_before_the_next_question_is_asked(
 
         return note
 
-    for name in ("read_cdc_facts", "read_table_facts"):
+    for name in ("read_server_facts", "read_cdc_facts", "read_table_facts"):
         monkeypatch.setattr(operation, name, asks(name, getattr(operation, name)))
     monkeypatch.setenv(PASSWORD_VARIABLE, PASSWORD)
     with pytest.raises(SystemExit):
         main(["doctor", *connection_arguments(shop), "--table=informix.orders"])
+    assert "ok       encryption " in printed["read_server_facts"]  # one that is silent takes its time
     assert "ok       connection " in printed["read_cdc_facts"]
     assert "api version" not in printed["read_cdc_facts"]
     assert "ok       api version " in printed["read_table_facts"]

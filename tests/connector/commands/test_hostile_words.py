@@ -6,6 +6,7 @@ import io
 import json
 import re
 import unicodedata
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -24,6 +25,7 @@ from informix_capture_client.findings import Finding, State
 from informix_capture_client.printable import printable
 from informix_cdc.commands import doctor, offsets, status, tail
 from informix_cdc.options import SourceOptions
+from informix_cdc.terminal import say, say_unbroken, screen
 from informix_cdc.terminal.change_text import as_lines, to_json
 from informix_cdc.terminal.console import plain_console
 from informix_cdc.terminal.options import one_line_errors
@@ -63,6 +65,23 @@ def test_an_error_shows_the_words_of_others_as_they_are(error: Exception) -> Non
 
 def test_an_error_is_printable_wherever_it_is_shown() -> None:
     assert steers(str(AccessRefused(HOSTILE, HOSTILE))) == []  # by Spark, in a notebook or a log
+
+
+@pytest.mark.parametrize("sentence", [say, say_unbroken])
+@pytest.mark.parametrize("to_stdout", [False, True])
+@pytest.mark.parametrize("columns", [0, 80])
+def test_no_sentence_steers_a_terminal(
+    sentence: Callable[..., None],
+    to_stdout: bool,
+    columns: int,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(screen, "width_of", lambda _stream: columns)
+    sentence(f"Following stores:{HOSTILE}.", to_stdout=to_stdout)
+    shown = "".join(capsys.readouterr())
+    assert SHOWN in shown
+    assert steers(shown) == []
 
 
 def printed(*pieces: object, live: bool = False) -> str:

@@ -98,6 +98,13 @@ def test_every_option_of_the_source_with_words_or_bounds_has_a_type_that_shows_t
     assert isinstance(options["driver"].type, click.Path)
 
 
+def test_every_option_of_the_source_that_names_a_place_is_a_path_that_a_shell_completes() -> None:
+    for command in main.commands.values():
+        for option in command.params:
+            if option.name in OF_THE_SOURCE and option.name.endswith(("File", "Path")):
+                assert isinstance(option.type, click.Path), option.name
+
+
 # environment
 
 

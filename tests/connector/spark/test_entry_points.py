@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import pytest
+from pyspark.sql.types import StructType
 
 from harness.capture.driving import LIMIT, NOT_STARTED, Served, anchor_of, insert, next_offset, reader
 from harness.capture.told import told
@@ -17,7 +18,7 @@ from informix_cdc.executors import SegmentPlaces
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import look_up_tables
 from informix_cdc.spark import InformixCdcDataSource
-from informix_cdc.spark.reader import SpoolPartition
+from informix_cdc.spark.reader import InformixStreamReader, SpoolPartition
 from informix_cdc.spark.reader_without_limits import ReaderWithoutLimits
 from informix_cdc.spark.schema import to_spark
 
@@ -61,6 +62,30 @@ def test_on_an_older_spark_neither(served: Served) -> None:
     made.stop()
     assert EARLY in str(error)
     assert frames_of(error) == ["entry"]
+
+
+OF_ANOTHER_VERSION = {**NOT_STARTED, "version": 99}
+CALLS: dict[str, Callable[[InformixStreamReader], object]] = {
+    "latestOffset": lambda made: made.latestOffset(OF_ANOTHER_VERSION, LIMIT),
+    "partitions": lambda made: made.partitions(NOT_STARTED, OF_ANOTHER_VERSION),
+    "commit": lambda made: made.commit(OF_ANOTHER_VERSION),
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "method"),
+    [
+        *((InformixStreamReader, method) for method in CALLS),
+        (ReaderWithoutLimits, "partitions"),  # whose latestOffset is handed none
+    ],
+)
+def test_an_offset_that_cannot_be_read_has_no_frames_wherever_spark_hands_it_over(
+    kind: type[InformixStreamReader], method: str
+) -> None:
+    made = kind(SourceOptions.parse(source_options(1)), StructType())
+    error = raised_by(lambda: CALLS[method](made))
+    assert "version" in str(error)
+    assert frames_of(error)[2:] == ["entry"]  # behind the lambdas of this test
 
 
 def test_a_partition_that_cannot_be_read_has_no_frames_of_the_spool(
@@ -109,5 +134,6 @@ def test_a_bug_keeps_its_frames(served: Served, monkeypatch: pytest.MonkeyPatch)
 
 def test_a_table_as_it_is_now_is_not_to_be_had(served: Served) -> None:
     source = InformixCdcDataSource(source_options(served[1].port))
-    with pytest.raises(BadOption, match=r"no snapshot\. Use spark\.readStream"):
+    with pytest.raises(BadOption, match=r"no snapshot\. Use spark\.readStream") as caught:
         source.reader(source.schema())
+    assert frames_of(caught.value) == ["entry"]

@@ -1,0 +1,66 @@
+"""Questions that people bring to the manual, and the page on which each is answered."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from manual.made_parts import ROOT
+
+# who asks, page, headings that answer, words that an answer cannot do without
+ANSWERS = [
+    (
+        "where may the password be on my platform",
+        "docs/security.md",
+        ("Spark Connect", "Kubernetes", "Vault", "Databricks", "TLS", "Trusted connections"),
+        ("conssl.cfg", "onsocssl", "REMOTE_SERVER_CFG"),
+    ),
+    (
+        "what does it do to my server",
+        "docs/dba.md",
+        (
+            *("Who does what", "Load on the server", "Growth of the log", "Size of the log"),
+            *("What is refused meanwhile", "Planned switch of an HDR pair", "Editions"),
+            *("Every statement that is sent", "Upgrade, downgrade, uninstall"),
+        ),
+        ("GRANT CONNECT TO", "A slow reader", "LOGFILES", "Backups do not keep", "ALTER TABLE"),
+    ),
+    (
+        "does it run on my platform",
+        "docs/versions.md",
+        ("Tried", "Spark 4.0 and 4.1", "Platforms, by their own pages; none was tried by us"),
+        ("Delta Lake", "Iceberg", "Databricks", "Amazon EMR", "AWS Glue"),
+    ),
+    (
+        "how do I keep log lines whole, and go back to an earlier version",
+        "docs/operations.md",
+        ("Upgrade and downgrade", "Password change"),
+        ("spark.ui.showConsoleProgress=false",),
+    ),
+    (
+        "why not the other one",
+        "docs/comparison.md",
+        ("Beside the Lakeflow community connector",),
+        ("Choose it for", "Choose this one for"),
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("page", "headings", "words"), [each[1:] for each in ANSWERS], ids=[each[0] for each in ANSWERS]
+)
+def test_a_question_is_answered_where_people_look(
+    page: str, headings: tuple[str, ...], words: tuple[str, ...]
+) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    assert set(headings) <= set(re.findall(r"^##+ (.+)$", text, re.MULTILINE))
+    plain = " ".join(text.split())
+    assert [word for word in words if word not in plain] == []
+
+
+def test_no_example_gives_the_password_as_an_option() -> None:
+    """Plans and logs may show it; an example is copied."""
+    shown = [*(ROOT / "examples").iterdir(), ROOT / "README.md", ROOT / "docker/client/stream.py"]
+    gives = re.compile(r"""\bpassword\s*=|["']password["']""")
+    assert [path.name for path in shown if path.is_file() and gives.search(path.read_text())] == []
