@@ -2,7 +2,9 @@
 
 Rule: never the truth. The manifest, the lock and the commit point are in the spool's folder; a copy is
 put here before the manifest names its segment, is never changed, and goes when its segment goes. Its
-name says which bytes it holds, since a stream that is captured again numbers its segments anew.
+name says which segment it is of, since a stream that is captured again numbers its segments anew. It
+holds the segment's batches, compressed (decision 0062): which bytes that makes, the manifest knows and
+every range says, so that a copy is believed on the driver's word and not on its own.
 """
 
 from __future__ import annotations
@@ -10,8 +12,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import logging
-import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +27,7 @@ from informix_checkpoints.spool.segments import (
     SegmentRange,
     checksum_of,
     rows_in,
+    write_compressed,
 )
 
 if TYPE_CHECKING:
@@ -33,7 +35,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("informix_cdc.checkpoints.segment_copies")  # a name in logs, not a module
 
-_PIECE_BYTES = 1 << 20
 _DELETIONS_AT_ONCE = 8  # an object store takes tens of milliseconds for each
 # Where a file can be written aside and then moved. Object stores show a file only when it is whole.
 _CAN_MOVE = {"local", "hdfs"}
@@ -42,11 +43,11 @@ _CAN_MOVE = {"local", "hdfs"}
 class Copies(Protocol):
     """Where a spool puts its segments besides its own folder."""
 
-    def match(self, folder: Path, segments: Sequence[Segment]) -> None:
-        """Make the copies those of these segments: add what is missing, remove what is too much."""
+    def match(self, folder: Path, segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
+        """Make the copies those of these segments; return these with the facts of their copies."""
 
-    def put(self, path: Path, segment: Segment) -> None:
-        """Copy a segment's file; to be called before anything refers to the segment."""
+    def put(self, path: Path, segment: Segment) -> Segment:
+        """Copy a segment's file, before anything refers to the segment; return it with the facts."""
 
     def remove(self, segments: Iterable[Segment]) -> None:
         """Let go of copies; what cannot be removed now goes when the spool is opened again."""
@@ -55,11 +56,13 @@ class Copies(Protocol):
 class NoCopies:
     """For a spool whose folder every executor sees, or whose rows travel in another way."""
 
-    def match(self, folder: Path, segments: Sequence[Segment]) -> None:
+    def match(self, folder: Path, segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
         """Do nothing."""
+        return segments
 
-    def put(self, path: Path, segment: Segment) -> None:
+    def put(self, path: Path, segment: Segment) -> Segment:
         """Do nothing."""
+        return segment
 
     def remove(self, segments: Iterable[Segment]) -> None:
         """Do nothing."""
@@ -77,30 +80,44 @@ class SegmentCopies:
     url: str
     stream: str
 
-    def match(self, folder: Path, segments: Sequence[Segment]) -> None:
+    def match(self, folder: Path, segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
         """Make the copies those of these segments: add what is missing, remove what is too much.
 
+        A copy of which the manifest does not say what it holds is made again: one of an earlier
+        version, or of a process that died before the manifest named it.
+
         Raises:
-            AccessRefused: the place cannot be reached or written.
+            AccessRefused: the place cannot be reached or written, or a segment is damaged.
         """
         with self._named_errors():
             self._system.create_dir(self._folder, recursive=True)
-            found = {Path(info.path).name for info in self._infos()}
-            torn = {_copy_name(s) for s in segments if _copy_name(s) in found and self._is_torn(s)}
-        self._delete(found - {_copy_name(segment) for segment in segments} | torn)
-        for segment in segments:
-            self.put(folder / segment.file, segment)
+            found = {Path(info.path).name: info.size for info in self._infos()}
+            whole = {
+                _copy_name(segment)
+                for segment in segments
+                if 0 < segment.copy_bytes == found.get(_copy_name(segment))
+                and not self._is_torn(segment)
+            }
+        self._delete(found.keys() - whole)
+        return tuple(
+            segment if _copy_name(segment) in whole else self.put(folder / segment.file, segment)
+            for segment in segments
+        )
 
-    def put(self, path: Path, segment: Segment) -> None:
-        """Copy a segment's file; a whole copy that is there already stays as it is.
+    def put(self, path: Path, segment: Segment) -> Segment:
+        """Copy a segment's file; return the segment with the facts of its copy.
 
         Raises:
-            AccessRefused: the place cannot be reached or written.
+            AccessRefused: the place cannot be reached or written, or the segment is damaged.
         """
         target = f"{self._folder}/{_copy_name(segment)}"
+        draft = f"{target}.draft" if self._system.type_name in _CAN_MOVE else target
         with self._named_errors():
-            if self._system.get_file_info(target).size != segment.size_bytes:
-                self._write(path, target)
+            with self._system.open_output_stream(draft) as file:
+                copied = write_compressed(path, segment, file)
+            if draft != target:
+                self._system.move(draft, target)
+        return copied
 
     def remove(self, segments: Iterable[Segment]) -> None:
         """Let go of copies; what cannot be removed now goes when the spool is opened again."""
@@ -117,7 +134,7 @@ class SegmentCopies:
         """
         name = _copy_name(wanted)
         with self._named_errors():
-            if _copy_checksum(self, name) != wanted.checksum:
+            if not _is_whole(self, name, wanted.copy_bytes, wanted.copy_checksum):
                 raise AccessRefused(f"{name} under {self.url} has other bytes than were written.")
             return rows_in(self.open(name), wanted)
 
@@ -143,14 +160,7 @@ class SegmentCopies:
         if self._system.type_name not in _CAN_MOVE:
             return False
         with self.open(_copy_name(segment)) as file:
-            return checksum_of(file) != segment.checksum
-
-    def _write(self, path: Path, target: str) -> None:
-        draft = f"{target}.draft" if self._system.type_name in _CAN_MOVE else target
-        with path.open("rb") as source, self._system.open_output_stream(draft) as sink:
-            shutil.copyfileobj(source, sink, _PIECE_BYTES)
-        if draft != target:
-            self._system.move(draft, target)
+            return checksum_of(file) != segment.copy_checksum
 
     def _delete(self, names: Iterable[str]) -> None:
         with ThreadPoolExecutor(_DELETIONS_AT_ONCE) as pool:
@@ -185,7 +195,7 @@ _PERMANENT = (PermissionError, NotADirectoryError, IsADirectoryError)
 
 
 def _copy_name(of: Segment | SegmentRange) -> str:
-    return f"{Path(of.file).stem}-{of.checksum:08x}.arrow"
+    return f"{Path(of.file).stem}-{of.checksum:08x}.lz4.arrow"
 
 
 @functools.lru_cache(maxsize=8)
@@ -197,7 +207,7 @@ def _opened(url: str) -> tuple[fs.FileSystem, str]:
 
 
 @functools.lru_cache(maxsize=1024)
-def _copy_checksum(copies: SegmentCopies, name: str) -> int:
-    """Return the checksum of a copy; it never changes, so once is enough."""
+def _is_whole(copies: SegmentCopies, name: str, size_bytes: int, checksum: int) -> bool:
+    """Tell whether a copy holds the bytes that were written; it never changes: once is enough."""
     with copies.open(name) as file:
-        return checksum_of(file)
+        return file.size() == size_bytes and checksum_of(file) == checksum

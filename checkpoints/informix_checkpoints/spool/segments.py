@@ -15,7 +15,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
+from typing import BinaryIO, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -38,7 +38,10 @@ _BUFFER_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """What the manifest knows of a segment; `position` is valid once its rows are delivered."""
+    """What the manifest knows of a segment; `position` is valid once its rows are delivered.
+
+    `copy_bytes` and `copy_checksum` are those of its copy for executors, 0 if none was made.
+    """
 
     file: str
     rows: int
@@ -47,6 +50,8 @@ class Segment:
     transactions: int
     first_commit: int
     position: Position
+    copy_bytes: int = 0
+    copy_checksum: int = 0
 
     @property
     def last_commit(self) -> int:
@@ -64,6 +69,8 @@ class SegmentRange:
     rows: int
     size_bytes: int
     checksum: int
+    copy_bytes: int = 0
+    copy_checksum: int = 0
 
     @property
     def file(self) -> str:
@@ -98,9 +105,7 @@ def write_segment(
     """Write rows into a new file and return its description; nothing refers to it yet."""
     with new_file(path, _BUFFER_BYTES) as file:
         sink = ChecksummedFile(file)
-        # Arrow writes each buffer of a column by itself: thousands, if there are many tables.
-        gathered = pa.BufferedOutputStream(pa.PythonFile(sink, "w"), _BUFFER_BYTES)
-        with gathered as output, pa.ipc.new_file(output, schema) as writer:
+        with _arrow_writer(sink, schema) as writer:
             written = _write_all(writer, batches)
         failpoint("segment.before_sync")
         if durable:
@@ -114,6 +119,32 @@ def write_segment(
         written.first_commit,
         position,
     )
+
+
+@contextlib.contextmanager
+def _arrow_writer(
+    sink: ChecksummedFile, schema: pa.Schema, options: pa.ipc.IpcWriteOptions | None = None
+) -> Iterator[pa.RecordBatchWriter]:
+    # Arrow writes each buffer of a column by itself: thousands, if there are many tables.
+    gathered = pa.BufferedOutputStream(pa.PythonFile(sink, "w"), _BUFFER_BYTES)
+    with gathered as output, pa.ipc.new_file(output, schema, options=options) as writer:
+        yield writer
+
+
+def write_compressed(path: Path, segment: Segment, file: BinaryIO) -> Segment:
+    """Write the batches of a segment's file into another; return the segment with that one's facts.
+
+    Buffers are compressed one by one, so that its rows, too, can be read a batch at a time.
+
+    Raises:
+        AccessRefused: the segment's file is not there, or is not the one that was written.
+    """
+    sink = ChecksummedFile(file)
+    reader = pa.ipc.open_file(_sound(path, segment))
+    with _arrow_writer(sink, reader.schema, pa.ipc.IpcWriteOptions(compression="lz4")) as writer:
+        for number in range(reader.num_record_batches):
+            writer.write_batch(reader.get_batch(number))
+    return replace(segment, copy_bytes=sink.size_bytes, copy_checksum=sink.checksum)
 
 
 def _write_all(writer: pa.RecordBatchWriter, batches: Iterable[pa.RecordBatch]) -> _Written:
@@ -176,8 +207,16 @@ def rows_between(folder: Path, segment: Segment, after: int, upto: int) -> Segme
     if after >= segment.first_commit or upto < segment.last_commit:
         found = np.concatenate([commits(batch) for batch in _batches(folder, segment)])
         first, end = np.searchsorted(found, [after, upto], side="right").tolist()
-    path = str(folder / segment.file)
-    return SegmentRange(path, first, end, segment.rows, segment.size_bytes, segment.checksum)
+    return SegmentRange(
+        str(folder / segment.file),
+        first,
+        end,
+        segment.rows,
+        segment.size_bytes,
+        segment.checksum,
+        segment.copy_bytes,
+        segment.copy_checksum,
+    )
 
 
 def transactions_of(folder: Path, segment: Segment) -> TransactionRows:

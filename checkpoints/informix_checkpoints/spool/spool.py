@@ -78,7 +78,7 @@ class Spool:
             self._lock.take_number(above=recovered.fence)
             self._manifest = replace(recovered, fence=self._lock.fence)
             self._remove_strangers()
-            self._copies.match(folder, self._manifest.segments)
+            self._match_copies()
             on_error.pop_all()
 
     @property
@@ -142,7 +142,7 @@ class Spool:
                 self._folder / name, schema, batches, position, durable=self._durable
             )
             if segment.rows:
-                self._copies.put(self._folder / name, segment)
+                segment = self._copies.put(self._folder / name, segment)
             failpoint("spool.before_manifest")
             with self._changing:
                 if segment.rows:
@@ -283,6 +283,12 @@ class Spool:
         for path in self._folder.glob("*.arrow"):
             if path.name not in known:
                 path.unlink()
+
+    def _match_copies(self) -> None:
+        """Make copies those of the segments held; what they hold is known before anybody reads them."""
+        copied = self._copies.match(self._folder, self._manifest.segments)
+        if copied != self._manifest.segments:
+            self._replace(replace(self._manifest, segments=copied))
 
 
 def _with_later_restart(held: Manifest, start: Position) -> Manifest:

@@ -21,7 +21,15 @@ SERVER_NAME = "informix-cdc"  # in the server's certificate, whatever its addres
 _SEGMENT_NAME = re.compile(r"[0-9A-Za-z-]+\.arrow")  # no slash, no dot but one: never another folder
 
 
-_WHOLE_NUMBERS = ("first", "end", "rows", "size_bytes", "checksum")
+_WHOLE_NUMBERS = (
+    "first",
+    "end",
+    "rows",
+    "size_bytes",
+    "checksum",
+    "copy_bytes",
+    "copy_checksum",
+)
 
 
 @dataclass(frozen=True, slots=True)

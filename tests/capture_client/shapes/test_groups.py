@@ -21,9 +21,15 @@ from informix_capture_client.positions import Position
 from informix_capture_client.records import Kind
 from informix_capture_client.shapes import grouped_form
 from informix_capture_client.shapes.change_columns import tables_in
-from informix_checkpoints.spool import SegmentRange, delivered, in_row_form, stored_range
+from informix_checkpoints.spool import (
+    SegmentCopies,
+    SegmentRange,
+    delivered,
+    in_row_form,
+    stored_range,
+)
 from informix_checkpoints.spool import delivered_tables as delivering
-from informix_checkpoints.spool.segments import write_segment
+from informix_checkpoints.spool.segments import rows_between, write_segment
 from informix_checkpoints.spool.stored_rows import commits, part, row_count, transaction_rows
 
 FORMS = [
@@ -258,7 +264,7 @@ def test_rows_of_several_tables_that_an_earlier_version_stored_are_read(name: st
 
 
 @pytest.mark.parametrize("form", [FORMS[0], FORMS[2]], ids=["rows", "envelope"])
-def test_any_range_of_a_segment_of_groups_are_its_rows(
+def test_any_range_of_a_segment_of_groups_or_of_its_copy_are_its_rows(
     form: RowForm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(grouped_form, "_ROWS_A_TABLE", 2)
@@ -268,17 +274,17 @@ def test_any_range_of_a_segment_of_groups_are_its_rows(
     ]
     encoder = TWO.encoder(form)
     encoded = encoder.encode(TWO.transactions(changes))
-    segment = write_segment(
-        tmp_path / "s.arrow", encoded.schema, encoded, Position(999, 1), durable=False
-    )
+    path, copies = tmp_path / "s.arrow", SegmentCopies(tmp_path.as_uri(), "copies")
+    segment = write_segment(path, encoded.schema, encoded, Position(999, 1), durable=False)
+    (tmp_path / "copies").mkdir()
+    segment = copies.put(path, segment)
     count = 5 * 7 if form.shape == "rows" else 4 * 7
     assert (segment.rows, segment.transactions) == (count, 7)
-    whole = SegmentRange(
-        str(tmp_path / "s.arrow"), 0, count, count, segment.size_bytes, segment.checksum
-    )
+    whole = rows_between(tmp_path, segment, 0, 999)
     rows = plain_rows(list(delivered(stored_range(whole), encoder.schema)))
     assert len(rows) == count
     for first in range(count):
         for end in range(first + 1, count + 1):
-            found = delivered(stored_range(whole.part(first, end)), encoder.schema)
-            assert plain_rows(list(found)) == rows[first:end]
+            for place in (stored_range, copies.stored_range):
+                found = delivered(place(whole.part(first, end)), encoder.schema)
+                assert plain_rows(list(found)) == rows[first:end]

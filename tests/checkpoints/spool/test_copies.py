@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import pickle
+import zlib
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from pyarrow import fs
 
@@ -19,7 +22,8 @@ from informix_capture_client.errors import AccessRefused
 from informix_capture_client.positions import Position
 from informix_checkpoints.spool import copies as segment_copies
 from informix_checkpoints.spool.copies import SegmentCopies
-from informix_checkpoints.spool.segments import SegmentRange
+from informix_checkpoints.spool.manifest import FILE_NAME, load_manifest
+from informix_checkpoints.spool.segments import Segment, SegmentRange
 from informix_checkpoints.spool.spool import Spool
 from informix_checkpoints.spool.stored_rows import in_row_form
 
@@ -63,6 +67,117 @@ def test_a_copy_is_there_before_the_manifest_names_its_segment(
     fill(spool)
     before = [entry for entry in seen if entry[0] == "spool.before_manifest"]
     assert [counts[1:] for counts in before] == [(1, 0), (2, 1)]
+
+
+def many(count: int) -> list[pa.RecordBatch]:
+    """Two batches of rows that compress well, ten to a transaction."""
+    rows = [(n % 7, 110 + n // 10) for n in range(count)]
+    return [batch(*rows[: count // 2]), batch(*rows[count // 2 :])]
+
+
+def test_a_copy_is_a_compressed_file_of_the_same_batches_that_any_tool_opens(tmp_path: Path) -> None:
+    spool = copied_spool(tmp_path)
+    segment = spool.append(SCHEMA, many(4000), Position(600, 600))
+    (copy,) = files(tmp_path)
+    assert copy.stat().st_size < segment.size_bytes / 2
+    ours, theirs = pa.ipc.open_file(tmp_path / "spool" / segment.file), pa.ipc.open_file(copy)
+    assert theirs.schema.equals(ours.schema, check_metadata=True)
+    assert theirs.num_record_batches == 2
+    assert all(theirs.get_batch(n).equals(ours.get_batch(n)) for n in range(2))
+
+
+def test_every_range_of_a_copy_is_that_of_its_segment(tmp_path: Path) -> None:
+    spool = copied_spool(tmp_path)
+    spool.append(SCHEMA, many(40), Position(600, 600))
+    [whole] = spool.between(100, 600)
+    wanted = [n % 7 for n in range(40)]
+    for first in range(40):
+        for end in range(first + 1, 41):
+            found = numbers(copies_in(tmp_path / "copies"), [whole.part(first, end)])
+            assert found == wanted[first:end]
+
+
+def test_what_a_copy_holds_is_said_by_the_manifest_and_by_every_range(tmp_path: Path) -> None:
+    spool = copied_spool(tmp_path)
+    fill(spool)
+    facts = [(path.stat().st_size, zlib.crc32(path.read_bytes())) for path in files(tmp_path)]
+    kept = load_manifest(tmp_path / "spool")
+    assert kept is not None
+    assert [(s.copy_bytes, s.copy_checksum) for s in kept.segments] == facts
+    assert [(r.copy_bytes, r.copy_checksum) for r in spool.between(100, 140)] == facts
+
+
+def test_a_segment_that_is_damaged_before_it_is_copied_is_not_copied(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put = SegmentCopies.put
+
+    def damage_and_put(copies: SegmentCopies, path: Path, segment: Segment) -> Segment:
+        content = bytearray(path.read_bytes())
+        content[len(content) // 2] ^= 0xFF
+        path.write_bytes(content)
+        return put(copies, path, segment)
+
+    monkeypatch.setattr(SegmentCopies, "put", damage_and_put)
+    spool = copied_spool(tmp_path)
+    with pytest.raises(AccessRefused, match="other bytes than were written"):
+        fill(spool)
+    assert spool.segment_count == 0
+
+
+def as_before_copies_were_compressed(tmp_path: Path) -> None:
+    """Make spool and copies what a version left whose copies were the segments' own bytes."""
+    path = tmp_path / "spool" / FILE_NAME
+    content = json.loads(path.read_text())
+    del content["version"], content["checksum"]
+    for segment in content["segments"]:
+        del segment["copy_bytes"], segment["copy_checksum"]
+    checksum = zlib.crc32(json.dumps(content).encode())
+    path.write_text(json.dumps({"version": 2, "checksum": checksum, **content}))
+    for copy in files(tmp_path):
+        copy.unlink()
+    for segment in content["segments"]:
+        name = f"{Path(segment['file']).stem}-{segment['checksum']:08x}.arrow"
+        copy = tmp_path / "copies" / "s1" / name
+        copy.write_bytes((tmp_path / "spool" / segment["file"]).read_bytes())
+
+
+def test_copies_that_an_earlier_version_made_are_made_again(tmp_path: Path) -> None:
+    first = copied_spool(tmp_path)
+    fill(first)
+    made = files(tmp_path)
+    first.close()
+    as_before_copies_were_compressed(tmp_path)
+    assert not set(files(tmp_path)) & set(made)
+    second = copied_spool(tmp_path)
+    assert files(tmp_path) == made
+    assert numbers(copies_in(tmp_path / "copies"), second.between(100, 140)) == [1, 2, 3, 4, 5]
+    kept = load_manifest(tmp_path / "spool")
+    assert kept is not None
+    assert [s.copy_bytes for s in kept.segments] == [path.stat().st_size for path in made]
+
+
+def test_an_empty_file_is_no_copy_of_a_segment_that_was_not_copied(tmp_path: Path) -> None:
+    first = copied_spool(tmp_path)
+    fill(first)
+    empty = files(tmp_path)
+    first.close()
+    as_before_copies_were_compressed(tmp_path)
+    for path in empty:
+        path.touch()
+    second = copied_spool(tmp_path)
+    assert numbers(copies_in(tmp_path / "copies"), second.between(100, 140)) == [1, 2, 3, 4, 5]
+
+
+def test_the_range_of_a_spool_without_copies_finds_none(tmp_path: Path) -> None:
+    with_copies, without = copied_spool(tmp_path), open_spool(tmp_path / "other")
+    fill(with_copies)
+    fill(without)
+    assert [s.checksum for s in without.between(100, 140)] == [
+        s.checksum for s in with_copies.between(100, 140)
+    ]
+    with pytest.raises(AccessRefused, match="other bytes than were written"):
+        numbers(copies_in(tmp_path / "copies"), without.between(100, 140))
 
 
 def test_trimming_removes_the_copies_too(tmp_path: Path) -> None:

@@ -163,6 +163,16 @@ def test_rows_that_a_segment_does_not_have_are_refused(
         asked(server, ticket_of(whole(spool).part(first, end)))
 
 
+@pytest.mark.parametrize("name", ["copy_bytes", "copy_checksum", "size_bytes", "rows"])
+@pytest.mark.parametrize("value", [None, "7", 1.5, True, [1]], ids=repr)
+def test_a_request_whose_numbers_are_none_is_refused(
+    name: str, value: Any, spool: Spool, server: SegmentServer
+) -> None:
+    ticket = {**json.loads(ticket_of(whole(spool))), name: value}
+    with pytest.raises(flight.FlightError, match="the request names no rows of a segment"):
+        asked(server, json.dumps(ticket).encode())
+
+
 def asked(server: SegmentServer, ticket: bytes) -> object:
     header = (b"authorization", f"Bearer {server.address.token}".encode())
     client = flight_client._client(server.address)
