@@ -8,7 +8,7 @@ import pytest
 
 from capture_client.transactions.assembling import b, c, delivered, resumed
 from capture_client.transactions.stores import FakeStore
-from harness.capture.streams import blocks, discard, feed, feed_chunks, rollback, row
+from harness.capture.streams import begin, blocks, discard, feed, feed_chunks, rollback, row
 from informix_capture_client.errors import ProtocolViolation
 from informix_capture_client.shapes.change_columns import lined_up
 from informix_capture_client.transactions import carried_records
@@ -91,6 +91,38 @@ def test_a_record_below_its_begintx_is_refused_when_it_comes_and_what_ended_befo
     with pytest.raises(ProtocolViolation, match="BEGINTX"):
         got.extend(assembler.feed(block))
     assert sequence_numbers(got) == [[202]]
+
+
+def test_the_first_record_of_a_tail_is_refused_if_it_lies_below_the_begintx_of_its_object() -> None:
+    assembler = resumed()
+    feed(assembler, b(10), *(row(n) for n in range(11, 91)))
+    assert 1 in assembler._open
+    with pytest.raises(ProtocolViolation, match="BEGINTX"):
+        feed(assembler, row(9))
+
+
+def test_an_object_with_a_tail_is_one_open_transaction_that_began_where_it_began() -> None:
+    assembler = resumed()
+    feed(assembler, begin(10, 1, 700, 501), *(row(n) for n in range(11, 91)))
+    feed(assembler, begin(91, 2, 800, 502), row(92, 2))
+    feed(assembler, row(93))
+    assert assembler.open_count == 2
+    assert assembler.open_transactions == {1: 10, 2: 91}
+    assert (assembler.lowest_open(), assembler.lowest_open_time()) == (10, 700)
+    feed(assembler, c(94, 1))
+    assert (assembler.lowest_open(), assembler.lowest_open_time()) == (91, 800)
+
+
+def test_open_bytes_are_those_of_objects_and_of_what_is_carried() -> None:
+    assembler = resumed()
+    feed(assembler, b(1), *(row(n, 1, bytes(100)) for n in range(2, 102)))
+    of_object, _ = assembler.open_bytes
+    assert of_object > 100 * 100
+    feed(assembler, b(200, 2), row(201, 2, bytes(1000)))
+    carried, _ = assembler.open_bytes
+    assert of_object + 1000 < carried < of_object + 2000
+    feed(assembler, c(300, 1))
+    assert 1000 < assembler.open_bytes[0] < 2000
 
 
 def test_what_has_ended_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
