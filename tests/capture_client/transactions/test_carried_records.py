@@ -80,6 +80,14 @@ def test_of_two_that_share_a_slot_in_one_read_none_is_lost() -> None:
     assert sequence_numbers(feed(assembler, c(5, 1), c(6, OTHER_WITH_ITS_SLOT))) == [[3], [4]]
 
 
+def test_a_low_record_is_refused_when_it_comes_though_another_has_the_slot_of_its_id() -> None:
+    assembler = resumed()
+    feed(assembler, b(2, OTHER_WITH_ITS_SLOT))
+    feed(assembler, b(10, 1))
+    with pytest.raises(ProtocolViolation, match="BEGINTX"):
+        feed(assembler, row(5, 1))
+
+
 @pytest.mark.parametrize("rows", [1, 80], ids=["carried whole", "a tail"])
 def test_a_record_below_its_begintx_is_refused_when_it_comes_and_what_ended_before_it_is_not(
     rows: int,
