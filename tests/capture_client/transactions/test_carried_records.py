@@ -82,10 +82,10 @@ def test_of_two_that_share_a_slot_in_one_read_none_is_lost() -> None:
 
 def test_a_low_record_is_refused_when_it_comes_though_another_has_the_slot_of_its_id() -> None:
     assembler = resumed()
-    feed(assembler, b(2, OTHER_WITH_ITS_SLOT))
-    feed(assembler, b(10, 1))
+    feed(assembler, b(2, OTHER_WITH_ITS_SLOT), b(10, 1), *(row(n, 1) for n in range(11, 91)))
+    assert assembler.open_transactions == {1: 10, OTHER_WITH_ITS_SLOT: 2}
     with pytest.raises(ProtocolViolation, match="BEGINTX"):
-        feed(assembler, row(5, 1))
+        feed(assembler, row(9, 1))
 
 
 @pytest.mark.parametrize("rows", [1, 80], ids=["carried whole", "a tail"])
