@@ -6,6 +6,7 @@ import json
 import logging
 import pickle
 import zlib
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -178,6 +179,14 @@ def test_the_range_of_a_spool_without_copies_finds_none(tmp_path: Path) -> None:
     ]
     with pytest.raises(AccessRefused, match="other bytes than were written"):
         numbers(copies_in(tmp_path / "copies"), without.between(100, 140))
+
+
+def test_a_copy_of_another_size_than_the_driver_says_is_not_read(tmp_path: Path) -> None:
+    spool = copied_spool(tmp_path)
+    fill(spool)
+    wanted = spool.between(100, 120)[0]
+    with pytest.raises(AccessRefused, match="other bytes than were written"):
+        numbers(copies_in(tmp_path / "copies"), [replace(wanted, copy_bytes=wanted.copy_bytes + 1)])
 
 
 def test_trimming_removes_the_copies_too(tmp_path: Path) -> None:
