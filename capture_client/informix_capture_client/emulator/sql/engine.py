@@ -118,14 +118,8 @@ def _delete(rows: Store, storage: Storage, row: Row) -> list[Undo]:
 
 
 def _truncate(rows: Store, storage: Storage) -> list[Undo]:
-    kept = rows.find(f"SELECT * FROM {storage.rows}")
-    rows.run(f"DELETE FROM {storage.rows}")
-
-    def put_back() -> None:
-        for rid, *values in kept:
-            rows.restore(storage, int(rid or 0), tuple(values))
-
-    return [put_back]
+    taken = rows.emptied(storage)
+    return [lambda: rows.restore_all(storage, taken)]
 
 
 _CHANGES: dict[int, Callable[..., list[Undo]]] = {
