@@ -46,10 +46,11 @@ _ERRORS = {
     -674: ("42000", "Routine ({0}) can not be resolved."),
     -1213: ("22018", "A character to numeric conversion process failed."),
     -12008: ("IX000", "Invalid smart-large-object file descriptor ({0})."),
-    -11060: ("08003", "The connection is not open."),
-    -11071: ("HY090", "The buffer for a capture session must hold at least 128 bytes."),
+    # what a server says to a statement before it has let a client in is not known: our choice
+    -1809: ("08004", "Server rejected the connection."),
+    # with ISAM -102, an illegal argument; the guide has the bound, which error it is is our choice
+    -9810: ("IX000", "Smart-large-object error: a capture session's buffer has at least 128 bytes."),
     # SQL on tables: numbers and meaning by finderr, SQLSTATE by GET DIAGNOSTICS (Guide to SQL: Syntax)
-    -11031: ("07002", "A parameter has no value."),
     -232: ("42000", "A SERIAL column ({0}) may not be updated."),
     -371: ("23000", "Cannot create a unique index on a column with duplicate data."),
     -728: ("42000", "Unknown option for DBINFO."),
@@ -131,6 +132,7 @@ _ISAM = {
     -244: -107,
     -271: -107,
     -289: -113,
+    -9810: -102,
 }
 
 

@@ -84,7 +84,7 @@ class Session(Transactions):
 
     def _run(self, text: str, plan: Plan, values: Sequence[Value], check: Check) -> Outcome:
         if len(values) != len(plan.parameters):
-            raise sql_error(-11031)
+            raise sql_error(-254)
         deadline = time.monotonic() + self.patience if self.patience < FOREVER else FOREVER
         with self.server.log.changed:
             while True:
