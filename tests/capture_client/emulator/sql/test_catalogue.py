@@ -88,6 +88,8 @@ def test_an_alteration_changes_foreign_keys_until_it_is_undone(
         assert (shop.rows(IMPORTED_KEYS), shop.rows(CONSTRAINTS)) == before
     else:
         assert [row[4] for row in shop.rows(IMPORTED_KEYS)] == LEFT[text]
+        known = shop.rows("SELECT constrname FROM sysconstraints WHERE constrtype = 'R' ORDER BY 1")
+        assert [name for (name,) in known] == LEFT[text]
 
 
 def test_a_renamed_key_is_still_heeded(shop: Asked) -> None:
