@@ -1,6 +1,7 @@
 """One process that captures one transaction of any size into a spool: how large does it get?
 
     python -m benchmarks.one_transaction FOLDER MEBIBYTES LIMIT_MEBIBYTES [--never-ends]
+                                                                          [--three-tables]
 
 Prints one line of JSON: what was read, what it took, and how large the process was before and at most.
 """
@@ -23,7 +24,7 @@ import numpy as np
 
 from benchmarks.endless_stream import memory
 from benchmarks.pipeline import START, open_spool
-from benchmarks.workload import captured, catalog_table
+from benchmarks.workload import captured_of_tables, catalog_tables
 from informix_capture_client.choices import DecodeRules
 from informix_capture_client.emulator import records as build
 from informix_capture_client.records.records import Kind
@@ -45,7 +46,7 @@ _SEQUENCE_AT = 16  # behind the four words that all records have in common
 class Prepared:
     """The records of one transaction, cut where it can be made longer."""
 
-    before: bytes  # TABSCHEMA and BEGINTX
+    before: bytes  # a TABSCHEMA for each table, and BEGINTX
     rows: bytes
     sequence_places: np.ndarray[Any, np.dtype[np.int64]]  # in `rows`, eight for each
     commit: bytes
@@ -60,11 +61,12 @@ class Prepared:
 
 
 @cache
-def prepared() -> Prepared:
-    stream = b"".join(captured(PREPARED_ROWS, PREPARED_ROWS).reads)
-    starts = list(_starts(stream))
-    first, last = starts[2], starts[2 + PREPARED_ROWS]
-    places = np.array(starts[2 : 2 + PREPARED_ROWS])[:, None] - first + _SEQUENCE_AT + np.arange(8)
+def prepared(tables: int = 1) -> Prepared:
+    stream = b"".join(captured_of_tables(tables, PREPARED_ROWS, PREPARED_ROWS).reads)
+    starts, front = list(_starts(stream)), tables + 1
+    first, last = starts[front], starts[front + PREPARED_ROWS]
+    rows = np.array(starts[front : front + PREPARED_ROWS])
+    places = rows[:, None] - first + _SEQUENCE_AT + np.arange(8)
     return Prepared(stream[:first], stream[first:last], places, stream[last:])
 
 
@@ -80,9 +82,9 @@ def turns_of(mebibytes: int) -> int:
     return -(-(mebibytes << 20) // len(prepared().rows))
 
 
-def reads(turns: int, never_ends: bool) -> Iterator[bytes]:
+def reads(turns: int, never_ends: bool, tables: int) -> Iterator[bytes]:
     """Yield what a session returns: one transaction, and then that there is no more."""
-    source = prepared()
+    source = prepared(tables)
     yield source.before
     for number in range(turns):
         yield source.turn(number)
@@ -98,8 +100,8 @@ class _Session:
     record_kinds = {int(kind): kind for kind in Kind}  # noqa: RUF012 - never changed
     codes = SimpleNamespace()
 
-    def __init__(self, turns: int, never_ends: bool) -> None:
-        self._reads = reads(turns, never_ends)
+    def __init__(self, turns: int, never_ends: bool, tables: int) -> None:
+        self._reads = reads(turns, never_ends, tables)
 
     def read(self) -> memoryview:
         if (read := next(self._reads, None)) is None:
@@ -124,11 +126,11 @@ class _Passed(threading.Event):
 
 def main() -> None:
     folder, mebibytes, limit = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
-    turns = turns_of(mebibytes)
-    session: Any = _Session(turns, "--never-ends" in sys.argv)
+    turns, tables = turns_of(mebibytes), 3 if "--three-tables" in sys.argv else 1
+    session: Any = _Session(turns, "--never-ends" in sys.argv, tables)
     assembler = TransactionAssembler(START)
     assembler.limit_memory(MemoryLimit(limit << 20, SpillFiles(folder)))
-    encoder = ChangeEncoder([catalog_table()], DecodeRules())
+    encoder = ChangeEncoder(catalog_tables(tables), DecodeRules())
     spool = open_spool(folder / "spool")
     gc.freeze()  # as the product does in the process that holds the capture
     before, begun_at = memory(), time.monotonic()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import math
 import shutil
 import time
 from collections.abc import Callable
@@ -25,10 +26,9 @@ from informix_cdc.capture.pending import Pending
 from informix_cdc.executors.places import SegmentPlaces
 
 TABLES = (1, 10, 100, 500)
-ROWS = 100_000  # as many make a segment of 16 MiB of log
+ROWS = 131_000  # as many make two segments as large as the product makes them, and no small one
 DELIVERED_ROWS = 5_000
 REPEATS = 3
-HOUR = 3600.0
 SPARK_ROWS = {1: 500_000, 10: 200_000, 100: 50_000, 500: 10_000}
 
 
@@ -107,7 +107,7 @@ def fill(source: CapturedBytes, encoder: ChangeEncoder, folder: Path) -> None:
     """Move everything into a new spool, in segments as large as bytes make them."""
     gc.freeze()  # as the product does in the process that holds the capture
     spool = open_spool(folder)
-    pending = Pending(spool, lambda _: spool, latency_seconds=HOUR)
+    pending = Pending(spool, lambda _: spool, latency_seconds=math.inf)
     for event in events_of(joined(source.reads, JOINED_BYTES)):
         if isinstance(event, TableSchema):
             continue

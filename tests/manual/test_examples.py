@@ -119,7 +119,7 @@ CHECKS: dict[str, Check] = {
 
 ALONE = "auto_cdc"  # it is Spark Connect
 CONSOLE = "quickstart"  # has Spark write to its own output; begins, so its Spark is fresh
-TOGETHER = sorted(set(CHECKS) - {ALONE}, key=lambda name: name != CONSOLE)
+TOGETHER = sorted(set(CHECKS) - {ALONE}, key=lambda name: (name != CONSOLE, name))
 
 
 @pytest.fixture(scope="session")

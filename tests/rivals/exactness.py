@@ -27,7 +27,7 @@ _TUNED = {
 }
 LONG_CHANGES = 3_700
 # Without a new change: whoever has more to come has shown it by then, at first and later.
-_FIRST_SECONDS, _QUIET_SECONDS = 60.0, 5.0
+_FIRST_SECONDS, _QUIET_SECONDS = 60.0, 30.0
 
 
 @dataclass(frozen=True)

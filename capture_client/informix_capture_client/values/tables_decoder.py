@@ -128,14 +128,13 @@ class TablesDecoder:
         """
         self._require_room(rows, where)
         order = _by_table(rows.tables)
-        found: dict[int, list[pa.Array]] = {}
+        found: dict[int, list[list[pa.Array]]] = {}
         for first, end in pairwise(self._bounds(rows, order)):
             chosen = order[first:end]
             there = partial(_in_whole, where, chosen)
             for table, columns in self._columns(_together(rows.only(chosen)), there):
-                before = found.get(table)
-                found[table] = columns if before is None else list(map(_joined, before, columns))
-        return found
+                found.setdefault(table, []).append(columns)
+        return {table: _joined(parts) for table, parts in found.items()}
 
     def _bounds(self, rows: MixedRows, order: Integers) -> list[int]:
         """Return where to cut rows that lie in the order of their tables.
@@ -282,8 +281,8 @@ def _in_whole(where: Where, chosen: Integers, row: int) -> str:
     return where(int(chosen[row]))
 
 
-def _joined(before: pa.Array, after: pa.Array) -> pa.Array:
-    return pa.concat_arrays([before, after])
+def _joined(parts: list[list[pa.Array]]) -> list[pa.Array]:
+    return parts[0] if len(parts) == 1 else list(map(pa.concat_arrays, zip(*parts, strict=True)))
 
 
 def _by_table(tables: Integers) -> Integers:

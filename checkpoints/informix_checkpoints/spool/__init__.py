@@ -12,7 +12,7 @@ from informix_checkpoints.spool.manifest import Manifest, load_manifest
 from informix_checkpoints.spool.segments import OtherBytes, Segment, SegmentRange, stored_range
 from informix_checkpoints.spool.spill_files import SpillFiles
 from informix_checkpoints.spool.spool import Spool
-from informix_checkpoints.spool.stored_rows import delivered, in_row_form
+from informix_checkpoints.spool.stored_rows import delivered, in_row_form, row_count
 from informix_checkpoints.spool.writer_lock import WriterLock
 
 __all__ = [
@@ -31,5 +31,6 @@ __all__ = [
     "disk_errors",
     "in_row_form",
     "load_manifest",
+    "row_count",
     "stored_range",
 ]

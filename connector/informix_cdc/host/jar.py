@@ -47,7 +47,8 @@ def compile_jar(target: Path = JAR, environment: Mapping[str, str] = os.environ)
     """Compile the sources into a jar and return its path.
 
     Raises:
-        AccessRefused: there is no javac, or no PySpark, or they do not fit the sources.
+        AccessRefused: there is no javac, or no PySpark, or they do not fit the sources, or the jar
+            cannot be written.
     """
     javac, spark = _javac(environment), _jars_of_spark()
     with tempfile.TemporaryDirectory() as folder:
@@ -63,9 +64,16 @@ def compile_jar(target: Path = JAR, environment: Mapping[str, str] = os.environ)
         if done.returncode:
             raise AccessRefused(
                 f"{javac} does not compile the reader: {done.stderr.strip()[-2000:]}",
-                "Use a javac of Java 17 or later, and PySpark 4.3.",
+                "Use a javac of Java 17 or later, and a PySpark of docs/versions.md with its jars"
+                " (pyspark-client has none).",
             )
-        _write(target, Path(folder), environment)
+        try:
+            _write(target, Path(folder), environment)
+        except OSError as reason:
+            raise AccessRefused(
+                f"the jar cannot be written to {target}: {reason.strerror or reason}.",
+                "Run `informix-cdc jar --compile` as the user who owns this installation, once.",
+            ) from None
     return target
 
 

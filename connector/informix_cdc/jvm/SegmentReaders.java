@@ -49,8 +49,16 @@ record SegmentReaders(PartitionReaderFactory inPython, StructType rows)
       }
       return new Segments(segments);
     } catch (IOException | RuntimeException reason) {
+      requireNotKilled(reason);
       tell(reason);
       return new RowsAsColumns(inPython.createReader(partition), rows);
+    }
+  }
+
+  /** Spark interrupts a task that it kills, which closes the file that is read: nothing is wrong. */
+  private static void requireNotKilled(Exception reason) {
+    if (Thread.currentThread().isInterrupted()) {
+      throw new IllegalStateException("the task was killed before its first row", reason);
     }
   }
 

@@ -17,8 +17,12 @@ import pytest
 
 from benchmarks.one_transaction import PREPARED_ROWS, turns_of
 from benchmarks.pipeline import START, open_spool
-from benchmarks.workload import rows_without_end
+from benchmarks.workload import catalog_tables, rows_without_end
 from checkpoints.spool.spools import read_range
+from informix_capture_client.choices import DecodeRules
+from informix_capture_client.shapes import row_schema
+from informix_checkpoints.spool import delivered as delivered_rows
+from informix_checkpoints.spool import stored_range
 
 pytestmark = pytest.mark.slow
 
@@ -66,6 +70,26 @@ def test_a_transaction_of_128_mib_is_delivered_whole_in_bounded_memory(tmp_path:
     assert ordinal == turns * PREPARED_ROWS == large["rows"]
     rows = rows_without_end()
     assert total == turns * sum(next(rows)["line_num"] for _ in range(PREPARED_ROWS))  # type: ignore[misc]
+
+
+def test_a_transaction_of_three_tables_is_stored_whole_in_bounded_memory(tmp_path: Path) -> None:
+    small, large = run(tmp_path / "small", 1), run(tmp_path / "large", MEBIBYTES, "--three-tables")
+    assert large["spilled_bytes"] > (MEBIBYTES - LIMIT_MEBIBYTES) << 20
+    assert large["peak"] - small["peak"] < MOST_GROWTH_MEBIBYTES
+    spool, schema = (
+        open_spool(tmp_path / "large" / "spool"),
+        row_schema(catalog_tables(3), DecodeRules()),
+    )
+    [wanted] = spool.between(START.commit, spool.end.commit)
+    spool.close()
+    ordinal = 0
+    for batch in delivered_rows(stored_range(wanted), schema):
+        ordinals = batch.column("_change_ordinal").to_numpy()
+        assert ordinals.tolist() == list(range(ordinal, ordinal + len(batch)))
+        own = [np.asarray(batch.column(f"t{n}").is_valid()) for n in range(3)]
+        assert (np.sum(own, axis=0) == 1).all()
+        ordinal += len(batch)
+    assert ordinal == turns_of(MEBIBYTES) * PREPARED_ROWS == large["rows"]
 
 
 def test_a_transaction_that_never_ends_is_bounded_and_seen(tmp_path: Path) -> None:

@@ -40,6 +40,12 @@ def test_without_a_javac_no_jar_is_made(environment: dict[str, str], tmp_path: P
     assert not list(tmp_path.iterdir())
 
 
+def test_a_jar_that_cannot_be_written_is_an_error_of_one_line(tmp_path: Path) -> None:
+    require_javac()
+    with pytest.raises(AccessRefused, match=r"cannot be written to .*: No such .*as the user who owns"):
+        compile_jar(tmp_path / "not there" / "a.jar")
+
+
 def test_two_jars_of_the_same_sources_differ_in_the_time_that_is_asked_for(
     tmp_path: Path,
 ) -> None:

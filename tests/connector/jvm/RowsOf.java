@@ -83,6 +83,9 @@ final class RowsOf {
     if (!factory.supportColumnarReads(partition)) {
       return "read in Python from the start";
     }
+    if (!isGivenUp(factory, partition)) {
+      return "read on by a task that is killed";
+    }
     try (PartitionReader<ColumnarBatch> cancelled = factory.createColumnarReader(partition)) {
       cancelled.next();
     } catch (UnsupportedOperationException reason) {
@@ -93,6 +96,21 @@ final class RowsOf {
     Rows again = new Rows(factory.createColumnarReader(partition));
     List<Object> throughRows = collected(new RowsAsColumns(again, type), type);
     return throughRows.equals(rows) ? rows : List.of("other rows in columns of rows", throughRows);
+  }
+
+  /** Whether a task that is killed as it begins is not left to Python. */
+  private static boolean isGivenUp(SegmentReaders factory, InputPartition partition)
+      throws Exception {
+    Thread.currentThread().interrupt(); // as Spark does
+    try (PartitionReader<ColumnarBatch> killed = factory.createColumnarReader(partition)) {
+      return false;
+    } catch (IllegalStateException given) {
+      return true;
+    } catch (UnsupportedOperationException leftToPython) {
+      return false;
+    } finally {
+      Thread.interrupted();
+    }
   }
 
   private static List<Object> collected(PartitionReader<ColumnarBatch> batches, StructType type)

@@ -46,6 +46,18 @@ def segment_of_large_texts(folder: Path) -> SegmentRange:
     return SegmentRange(str(path), 0, 3, 3, len(content), zlib.crc32(content))
 
 
+def segment_of_structs(folder: Path) -> SegmentRange:
+    """Write a segment with a struct of two fields; no stream's schema names one of them alone."""
+    one = batch((1, 110), (2, 110), (3, 120))
+    values = pa.array([{"a": 1, "b": 2}] * 3, pa.struct({"a": pa.int64(), "b": pa.int64()}))
+    schema = SCHEMA.set(0, pa.field("n", values.type))
+    path = folder / "structs"
+    with pa.ipc.new_file(path, schema) as writer:
+        writer.write_batch(pa.RecordBatch.from_arrays([values, one.column(1)], schema=schema))
+    content = path.read_bytes()
+    return SegmentRange(str(path), 0, 3, 3, len(content), zlib.crc32(content))
+
+
 def damaged(one: SegmentRange, place: int) -> SegmentRange:
     """Flip a bit of the file; its size stays."""
     path = Path(one.path)
@@ -111,6 +123,7 @@ def test_what_is_read_and_what_is_left(tmp_path: Path) -> None:
     )
     narrow = StructType([StructField("n", IntegerType()), ROWS.fields[1]])
     texts = StructType([StructField("n", StringType()), ROWS.fields[1]])
+    of_one = StructType([StructField("n", StructType([StructField("a", LongType())])), ROWS.fields[1]])
     swapped = StructType(list(reversed(ROWS.fields)))
     cases: dict[str, tuple[StructType, bytes, object]] = {
         "a whole segment": (ROWS, pickled(whole), [1, 2, 3, 4, 5]),
@@ -121,6 +134,16 @@ def test_what_is_read_and_what_is_left(tmp_path: Path) -> None:
         "another order of columns": (swapped, pickled(whole), LEFT),
         "another type than Spark was promised": (narrow, pickled(whole), LEFT),
         "texts of another width than is made": (texts, pickled(segment_of_large_texts(tmp_path)), LEFT),
+        "a struct with a field that Spark was not promised": (
+            of_one,
+            pickled(segment_of_structs(tmp_path)),
+            LEFT,
+        ),
+        "a path with signs of all kinds": (
+            ROWS,
+            pickled(segment(tmp_path, "\"a' \\{ b} [ü], 文")),
+            [1, 2, 3, 4, 5],
+        ),
         "a form of later releases": (
             ROWS,
             pickled(segment(tmp_path, "later", LATER)),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
@@ -16,6 +16,7 @@ import pytest
 from pyspark import cloudpickle
 
 from connector.jvm.java_reader import plain_rows, read_in_jvm, require_javac
+from connector.jvm.random_segment import parts, random_segment
 from end_to_end.test_every_type import HIGHEST, LOWEST, USUAL, VALUES, name_of, null_row, row
 from harness.capture.driving import anchor_of, next_offset, reader
 from harness.servers.stores import CUSTOMERS, ORDERS, listening_stores, order_row
@@ -39,14 +40,37 @@ FORMS = {
         "minPartitions": "5",
         "truncate": "emit",
     },
+    "envelopes of two tables without images before": {
+        "table": TWO_TABLES,
+        "shape": "envelope",
+        "minPartitions": "3",
+        "beforeImage": "false",
+    },
+    "rows of two tables with few metadata, in cut segments": {
+        "table": TWO_TABLES,
+        "minPartitions": "5",
+        "metadata": "minimal",
+        "truncate": "emit",
+    },
+    "rows of one table with few metadata": {"table": "informix.orders", "metadata": "minimal"},
+    "JSON of two tables, in cut segments": {
+        "table": TWO_TABLES,
+        "shape": "json",
+        "minPartitions": "5",
+        "truncate": "emit",
+    },
     "raw records": {"table": TWO_TABLES, "shape": "raw", "minPartitions": "3"},
 }
 
+SEEDS = (1, 2)
 FORMER = sorted((Path(__file__).parents[2] / "golden" / "kept_segments_of_tables").glob("*.arrow"))
 
 
-def change(server: EmulatedServer) -> int:
-    """Commit changes of several tables in two transactions; return the last commit."""
+def change(server: EmulatedServer, *, truncates: bool) -> int:
+    """Commit changes of several tables in two or three transactions; return the last commit."""
+    if truncates:
+        with server.transaction() as transaction:
+            transaction.truncate(ORDERS)
     with server.transaction(user_id=1001) as transaction:
         for written, _ in (row(USUAL), row(LOWEST), row(HIGHEST), null_row()):
             transaction.insert(EVERY_TYPE, written)
@@ -66,12 +90,15 @@ def change(server: EmulatedServer) -> int:
 def read(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Any, Any]]:
     """For each form what Python reads, partition by partition, and what the JVM reads."""
     require_javac()
+    folder = tmp_path_factory.mktemp("partitions")
     with ExitStack() as opened:  # spools last as long as their readers; one Java reads them all
         cases = {form: opened.enter_context(captured(options)) for form, options in FORMS.items()}
         cases |= {f"former {path.stem}": kept(path) for path in FORMER}
+        for seed in SEEDS:
+            cases[f"random {seed}"] = of_ranges(parts(random_segment(folder, seed), seed))
         found = read_in_jvm(
             [(to_spark(case.schema), one) for case in cases.values() for one in case.pickled],
-            tmp_path_factory.mktemp("partitions"),
+            folder,
         )
     assert found.left_over == 0
     lines = iter(found.partitions)
@@ -95,7 +122,7 @@ def captured(options: dict[str, str]) -> Iterator[Captured]:
         server.create_table(EVERY_TYPE, columns)
         with reader(listening.port, **options) as made:
             start = end = anchor_of(made)
-            upto = change(server)
+            upto = change(server, truncates="truncate" in options)
             while end["commit"] < upto:
                 end = next_offset(made, end)
             partitions = made.partitions(start, end)
@@ -106,16 +133,28 @@ def captured(options: dict[str, str]) -> Iterator[Captured]:
 
 def kept(path: Path) -> Captured:
     """Read a segment of several tables as a former release wrote it, whole and without its ends."""
-    content, places = path.read_bytes(), SegmentPlaces("files")
+    content = path.read_bytes()
     rows = pa.ipc.open_file(path).read_all().num_rows
     whole = SegmentRange(str(path), 0, rows, rows, len(content), zlib.crc32(content))
-    ranges = [whole, whole.part(1, rows - 1)]
+    return of_ranges([whole, whole.part(1, rows - 1)])
+
+
+def of_ranges(ranges: Sequence[SegmentRange]) -> Captured:
+    """Read each range as a partition."""
+    places = SegmentPlaces("files")
     batches = [list(places.read(one)) for one in ranges]
     pickled = [cloudpickle.dumps(SpoolPartition((one,), places)) for one in ranges]
     return Captured(batches[0][0].schema, list(map(plain_rows, batches)), pickled)
 
 
-@pytest.mark.parametrize("form", [*FORMS, *(f"former {path.stem}" for path in FORMER)])
+CASES = [
+    *FORMS,
+    *(f"former {path.stem}" for path in FORMER),
+    *(f"random {seed}" for seed in SEEDS),
+]
+
+
+@pytest.mark.parametrize("form", CASES)
 def test_both_readers_have_the_same_rows(form: str, read: dict[str, tuple[Any, Any]]) -> None:
     in_python, in_jvm = read[form]
     assert sum(map(len, in_python)) > 0

@@ -12,6 +12,7 @@ from harness.servers.stores import listening_stores, source_options
 from informix_capture_client import statements
 from informix_capture_client.doctor.facts import read_table_facts
 from informix_capture_client.emulator import EmulatedServer, ListeningServer
+from informix_capture_client.errors import BadOption
 from informix_capture_client.transport.base import Argument, ConnectionSettings, Row, Transport
 from informix_cdc.capture.server_watch import log_facts
 from informix_cdc.options.source import SourceOptions
@@ -99,3 +100,20 @@ def test_500_tables_take_five_statements_where_one_takes_one() -> None:
         statements.PARTITION_VERSIONS: 5,
     }
     assert sum(many.values()) - sum(one.values()) == 32
+
+
+def test_a_table_that_is_dropped_or_made_anew_among_250_is_the_only_one_that_is_noticed() -> None:
+    with listening_stores() as (server, listening):
+        options = many_tables(server, listening, 250, "sqli")
+        server.set_full_row_logging("stores:informix.t7", True)
+        with open_catalog(options) as catalog:
+            source = describe_tables(options, catalog)
+            assert log_facts(catalog, source, 0.0).unlogged_tables == ()
+            server.drop_table("stores:informix.t150")
+            assert log_facts(catalog, source, 0.0).unlogged_tables == ("stores:informix.t150",)
+            with pytest.raises(BadOption, match="t150"):
+                describe_tables(options, catalog)
+            columns = "id integer primary key, note varchar(20,0)"
+            server.create_table("stores:informix.t150", columns, full_row_logging=True)
+            assert log_facts(catalog, source, 0.0).unlogged_tables == ("stores:informix.t150",)
+            assert describe_tables(options, catalog).source != source.source

@@ -16,6 +16,7 @@ from informix_capture_client.records import Kind, TableSchema
 from informix_capture_client.shapes import ChangeEncoder
 from informix_capture_client.transactions.assembler import TransactionAssembler
 from informix_capture_client.transactions.events import Transactions
+from informix_capture_client.transactions.memory import MemoryLimit
 from informix_capture_client.values import TableDecoder
 
 # What happens in a transaction: a kind, a table's number and the place of a row among those given.
@@ -47,9 +48,12 @@ class ChangedTables:
         return made
 
     def transactions(
-        self, changes: Sequence[Sequence[Change]], chunk: int = 1 << 20
+        self,
+        changes: Sequence[Sequence[Change]],
+        chunk: int = 1 << 20,
+        limit: MemoryLimit | None = None,
     ) -> list[Transactions]:
-        """Return transactions with these changes, one after the other."""
+        """Return transactions with these changes, one after the other; some spilled, if limited."""
         stream, number = b"", 1
         for transaction, of in enumerate(changes, start=1):
             stream += begin(number, transaction, BEGUN + transaction, 500 + transaction)
@@ -60,6 +64,8 @@ class ChangedTables:
             stream += commit(number, transaction, BEGUN + 10 * transaction)
             number += 1
         assembler = TransactionAssembler(Position(0, 0))
+        if limit is not None:
+            assembler.limit_memory(limit)
         events = [e for block in blocks(in_chunks(stream, chunk)) for e in assembler.feed(block)]
         return [event for event in events if isinstance(event, Transactions)]
 

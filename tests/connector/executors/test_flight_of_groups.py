@@ -1,0 +1,120 @@
+"""Rows of several tables over Flight: groups, and parts of groups, arrive as the file has them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from pyarrow import flight
+
+from harness.capture.changed_tables import Change, ChangedTables, plain_rows
+from harness.capture.driving import Served, anchor_of, drained, reader
+from harness.servers.stores import CUSTOMERS, ORDERS, order_row
+from informix_capture_client.choices import RowForm
+from informix_capture_client.positions import Position
+from informix_capture_client.records import Kind
+from informix_capture_client.shapes import ChangeEncoder, grouped_form
+from informix_cdc.executors import flight_client
+from informix_cdc.executors.flight_client import fetched_range
+from informix_cdc.executors.flight_protocol import ticket_of
+from informix_cdc.executors.flight_server import SegmentServer
+from informix_checkpoints.spool import SegmentRange, Spool, delivered, stored_range
+
+LOOPBACK = "127.0.0.1"
+TABLES = ChangedTables(
+    ["id integer, note varchar(20,0)", "size smallint", "d date"],
+    [[{"id": 1, "note": "n"}, {"id": 2, "note": None}], [{"size": 7}], [{"d": None}]],
+)
+CHANGES: list[list[Change]] = [
+    [
+        (Kind.INSERT, n % 3, 0),
+        (Kind.UPDBEF, 0, 0),
+        (Kind.UPDAFT, 0, 1),
+        (Kind.TRUNCATE, 1, 0),
+        (Kind.DELETE, 2, 0),
+    ]
+    for n in range(7)
+]
+
+
+@pytest.fixture(params=["rows", "envelope"])
+def encoder(request: pytest.FixtureRequest) -> ChangeEncoder:
+    return TABLES.encoder(RowForm(shape=request.param, truncate="emit", server="ol_stores"))
+
+
+@pytest.fixture
+def spool(tmp_path: Path, encoder: ChangeEncoder, monkeypatch: pytest.MonkeyPatch) -> Iterator[Spool]:
+    """A spool of one segment of some groups."""
+    monkeypatch.setattr(grouped_form, "_ROWS_A_TABLE", 4)
+    monkeypatch.setattr(grouped_form, "BATCH_ROWS", 1)
+    made = Spool(tmp_path / "spool", "s1", "src", Position(0, 0), durable=False)
+    encoded = encoder.encode(TABLES.transactions(CHANGES))
+    made.append(encoded.schema, encoded, Position(999, 999))
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def server(spool: Spool) -> Iterator[SegmentServer]:
+    made = SegmentServer(spool.folder, LOOPBACK, 0)
+    yield made
+    made.shutdown()
+
+
+def whole(spool: Spool) -> SegmentRange:
+    [found] = spool.between(0, 999)
+    return found
+
+
+@pytest.mark.parametrize("piece_bytes", [1, 1000, 8 << 20])
+@pytest.mark.parametrize("cut", [(0, 28), (0, 1), (3, 17), (26, 28)])
+def test_the_groups_that_arrive_are_those_of_the_file(
+    cut: tuple[int, int],
+    piece_bytes: int,
+    spool: Spool,
+    server: SegmentServer,
+    encoder: ChangeEncoder,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(flight_client, "PIECE_BYTES", piece_bytes)
+    wanted = whole(spool).part(*cut)
+    arrived = list(delivered(fetched_range(server.address, wanted), encoder.schema))
+    in_the_file = list(delivered(stored_range(wanted), encoder.schema))
+    assert plain_rows(arrived) == plain_rows(in_the_file)
+    assert len(plain_rows(arrived)) == cut[1] - cut[0]
+
+
+def test_a_request_that_says_a_segment_has_more_changes_is_refused(
+    spool: Spool, server: SegmentServer
+) -> None:
+    """The count is of changes: a group is one row of a record batch."""
+    count = whole(spool).rows
+    ticket = ticket_of(replace(whole(spool), end=count + 1, rows=2 * count))
+    client = flight_client._client(server.address)
+    header = (b"authorization", f"Bearer {server.address.token}".encode())
+    with pytest.raises(flight.FlightError, match="the request names no rows of a segment"):
+        client.do_get(flight.Ticket(ticket), flight.FlightCallOptions(headers=[header], timeout=10))
+
+
+@pytest.mark.parametrize("shape", ["rows", "envelope", "json"])
+def test_a_stream_of_two_tables_delivers_the_same_rows_over_flight(shape: str, served: Served) -> None:
+    server, listening = served
+    both = {"table": "informix.orders, informix.customers", "shape": shape, "minPartitions": "3"}
+    found = []
+    with (
+        reader(listening.port, **both, delivery="flight") as far,
+        reader(listening.port, **both, delivery="files") as near,
+    ):
+        begun = [(made, anchor_of(made)) for made in (far, near)]
+        transaction = server.begin()
+        for number in range(10):
+            transaction.insert(ORDERS, order_row((number, 1, "note", None)))
+            transaction.insert(CUSTOMERS, {"customer_num": number, "name": "n", "city": None})
+        commit = transaction.commit()
+        for made, anchor in begun:
+            rows, _ = drained(made, anchor, commit)
+            found.append(rows)
+    assert found[0] == found[1]
+    assert len(found[0]) == 20
