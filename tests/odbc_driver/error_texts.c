@@ -79,7 +79,7 @@ static const Message MESSAGES[] = {
     {-1264, "22007", "Extra characters at the end of a datetime or interval."},
     {-1279, "22001", "Value exceeds string column length."},
     {-1824, "IX000", "Message cannot be found (%s)."},
-    {-11071, "HY090", "The buffer for a capture session must hold at least 128 bytes."},
+    {-9810, "IX000", "Smart-large-object error."},
     {-12008, "IX000", "Invalid smart-large-object file descriptor (%s)."},
     {-19816, "IX000", "Cannot perform this operation on a table defined for replication."},
     {-23101, "IX000", "Unable to load locale categories."},

@@ -135,6 +135,20 @@ class TestMetadata:
         found = jdbc.ask("metadata", "primary keys", "orders")
         assert [(row["column_name"], row["key_seq"]) for row in found] == [("order_num", "1")]
 
+    def test_a_foreign_key_names_the_columns_of_both_tables(self, jdbc: Conversation) -> None:
+        jdbc.ask("execute", "create table items (item integer, num integer references orders)")
+        found = jdbc.ask("metadata", "imported keys", "items")
+        facts = [
+            (r["pktable_name"], r["pkcolumn_name"], r["fktable_name"], r["fkcolumn_name"], r["key_seq"])
+            for r in found
+        ]
+        assert facts == [("orders", "order_num", "items", "num", "1")]
+
+    def test_columns_have_their_defaults(self, jdbc: Conversation) -> None:
+        jdbc.ask("execute", "create table usual (a integer default 7, b date default today, c char)")
+        found = jdbc.ask("metadata", "columns", "usual")
+        assert [row["column_def"] for row in found] == ["7", "today", None]
+
     def test_the_catalogs_are_the_databases(self, jdbc: Conversation) -> None:
         found = {row["table_cat"] for row in jdbc.ask("metadata", "catalogs")}
         assert found >= {"stores", "sysmaster", "syscdcv1"}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from . import codes
+from . import catalog_constraints, codes
 from .logical_log import LogicalLog
 from .server import CDC_DATABASE, SYSTEM_DATABASE, EmulatedServer
 from .tables import Capture, Database, Table
@@ -214,7 +214,7 @@ def _tables(server: EmulatedServer, database: Database) -> Iterator[Row]:
             "tabtype": _TABLE_TYPES.get(table.kind, "T"),
             "flags": _RAW_FLAG if table.kind == "raw" else 0,
             "ncols": len(table.columns),
-            "nindexes": len(table.all_indexes),
+            "nindexes": len(catalog_constraints.indexes_of(table)),
             "rowsize": table.fixed_bytes,
         }
 
@@ -256,41 +256,6 @@ def _columns_of(table: Table) -> Iterator[Row]:
             "extended_id": kind.extended_id,
             "colattr": 0,
         }
-
-
-def _constraints(_server: EmulatedServer, database: Database) -> Iterator[Row]:
-    for table in database.tables.values():
-        for number, index in enumerate(table.all_indexes):
-            if index.kind in "PU":
-                yield {
-                    "constrid": table.tabid * 100 + number,
-                    "constrname": index.name,
-                    "owner": table.name.owner,
-                    "tabid": table.tabid,
-                    "constrtype": index.kind,
-                    "idxname": index.name,
-                    "collation": database.locale,
-                }
-
-
-def _indexes(_server: EmulatedServer, database: Database) -> Iterator[Row]:
-    for table in database.tables.values():
-        places = {column.name: number for number, column in enumerate(table.columns, 1)}
-        for index in table.all_indexes:
-            parts = [places[name] for name in index.columns] + [0] * 16
-            yield {
-                "idxname": index.name,
-                "owner": table.name.owner,
-                "tabid": table.tabid,
-                "idxtype": "D" if index.kind == "D" else "U",
-                "clustered": "-",
-                **{f"part{n}": part for n, part in enumerate(parts[:16], 1)},
-                "levels": 1,
-                "leaves": 1,
-                "nunique": 0,
-                "clust": 0,
-                "idxflags": 0,
-            }
 
 
 def _extended_types(server: EmulatedServer, _database: Database) -> Iterator[Row]:
@@ -338,7 +303,8 @@ def _fragments(_server: EmulatedServer, _database: Database) -> Iterator[Row]:
 
 
 _EMPTY = (
-    *("sysdefaults", "sysreferences", "syssynonyms", "syssyntable", "sysviews", "sysprocedures"),
+    "syssynonyms",  # the guide: not used any more, syssyntable has them
+    "sysprocedures",
     "sysobjstate",
 )
 _TABLES: dict[tuple[str, str], Callable[[EmulatedServer, Database], Iterator[Row]]] = {
@@ -359,12 +325,16 @@ _TABLES: dict[tuple[str, str], Callable[[EmulatedServer, Database], Iterator[Row
     (SYSTEM_DATABASE, "sysptnhdr"): _partitions,
     (SYSTEM_DATABASE, "sysenv"): _environment,
     (SYSTEM_DATABASE, "sysdual"): _dual,
-    ("", "sysindexes"): _indexes,
+    ("", "sysindexes"): catalog_constraints.indexes,
     ("", "sysxtdtypes"): _extended_types,
     **{("", name): _nothing for name in _EMPTY},
     ("", "systables"): _tables,
     ("", "syscolumns"): _columns,
-    ("", "sysconstraints"): _constraints,
+    ("", "sysconstraints"): catalog_constraints.constraints,
+    ("", "sysreferences"): catalog_constraints.references,
+    ("", "sysdefaults"): catalog_constraints.defaults,
+    ("", "sysviews"): catalog_constraints.views,
+    ("", "syssyntable"): catalog_constraints.synonyms,
     ("", "sysusers"): _users,
     ("", "sysfragments"): _fragments,
 }

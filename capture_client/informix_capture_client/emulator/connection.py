@@ -80,7 +80,7 @@ class Connection:
         if session is None or session.id & 0xFFFF != descriptor or session.is_over:
             raise sql_error(-12008, descriptor)
         if max_bytes < MIN_READ_BYTES:
-            raise sql_error(-11071)
+            raise sql_error(-9810)
         return session.read(max_bytes, check)
 
     def prepare_call(self, call: Call) -> Prepared:

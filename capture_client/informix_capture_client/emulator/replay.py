@@ -135,7 +135,7 @@ class ReplayedConnection:
 
     def _read_of(self, session: str, room: int) -> bytes:
         if room < MIN_READ_BYTES:
-            raise sql_error(-11071)
+            raise sql_error(-9810)
         recorded = self._rest.pop(session, None)
         if recorded is None:
             recorded = self._next_read(session)

@@ -46,10 +46,11 @@ _ERRORS = {
     -674: ("42000", "Routine ({0}) can not be resolved."),
     -1213: ("22018", "A character to numeric conversion process failed."),
     -12008: ("IX000", "Invalid smart-large-object file descriptor ({0})."),
-    -11060: ("08003", "The connection is not open."),
-    -11071: ("HY090", "The buffer for a capture session must hold at least 128 bytes."),
+    # what a server says to a statement before it has let a client in is not known: our choice
+    -1809: ("08004", "Server rejected the connection."),
+    # with ISAM -102, an illegal argument; the guide has the bound, which error it is is our choice
+    -9810: ("IX000", "Smart-large-object error: a capture session's buffer has at least 128 bytes."),
     # SQL on tables: numbers and meaning by finderr, SQLSTATE by GET DIAGNOSTICS (Guide to SQL: Syntax)
-    -11031: ("07002", "A parameter has no value."),
     -232: ("42000", "A SERIAL column ({0}) may not be updated."),
     -371: ("23000", "Cannot create a unique index on a column with duplicate data."),
     -728: ("42000", "Unknown option for DBINFO."),
@@ -68,6 +69,7 @@ _ERRORS = {
     -275: ("42000", "No INSERT permission for {0}."),
     -284: ("21000", "A subquery has returned more than one row."),
     -289: ("IX000", "Cannot lock the table ({0}) in the mode that was asked for."),
+    -297: ("42000", "The table ({0}) has no unique constraint or primary key of these columns."),
     -291: ("IX000", "Cannot change the lock mode of a table in a transaction."),
     -294: ("42000", "Column ({0}) must be in the GROUP BY list."),
     -309: ("42000", "Column ({0}) of ORDER BY must be in the select list of DISTINCT."),
@@ -83,6 +85,7 @@ _ERRORS = {
     -522: ("42000", "The table ({0}) is not selected in the query."),
     -530: ("23000", "Check constraint ({0}) is violated."),
     -535: ("25000", "Already in a transaction."),
+    -591: ("42000", "The default of column ({0}) does not fit its type."),
     -615: ("IX000", "Simple and smart large objects cannot be compared."),
     -617: ("IX000", "A large object must be given by its own type."),
     -691: ("23000", "The key that referential constraint ({0}) needs is missing in the other table."),
@@ -129,6 +132,7 @@ _ISAM = {
     -244: -107,
     -271: -107,
     -289: -113,
+    -9810: -102,
 }
 
 

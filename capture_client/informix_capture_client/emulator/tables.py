@@ -15,6 +15,7 @@ from itertools import accumulate, takewhile
 from .column_list import ColumnDefinition, parse_column_list
 from .encoding import ColumnType, column_type
 from .locales import codec_of
+from .table_definition import Definition
 
 _PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*")
 _QUALIFIED_NAME = re.compile(r'\s*(\w+):(?:"((?:[^"]|"")+)"|(\w+))\.(?:"((?:[^"]|"")+)"|(\w+))\s*')
@@ -88,6 +89,7 @@ class Table:
         self.full_row_logging = False
         self.versions = (0, 0)  # of its rows: the oldest layout there may be, and the present one
         self.primary_key: tuple[str, ...] = ()
+        self.definition = Definition()
         self.indexes: list[Index] = []  # by name; that of the primary key if SQL made the table
         capturable = [column for column in columns if column.type.is_capturable]
         self.fixed = [column for column in capturable if column.type.size is not None]
@@ -176,6 +178,7 @@ class Database:
     is_ansi: bool = False
     tables: dict[tuple[str, str], Table] = field(default_factory=dict)
     next_tabid: int = 100  # lower ones belong to the catalog
+    constraint_numbers: dict[tuple[int, str], int] = field(default_factory=dict)  # by tabid and name
 
 
 class Capture:

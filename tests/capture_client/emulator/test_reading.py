@@ -132,7 +132,7 @@ def test_a_short_buffer_is_refused(server: EmulatedServer, connect: Connect) -> 
     client = capturing(connect, server)
     with pytest.raises(Refused) as refused:
         client.read(127)
-    assert refused.value.native == -11071
+    assert refused.value.native == -9810
 
 
 def test_a_read_that_may_not_wait_times_out_at_once_with_the_last_position(

@@ -214,6 +214,7 @@ public final class Conversation {
             case "tables": return named(facts.getTables(null, null, table, new String[] {"TABLE"}));
             case "columns": return named(facts.getColumns(null, null, table, "%"));
             case "primary keys": return named(facts.getPrimaryKeys(null, null, table));
+            case "imported keys": return named(facts.getImportedKeys(null, null, table));
             case "index info": return named(facts.getIndexInfo(null, null, table, false, false));
             case "types": return named(facts.getTypeInfo());
             case "catalogs": return named(facts.getCatalogs());

@@ -15,8 +15,10 @@ from ..server import EmulatedServer
 from ..tables import Table
 from ..transactions import Row, Transaction
 from .language.values import store
+from .reading import Reading
 from .session import Session
 from .storage import RowValues, Storage, Store, is_serial
+from .transactions import Transactions
 from .work import Undo, Work
 
 
@@ -39,7 +41,8 @@ class Engine:
 
     def open(self, user: str, database: str, delimits_names: bool, locale: str) -> Session:
         """Open a session."""
-        return Session(self._server, self._store, self._works, user, database, delimits_names, locale)
+        reading = Reading(self._server, self._store, user, database, delimits_names)
+        return Session(Transactions(reading, self._works), locale)
 
     @property
     def is_idle(self) -> bool:
@@ -118,14 +121,8 @@ def _delete(rows: Store, storage: Storage, row: Row) -> list[Undo]:
 
 
 def _truncate(rows: Store, storage: Storage) -> list[Undo]:
-    kept = rows.find(f"SELECT * FROM {storage.rows}")
-    rows.run(f"DELETE FROM {storage.rows}")
-
-    def put_back() -> None:
-        for rid, *values in kept:
-            rows.restore(storage, int(rid or 0), tuple(values))
-
-    return [put_back]
+    taken = rows.emptied(storage)
+    return [lambda: rows.restore_all(storage, taken)]
 
 
 _CHANGES: dict[int, Callable[..., list[Undo]]] = {

@@ -14,7 +14,6 @@ from collections.abc import Callable, Sequence
 from ..answers import Check, Outcome, Prepared, StatementKind, Value
 from ..locales import canonical_locale
 from ..poses import DEFAULT_LOCALE
-from ..server import EmulatedServer
 from ..sql_errors import SqlError, sql_error
 from .language.tokens import Tokens
 from .language.values import store
@@ -25,7 +24,7 @@ from .statements.definitions import Definitions
 from .statements.plans import Plan, Values
 from .statements.selects import Selects
 from .statements.settings import Settings
-from .storage import Storage, Store
+from .storage import Storage
 from .transactions import FOREVER, NO_WAIT, Transactions
 from .work import Blocked, Work
 
@@ -35,21 +34,18 @@ _LONGEST_LOGGED = 2000
 LOCK_TIMED_OUT, DEADLOCK = -154, -143
 
 
-class Session(Transactions):
+class Session:
     """A session of the SQL engine; `answers.SqlSession`."""
 
-    def __init__(
-        self,
-        server: EmulatedServer,
-        rows: Store,
-        works: dict[int, Work],
-        user: str,
-        database: str,
-        delimits_names: bool,
-        locale: str = DEFAULT_LOCALE,
-    ) -> None:
-        super().__init__(server, rows, works, user, database, delimits_names)
+    def __init__(self, transactions: Transactions, locale: str = DEFAULT_LOCALE) -> None:
+        self.transactions = transactions
+        self.reading = transactions.reading
+        self.server = self.reading.server
         self.locale = locale
+        self.begin, self.commit = transactions.begin, transactions.commit
+        self.rollback, self.rollback_to = transactions.rollback, transactions.rollback_to
+        self.savepoint, self.release = transactions.savepoint, transactions.release
+        self.close = transactions.close
 
     # --- statements -----------------------------------------------------------------------------
 
@@ -65,9 +61,9 @@ class Session(Transactions):
 
     def _planned(self, text: str) -> Plan:
         try:
-            tokens = Tokens(text, delimits_names=self.delimits_names)
+            tokens = Tokens(text, delimits_names=self.reading.delimits_names)
             if driver_columns.is_asked(tokens):
-                return driver_columns.plan(tokens, self)
+                return driver_columns.plan(tokens, self.reading)
             for words, read in _STATEMENTS.items():
                 if tokens.accept(*words):
                     return read(self, tokens)
@@ -84,14 +80,18 @@ class Session(Transactions):
 
     def _run(self, text: str, plan: Plan, values: Sequence[Value], check: Check) -> Outcome:
         if len(values) != len(plan.parameters):
-            raise sql_error(-11031)
-        deadline = time.monotonic() + self.patience if self.patience < FOREVER else FOREVER
+            raise sql_error(-254)
+        deadline = (
+            time.monotonic() + self.transactions.patience
+            if self.transactions.patience < FOREVER
+            else FOREVER
+        )
         with self.server.log.changed:
             while True:
                 try:
                     current = self._current(text, plan)
                     pairs = zip(current.parameters, values, strict=True)
-                    with self.store.watched_by(check):
+                    with self.reading.store.watched_by(check):
                         return self._once(current, [store(kind, value) for kind, value in pairs])
                 except Blocked as blocked:
                     self._wait(blocked, deadline, check)
@@ -113,25 +113,25 @@ class Session(Transactions):
     def _is_there(self, storage: Storage) -> bool:
         name = storage.table.name
         if storage.is_temporary:
-            return self.finder.temporary.get(name.table) is storage
+            return self.reading.finder.temporary.get(name.table) is storage
         database = self.server.databases.get(name.database)
         table = database.tables.get((name.owner, name.table)) if database else None
-        return table is not None and self.store.of(table) is storage
+        return table is not None and self.reading.store.of(table) is storage
 
     def _once(self, plan: Plan, given: Values) -> Outcome:
         if plan.change is None:
             assert plan.query is not None
             return plan.query(given)
-        work = self.work or self.begun(is_explicit=self.is_ansi())
+        work = self.reading.work or self.transactions.begun(is_explicit=self.transactions.is_ansi())
         if work.is_explicit:
-            self.work = work
+            self.reading.work = work
         mark = work.mark()
         try:
-            self.work, former = work, self.work
+            self.reading.work, former = work, self.reading.work
             try:
                 outcome = plan.change(work, given)
             finally:
-                self.work = former
+                self.reading.work = former
             if not work.is_explicit:
                 work.commit()
         except BaseException:
@@ -141,18 +141,18 @@ class Session(Transactions):
                 work.rollback()
             raise
         finally:
-            self.settle(work)
+            self.transactions.settle(work)
         return outcome
 
     def _wait(self, blocked: Blocked, deadline: float, check: Check) -> None:
         """Wait for another transaction to end, as SET LOCK MODE says; SqlError if that is in vain."""
         error = blocked.error
-        if self.patience == NO_WAIT:
+        if self.transactions.patience == NO_WAIT:
             raise error
-        if self.work is not None:
-            self.work.waits_for = blocked.owners
-            if self._is_in_a_circle(self.work):
-                self.work.waits_for = set()
+        if self.reading.work is not None:
+            self.reading.work.waits_for = blocked.owners
+            if self._is_in_a_circle(self.reading.work):
+                self.reading.work.waits_for = set()
                 raise sql_error(error.native, error.argument, isam=DEADLOCK)
         if time.monotonic() >= deadline:
             raise sql_error(error.native, error.argument, isam=LOCK_TIMED_OUT)
@@ -160,8 +160,8 @@ class Session(Transactions):
             check()
             self.server.log.changed.wait(_LOOK_AGAIN_SECONDS)
         finally:
-            if self.work is not None:
-                self.work.waits_for = set()
+            if self.reading.work is not None:
+                self.reading.work.waits_for = set()
 
     def _is_in_a_circle(self, work: Work) -> bool:
         seen: set[int] = set()
@@ -169,7 +169,7 @@ class Session(Transactions):
         while ahead - seen:
             number = (ahead - seen).pop()
             seen.add(number)
-            other = self.works.get(number)
+            other = self.transactions.works.get(number)
             ahead |= other.waits_for if other else set()
         return work.number in seen
 
@@ -220,42 +220,42 @@ class Session(Transactions):
     def _update(self, tokens: Tokens) -> Plan:
         if tokens.sees("statistics"):
             return self._statistics(tokens)
-        return Changes(tokens, self).update()
+        return Changes(tokens, self.reading).update()
 
     def _open_database(self, tokens: Tokens) -> Plan:
         name = tokens.name()
         tokens.accept("exclusive")
 
         def run() -> None:
-            self.database = self.finder.database("", name)
+            self.reading.database = self.reading.finder.database("", name)
 
         return self._plain(tokens, run)
 
     def _close_database(self, tokens: Tokens) -> Plan:
-        return self._plain(tokens, lambda: setattr(self, "database", ""))
+        return self._plain(tokens, lambda: setattr(self.reading, "database", ""))
 
     def _create_database(self, tokens: Tokens) -> Plan:
-        return Definitions(tokens, self).create_database(canonical_locale(self.locale))
+        return Definitions(tokens, self.reading).create_database(canonical_locale(self.locale))
 
 
 def _defined(
     read: Callable[[Definitions], Plan],
 ) -> Callable[[Session, Tokens], Plan]:
-    return lambda session, tokens: read(Definitions(tokens, session))
+    return lambda session, tokens: read(Definitions(tokens, session.reading))
 
 
 def _altered(
     read: Callable[[Alterations], Plan],
 ) -> Callable[[Session, Tokens], Plan]:
-    return lambda session, tokens: read(Alterations(tokens, session))
+    return lambda session, tokens: read(Alterations(tokens, session.reading))
 
 
 def _changed(read: Callable[[Changes], Plan]) -> Callable[[Session, Tokens], Plan]:
-    return lambda session, tokens: read(Changes(tokens, session))
+    return lambda session, tokens: read(Changes(tokens, session.reading))
 
 
 def _set(read: Callable[[Settings], Plan]) -> Callable[[Session, Tokens], Plan]:
-    return lambda session, tokens: read(Settings(tokens, session))
+    return lambda session, tokens: read(Settings(tokens, session.transactions))
 
 
 def _table(kind: str) -> Callable[[Session, Tokens], Plan]:
@@ -267,7 +267,7 @@ def _index(kind: str) -> Callable[[Session, Tokens], Plan]:
 
 
 _STATEMENTS: dict[tuple[str, ...], Callable[[Session, Tokens], Plan]] = {
-    ("select",): lambda session, tokens: Selects(tokens, session).select(),
+    ("select",): lambda session, tokens: Selects(tokens, session.reading).select(),
     ("insert",): _changed(Changes.insert),
     ("update",): Session._update,
     ("delete",): _changed(Changes.delete),

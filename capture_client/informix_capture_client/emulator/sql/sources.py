@@ -73,7 +73,7 @@ class Finder:
         if table is not None:
             storage = self.rows.of(table)
             if storage.definition.target:
-                return self.find(database, *storage.definition.target.split("\0"))
+                return self.find(database, *storage.definition.target)
             return storage
         return self._catalogue(database, owner, name)
 

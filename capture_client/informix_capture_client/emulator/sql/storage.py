@@ -11,7 +11,7 @@ Everything happens under the log's condition, so that rows and log never differ.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -20,6 +20,7 @@ from weakref import finalize
 from ..answers import Check
 from ..catalog import Row
 from ..sql_errors import SqlError, sql_error
+from ..table_definition import Definition, Reference
 from ..tables import Column, Index, Table
 from .language.arithmetic import Functions
 from .language.families import SERIALS, Family, family_of
@@ -32,40 +33,12 @@ if TYPE_CHECKING:
 RowValues = tuple[Stored, ...]
 
 
-@dataclass(slots=True)
-class Reference:
-    """A referential constraint: what columns here must be found there."""
-
-    name: str
-    columns: tuple[str, ...]
-    other: str  # database:owner.table
-    other_columns: tuple[str, ...]
-
-
-@dataclass(slots=True)
-class Definition:
-    """What a CREATE TABLE says beyond the columns."""
-
-    defaults: dict[str, str] = field(default_factory=dict)
-    references: list[Reference] = field(default_factory=list)
-    checks: list[tuple[str, str]] = field(default_factory=list)  # name, text
-    query: str = ""  # of a view
-    target: str = ""  # of a synonym
-
-    def without(self, columns: Set[str]) -> Definition:
-        """Return what holds of a table that has lost these columns."""
-        defaults = {name: text for name, text in self.defaults.items() if name not in columns}
-        references = [r for r in self.references if not columns & set(r.columns)]
-        return Definition(defaults, references, list(self.checks), self.query, self.target)
-
-
 @dataclass(slots=True, eq=False)
 class Storage:
     """Where the rows of a table are."""
 
     number: int
     table: Table
-    definition: Definition
     is_sql_made: bool = False
     is_temporary: bool = False
     has_log: bool = True  # rows of it are undone with a transaction
@@ -94,6 +67,11 @@ class Storage:
     def columns(self) -> Sequence[Column]:
         """The columns."""
         return self.table.columns
+
+    @property
+    def definition(self) -> Definition:
+        """What its CREATE TABLE said beyond the columns."""
+        return self.table.definition
 
     def place_of(self, name: str) -> int:
         """Return the place of a column; SqlError -217 if there is none of that name."""
@@ -163,21 +141,21 @@ class Store:
             return self._latest
         storage = self._storages.get(str(table.name))
         if storage is None or storage.table.tabid != table.tabid:
-            storage = self.add(table, Definition())
+            storage = self.add(table)
         elif storage.table is not table:
             storage = self.altered(storage, table)
         self._latest = storage
         return storage
 
-    def add(self, table: Table, definition: Definition) -> Storage:
+    def add(self, table: Table) -> Storage:
         """Make room for the rows of a table."""
-        storage = self.made(table, definition)
+        storage = self.made(table)
         self.put(str(table.name), storage)
         return storage
 
-    def made(self, table: Table, definition: Definition) -> Storage:
+    def made(self, table: Table) -> Storage:
         """Make room for rows that only who holds the storage finds."""
-        storage = Storage(self._next, table, definition)
+        storage = Storage(self._next, table)
         database = self._server.databases.get(table.name.database)
         storage.has_log = database is not None and database.is_logged
         self._next += 1
@@ -236,7 +214,9 @@ class Store:
         known = {column.name for column in table.columns}
         if not table.indexes and not table.primary_key:
             table.indexes = [i for i in storage.table.all_indexes if {*i.columns} <= known]
-        fresh = self.made(table, storage.definition.without(former.keys() - known))
+        names = {old: new for new, old in (renamed or {}).items()}
+        table.definition = storage.definition.left_with(known, names)
+        fresh = self.made(table)
         fresh.is_sql_made, fresh.last_serial = storage.is_sql_made, storage.last_serial
         fresh.table_locks, fresh.revoked = storage.table_locks, storage.revoked
         kept = []
@@ -282,6 +262,25 @@ class Store:
         except sqlite3.IntegrityError as reason:
             raise self._duplicate(storage, reason) from None
         return int(cursor.lastrowid or 0)
+
+    def put_row(self, storage: Storage, rid: int, values: RowValues) -> None:
+        """Add a row that has its number already; SqlError as of `insert`."""
+        marks = "".join(", ?" for _ in values)
+        try:
+            self.run(f"INSERT INTO {storage.rows} VALUES (?{marks})", (rid, *values))
+        except sqlite3.IntegrityError as reason:
+            raise self._duplicate(storage, reason) from None
+
+    def emptied(self, storage: Storage) -> list[tuple[int, RowValues]]:
+        """Take all rows out, and return them with their numbers."""
+        found = self.find(f"SELECT * FROM {storage.rows}")
+        self.run(f"DELETE FROM {storage.rows}")
+        return [(int(rid or 0), tuple(values)) for rid, *values in found]
+
+    def restore_all(self, storage: Storage, rows: Sequence[tuple[int, RowValues]]) -> None:
+        """Put rows back that `emptied` took out."""
+        for rid, values in rows:
+            self.restore(storage, rid, values)
 
     def restore(self, storage: Storage, rid: int, values: RowValues) -> None:
         """Put a row back as it was."""

@@ -9,35 +9,26 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import count
 
-from ..server import EmulatedServer
 from ..sql_errors import sql_error
 from .reading import Reading
-from .storage import Store
 from .work import Work
 
 _WORK_NUMBERS = count(1)
 NO_WAIT, FOREVER = 0.0, float("inf")
 
 
-class Transactions(Reading):
-    """A session's transaction."""
+class Transactions:
+    """A session's transaction; what is open is known to what the session reads by."""
 
-    def __init__(
-        self,
-        server: EmulatedServer,
-        rows: Store,
-        works: dict[int, Work],
-        user: str,
-        database: str,
-        delimits_names: bool,
-    ) -> None:
-        super().__init__(server, rows, user, database, delimits_names)
+    def __init__(self, reading: Reading, works: dict[int, Work]) -> None:
+        self.reading = reading
+        self.server = reading.server
         self.works = works
         self.patience = NO_WAIT  # how many seconds a statement waits for a lock
 
     def begun(self, *, is_explicit: bool) -> Work:
         """Return a transaction that has changed nothing yet."""
-        work = Work(next(_WORK_NUMBERS), self.server, self.store, is_explicit)
+        work = Work(next(_WORK_NUMBERS), self.server, self.reading.store, is_explicit)
         self.works[work.number] = work
         return work
 
@@ -45,35 +36,35 @@ class Transactions(Reading):
         """Forget a transaction that has ended, and wake who waits for its locks."""
         if work.is_over:
             self.works.pop(work.number, None)
-            if self.work is work:
-                self.work = None
+            if self.reading.work is work:
+                self.reading.work = None
             self.server.log.changed.notify_all()
 
     def is_ansi(self) -> bool:
         """Whether everything is in a transaction that nobody has to begin."""
-        database = self.server.databases.get(self.database)
+        database = self.server.databases.get(self.reading.database)
         return database is not None and database.is_ansi
 
     def begin(self) -> None:
         """Begin a transaction; SqlError -535 if there is one, -256 if the database has no log."""
         with self.server.log.changed:
-            database = self.server.databases.get(self.database)
+            database = self.server.databases.get(self.reading.database)
             if database is None:
                 raise sql_error(-349)
             if not database.is_logged:
                 raise sql_error(-256)
-            if self.work is not None and not self.work.is_over:
+            if self.reading.work is not None and not self.reading.work.is_over:
                 raise sql_error(-535)
-            self.work = self.begun(is_explicit=True)
-            self.work.log()
+            self.reading.work = self.begun(is_explicit=True)
+            self.reading.work.log()
 
     def _open_work(self) -> Work:
-        database = self.server.databases.get(self.database)
+        database = self.server.databases.get(self.reading.database)
         if database is not None and not database.is_logged:
             raise sql_error(-256)
-        if self.work is None or self.work.is_over:
+        if self.reading.work is None or self.reading.work.is_over:
             raise sql_error(-255)
-        return self.work
+        return self.reading.work
 
     def commit(self) -> None:
         """Commit; SqlError -255 if there is no transaction."""
@@ -125,8 +116,8 @@ class Transactions(Reading):
     def close(self) -> None:
         """Roll back what is open and drop temporary tables, as when a client goes."""
         with self.server.log.changed:
-            if self.work is not None and not self.work.is_over:
+            if self.reading.work is not None and not self.reading.work.is_over:
                 self.rollback()
-            for storage in self.finder.temporary.values():
-                self.store.forget(storage)
-            self.finder.temporary.clear()
+            for storage in self.reading.finder.temporary.values():
+                self.reading.store.forget(storage)
+            self.reading.finder.temporary.clear()

@@ -7,8 +7,9 @@ errors: finderr -243, -244, -263, -271 with ISAM -107 (the record is locked) and
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from ..logical_log import LongTransactionError
 from ..server import EmulatedServer
@@ -19,6 +20,7 @@ from .language.values import load
 from .storage import RowValues, Storage, Store
 
 RECORD_IS_LOCKED, FILE_IS_LOCKED = -107, -113
+_CONSTRAINT_IS_BROKEN = -268
 Undo = Callable[[], None]
 
 
@@ -29,6 +31,14 @@ class Blocked(Exception):
         super().__init__(error, owners)
         self.error = error
         self.owners = owners
+
+
+class Change(NamedTuple):
+    """What an UPDATE makes of a row."""
+
+    rid: int
+    old: RowValues
+    new: RowValues
 
 
 @dataclass(slots=True)
@@ -88,17 +98,39 @@ class Work:
             self._written(lambda tx, name: tx.insert(name, self._image(storage.table, values)), storage)
         return rid
 
-    def update(self, storage: Storage, rid: int, old: RowValues, new: RowValues) -> None:
-        """Change a row, and lock it."""
+    def update(self, storage: Storage, changes: Sequence[Change]) -> None:
+        """Change rows, and lock them; a unique constraint must hold when all are changed.
+
+        A unique index must hold after each row, and so must all in a table without a log: Guide to SQL:
+        Syntax, "Differences Between a Unique Constraint and a Unique Index" and "SET Transaction Mode".
+        """
+        waiting = [change for change in changes if not self._changed(storage, change)]
+        for change in waiting:
+            self.store.put_row(storage, change.rid, change.new)
+        for change in changes if self._logs(storage) else ():
+            self._log_update(storage, change)
+
+    def _log_update(self, storage: Storage, change: Change) -> None:
+        images = self._image(storage.table, change.old), self._image(storage.table, change.new)
+        self._written(lambda tx, name: tx.update(name, *images), storage)
+
+    def _changed(self, storage: Storage, change: Change) -> bool:
+        """Change a row, or take it out where another has its key as yet; whether it is changed."""
+        rid, old, new = change
         if new != old:
             self._must_not_meet_keys(storage, new)
-        self.store.update(storage, rid, new)
+        try:
+            self.store.update(storage, rid, new)
+            is_changed = True
+        except SqlError as error:
+            if error.native != _CONSTRAINT_IS_BROKEN or not storage.has_log:
+                raise
+            self.store.delete(storage, rid)
+            is_changed = False
         if storage.has_log:
             self.undo.append(lambda: self.store.restore(storage, rid, old))
             self._lock(storage, rid, old)
-        if self._logs(storage):
-            images = self._image(storage.table, old), self._image(storage.table, new)
-            self._written(lambda tx, name: tx.update(name, *images), storage)
+        return is_changed
 
     def delete(self, storage: Storage, rid: int, old: RowValues) -> None:
         """Delete a row, and lock its place."""
@@ -112,17 +144,11 @@ class Work:
     def truncate(self, storage: Storage) -> None:
         """Empty a table, which nobody else may be using."""
         self.lock_table(storage, "exclusive")
-        rows = self.store.find(f"SELECT * FROM {storage.rows}")
-        for rid, *values in rows if storage.has_log else ():
-            self._lock(storage, int(rid or 0), tuple(values))
-        self.store.run(f"DELETE FROM {storage.rows}")
-
-        def put_back() -> None:
-            for rid, *values in rows:
-                self.store.restore(storage, int(rid or 0), tuple(values))
-
+        rows = self.store.emptied(storage)
         if storage.has_log:
-            self.undo.append(put_back)
+            for rid, values in rows:
+                self._lock(storage, rid, values)
+            self.undo.append(lambda: self.store.restore_all(storage, rows))
         if self._logs(storage):
             self._written(lambda tx, name: tx.truncate(name), storage)
 

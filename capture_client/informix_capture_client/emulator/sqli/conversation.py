@@ -70,7 +70,7 @@ class Conversation:
     @property
     def _server(self) -> Admitted:
         if self._admitted is None:
-            raise sql_error(-11060)
+            raise sql_error(-1809)
         return self._admitted
 
     @property

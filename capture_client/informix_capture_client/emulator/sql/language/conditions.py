@@ -40,7 +40,7 @@ class Conditions(Expressions):
         if self.tokens.sees("exists", "("):
             self.tokens.accept("exists")
             self.tokens.expect("(")
-            return self.exists()
+            return self.nested.exists()
         return self._in_parentheses() or self._predicate()
 
     def _in_parentheses(self) -> str:
@@ -88,7 +88,7 @@ class Conditions(Expressions):
     def _in(self, value: Expression) -> str:
         self.tokens.expect("(")
         if self.tokens.sees("select"):
-            inner = self.rows_of_subquery()
+            inner = self.nested.rows_of_subquery()
             left, right = self.alike(value, replace(inner, sql="x"))
             if right.sql != "x":
                 raise sql_error(-1260)  # the query's rows would have to be converted

@@ -15,6 +15,7 @@ from ...encoding import ColumnType
 from ...sql_errors import sql_error
 from . import families as f
 from .families import Family, family_of
+from .nested import Nested
 from .scopes import NULL, Expression, Scope, combined, constant, quoted
 from .tokens import END, NAME, NUMBER, PARAMETER, SIGN, TEXT, WORD, Tokens
 from .type_text import FIELDS, TypeReader
@@ -38,36 +39,14 @@ _END_OF_EXPRESSION = (
 class Expressions(TypeReader):
     """Reads expressions from a statement's pieces, one after the other."""
 
+    nested: Nested  # who reads the statement
+
     def __init__(self, tokens: Tokens, codec: str, number_of: Callable[[ColumnType], int]) -> None:
         super().__init__(tokens, codec)
         self.number_of = number_of  # gives a type the number by which SQLite's functions know it
         self.scope = Scope()
         self.parameters: dict[int, ColumnType] = {}
         self.takes_parameters = True
-
-    def subquery(self) -> Expression:
-        """Read a query that stands in parentheses, the first of which is read; overridden."""
-        raise NotImplementedError
-
-    def rows_of_subquery(self) -> Expression:
-        """Read a query of one column in parentheses; overridden."""
-        raise NotImplementedError
-
-    def exists(self) -> str:
-        """Read a query in parentheses of which only counts whether it finds anything; overridden."""
-        raise NotImplementedError
-
-    def condition(self) -> str:
-        """Read a condition; overridden."""
-        raise NotImplementedError
-
-    def function(self, name: str) -> Expression:
-        """Read a call, behind its name; overridden."""
-        raise NotImplementedError
-
-    def word_function(self, name: str) -> Expression | None:
-        """Return what a word such as TODAY stands for; overridden."""
-        raise NotImplementedError
 
     def expression(self) -> Expression:
         """Read a sum, or what is less."""
@@ -140,7 +119,7 @@ class Expressions(TypeReader):
     def _sign(self) -> Expression:
         self.tokens.expect("(")
         if self.tokens.sees("select"):
-            return self.subquery()
+            return self.nested.subquery()
         value = self.expression()
         self.tokens.expect(")")
         return replace(value, sql=f"({value.sql})", name="(expression)")
@@ -187,10 +166,10 @@ class Expressions(TypeReader):
         while self.tokens.accept("."):
             names.append(self.tokens.name())
         if self.tokens.sees("("):
-            return self.function(".".join(names))
+            return self.nested.function(".".join(names))
         found = self.scope.find(names[-1], names[-2] if len(names) > 1 else "")
         if found is None and len(names) == 1:
-            found = self.word_function(names[0])
+            found = self.nested.word_function(names[0])
         if found is None:
             if len(names) > 1 and not self.scope.has_source(names[-2]):
                 raise sql_error(-522, names[-2])
@@ -208,7 +187,7 @@ class Expressions(TypeReader):
         conditions, values = [], []
         while tokens.accept("when"):
             if subject is None:
-                conditions.append(self.condition())
+                conditions.append(self.nested.condition())
             else:
                 conditions.append(self.compared("=", subject, self.expression()))
             tokens.expect("then")

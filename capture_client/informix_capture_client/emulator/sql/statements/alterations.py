@@ -8,8 +8,10 @@ choice. Source: Guide to SQL: Syntax, "ALTER TABLE".
 from __future__ import annotations
 
 import sqlite3
+from dataclasses import replace
 
 from ...sql_errors import sql_error
+from ...table_definition import renamed
 from ...tables import Index
 from ..storage import Storage
 from ..work import Work
@@ -94,7 +96,7 @@ class Alterations(Definitions):
             raise sql_error(-328, repeated[0])
         place = storage.place_of(before) if before else len(columns)
         fresh = self._rebuilt(work, storage, [*columns[:place], *text.columns, *columns[place:]], True)
-        self._add_to_definition(fresh.definition, fresh.table.name, fresh.table, text)
+        self._define(fresh.definition, fresh.table, text)
         for column in text.columns:
             value = Rules(self.reading).default(fresh, column.name)
             if value is not None:
@@ -106,6 +108,7 @@ class Alterations(Definitions):
         storage = self._current(name)
         for name_of_column in names:
             storage.place_of(name_of_column)
+        self._forget_references(work, storage, names)
         left = [column for column in declared(storage) if column.name not in names]
         if not left:
             raise sql_error(-201)
@@ -120,7 +123,7 @@ class Alterations(Definitions):
         fresh = self._rebuilt(work, storage, columns, False)
         for column_name in changed:
             fresh.definition.defaults.pop(column_name, None)
-        self._add_to_definition(fresh.definition, fresh.table.name, fresh.table, text)
+        self._define(fresh.definition, fresh.table, text)
         for column in text.columns:
             if column.not_null:
                 self._must_have_no_null(fresh, column.name)
@@ -156,21 +159,31 @@ class Alterations(Definitions):
 
     def _add_constraint(self, work: Work, name: str, text: TableText) -> None:
         storage = self._current(name)
-        before = len(storage.table.indexes)
+        table, before, former = storage.table, len(storage.table.indexes), storage.table.primary_key
+        work.undo.append(lambda: setattr(table, "primary_key", former))
         self._constrain(storage.table, text)
         for index in storage.table.indexes[before:]:
             self._index(work, storage, index, is_listed=True)
-        self._add_to_definition(storage.definition, storage.table.name, storage.table, text)
+        self._define(self.redefined(work, storage), table, text)
 
     def _drop_constraint(self, work: Work, name: str, constraint: str) -> None:
         storage = self._current(name)
-        definition = storage.definition
-        for index in storage.table.all_indexes:
+        table, former = storage.table, storage.table.primary_key
+        for index in table.all_indexes:
             if index.name == constraint:
+                self._forget_references(work, storage, index.columns)
                 self._unindex(work, storage, index)
-                storage.table.primary_key = () if index.kind == "P" else storage.table.primary_key
+                table.primary_key = () if index.kind == "P" else former
+                work.undo.append(lambda: setattr(table, "primary_key", former))
+        definition = self.redefined(work, storage)
         definition.checks = [check for check in definition.checks if check[0] != constraint]
         definition.references = [r for r in definition.references if r.name != constraint]
+
+    def _forget_references(self, work: Work, storage: Storage, columns: tuple[str, ...]) -> None:
+        """Let foreign keys go with the key that they lead to, as DROP CONSTRAINT does."""
+        for other, reference in self.store.referring(storage):
+            if {*reference.other_columns} & {*columns}:
+                self.redefined(work, other).references.remove(reference)
 
     def rename(self) -> Plan:
         """Read RENAME COLUMN table.column TO name."""
@@ -195,10 +208,12 @@ class Alterations(Definitions):
         columns = declared(storage)
         columns[storage.place_of(old)].name = new
         versions = storage.table.versions
+        for other, reference in self.store.referring(storage):
+            known = self.redefined(work, other).references
+            keys = renamed(reference.other_columns, {old: new})
+            known[known.index(reference)] = replace(reference, other_columns=keys)
         fresh = self._rebuilt(work, storage, columns, True, {new: old})
         fresh.table.versions = versions  # the rows are as they were
-        if old in storage.definition.defaults:
-            fresh.definition.defaults[new] = storage.definition.defaults[old]
 
     def create_index(self, kind: str) -> Plan:
         """Read CREATE [UNIQUE] INDEX, behind INDEX."""

@@ -19,11 +19,12 @@ from ..language.values import Stored
 from ..reading import Reading
 from ..sources import filled_in
 from ..storage import RowValues, Storage, is_serial
-from ..work import Work
+from ..work import Change, Work
 from .plans import Plan, Values
 from .queries import Queries
 from .rules import Rules
 
+Found = tuple[int, RowValues, RowValues]  # a row's number, its values, those that are assigned
 _RIGHTS = {"insert": -275, "update": -273, "delete": -274, "select": -272}
 
 
@@ -156,15 +157,20 @@ class Changes:
             if is_serial(storage.columns[place]):
                 raise sql_error(-232, storage.columns[place].name)
 
-        def change(work: Work, rid: int, old: RowValues, row: RowValues) -> None:
+        def changed(rid: int, old: RowValues, row: RowValues) -> Change:
             new = list(old)
             for place, value in zip(places, row, strict=True):
                 if value is None and storage.columns[place].not_null:
                     raise sql_error(-391, storage.columns[place].name)
                 new[place] = value
-            self.rules.must_not_be_needed(storage, old, tuple(new))
-            work.update(storage, rid, old, tuple(new))
-            self.rules.must_hold(storage, rid)
+            return Change(rid, old, tuple(new))
+
+        def change(work: Work, found: Sequence[Found]) -> None:
+            changes = [changed(*row) for row in found]
+            work.update(storage, changes)
+            for rid, old, new in changes:
+                self.rules.must_not_be_needed(storage, old, new)
+                self.rules.must_hold(storage, rid)
 
         return self._plan(StatementKind.UPDATE, storage, alias, wanted, condition, change)
 
@@ -212,9 +218,11 @@ class Changes:
         storage, alias = self._source("delete")
         condition = self._where()
 
-        def change(work: Work, rid: int, old: RowValues, _row: RowValues) -> None:
-            work.delete(storage, rid, old)
-            self.rules.must_not_be_needed(storage, old, None)
+        def change(work: Work, found: Sequence[Found]) -> None:
+            for rid, old, _row in found:
+                work.delete(storage, rid, old)
+            for _rid, old, _row in found:
+                self.rules.must_not_be_needed(storage, old, None)
 
         return self._plan(StatementKind.DELETE, storage, alias, [], condition, change)
 
@@ -225,7 +233,7 @@ class Changes:
         alias: str,
         wanted: Sequence[str],
         condition: str,
-        change: Callable[[Work, int, RowValues, RowValues], None],
+        change: Callable[[Work, Sequence[Found]], None],
     ) -> Plan:
         tables, width = self.queries.tables, len(storage.columns)
         where = f" WHERE {condition}" if condition else ""
@@ -241,11 +249,11 @@ class Changes:
                 work.must_not_meet(storage, met, -243)
             others = [self.reading.words(table) for table in tables[1:]]
             rows = self.reading.find(filled_in(sql, [storage.rows, *others]), given)
-            rid = 0
-            for first, *rest in rows:
-                rid, old = int(first or 0), tuple(rest[:width])
-                change(work, rid, old, tuple(rest[width:]))
-            return Outcome(row_count=len(rows), rowid=rid)
+            found = [(int(rid or 0), tuple(r[:width]), tuple(r[width:])) for rid, *r in rows]
+            # constraints must hold at the end of the statement, in a table without a log after each row
+            for part in [found] if storage.has_log else [[row] for row in found]:
+                change(work, part)
+            return Outcome(row_count=len(found), rowid=found[-1][0] if found else 0)
 
         is_volatile = self.queries.is_volatile
         return Plan(kind, self.parameters(), tables=[storage], change=run, is_volatile=is_volatile)

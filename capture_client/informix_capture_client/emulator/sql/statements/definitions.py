@@ -7,20 +7,26 @@ altered nor dropped (-19816, as `EmulatedServer.alter_table` says). Source: Guid
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Callable
+from dataclasses import replace
 
 from ...answers import Outcome, StatementKind
+from ...catalog_constraints import key_of
 from ...server import CDC_DATABASE, SYSTEM_DATABASE, EmulatedServer
-from ...sql_errors import sql_error
+from ...sql_errors import SqlError, sql_error
+from ...table_definition import LITERAL, Default, Definition, Reference
 from ...tables import Index, Table, TableName, make_table
+from ..language.families import Family, family_of
 from ..language.tokens import Tokens
+from ..language.values import load
 from ..reading import Reading
-from ..storage import Definition, Reference, Storage, Store
+from ..storage import Storage, Store
 from ..work import Work
 from .plans import Plan, Values
 from .queries import Queries
 from .rules import Rules
-from .table_text import ColumnText, TableReader, TableText, written
+from .table_text import ColumnText, ReferenceText, TableReader, TableText, written
 
 Run = Callable[[Work], None]
 TABLE_OPTIONS = ("in", "extent", "next", "lock", "with")
@@ -99,11 +105,13 @@ class Definitions:
             self.server.create_table(name.quoted, columns, kind=kind)
         except ValueError:
             raise sql_error(-201) from None
+        work.undo.append(lambda: self.server.drop_table(name.quoted))  # if what follows is refused too
         table = self.server.table(str(name))
         self._constrain(table, text)
-        storage = self.store.add(table, self._definition(name, table, text))
+        self._define(table.definition, table, text)
+        storage = self.store.add(table)
         self._begin_serial(storage, text)
-        work.undo.append(lambda: self._remove(storage))
+        work.undo.append(lambda: self._forget(storage))
 
     def _columns_text(self, text: TableText) -> str:
         keyed = {name for kind, names, _ in text.keys if kind == "P" for name in names}
@@ -121,29 +129,43 @@ class Definitions:
             if kind == "P":
                 table.primary_key = names
 
-    def _definition(self, name: TableName, table: Table, text: TableText) -> Definition:
-        definition = Definition()
-        self._add_to_definition(definition, name, table, text)
-        return definition
-
-    def _add_to_definition(
-        self, definition: Definition, name: TableName, table: Table, text: TableText
-    ) -> None:
+    def _define(self, definition: Definition, table: Table, text: TableText) -> None:
+        """Add what is written to what a table keeps to."""
         for column in text.columns:
             if column.default is not None:
-                definition.defaults[column.name] = column.default
+                definition.defaults[column.name] = self._default(column, column.default)
         for given, check in text.checks:
             definition.checks.append((given or f"c{table.tabid}_{len(definition.checks) + 1}", check))
         for reference in text.references:
-            database, owner, other_name = reference.table
-            other = self.reading.finder.user_table(database or name.database, owner, other_name)
-            if other is None:
-                raise sql_error(-206, other_name)
-            keys = reference.other_columns or other.primary_key
-            if len(keys) != len(reference.columns):
-                raise sql_error(-201)
-            shown = reference.name or f"r{table.tabid}_{len(definition.references) + 1}"
-            definition.references.append(Reference(shown, reference.columns, str(other.name), keys))
+            name = reference.name or f"r{table.tabid}_{len(definition.references) + 1}"
+            definition.references.append(self._reference(name, table, reference))
+
+    def _default(self, column: ColumnText, default: Default) -> Default:
+        """Return a default with the bits of its literal; SqlError -591 if the column cannot hold it."""
+        if default.kind != LITERAL or family_of(column.type) is Family.OBJECT:
+            return default
+        try:
+            value = load(column.type, Rules(self.reading).evaluated(default.words, column.type))
+            bits = b"" if value is None else column.type.encode(value)
+        except (SqlError, ValueError):
+            raise sql_error(-591, column.name) from None
+        if family_of(column.type) in (Family.TEXT, Family.BOOLEAN):
+            return default
+        # IBM's support shows `gAAAAAAA 0.00` of a MONEY(10,2): base 64 of its six bytes in a row
+        return replace(default, bits=b64encode(bits).decode().rstrip("="))
+
+    def _reference(self, name: str, table: Table, text: ReferenceText) -> Reference:
+        """Return a foreign key; SqlError if what it leads to is no key."""
+        database, owner, other_name = text.table
+        other = self.reading.finder.user_table(database or table.name.database, owner, other_name)
+        if other is None:
+            raise sql_error(-206, other_name)
+        keys = text.other_columns or other.primary_key
+        if len(keys) != len(text.columns):
+            raise sql_error(-201)
+        if key_of(other, keys) is None:
+            raise sql_error(-297, other_name)
+        return Reference(name, text.columns, str(other.name), keys)
 
     def _begin_serial(self, storage: Storage, text: TableText) -> None:
         for column in text.columns:
@@ -158,7 +180,8 @@ class Definitions:
         full = TableName(database.name, self.reading.user, name)
         table = make_table(full.quoted, columns, database.locale, 0, "table")
         self._constrain(table, text)
-        storage = self.store.made(table, self._definition(full, table, text))
+        self._define(table.definition, table, text)
+        storage = self.store.made(table)
         self._begin_serial(storage, text)
         self.keep_temporary(work, storage, has_log)
 
@@ -175,7 +198,10 @@ class Definitions:
         self.store.forget(self.reading.finder.temporary.pop(name))
 
     def _remove(self, storage: Storage) -> None:
+        self._forget(storage)
         self.server.drop_table(storage.table.name.quoted)
+
+    def _forget(self, storage: Storage) -> None:
         self.store.put(str(storage.table.name), None)
         self.store.forget(storage)
 
@@ -205,10 +231,19 @@ class Definitions:
             raise sql_error(-19816)
         Rules(self.reading).must_not_be_referred_to(storage)
         work.lock_table(storage, "exclusive")
+        for other, reference in self.store.referring(storage):
+            self.redefined(work, other).references.remove(reference)
         self.server.drop_table(table.name.quoted)
         self.store.put(str(table.name), None)
         work.undo.append(lambda: put_table(self.server, self.store, storage))
         work.on_commit.append(lambda: self.store.forget(storage))
+
+    def redefined(self, work: Work, storage: Storage) -> Definition:
+        """Return what a table keeps to, to be changed; it is put back if that is undone."""
+        table, former = storage.table, storage.definition
+        table.definition = former.copy()
+        work.undo.append(lambda: setattr(table, "definition", former))
+        return table.definition
 
     # --- views, synonyms, names, databases ------------------------------------------------------
 
@@ -240,7 +275,7 @@ class Definitions:
             raise sql_error(-201)
         columns = declared(found)
         place = found.table.name
-        definition = Definition(target=f"{place.database}\0{place.owner}\0{place.table}")
+        definition = Definition(target=(place.database, place.owner, place.table))
         full = TableName(database or self.reading.database, owner or self.reading.user, name)
         return self.plan(lambda work: self._make_named(work, full, columns, "synonym", definition))
 
@@ -251,7 +286,9 @@ class Definitions:
             raise sql_error(-310, f"{name.owner}.{name.table}")
         text = ", ".join(column.declaration for column in columns)
         self.server.create_table(name.quoted, text, kind=kind)
-        storage = self.store.add(self.server.table(str(name)), definition)
+        table = self.server.table(str(name))
+        table.definition = definition
+        storage = self.store.add(table)
         work.undo.append(lambda: self._remove(storage))
 
     def create_database(self, locale: str) -> Plan:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from ...answers import Outcome, ResultColumn, StatementKind, Value
 from ...encoding import ColumnType
+from ...table_definition import LITERAL
 from ...tables import Column, Table
 from ..language import families as f
 from ..language.arithmetic import like
@@ -45,6 +46,7 @@ _JAVA_TYPES = {
     53: -5,
 }
 _OTHER = 1111
+_DEFAULT_WORDS = {"C": "current", "S": "dbservername", "U": "user", "T": "today"}
 _EXTENDED_JAVA_TYPES = {5: -7, 10: 2004, 11: 2005}
 _NAMES = {2: "int", 40: "lvarchar"}
 _SHAPE = (
@@ -116,12 +118,20 @@ def _rows(table: Table, patterns: dict[str, str]) -> Iterator[tuple[Value, ...]]
             yield _row(table, number, column)
 
 
+def _default(table: Table, column: Column) -> str | None:
+    """Return what the question has for a default: a literal, or the word for what is computed."""
+    default = table.definition.defaults.get(column.name)
+    if default is None:
+        return None
+    return default.literal if default.kind == LITERAL else _DEFAULT_WORDS.get(default.kind)
+
+
 def _row(table: Table, number: int, column: Column) -> tuple[Value, ...]:
     kind = column.type
     precision, scale, radix = _size(kind)
     return (
         *(table.name.owner, table.name.table, column.name, _java_type(kind), _name(kind), precision),
-        *(0, scale, radix, int(not column.not_null), None, None),
+        *(0, scale, radix, int(not column.not_null), None, _default(table, column)),
         *(kind.coltype | (0x100 if column.not_null else 0), None, _characters(kind), number),
         *("NO" if column.not_null else "YES", None, None, None, None),
         *("YES" if kind.coltype in f.SERIALS else "NO", kind.extended_id),

@@ -7,6 +7,7 @@ be seen of it depends on who has locked rows by then. Source: Guide to SQL: Synt
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from ...sql_errors import sql_error
 from ..language import families as f
@@ -32,8 +33,17 @@ class Query:
     probe: str = ""  # of a query of one table: finds the rows that it would read
 
 
+class WholeQueries(Protocol):
+    """Reads a query that stands inside of another."""
+
+    def query(self, *, outer: Scope | None = None) -> Query:
+        """Read a query, behind SELECT."""
+
+
 class FromClause(Calls):
     """Reads what queries read from."""
+
+    whole: WholeQueries
 
     def __init__(self, tokens: Tokens, surface: Surface) -> None:
         super().__init__(tokens, surface.codec, surface.number_of)
@@ -41,10 +51,6 @@ class FromClause(Calls):
         self.tables: list[SourceTable] = []
         self._views = 0
         self._names = 0
-
-    def query(self, *, outer: Scope | None = None) -> Query:
-        """Read a query, behind SELECT; overridden."""
-        raise NotImplementedError
 
     def sources(self) -> str:
         """Read what FROM names, behind that word."""
@@ -154,7 +160,7 @@ class FromClause(Calls):
     def _inner_query(self, outer: Scope | None) -> Query:
         """Read a query in parentheses, behind SELECT."""
         scope = self.scope
-        inner = self.query(outer=outer)
+        inner = self.whole.query(outer=outer)
         self.scope = scope
         self.tokens.expect(")")
         if inner.into:
@@ -192,7 +198,7 @@ class FromClause(Calls):
         self.takes_parameters = False
         self.tokens.expect("select")
         scope = self.scope
-        inner = self.query()
+        inner = self.whole.query()
         self.tokens, self.scope, self.takes_parameters = tokens, scope, takes
         return self._derived(inner, name)
 

@@ -14,7 +14,8 @@ from ...encoding import ColumnType
 from ...sql_errors import sql_error
 from ..language import families as f
 from ..language.scopes import Expression, Scope, ScopeColumn
-from ..language.tokens import NAME, NUMBER, PARAMETER, WORD
+from ..language.tokens import NAME, NUMBER, PARAMETER, WORD, Tokens
+from ..sources import Surface
 from .from_clause import FromClause, Query
 
 _AFTER_ITEM = ("from", "into", "where")
@@ -46,6 +47,10 @@ class Member:
 
 class Queries(FromClause):
     """Reads queries from a statement's pieces."""
+
+    def __init__(self, tokens: Tokens, surface: Surface) -> None:
+        super().__init__(tokens, surface)
+        self.nested = self.whole = self
 
     # --- whole queries --------------------------------------------------------------------------
 

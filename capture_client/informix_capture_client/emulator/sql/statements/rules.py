@@ -1,11 +1,12 @@
 """What a row must keep to: defaults, CHECK and referential constraints.
 
-Rule: a constraint is looked at when a row has been written, and a row that breaks it is undone with
+Rule: a constraint is looked at when a statement has written its rows, and what breaks it is undone with
 the statement. Source: Guide to SQL: Syntax, "CREATE TABLE"; finderr for -530, -691 and -692.
 """
 
 from __future__ import annotations
 
+from ...encoding import ColumnType
 from ...sql_errors import sql_error
 from ..language.scopes import Scope
 from ..language.tokens import Tokens
@@ -24,11 +25,14 @@ class Rules:
 
     def default(self, storage: Storage, name: str) -> Stored:
         """Return what a column gets that an INSERT does not name."""
-        text = storage.definition.defaults.get(name)
-        if text is None:
+        default = storage.definition.defaults.get(name)
+        if default is None:
             return None
-        kind = storage.columns[storage.place_of(name)].type
-        queries = Queries(Tokens(text, delimits_names=self.reading.delimits_names), self.reading)
+        return self.evaluated(default.words, storage.columns[storage.place_of(name)].type)
+
+    def evaluated(self, words: str, kind: ColumnType) -> Stored:
+        """Return what the words of a default are, as a column of a type keeps it."""
+        queries = Queries(Tokens(words, delimits_names=self.reading.delimits_names), self.reading)
         sql = queries.converted(queries.expression(), kind).sql
         return self.reading.find(f"SELECT {sql}", ())[0][0]
 
@@ -69,7 +73,12 @@ class Rules:
             if None in key or (new is not None and key == [new[place] for place in places]):
                 continue
             same = " AND ".join(f"c{other.place_of(column)} = ?" for column in reference.columns)
-            if self.reading.find(f"SELECT 1 FROM {other.rows} WHERE {same} LIMIT 1", key):
+            still = " AND ".join(f"c{place} = ?" for place in places)  # another row has the key now
+            sql = (
+                f"SELECT 1 FROM {other.rows} WHERE {same}"
+                f" AND NOT EXISTS (SELECT 1 FROM {storage.rows} WHERE {still}) LIMIT 1"
+            )
+            if self.reading.find(sql, [*key, *key]):
                 raise sql_error(-692, f"{other.table.name.owner}.{reference.name}")
 
     def must_not_be_referred_to(self, storage: Storage) -> None:

@@ -15,7 +15,7 @@ from ..language.tokens import Tokens
 from ..language.values import load
 from ..reading import Reading
 from ..sources import SourceTable
-from ..storage import Definition, RowValues
+from ..storage import RowValues
 from ..work import Work
 from .definitions import Definitions
 from .from_clause import Query
@@ -80,7 +80,7 @@ class Selects:
                 table = make_table(name.quoted, text, locale, 0, "table")
             except ValueError:
                 raise sql_error(-201) from None
-            storage = self.reading.store.made(table, Definition())
+            storage = self.reading.store.made(table)
             Definitions(self.tokens, self.reading).keep_temporary(work, storage, query.into_is_logged)
             for row in rows:
                 self.reading.store.insert(storage, row)

@@ -28,10 +28,11 @@ _DATABASE_PRIVILEGES = {"connect": "C", "resource": "R", "dba": "D"}
 class Settings:
     """Reads the statements that change how a session, or the server, behaves."""
 
-    def __init__(self, tokens: Tokens, reading: Transactions) -> None:
+    def __init__(self, tokens: Tokens, transactions: Transactions) -> None:
         self.tokens = tokens
-        self.reading = reading
-        self.queries = Queries(tokens, reading)
+        self.transactions = transactions
+        self.reading = transactions.reading
+        self.queries = Queries(tokens, self.reading)
 
     def _plan(self, run: Callable[[], object]) -> Plan:
         self.tokens.expect_end()
@@ -88,7 +89,7 @@ class Settings:
         tokens.expect("wait")
         if seconds and tokens.next.kind == NUMBER:
             seconds = float(tokens.whole_number())
-        return self._plan(lambda: setattr(self.reading, "patience", seconds))
+        return self._plan(lambda: setattr(self.transactions, "patience", seconds))
 
     def _constraints(self) -> Plan:
         while not self.tokens.sees("immediate"):

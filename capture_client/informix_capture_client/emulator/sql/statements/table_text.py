@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 
 from ...encoding import ColumnType
 from ...sql_errors import sql_error
-from ..language.tokens import NAME, NUMBER, TEXT, Token, Tokens
+from ...table_definition import LITERAL, Default
+from ..language.tokens import NAME, NUMBER, TEXT, WORD, Token, Tokens
 from .queries import Queries
 
 
@@ -22,7 +23,7 @@ class ColumnText:
     name: str
     type: ColumnType
     not_null: bool = False
-    default: str | None = None
+    default: Default | None = None
     first_serial: int = 1
 
     @property
@@ -108,7 +109,11 @@ class TableReader:
     def _default(self, _found: TableText, column: ColumnText) -> None:
         start = self.tokens.place
         self.queries.expression()
-        column.default = written(self.tokens.slice(start, self.tokens.place))
+        tokens = self.tokens.slice(start, self.tokens.place)
+        kind = _DEFAULTS.get(tokens[0].text, LITERAL) if tokens[0].kind == WORD else LITERAL
+        is_text = len(tokens) == 1 and tokens[0].kind == TEXT
+        literal = tokens[0].text if is_text else "".join(token.text for token in tokens)
+        column.default = Default(written(tokens), kind, literal)
 
     def _not(self, _found: TableText, column: ColumnText) -> None:
         self.tokens.expect("null")
@@ -158,6 +163,17 @@ class TableReader:
         return written(self.tokens.slice(start, self.tokens.place))
 
 
+# words of sysdefaults.type; SYSDATE is our choice
+_DEFAULTS = {
+    "user": "U",
+    "current_user": "U",
+    "current": "C",
+    "sysdate": "C",
+    "today": "T",
+    "dbservername": "S",
+    "sitename": "S",
+    "null": "N",
+}
 _CLAUSES: dict[str, Callable[[TableReader, TableText, ColumnText], None]] = {
     "default": TableReader._default,
     "not": TableReader._not,

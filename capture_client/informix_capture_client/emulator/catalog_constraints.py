@@ -1,0 +1,148 @@
+"""The system tables of keys, foreign keys, defaults, views and synonyms.
+
+Rule: rows are made from the tables as they are, when asked; a constraint keeps its number as long as
+its table has it. Not shown: constraints of NOT NULL. Source: Guide to SQL: Reference, "System Catalog
+Tables".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from .tables import Database, Index, Table
+
+if TYPE_CHECKING:
+    from .server import EmulatedServer
+
+Row = dict[str, str | int | None]
+_VIEW_TEXT_BYTES = 256  # a row of sysviews holds so much of a view's text
+_RESTRICT, _SIMPLE_MATCH = "R", "N"
+
+
+def indexes_of(table: Table) -> list[Index]:
+    """Return the indexes of a table, with those that foreign keys get where none has their columns."""
+    found = list(table.all_indexes)
+    for reference in table.definition.references:
+        if all(index.columns != reference.columns for index in found):
+            found.append(Index(reference.name, reference.columns, "D"))
+    return found
+
+
+def constraints(_server: EmulatedServer, database: Database) -> Iterator[Row]:
+    """Yield the constraints: P primary key, U unique, R foreign key, C check."""
+    for table in database.tables.values():
+        for name, kind, index_name in _constraints_of(table):
+            yield {
+                "constrid": _number(database, table, name),
+                "constrname": name,
+                "owner": table.name.owner,
+                "tabid": table.tabid,
+                "constrtype": kind,
+                "idxname": index_name,
+                "collation": database.locale,
+            }
+
+
+def _constraints_of(table: Table) -> Iterator[tuple[str, str, str | None]]:
+    by_columns = {index.columns: index.name for index in reversed(indexes_of(table))}
+    for index in table.all_indexes:
+        if index.kind in "PU":
+            yield index.name, index.kind, index.name
+    for reference in table.definition.references:
+        yield reference.name, "R", by_columns[reference.columns]
+    for name, _text in table.definition.checks:
+        yield name, "C", None
+
+
+def _number(database: Database, table: Table, name: str) -> int:
+    known = database.constraint_numbers
+    return known.setdefault((table.tabid, name), len(known) + 1)
+
+
+def indexes(_server: EmulatedServer, database: Database) -> Iterator[Row]:
+    """Yield the indexes, each with the places of its columns."""
+    for table in database.tables.values():
+        places = {column.name: number for number, column in enumerate(table.columns, 1)}
+        for index in indexes_of(table):
+            parts = [places[name] for name in index.columns] + [0] * 16
+            yield {
+                "idxname": index.name,
+                "owner": table.name.owner,
+                "tabid": table.tabid,
+                "idxtype": "D" if index.kind == "D" else "U",
+                "clustered": "-",
+                **{f"part{n}": part for n, part in enumerate(parts[:16], 1)},
+                "levels": 1,
+                "leaves": 1,
+                "nunique": 0,
+                "clust": 0,
+                "idxflags": 0,
+            }
+
+
+def references(_server: EmulatedServer, database: Database) -> Iterator[Row]:
+    """Yield the foreign keys, each with the key that it leads to."""
+    by_name = {str(table.name): table for table in database.tables.values()}
+    for table in database.tables.values():
+        for reference in table.definition.references:
+            other = by_name.get(reference.other)
+            key = key_of(other, reference.other_columns) if other else None
+            if other is None or key is None:
+                continue  # one made by ALTER through the Python API can lose its key
+            yield {
+                "constrid": _number(database, table, reference.name),
+                "primary": _number(database, other, key.name),
+                "ptabid": other.tabid,
+                "updrule": _RESTRICT,
+                "delrule": _RESTRICT,
+                "matchtype": _SIMPLE_MATCH,
+                "pendant": "N",
+            }
+
+
+def key_of(table: Table, columns: tuple[str, ...]) -> Index | None:
+    """Return the primary key or unique constraint of these columns."""
+    keys = (index for index in table.all_indexes if index.kind in "PU")
+    return next((key for key in keys if sorted(key.columns) == sorted(columns)), None)
+
+
+def defaults(_server: EmulatedServer, database: Database) -> Iterator[Row]:
+    """Yield the defaults of columns that were given one."""
+    for table in database.tables.values():
+        for number, column in enumerate(table.columns, 1):
+            default = table.definition.defaults.get(column.name)
+            if default is not None:
+                yield {
+                    "tabid": table.tabid,
+                    "colno": number,
+                    "type": default.kind,
+                    "default": default.shown,
+                    "class": "T",
+                }
+
+
+def views(_server: EmulatedServer, database: Database) -> Iterator[Row]:
+    """Yield the text of views, cut to the width of a row.
+
+    A server writes the query anew, with its own names for tables; here it stands as it was understood.
+    """
+    for table in database.tables.values():
+        if table.definition.query:
+            text = f'create view "{table.name.owner}".{table.name.table} as {table.definition.query} ;'
+            for number, start in enumerate(range(0, len(text), _VIEW_TEXT_BYTES)):
+                piece = text[start : start + _VIEW_TEXT_BYTES]
+                yield {"tabid": table.tabid, "seqno": number, "viewtext": piece}
+
+
+def synonyms(_server: EmulatedServer, database: Database) -> Iterator[Row]:
+    """Yield what synonyms stand for: a number in this database, a name in another."""
+    for table in database.tables.values():
+        if table.definition.target is None:
+            continue
+        place, owner, name = table.definition.target
+        target = database.tables.get((owner, name))
+        if place != database.name:
+            yield {"tabid": table.tabid, "dbname": place, "owner": owner, "tabname": name}
+        elif target is not None:
+            yield {"tabid": table.tabid, "btabid": target.tabid}

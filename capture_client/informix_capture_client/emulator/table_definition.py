@@ -1,0 +1,70 @@
+"""What a CREATE TABLE says beyond names and types: defaults, constraints, what a view or synonym shows.
+
+Rule: kept as it was understood when the table was made; who heeds it is the SQL engine, who shows it
+the catalogue. Source: Guide to SQL: Reference, "sysdefaults" and "sysreferences".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from dataclasses import dataclass, field, replace
+
+LITERAL = "L"
+
+
+@dataclass(frozen=True, slots=True)
+class Default:
+    """What a column gets that an INSERT does not name."""
+
+    words: str  # as they are read again
+    kind: str = LITERAL  # as sysdefaults has it
+    literal: str = ""
+    bits: str = ""  # the literal as a row has it, six bits to a letter; none of texts and BOOLEAN
+
+    @property
+    def shown(self) -> str | None:
+        """The literal as sysdefaults keeps it."""
+        if self.kind != LITERAL:
+            return None
+        return f"{self.bits} {self.literal}" if self.bits else self.literal
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A referential constraint: what columns here must be found there."""
+
+    name: str
+    columns: tuple[str, ...]
+    other: str  # database:owner.table
+    other_columns: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class Definition:
+    """What a CREATE TABLE says beyond the columns."""
+
+    defaults: dict[str, Default] = field(default_factory=dict)
+    references: list[Reference] = field(default_factory=list)
+    checks: list[tuple[str, str]] = field(default_factory=list)  # name, text
+    query: str = ""  # of a view
+    target: tuple[str, str, str] | None = None  # of a synonym: database, owner, table
+
+    def copy(self) -> Definition:
+        """Return one that can be changed without this one."""
+        return Definition(
+            dict(self.defaults), list(self.references), list(self.checks), self.query, self.target
+        )
+
+    def left_with(self, columns: Set[str], names: Mapping[str, str]) -> Definition:
+        """Return what holds of a table with these columns; `names` leads from former to new ones."""
+        fresh = self.copy()
+        defaults = {names.get(name, name): default for name, default in self.defaults.items()}
+        fresh.defaults = {name: default for name, default in defaults.items() if name in columns}
+        references = [replace(r, columns=renamed(r.columns, names)) for r in self.references]
+        fresh.references = [r for r in references if {*r.columns} <= columns]
+        return fresh
+
+
+def renamed(columns: tuple[str, ...], names: Mapping[str, str]) -> tuple[str, ...]:
+    """Return columns under their new names."""
+    return tuple(names.get(name, name) for name in columns)
