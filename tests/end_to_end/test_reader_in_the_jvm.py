@@ -48,8 +48,13 @@ def run(session: SparkSession, options: dict[str, str], checkpoint: Path, *, in_
 
 
 def is_read_in_columns(made: Collected) -> bool:
+    """Tell which reader the plan of the last batch names; one without rows shows no columns."""
     query: Any = made.query
-    return "ColumnarToRow" in query._jsq.explainInternal(False)
+    plan = query._jsq.explainInternal(False)
+    is_named = "[rows read in the JVM]" in plan
+    if query.lastProgress["numInputRows"]:
+        assert ("ColumnarToRow" in plan) == is_named
+    return is_named
 
 
 def test_a_query_changes_between_both_readers_and_loses_and_repeats_nothing(
