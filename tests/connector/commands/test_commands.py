@@ -53,7 +53,7 @@ _NOT_FOR_TAIL = {
         "startingPosition",
         "maxRecordsPerRead",
     ),
-    *("readBufferBytes", "shape", "beforeImage"),
+    *("readBufferBytes", "shape", "metadata", "beforeImage"),
     "delivery",
     "flightHost",
     "flightPort",

@@ -265,7 +265,7 @@ def test_a_table_that_cannot_be_captured_is_recorded_as_far_as_it_goes(tmp_path:
             record(chosen, path, RecordLimits(reads=1))
     found = read_recording(path)
     (columns,) = [rows for (_, text, _), rows in found.answers.items() if "syscolumns" in text]
-    assert [row[0] for row in columns[0]] == ["id", "body"]
+    assert [row[1] for row in columns[0]] == ["id", "body"]
 
 
 def test_limits_end_a_recording(replay: Listener, tmp_path: Path) -> None:
