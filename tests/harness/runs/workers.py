@@ -3,8 +3,9 @@
 Rule: tests with the session's Spark share one worker, so that there is one such Spark, and begin first:
 they take longest. Tests that start Sparks of their own share a second one, and those whose drivers are
 killed and started again a third: a Spark that starts or waits for a batch leaves half of two cores to
-others, and beyond three they slow each other down. All others go by files to whoever is free. xdist's own groups (`xdist_group`) are lost since pytest 9.2: it takes no group's name
-from a test's id. Here the id alone decides, which the workers check against fixtures.
+others, and beyond three they slow each other down. All others go by files to whoever is free.
+xdist's own groups (`xdist_group`) are lost since pytest 9.2: it takes no group's name from a test's id.
+Here the id alone decides, which the workers check against fixtures.
 """
 
 from __future__ import annotations
