@@ -5,7 +5,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 # Tests wait more than they compute: with more workers than cores others go on meanwhile.
 WORKERS ?= 6
-SPARK_WORKERS ?= 5
+SPARK_WORKERS ?= 4
 # Who shares a worker: tests/harness/runs/workers.py
 PYTEST := $(BIN)/pytest --dist loadscope
 PIP    := $(BIN)/python -m pip install --disable-pip-version-check --progress-bar off

@@ -1,11 +1,10 @@
 """Which tests share a worker of xdist, and which come first.
 
 Rule: tests with the session's Spark share one worker, so that there is one such Spark, and begin first:
-they take longest. The crash matrix, a third of them, has a worker and a session's Spark of its own.
-Tests that start Sparks of their own share a third worker: a Spark that starts or waits for a batch
-leaves half of two cores to others. All others go by files to whoever is free.
-xdist's own groups (`xdist_group`) are lost since pytest 9.2: it takes no group's name from a test's id.
-Here the id alone decides, which the workers check against fixtures.
+they take longest. Tests that start Sparks of their own share a second one: more than two Sparks at a
+time slow each other down more than they gain, on two cores. All others go by files to whoever is
+free. xdist's own groups (`xdist_group`) are lost since pytest 9.2: it takes no group's name
+from a test's id. Here the id alone decides, which the workers check against fixtures.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import pytest
 from xdist.remote import Producer
 from xdist.scheduler.loadscope import LoadScopeScheduling
 
-SPARK, PROCESSES, MATRIX = "spark", "processes", "crash matrix"
+SPARK, PROCESSES = "spark", "processes"
 _OF_SPARK = ("tests/end_to_end/", "tests/crashes/", "tests/benchmarks/")
 # Tests that have Sparks of their own, and no need of the session's.
 _OF_PROCESSES = (
@@ -29,7 +28,6 @@ _OF_PROCESSES = (
     "tests/end_to_end/test_wheel.py",
     "tests/docker_files/test_client_scripts.py::test_the_client_service_shows_changes",
 )
-_OF_MATRIX = "tests/crashes/test_crash_matrix.py"
 _BY_FILE = "tests/end_to_end/test_guide_sample.py"
 # Tests that wait for servers and deadlines, or take seconds: each goes by itself, so that they wait
 # side by side and none comes last.
@@ -52,8 +50,6 @@ def scope_of(nodeid: str) -> str:
     """Return the name of what a test belongs to; the same name, the same worker."""
     if nodeid.startswith(_OF_PROCESSES):
         return PROCESSES
-    if nodeid.startswith(_OF_MATRIX):
-        return MATRIX
     if nodeid.startswith(_OF_SPARK) and not nodeid.startswith(_BY_FILE):
         return SPARK
     if nodeid.startswith(_LONG):
@@ -63,12 +59,12 @@ def scope_of(nodeid: str) -> str:
 
 def turn_of(nodeid: str) -> int:
     """Return how early a test begins: Spark's, those with Sparks of their own, long ones."""
-    return {SPARK: 0, PROCESSES: 1, MATRIX: 2, nodeid: 3}.get(scope_of(nodeid), 4)
+    return {SPARK: 0, PROCESSES: 1, nodeid: 2}.get(scope_of(nodeid), 3)
 
 
 def require_in_scope(item: pytest.Item) -> None:
-    """Refuse a test that would start the session's Spark in yet another worker."""
-    if SPARK in getattr(item, "fixturenames", ()) and scope_of(item.nodeid) not in (SPARK, MATRIX):
+    """Refuse a test that would start the session's Spark in a second worker."""
+    if SPARK in getattr(item, "fixturenames", ()) and scope_of(item.nodeid) != SPARK:
         raise pytest.UsageError(f"{item.nodeid} takes `spark`: name its folder in {__name__}")
 
 
