@@ -2,7 +2,7 @@
 
 Rule: nothing grows with the tables that are delivered, only with those that occur. A record batch is
 one row, a *group* of changes, and its columns are lists; the file names the tables of its rows and no
-others. `grouped_rows.py` of the spool makes delivered rows of it, by what the schema's metadata says.
+others. `delivered_tables.py` of the spool makes delivered rows of it, as the schema's metadata says.
 
     column 0    list of transactions: what their changes share, and how many changes they have
     column 1    list of changes, in commit order: what is known of each, few texts as codes; its table

@@ -28,7 +28,7 @@ from informix_capture_client.records import (
     TableSchema,
     Timeout,
 )
-from informix_capture_client.transactions.carried_records import CarriedRecords
+from informix_capture_client.transactions.carried_records import SHARE_OF_LIMIT, CarriedRecords
 from informix_capture_client.transactions.counters import AssemblyCounters
 from informix_capture_client.transactions.ends import Ends
 from informix_capture_client.transactions.events import Event, Passed
@@ -39,9 +39,6 @@ from informix_capture_client.transactions.replay import Replay, WitnessCheck
 from informix_capture_client.transactions.row_records import RowRecords
 from informix_capture_client.transactions.spans import ENDS, Spans, spans_of
 from informix_capture_client.transactions.unseen import UnseenTransactions
-
-# Of the memory that open transactions may take, beside which it comes: what is carried at most.
-_CARRIED_SHARE = 1 / 8
 
 
 class TransactionAssembler:
@@ -117,7 +114,7 @@ class TransactionAssembler:
     def limit_memory(self, limit: MemoryLimit) -> None:
         """Limit the memory that rows of open transactions take; without this all stay in memory."""
         self._held.limit = limit
-        self._carried.limit_bytes = int(limit.size_bytes * _CARRIED_SHARE)
+        self._carried.limit_bytes = int(limit.size_bytes * SHARE_OF_LIMIT)
 
     def stop_waiting_for_unseen(self) -> None:
         """Let the anchor be found although transactions older than the stream are still open."""

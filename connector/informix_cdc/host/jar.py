@@ -93,7 +93,9 @@ def _javac(environment: Mapping[str, str]) -> str:
 def _jars_of_spark() -> Path:
     found = importlib.util.find_spec("pyspark")
     if found is None or found.origin is None:
-        raise AccessRefused("there is no PySpark to compile against.", "Install it: make install.")
+        raise AccessRefused(
+            "there is no PySpark to compile against.", "Install it: pip install pyspark."
+        )
     return Path(found.origin).parent / "jars"
 
 

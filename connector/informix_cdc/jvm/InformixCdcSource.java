@@ -19,6 +19,7 @@ import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.connector.read.ScanBuilder;
 import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
+import org.apache.spark.sql.connector.read.streaming.Offset;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonDataSourceV2;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonTable;
 import org.apache.spark.sql.sources.DataSourceRegister;
@@ -167,18 +168,10 @@ public final class InformixCdcSource extends PythonDataSourceV2 implements DataS
     /** Spark asks as often as it copies its plan, and each question goes to the Python process. */
     private synchronized InputPartition[] planned(Object[] range) {
       if (!Arrays.equals(range, planned)) {
-        plan = inPython.planInputPartitions(start(range), end(range));
+        plan = inPython.planInputPartitions((Offset) range[0], (Offset) range[1]);
         planned = range.clone();
       }
       return plan;
-    }
-
-    private static org.apache.spark.sql.connector.read.streaming.Offset start(Object[] range) {
-      return (org.apache.spark.sql.connector.read.streaming.Offset) range[0];
-    }
-
-    private static org.apache.spark.sql.connector.read.streaming.Offset end(Object[] range) {
-      return (org.apache.spark.sql.connector.read.streaming.Offset) range[1];
     }
 
     private Object passedOn(Method method, Object[] given) throws Throwable {

@@ -66,7 +66,7 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, options: SourceOptions, schema: StructType) -> None:
         self._options = options
         self._schema = schema
-        self._delivered: bytes | None = None  # the schema of rows, for executors, of several tables
+        self._delivered: bytes | None = None  # the schema of rows, where this was unpickled
         self._capture: CaptureThread | None = None
         self._publisher = SegmentPublisher(options)
         self._next = NextOffset()
@@ -81,7 +81,7 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             **self.__dict__,
             "_options": self._options.without_secrets(),
             "_schema": StructType(),
-            "_delivered": self._delivered or serialized(self._schema),
+            "_delivered": self._row_schema,
             "_capture": None,
             "_state": None,
             "_publisher": None,
@@ -159,7 +159,7 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Yield the rows of a partition; asking again yields them again."""
         assert isinstance(partition, SpoolPartition)
         log_to_standard_error(self._options.log_level)
-        schema = deserialized(self._delivered or serialized(self._schema))
+        schema = deserialized(self._row_schema)
         for wanted in partition.ranges:
             failpoint("reader.read")
             yield from partition.places.read(wanted, schema)
@@ -183,6 +183,11 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._capture.stop()
         if self._restore_process is not None:
             self._restore_process()
+
+    @property
+    def _row_schema(self) -> bytes:
+        """The schema of delivered rows, here and where this was unpickled."""
+        return self._delivered or serialized(self._schema)
 
     @property
     def _row_form(self) -> str:
