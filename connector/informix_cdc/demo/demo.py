@@ -159,17 +159,25 @@ class _Demo:
 
     def run(self) -> int:
         """Stream for the chosen time, wait for the last rows, print the summary."""
-        from informix_cdc.demo.spark import start_query
+        from informix_cdc.demo.spark import again_if_late
 
         if self._patience.over.is_set():
             return self._sum_up(None)
         with ListeningServer(database.demo_server()) as listening:
-            query = start_query(self._context, _source_options(listening), self._take, self._folder)
+            query = again_if_late(lambda: self._start_query(listening))
             try:
-                account = self._watch(listening, query) if self._wait_for_the_stream(query) else None
+                account = self._watch(listening, query) if self._has_begun.is_set() else None
             finally:
                 query.stop()
         return self._sum_up(account)
+
+    def _start_query(self, listening: ListeningServer) -> StreamingQuery:
+        """Start the stream and wait for its first micro-batch."""
+        from informix_cdc.demo.spark import start_query
+
+        query = start_query(self._context, _source_options(listening), self._take, self._folder)
+        self._wait_for_the_stream(query)
+        return query
 
     def _sum_up(self, account: Account | None) -> int:
         if account is None:
@@ -189,7 +197,7 @@ class _Demo:
         self._check.arrive(list(changes_in(delivered, _STRUCTS)), arrived_at)
         self._has_begun.set()
 
-    def _wait_for_the_stream(self, query: StreamingQuery) -> bool:
+    def _wait_for_the_stream(self, query: StreamingQuery) -> None:
         def is_over() -> bool:
             return self._has_begun.is_set() or not query.isActive or self._patience.over.is_set()
 
@@ -198,7 +206,6 @@ class _Demo:
         _raise_failure(query)
         if not is_over():
             raise OneLineError(f"Spark has begun no micro-batch in {_FIRST_BATCH_SECONDS:.0f} seconds.")
-        return self._has_begun.is_set()
 
     def _watch(self, listening: ListeningServer, query: StreamingQuery) -> Account:
         settings, check = self._settings, self._check

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -17,11 +18,13 @@ from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
+from tenacity import Retrying, retry_if_exception, stop_after_attempt
 
 # Another Spark's settings would make this one fail in ways that nobody expects.
 _FOREIGN = ("SPARK_HOME", "SPARK_CONF_DIR", "SPARK_REMOTE", "PYSPARK_SUBMIT_ARGS", "SPARK_CONNECT_MODE")
 _LOG_FILE = "spark.log"
 _LAST_WORDS = 400
+_STARTS = 3
 _OUR_ERROR = re.compile(r"IFXCDC-\d{4}: .*")
 _LOGGING = """\
 status = off
@@ -94,7 +97,18 @@ def start_query(
     """Stream the tables that the options name into a function of (rows, batch number)."""
     rows = SparkSession(context).readStream.format("informix-cdc").options(**options).load()
     writer = rows.writeStream.foreachBatch(take)
-    return writer.option("checkpointLocation", str(folder / "checkpoint")).start()
+    checkpoint = tempfile.mkdtemp(prefix="checkpoint-", dir=folder)
+    return writer.option("checkpointLocation", checkpoint).start()
+
+
+def again_if_late(start: Callable[[], StreamingQuery]) -> StreamingQuery:
+    """Start a query, at most three times if Spark gave up on a Python worker that came late.
+
+    Spark waits 10 s for it, which a busy machine may need; no setting makes it wait longer
+    (`PythonWorkerFactory`).
+    """
+    is_late = retry_if_exception(lambda error: "Python worker failed to connect back" in str(error))
+    return Retrying(retry=is_late, stop=stop_after_attempt(_STARTS), reraise=True)(start)
 
 
 def end_offset(query: StreamingQuery) -> dict[str, Any]:

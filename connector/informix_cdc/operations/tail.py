@@ -102,6 +102,7 @@ class _Contact:
 
     def __init__(self, silent_seconds: float) -> None:
         self._liveness = Liveness(silent_seconds, stalled_seconds=float("inf"))
+        self._liveness.connect(time.monotonic())  # a session may be open before the first answer
 
     def require(self, answer: Answer) -> None:
         """Refuse a server that has said nothing for too long.
