@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 
 import pytest
 
@@ -126,12 +126,20 @@ def test_chunks_by_key_give_each_row_once_with_the_bounds_as_they_were_fetched(
         for number in (1, 2, 3):
             client.rows(f"INSERT INTO k VALUES ({value}, {number})")
     found = chunk = client.rows(FIRST)
-    while len(chunk) == 2:
+    letters = {"0": "f", "1": "t"} if type_text == "boolean" else {}  # what a driver shows of it
+    while len(chunk) == 2 and len(found) < 20:
         a, b = (value or "" for value in chunk[-1])
+        a = letters.get(a, a)
         chunk = client.rows(NEXT, a, a, a, b)
         found = found + chunk
     expected = [(text, str(number)) for text in KEYS[type_text] for number in (1, 2, 3)]
-    assert cut(found) == cut(expected)
+    assert [(letters.get(a or "", a), b) for a, b in cut(found)] == cut(expected)
+
+
+def test_a_text_that_is_no_boolean_is_refused(client: Transport) -> None:
+    client.rows("CREATE TABLE k (a boolean, b integer)")
+    with pytest.raises(InformixCdcError, match="-1213"):
+        client.rows("SELECT b FROM k WHERE a > ?", "1")
 
 
 def test_a_write_between_two_fetches_is_in_what_is_fetched_later(
@@ -176,10 +184,14 @@ def test_no_writer_meets_a_lock_of_a_session_that_reads_last_committed(
     other.rows("SET ISOLATION TO COMMITTED READ LAST COMMITTED")
     ((number,),) = other.rows("SELECT DBINFO('sessionid') FROM systables WHERE tabid = 1")
     server.rows_per_scan_step = 1
-    server.between_scan_steps = lambda: client.rows("UPDATE orders SET v = 'new'") and None
+
+    def write() -> None:
+        with suppress(InformixCdcError):  # of a lock: it is counted
+            client.rows("UPDATE orders SET v = 'new'")
+
+    server.between_scan_steps = write
     assert [key for key, _ in other.rows(READ)] == ["1", "2", "3"]
     assert server.lock_waits.for_locks_of(int(number or 0)) == []
     other.rows("SET ISOLATION TO REPEATABLE READ")
-    with pytest.raises(InformixCdcError):
-        other.rows(READ)
+    assert len(other.rows(READ)) == 3
     assert server.lock_waits.for_locks_of(int(number or 0)) != []
