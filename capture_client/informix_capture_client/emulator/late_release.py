@@ -70,7 +70,8 @@ class LateRelease:
         """Return when a COMMIT is to be answered; the locks are gone then, unless they are held."""
         with self._changed:
             ends_at = time.monotonic() + self.seconds
-            while transaction_id in self._waiting and not self._is_held:
+            finish = self._waiting.get(transaction_id)  # another may have the slot before this wakes
+            while finish and self._waiting.get(transaction_id) is finish and not self._is_held:
                 if (left := ends_at - time.monotonic()) <= 0:
                     return self.release(transaction_id)
                 self._changed.wait(left)
