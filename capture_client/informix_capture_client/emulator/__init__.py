@@ -6,25 +6,31 @@ docs/emulator-protocol.md and answers as the CDC guide says a real one does.
 
 from __future__ import annotations
 
+from .late_release import LateRelease
 from .listening import Listener, ListeningServer, serve
+from .locks import LockWait, LockWaits
 from .logical_log import LongTransactionError
 from .recording_reader import BadRecording, Recording, read_recording
 from .replay import ReplayedServer
 from .server import EmulatedServer
-from .sql import keep_rows
+from .sql import keep_rows, load_rows
 from .transactions import Savepoint, Transaction
 
 __all__ = [
     "BadRecording",
     "EmulatedServer",
+    "LateRelease",
     "Listener",
     "ListeningServer",
+    "LockWait",
+    "LockWaits",
     "LongTransactionError",
     "Recording",
     "ReplayedServer",
     "Savepoint",
     "Transaction",
     "keep_rows",
+    "load_rows",
     "read_recording",
     "serve",
 ]

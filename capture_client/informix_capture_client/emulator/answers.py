@@ -7,7 +7,7 @@ date, datetime, the text of an interval, bytes; None is NULL.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Protocol
@@ -38,6 +38,19 @@ class ResultColumn:
     not_null: bool = False
 
 
+class FoundRows(Protocol):
+    """Rows that are found piece by piece while they are taken, by one way or the other."""
+
+    def __iter__(self) -> Iterator[Sequence[Value]]:
+        """Return the rows one by one, as values."""
+
+    def pieces(self) -> Iterator[Sequence[Sequence[bytes | None]]]:
+        """Return the columns of some rows after the other, as `ColumnType.encode` has them."""
+
+    def close(self) -> None:
+        """Let go what an open cursor holds."""
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What a statement did: the rows of a query, or how many rows it touched."""
@@ -47,6 +60,7 @@ class Outcome:
     serial: int = 0  # the last value that a SERIAL column was given
     rowid: int = 0
     warnings: int = 0
+    found: FoundRows | None = None  # the rows, if they are found piece by piece
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from . import catalog_constraints, codes
+from .locks import NO_SESSION
 from .logical_log import LogicalLog
 from .server import CDC_DATABASE, SYSTEM_DATABASE, EmulatedServer
 from .tables import Capture, Database, Table
@@ -145,8 +146,49 @@ def _dbspaces(server: EmulatedServer, _database: Database) -> Iterator[Row]:
 
 def _transactions(server: EmulatedServer, _database: Database) -> Iterator[Row]:
     with server.log.changed:
+        keeper = server.row_keeper
         for transaction in server.open_transactions.values():
-            yield {"tx_id": transaction.id, "tx_logbeg": transaction.begin_sequence >> 32}
+            owner = keeper.owner_of(transaction) if keeper else NO_SESSION
+            yield {
+                "tx_id": transaction.id,
+                "tx_addr": _address(_TRANSACTIONS_AT, transaction.id),
+                "tx_logbeg": transaction.begin_sequence >> 32,
+                "tx_loguniq": server.log.current.number,
+                "tx_owner": _address(_SESSIONS_AT, owner) if owner else 0,
+            }
+
+
+# where a server has its tables of transactions and of sessions in memory: our choice
+_TRANSACTIONS_AT, _SESSIONS_AT = 0x44000000, 0x45000000
+_ENTRY_BYTES = 0x400
+
+
+def _address(start: int, number: int) -> int:
+    return start + number * _ENTRY_BYTES
+
+
+def _sql_sessions(server: EmulatedServer, _database: Database) -> Iterator[Row]:
+    for session in server.row_keeper.open_sessions() if server.row_keeper else ():
+        yield {
+            "address": _address(_SESSIONS_AT, session.number),
+            "sid": session.number,
+            "username": session.user,
+            "hostname": "localhost",
+            "pid": 0,
+        }
+
+
+def _locks(server: EmulatedServer, _database: Database) -> Iterator[Row]:
+    for lock in server.row_keeper.held_locks() if server.row_keeper else ():
+        yield {
+            "dbsname": lock.database,
+            "tabname": lock.table,
+            "rowidlk": lock.row,
+            "keynum": 0,
+            "type": lock.type,
+            "owner": lock.owner,
+            "waiter": lock.waiter or None,
+        }
 
 
 def _databases(server: EmulatedServer, _database: Database) -> Iterator[Row]:
@@ -213,6 +255,7 @@ def _tables(server: EmulatedServer, database: Database) -> Iterator[Row]:
             "created": table.created,
             "tabtype": _TABLE_TYPES.get(table.kind, "T"),
             "flags": _RAW_FLAG if table.kind == "raw" else 0,
+            "locklevel": "P" if table.locks_pages else "R",
             "ncols": len(table.columns),
             "nindexes": len(catalog_constraints.indexes_of(table)),
             "rowsize": table.fixed_bytes,
@@ -318,6 +361,9 @@ _TABLES: dict[tuple[str, str], Callable[[EmulatedServer, Database], Iterator[Row
     (SYSTEM_DATABASE, "syslogfil"): _log_fill_times,
     (SYSTEM_DATABASE, "sysdbspaces"): _dbspaces,
     (SYSTEM_DATABASE, "systrans"): _transactions,
+    (SYSTEM_DATABASE, "sysrstcb"): _sql_sessions,
+    (SYSTEM_DATABASE, "syssessions"): _sql_sessions,
+    (SYSTEM_DATABASE, "syslocks"): _locks,
     (SYSTEM_DATABASE, "sysha_type"): _ha_type,
     (SYSTEM_DATABASE, "sysconfig"): _configuration,
     (SYSTEM_DATABASE, "sysdatabases"): _databases,

@@ -30,7 +30,13 @@ _COLUMNS = {
     " flags smallint",
     "syslogfil": "uniqid integer, filltime integer",
     "sysdbspaces": "dbsnum integer, name varchar(128), pagesize integer",
-    "systrans": "tx_id integer, tx_logbeg integer",
+    # not documented; its names and the join by tx_owner = sysrstcb.address are those of scripts of DBAs
+    # that were tried with 11.70 and 12.10 (Advanced DataTools, log_position.sql)
+    "systrans": "tx_id integer, tx_addr bigint, tx_logbeg integer, tx_loguniq integer, tx_owner bigint",
+    "sysrstcb": "address bigint, sid integer, username char(32)",
+    "syssessions": "sid integer, username char(32), uid integer, pid integer, hostname char(16)",
+    "syslocks": "dbsname char(128), tabname char(128), rowidlk integer, keynum smallint, type char(4),"
+    " owner integer, waiter integer",
     "sysha_type": "ha_type integer, ha_primary varchar(128)",
     "sysconfig": "cf_id integer, cf_name varchar(128), cf_flags integer, cf_original varchar(255),"
     " cf_effective varchar(255), cf_default varchar(255)",

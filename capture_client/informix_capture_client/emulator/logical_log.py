@@ -4,7 +4,8 @@
 
 Rule: records are only added at the end. When a file is full the next one begins, and when there
 are too many the oldest goes. A caller of a method that changes or searches the log holds
-`changed`; readers wait on it. A page begins with a header, so no record lies at byte 0 of one.
+`changed`; readers wait on it. A page begins with a header, so no record lies at byte 0 of one. Readers
+see what is flushed: everything at once, unless the log has a buffer.
 """
 
 from __future__ import annotations
@@ -69,11 +70,45 @@ class LogFile:
         self.is_gone = False
         self.wall: Wall | None = None
         self.next: LogFile | None = None
+        self.buffered = 0  # records at its end that are in the buffer only, and nobody can read
+
+    @property
+    def flushed(self) -> int:
+        """How many of its records have left the buffer."""
+        return len(self.records) - self.buffered
 
     @property
     def start(self) -> int:
         """The lowest sequence number that belongs to this file."""
         return self.number << 32
+
+
+@dataclass(slots=True)
+class LogBuffer:
+    """The buffer that records pass through on their way to readers.
+
+    Attributes:
+        size: its bytes; 0: there is none, and records are seen when they are written.
+        seconds: the longest that a record stays in it, as a server's checkpoints see to.
+    """
+
+    size: int = 0
+    seconds: float = float("inf")
+    bytes_used: int = 0
+    since: float = 0.0
+
+    def takes(self, length: int) -> bool:
+        """Whether a record of so many bytes goes into what is left of it."""
+        if self.size and self.bytes_used and self.bytes_used + length > self.size:
+            return False
+        if not self.bytes_used:
+            self.since = time.monotonic()
+        self.bytes_used += length
+        return True
+
+    def is_due(self) -> bool:
+        """Whether its oldest record has been in it for too long."""
+        return time.monotonic() - self.since >= self.seconds
 
 
 class LogicalLog:
@@ -99,6 +134,7 @@ class LogicalLog:
         self._page = 0
         self._byte = PAGE_HEADER_BYTES
         self._is_placed = False  # the next record lies exactly here, whether it fits or not
+        self.buffer = LogBuffer()
 
     @property
     def current(self) -> LogFile:
@@ -109,8 +145,28 @@ class LogicalLog:
         """Return the position where the log ends: after every record, not after the next."""
         return self.current.start + (self._page << 12) + self._byte  # byte may be 4096
 
+    def flushed_end(self) -> int:
+        """Return the position where that part of the log ends which readers see."""
+        file = self.current
+        return file.records[file.flushed].place if file.buffered else self.end()
+
+    def flush(self) -> None:
+        """Let readers see all records: at a COMMIT, a checkpoint, or when the buffer is full."""
+        self.buffer.bytes_used = 0
+        if self.current.buffered:
+            self.current.buffered = 0
+            self.changed.notify_all()
+
+    def flush_if_due(self) -> None:
+        """Flush what has been in the buffer for too long."""
+        if self.current.buffered and self.buffer.is_due():
+            self.flush()
+
     def reserve(self, length: int) -> int:
         """Return the sequence number of a record of so many bytes and move the end behind it."""
+        if not self.buffer.takes(length):
+            self.flush()
+            self.buffer.takes(length)
         if self._byte + length > self.page_bytes and not self._is_placed:
             self._make_room(length)
         self._is_placed = False
@@ -123,26 +179,37 @@ class LogicalLog:
     def add(self, record: LogRecord) -> None:
         """Add a record at the place reserved for it and wake the readers."""
         self.files[-1].records.append(record)
+        if self.buffer.size:
+            self.files[-1].buffered += 1
         self.changed.notify_all()
 
     def flush_page(self) -> int:
-        """Let the next record begin a page; return how many pages are used before it."""
+        """Let the next record begin a page; return how many pages are used before it.
+
+        Where records are in the buffer their page is not one that anybody sees.
+        """
+        if self.current.buffered:
+            return self.begun_pages()
         if self._byte > PAGE_HEADER_BYTES:
             self._next_page()
         return self._page
 
     def begun_pages(self) -> int:
         """Return how many pages hold something, the one that is being written among them."""
+        if self.current.buffered:
+            end = self.flushed_end()
+            return (end >> 12 & 0xFFFFF) + (end & 0xFFF > PAGE_HEADER_BYTES)
         return self._page + (self._byte > PAGE_HEADER_BYTES)
 
     def full_pages(self) -> int:
         """Return how many pages lie before the one that is being written."""
-        return self._page
+        return self.flushed_end() >> 12 & 0xFFFFF if self.current.buffered else self._page
 
     def switch(self, number: int | None = None) -> LogFile:
         """Begin the next log file; ValueError if its number is not above the current one."""
         current = self.current
         number = current.number + 1 if number is None else number
+        self.flush()
         if number <= current.number:
             raise ValueError(f"log {number} does not come after log {current.number}")
         self._drop_oldest(keep=self.count - 1)
@@ -167,6 +234,7 @@ class LogicalLog:
         """Forget the records at a position and above: the log goes on there with others."""
         file, index = self.find(position)
         del self.files[self.files.index(file) + 1 :]
+        self.flush()
         del file.records[index:]
         file.encoded.clear()
         file.next = None

@@ -11,11 +11,13 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import chain, count
 
-from . import codes
 from .column_list import primary_key
+from .late_release import LateRelease
 from .locales import canonical_locale
-from .logical_log import LogFile, LogicalLog, Wall
+from .locks import LockWaits
+from .logical_log import LogFile, LogicalLog
 from .poses import DEFAULT_LOCALE, pose_named
+from .server_faults import Faults
 from .sessions import CaptureSession, ReadingManner
 from .sql_errors import sql_error
 from .sqli import Prompt
@@ -25,13 +27,20 @@ from .transactions import RowKeeper, Transaction
 CDC_DATABASE = "syscdcv1"
 SYSTEM_DATABASE = "sysmaster"
 # onconfig.std (Administrator's Reference); TEMPTAB_NOLOG is off by default
-_CONFIGURATION = {"LTXHWM": "70", "LTXEHWM": "80", "DYNAMIC_LOGS": "2", "TEMPTAB_NOLOG": "0"}
+_CONFIGURATION = {
+    "LTXHWM": "70",
+    "LTXEHWM": "80",
+    "DYNAMIC_LOGS": "2",
+    "TEMPTAB_NOLOG": "0",
+    "USELASTCOMMITTED": "NONE",
+    "DEF_TABLE_LOCKMODE": "row",  # onconfig.std says page; the emulator's tables lock rows unless told
+}
 _FIRST_TRANSACTION_ID = 20
 _FIRST_PARTNUM = 0x00100200
 _TEN_YEARS = 10 * 365 * 86400.0
 
 
-class EmulatedServer:
+class EmulatedServer(Faults):
     """An Informix server with change data capture, in this process.
 
     Args:
@@ -68,6 +77,12 @@ class EmulatedServer:
         session_readers: who may read `syscdcsess`; bootcdc.sql revokes that from public.
         redirect_to: `server=host|port` that clients are sent to when they log in; empty: nowhere.
         prompts: what PAM asks of clients that log in; empty: there is no PAM.
+        late_release: which transactions have committed and keep their locks.
+        lock_waits: who has met locks of others.
+        sysdbopen: statements that run when a session opens a database, by its name, as those of the
+            procedure of that name do; they may set another isolation.
+        rows_per_scan_step: how many rows a query of one table reads before others may write again.
+        between_scan_steps: called before each step but the first, without a lock.
         cdc_user_type: the privilege of `cdc_users` on the CDC database: D, R or C.
     """
 
@@ -75,6 +90,8 @@ class EmulatedServer:
     cdc_user_type, row_logging_refusals, _is_silent, keeps_rows = "D", 0, False, False
     row_keeper: RowKeeper | None = None  # `sql.keep_rows`: what is written is visible to SELECT
     redirect_to, prompts = "", tuple[Prompt, ...]()
+    rows_per_scan_step = 1000
+    between_scan_steps: Callable[[], None] | None = None
 
     def __init__(
         self,
@@ -113,6 +130,9 @@ class EmulatedServer:
         self.databases: dict[str, Database] = {}
         self.log = LogicalLog(first_log, log_pages, page_bytes, log_count, lambda: self.clock())
         self.log.may_drop = self._is_unneeded
+        self.late_release = LateRelease(self.log.changed)
+        self.lock_waits = LockWaits()
+        self.sysdbopen: dict[str, tuple[str, ...]] = {}
         self.open_transactions: dict[int, Transaction] = {}
         self._manner = ReadingManner(
             wait_to_fill, foreign_transactions, lambda: self._is_silent, timeout_seconds
@@ -159,6 +179,7 @@ class EmulatedServer:
             database.next_tabid += 1
             database.tables[table.name.owner, table.name.table] = table
             self._give_partition(table)
+            table.locks_pages = self.configuration["DEF_TABLE_LOCKMODE"].lower() == "page"
             table.full_row_logging = full_row_logging
             table.primary_key = primary_key(columns)
 
@@ -188,6 +209,7 @@ class EmulatedServer:
             database = self.databases[former.name.database]
             name = former.name.quoted
             altered = make_table(name, columns, database.locale, former.tabid, former.kind)
+            altered.locks_pages = former.locks_pages
             if in_place:
                 altered.partnum, altered.created = former.partnum, former.created
                 altered.created_at = former.created_at
@@ -221,14 +243,6 @@ class EmulatedServer:
         with self.log.changed:
             self.table(table).full_row_logging = on
 
-    def refuse_row_logging_off(self, times: int) -> None:
-        """Let the function that clients call fail `times` times to switch full row logging off.
-
-        An open client measured that on Informix 15 just after a session was closed, for some seconds;
-        which error it saw is not known: -19816 is our choice.
-        """
-        self.row_logging_refusals = times
-
     def begin(self, user_id: int = 0, transaction_id: int | None = None) -> Transaction:
         """Open a transaction, in the lowest free slot unless its number is given."""
         with self.log.changed:
@@ -238,7 +252,15 @@ class EmulatedServer:
             if number in taken:
                 raise ValueError(f"transaction {number} is open already")
             taken[number] = Transaction(
-                self.log, self._logged_table, self.clock, self._forget, number, user_id, self.row_keeper
+                self.log,
+                self._logged_table,
+                self.clock,
+                self._forget,
+                number,
+                user_id,
+                self.row_keeper,
+                self.late_release,
+                lambda name: self.databases[name].is_buffered,
             )
             return taken[number]
 
@@ -252,6 +274,23 @@ class EmulatedServer:
             transaction.rollback()
             raise
         transaction.commit()
+
+    def buffer_log(self, size: int = 64 * 1024, seconds: float = float("inf")) -> None:
+        """Give the log a buffer: readers see a record when it has left that.
+
+        It is flushed when it is full, by the COMMIT of a transaction in a database without buffered
+        logging, by a checkpoint or a new log file, at the end of a session in a buffered database
+        (Guide to SQL: Syntax, "CREATE DATABASE"), and after so many seconds, as by a checkpoint. A
+        size of 0 takes the buffer away.
+        """
+        with self.log.changed:
+            self.log.flush()
+            self.log.buffer.size, self.log.buffer.seconds = size, seconds
+
+    def flush_log(self) -> None:
+        """Do what a checkpoint does to the log's buffer."""
+        with self.log.changed:
+            self.log.flush()
 
     def position(self) -> int:
         """Return the end of the log as a sequence number."""
@@ -292,66 +331,6 @@ class EmulatedServer:
         with self.log.changed:
             self._sessions.pop(session_id, None)
 
-    def kill_session(self, session_id: int) -> None:
-        """End a session from outside: its reads return an ERROR record, and it must be closed."""
-        self.inject_error_record(session_id, codes.SESSION_IS_DEAD, "CDC_E_INTERRUPT")
-
-    def inject_error_record(self, session_id: int | None, flags: int, code_name: str) -> None:
-        """Let a session, or all with None, return an ERROR record."""
-        for session in self._chosen(session_id):
-            session.fail(flags, codes.error_code(code_name))
-
-    def announce_as(self, session_id: int | None, table: str, columns: str) -> None:
-        """Let a session, or all with None, announce a captured table by another column list.
-
-        The guide says that a schema change after the start is not captured; a second TABSCHEMA that
-        differs is reported by one vendor's page (oninit) and not confirmed.
-        """
-        target = self.table(table)
-        for session in self._chosen(session_id):
-            session.announce_as(target, columns, self.databases[target.name.database].locale)
-
-    def silence(self, on: bool) -> None:
-        """Let reads only time out, also when there is data, in every session and in new ones.
-
-        The sequence number of these TIMEOUT records does not change while `syslogs` moves on with what
-        is written: the stalled stream that clients report of real servers.
-        """
-        with self.log.changed:
-            self._is_silent = on
-            self.log.changed.notify_all()
-
-    def stall_session(self, session_id: int | None) -> None:
-        """Let a session, or all that are open with None, only time out from now on.
-
-        A new session reads on: an open client measured such stalls on Informix 15, at a log's end
-        whose last page was still being written, and re-opens after 30 seconds.
-        """
-        with self.log.changed:
-            for session in self._chosen(session_id):
-                session.is_stalled = True
-
-    def put_up_wall(self, *, reads_return: bool = True) -> None:
-        """Let sessions that are opened from now on read the current log only up to its present end.
-
-        They get no further in it, nor into the next one, also when the log has moved on: only TIMEOUT
-        records, or reads that do not return. One that begins in a later file reads that; `recover`
-        takes the wall down. An open client measured this on Informix 15.0.1.0.3, after a session had
-        met the end of a log whose last page was still being written.
-        """
-        with self.log.changed:
-            file = self.log.current
-            file.wall = Wall(len(file.records), frozenset(self._sessions), reads_return)
-
-    def answer_empty(self, session_id: int | None, reads: int) -> None:
-        """Let the next reads of a session, or of all with None, return no bytes, and at once.
-
-        No source says so; a driver that takes an interrupted read for one of 0 bytes looks like it.
-        """
-        with self.log.changed:
-            for session in self._chosen(session_id):
-                session.empty_reads = reads
-
     def recover(self, lost_from: int | None = None) -> None:
         """Do what a crash and the start after it do: sessions gone, open transactions rolled back.
 
@@ -362,6 +341,7 @@ class EmulatedServer:
         and sequence numbers go on. Numbers of sessions go on too, our choice.
         """
         with self.log.changed:
+            self.log.flush()
             self._sessions.clear()
             if lost_from is not None:
                 self.log.cut(lost_from)
@@ -369,12 +349,9 @@ class EmulatedServer:
                 self.open_transactions = {n: t for n, t in begun if t.begin_sequence < lost_from}
             for file in self.log.files:
                 file.wall = None
+            self.late_release.release()
             for transaction in list(self.open_transactions.values()):
                 transaction.rollback()
-
-    def _chosen(self, session_id: int | None) -> list[CaptureSession]:
-        sessions = self.sessions()
-        return list(sessions.values()) if session_id is None else [sessions[session_id]]
 
     def _database_of(self, name: str) -> Database:
         if (database := self.databases.get(TableName.parse(name).database)) is None:

@@ -96,7 +96,7 @@ class CaptureSession:
         time out, also when the log has come to that position later.
         """
         with self._log.changed:
-            position = position or self._log.end()
+            position = position or self._log.flushed_end()
             is_met = position <= self._log.end()
             self._file, self._index = self._log.find(position) if is_met else (None, 0)
             self._last_sequence = position
@@ -181,6 +181,7 @@ class CaptureSession:
         return (wall := self._wall(file)) is not None and not wall.reads_return
 
     def _is_enough(self, answer: _Answer) -> bool:
+        self._log.flush_if_due()
         self._gather(answer)
         fills = self._manner.wait_to_fill and not self.is_dead
         return bool(answer.data) and (answer.is_full or not fills)
@@ -274,7 +275,8 @@ class CaptureSession:
 
     def _readable(self, file: LogFile) -> int:
         """Return how many records of a log file the session may have."""
-        return len(file.records) if (wall := self._wall(file)) is None else wall.index
+        wall = self._wall(file)
+        return file.flushed if wall is None else min(file.flushed, wall.index)
 
     def _take(self, file: LogFile) -> LogRecord | None:
         if file.is_gone:

@@ -87,6 +87,7 @@ class Table:
         self.partnum = 0
         self.created_at = 0.0  # of its partition, in seconds since 1970
         self.full_row_logging = False
+        self.locks_pages = False  # LOCK MODE PAGE
         self.versions = (0, 0)  # of its rows: the oldest layout there may be, and the present one
         self.primary_key: tuple[str, ...] = ()
         self.definition = Definition()

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from . import codes, records
+from .late_release import LateRelease
+from .locks import HeldLock, SqlSessionFacts
 from .logical_log import LogFile, LogicalLog, LogRecord
 from .tables import Table
 
@@ -37,7 +39,16 @@ class RowKeeper(Protocol):
         """What a transaction logged is void, but for so many records at its beginning."""
 
     def ended(self, transaction: Transaction, *, is_committed: bool) -> None:
-        """A transaction has ended."""
+        """A transaction has ended, and its locks go."""
+
+    def held_locks(self) -> list[HeldLock]:
+        """Return the locks that are held now."""
+
+    def open_sessions(self) -> list[SqlSessionFacts]:
+        """Return the sessions that are open now."""
+
+    def owner_of(self, transaction: Transaction) -> int:
+        """Return the number of the session that a transaction belongs to."""
 
 
 class Transaction:
@@ -52,15 +63,20 @@ class Transaction:
         transaction_id: int,
         user_id: int,
         row_keeper: RowKeeper | None = None,
+        late_release: LateRelease | None = None,
+        is_buffered: Callable[[str], bool] = lambda _database: False,
     ) -> None:
         self.id = transaction_id
+        self.databases: set[str] = set()  # that it has written in
+        self._is_buffered = is_buffered
+        self._late_release = late_release or LateRelease(log.changed)
         self._log = log
         self._find_table = find_table
         self._clock = clock
         self._on_end = on_end
         self._row_keeper = row_keeper
         self._sequences: list[int] = []
-        self._is_open = True
+        self._is_open, self._is_committed = True, False
         with log.changed:
             self.begin_sequence = self._control(
                 codes.BEGINTX, _BEGIN_BYTES, records.begin, int(clock()), user_id
@@ -154,13 +170,30 @@ class Transaction:
                 self._row_keeper.undone(self, savepoint.record_count)
         return first_void
 
-    def commit(self) -> int:
-        """Commit; returns the sequence number of the COMMTX record."""
+    def commit(self, *, waits: bool = True) -> int:
+        """Commit; returns the sequence number of the COMMTX record.
+
+        `waits`: return when the locks are gone, as a COMMIT is answered.
+        """
         with self._log.changed:
             seconds = int(self._clock())
             sequence = self._control(codes.COMMTX, _END_BYTES, records.commit, seconds)
-            self._end(is_committed=True)
-            return sequence
+            if not self.databases or not all(map(self._is_buffered, self.databases)):
+                self._log.flush()
+            self._is_open, self._is_committed = False, True
+            self._late_release.committed(self.id, lambda: self._end(is_committed=True))
+        if waits:
+            self.wait_for_release()
+        return sequence
+
+    def wait_for_release(self) -> None:
+        """Return when a COMMIT of it is to be answered."""
+        self._late_release.wait_for(self.id)
+
+    @property
+    def is_committed(self) -> bool:
+        """Whether its COMMTX is in the log."""
+        return self._is_committed
 
     def rollback(self) -> int:
         """Roll back; returns the sequence number of the RBTX record."""
@@ -213,6 +246,7 @@ class Transaction:
         table = self._find_table(name)
         if not table.is_logged:
             raise ValueError(f"changes of {table.name} are not logged")
+        self.databases.add(table.name.database)
         return table
 
     def _must_be_open(self) -> None:

@@ -1,33 +1,42 @@
 """One engine for a server: its rows, its sessions' transactions, and what the Python API writes.
 
 Rule: a change that `EmulatedServer.transaction()` logs is made to the rows too, if the server keeps
-rows or SQL made the table; it asks for no locks, as a program that tests the log has none.
+rows or SQL made the table. Others find its rows locked until it ends; it asks for no locks itself, as a
+program that tests the log does not wait, but that it met one is counted among `lock_waits`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from itertools import count
+from weakref import WeakValueDictionary
 
 from .. import codes
+from ..locks import NO_SESSION, HeldLock, LockWait, SqlSessionFacts
 from ..poses import DEFAULT_LOCALE
 from ..server import EmulatedServer
 from ..tables import Table
 from ..transactions import Row, Transaction
+from .held_locks import locks_of, owners_of
 from .language.values import store
 from .reading import Reading
 from .session import Session
 from .storage import RowValues, Storage, Store, is_serial
-from .transactions import Transactions
+from .transactions import WORK_NUMBERS, Transactions
 from .work import Undo, Work
+
+_FIRST_SESSION = 40  # lower numbers are the server's own threads': our choice
 
 
 @dataclass(slots=True)
 class _Journal:
     """How the changes of a transaction of the Python API are undone, and from which record on."""
 
+    number: int = field(default_factory=WORK_NUMBERS.__next__)
     undo: list[tuple[int, Undo]] = field(default_factory=list)
     records: int = 0
+    touched: set[Storage] = field(default_factory=set)
 
 
 class Engine:
@@ -38,11 +47,29 @@ class Engine:
         self._store = Store(server)
         self._works: dict[int, Work] = {}
         self._journals: dict[int, _Journal] = {}
+        self._readings: WeakValueDictionary[int, Reading] = WeakValueDictionary()
+        self._session_numbers = count(_FIRST_SESSION)
 
     def open(self, user: str, database: str, delimits_names: bool, locale: str) -> Session:
-        """Open a session."""
-        reading = Reading(self._server, self._store, user, database, delimits_names)
-        return Session(Transactions(reading, self._works), locale)
+        """Open a session, and run what `sysdbopen` has for its database."""
+        number = next(self._session_numbers)
+        reading = Reading(self._server, self._store, user, database, delimits_names, number)
+        self._readings[number] = reading
+        session = Session(Transactions(reading, self._works), locale)
+        session.begin_in_database()
+        return session
+
+    def storage_of(self, table: Table) -> Storage:
+        """Return where the rows of a table are."""
+        return self._store.of(table)
+
+    def fill(self, storage: Storage, rows: Iterable[RowValues]) -> int:
+        """Add rows without locks and log."""
+        marks = "".join(", ?" for _ in storage.columns)
+        self._store.run_many(f"INSERT INTO {storage.rows} VALUES (NULL{marks})", rows)
+        ((found,),) = self._store.find(f"SELECT count(*) FROM {storage.rows}")
+        storage.is_sql_made = True
+        return int(found or 0)
 
     @property
     def is_idle(self) -> bool:
@@ -58,8 +85,11 @@ class Engine:
             return
         journal = self._journals.setdefault(id(transaction), _Journal())
         journal.records = transaction.record_count
-        for undo in _CHANGES[kind](self._store, storage, *rows):
+        journal.touched.add(storage)
+        changes = _Changes(self._store, storage, journal.number)
+        for undo in _CHANGES[kind](changes, *rows):
             journal.undo.append((journal.records, undo))
+        self._tell_of_locks(storage, journal.number, changes.met)
 
     def undone(self, transaction: Transaction, record_count: int) -> None:
         """What a transaction logged is void, but for so many records."""
@@ -71,11 +101,41 @@ class Engine:
         """A transaction has ended: by its session, by the API, or by the server that recovers."""
         work = self._work_of(transaction)
         if work is not None:
-            work.was_rolled_back()
+            end = work.release if is_committed else work.was_rolled_back
+            end()
             del self._works[work.number]
         if not is_committed:
             self.undone(transaction, -1)
-        self._journals.pop(id(transaction), None)
+        journal = self._journals.pop(id(transaction), _Journal())
+        for storage in journal.touched:
+            self._store.unlock(storage, journal.number)
+
+    def _tell_of_locks(self, storage: Storage, number: int, met: set[int]) -> None:
+        """Count the locks of others that a change of the API would have waited for."""
+        owners = frozenset(self._session_of(work) for work in met - {number})
+        if owners:
+            self._server.lock_waits.seen.append(
+                LockWait(NO_SESSION, owners, str(storage.table.name), is_refused=True)
+            )
+
+    # --- what sysmaster shows -------------------------------------------------------------------
+
+    def held_locks(self) -> list[HeldLock]:
+        """Return all locks on tables and rows."""
+        return locks_of(self._store, self._session_of)
+
+    def open_sessions(self) -> list[SqlSessionFacts]:
+        """Return who is connected."""
+        known = sorted(self._readings.items())
+        return [SqlSessionFacts(n, r.user, r.database) for n, r in known if not r.is_closed]
+
+    def owner_of(self, transaction: Transaction) -> int:
+        """Return the session of a transaction."""
+        work = self._work_of(transaction)
+        return work.session if work else NO_SESSION
+
+    def _session_of(self, number: int) -> int:
+        return self._works[number].session if number in self._works else NO_SESSION
 
     def _work_of(self, transaction: Transaction) -> Work | None:
         for work in self._works.values():
@@ -84,13 +144,31 @@ class Engine:
         return None
 
 
+@dataclass(slots=True)
+class _Changes:
+    """Changes rows for a transaction of the Python API."""
+
+    store: Store
+    storage: Storage
+    number: int
+    met: set[int] = field(default_factory=set)  # the works whose locks were in the way
+
+    def lock(self, rid: int, committed: RowValues | None) -> None:
+        """Lock a row for the transaction."""
+        self.met |= owners_of(self.store, self.storage, {rid}, self.number)
+        self.met |= self.storage.table_locks.keys()
+        self.store.lock(self.storage, rid, self.number, committed)
+
+
 def _values(storage: Storage, row: Row) -> RowValues:
     return tuple(store(column.type, row.get(column.name)) for column in storage.columns)
 
 
-def _insert(rows: Store, storage: Storage, row: Row) -> list[Undo]:
+def _insert(changes: _Changes, row: Row) -> list[Undo]:
+    rows, storage = changes.store, changes.storage
     values = _values(storage, row)
     rid = rows.insert(storage, values, replaces=True)
+    changes.lock(rid, None)
     for column, value in zip(storage.columns, values, strict=True):
         if is_serial(column):
             storage.last_serial = max(storage.last_serial, int(value or 0))
@@ -104,24 +182,33 @@ def _found(rows: Store, storage: Storage, values: RowValues) -> int:
     return int(found[0][0] or 0) if found else 0
 
 
-def _update(rows: Store, storage: Storage, before: Row, after: Row) -> list[Undo]:
+def _update(changes: _Changes, before: Row, after: Row) -> list[Undo]:
+    rows, storage = changes.store, changes.storage
     old, new = _values(storage, before), _values(storage, after)
     rid = _found(rows, storage, old)
     if not rid:
         return []
+    changes.lock(rid, old)
     rows.update(storage, rid, new)
     return [lambda: rows.restore(storage, rid, old)]
 
 
-def _delete(rows: Store, storage: Storage, row: Row) -> list[Undo]:
+def _delete(changes: _Changes, row: Row) -> list[Undo]:
+    rows, storage = changes.store, changes.storage
     old = _values(storage, row)
     rid = _found(rows, storage, old)
+    if not rid:
+        return []
+    changes.lock(rid, old)
     rows.delete(storage, rid)
-    return [lambda: rows.restore(storage, rid, old)] if rid else []
+    return [lambda: rows.restore(storage, rid, old)]
 
 
-def _truncate(rows: Store, storage: Storage) -> list[Undo]:
+def _truncate(changes: _Changes) -> list[Undo]:
+    rows, storage = changes.store, changes.storage
     taken = rows.emptied(storage)
+    for rid, values in taken:
+        changes.lock(rid, values)
     return [lambda: rows.restore_all(storage, taken)]
 
 
@@ -150,6 +237,15 @@ def open_session(
 ) -> Session:
     """Open a session of a user in a database; `locale` is what a database is created in."""
     return engine_of(server).open(user, database, delimits_names, locale)
+
+
+def load_rows(server: EmulatedServer, name: str, rows: Iterable[Row]) -> int:
+    """Put rows into a table that the log knows nothing of, as an express load does; return how many."""
+    with server.log.changed:
+        storage = engine_of(server).storage_of(server.table(name))
+        kinds = [(column.name, column.type) for column in storage.columns]
+        stored = (tuple(store(kind, row.get(key)) for key, kind in kinds) for row in rows)
+        return engine_of(server).fill(storage, stored)
 
 
 def keep_rows(server: EmulatedServer) -> None:

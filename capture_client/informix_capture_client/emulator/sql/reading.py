@@ -7,35 +7,67 @@ session's statements run one at a time, under the log's condition.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeVar
 
 from ..encoding import ColumnType
 from ..locales import codec_of
 from ..server import EmulatedServer
 from ..sql_errors import sql_error
+from ..tables import Database
 from .language import families as f
 from .language.values import Stored
-from .sources import Catalogue, Finder, SourceTable, View, filled_in
+from .sources import LAST_COMMITTED, Catalogue, Finder, SourceTable, View, filled_in
 from .storage import RowValues, Storage, Store
 from .work import Work
 
 NO_WORK = -1  # the number of a session that has no transaction
+_MAY_BE_LAST = ("dirty read", "committed read")
+T = TypeVar("T")
+
+
+class Waits(Protocol):
+    """Does what may meet locks of others under the log's condition, and waits for them as said."""
+
+    def __call__(self, step: Callable[[], T]) -> T:
+        """Return what the step returns."""
+
+
+def _no_wait(step: Callable[[], T]) -> T:
+    return step()
+
+
+def first_isolation(database: Database | None) -> str:
+    """Return how a session reads that has said nothing (Guide to SQL: Syntax, "SET ISOLATION")."""
+    if database is None or (database.is_logged and not database.is_ansi):
+        return "committed read"
+    return "repeatable read" if database.is_ansi else "dirty read"
 
 
 class Reading:
     """A session's place, isolation and open transaction, and how it reads."""
 
     def __init__(
-        self, server: EmulatedServer, store: Store, user: str, database: str, delimits_names: bool
+        self,
+        server: EmulatedServer,
+        store: Store,
+        user: str,
+        database: str,
+        delimits_names: bool,
+        session: int = 0,
     ) -> None:
         self.server = server
         self.store = store
         self.user = user
         self.database = database
         self.delimits_names = delimits_names
-        opened = server.databases.get(database)
-        self.isolation = "repeatable read" if opened and opened.is_ansi else "committed read"
+        self.session = session
+        self.isolation = first_isolation(server.databases.get(database))
+        self.is_closed = False
         self.work: Work | None = None
+        self.waits: Waits = _no_wait
+        self.cursor_work: Callable[[], Work] | None = None  # who holds the locks of a cursor
+        self.forget_cursor: Callable[[Work], None] = lambda _work: None
         self.last_serial = 0
         self.finder = Finder(server, store, user)
 
@@ -84,6 +116,7 @@ class Reading:
             ("version", "full"): (f.text_type(255), server.version),
             ("version", "server-type"): (f.text_type(255), server.version.partition(" Version")[0]),
             ("version", "major"): (f.text_type(255), server.version.rpartition(" ")[2].split(".")[0]),
+            ("sessionid", ""): (f.INTEGER, self.session),
             ("utc_current", ""): (f.INTEGER, int(server.clock())),
             ("sqlca.sqlerrd1", ""): (f.INTEGER, self.last_serial),
             ("serial8", ""): (f.BIGINT, self.last_serial),
@@ -103,7 +136,23 @@ class Reading:
     @property
     def view(self) -> View:
         """How rows are seen now."""
-        return View(self.isolation, self.work, self.work_number)
+        return View(self._shown_isolation, self.work, self.work_number)
+
+    @property
+    def _shown_isolation(self) -> str:
+        """The isolation, with what USELASTCOMMITTED makes of it (Administrator's Reference)."""
+        setting = self.server.configuration["USELASTCOMMITTED"].lower()
+        is_meant = setting == "all" or setting == self.isolation
+        return LAST_COMMITTED if is_meant and self.isolation in _MAY_BE_LAST else self.isolation
+
+    def is_there(self, storage: Storage) -> bool:
+        """Whether a table's name still leads to the rows that it led to."""
+        name = storage.table.name
+        if storage.is_temporary:
+            return self.finder.temporary.get(name.table) is storage
+        database = self.server.databases.get(name.database)
+        table = database.tables.get((name.owner, name.table)) if database else None
+        return table is not None and self.store.of(table) is storage
 
     def words(self, table: SourceTable) -> str:
         """Return what SQLite is to read in place of a table."""
@@ -133,11 +182,20 @@ class Reading:
 
                 view.must_see(table, meets_locked)
         found = self.find(filled_in(sql, [self.words(table) for table in tables]), given)
-        if self.isolation == "repeatable read" and self.work is not None:
+        if self.isolation == "repeatable read":
             for table in tables:
                 if isinstance(table, Storage) and not table.is_temporary:
-                    self.work.lock_table(table, "shared")
+                    self._keep(table)
         return found
+
+    def _keep(self, table: Storage) -> None:
+        """Lock a table that was read until the transaction ends; what is in none has ended."""
+        database = self.server.databases.get(self.database)
+        if self.work is None and database is not None and database.is_ansi:
+            assert self.cursor_work is not None
+            self.cursor_work()
+        if self.work is not None:
+            self.work.lock_table(table, "shared")
 
     def locked_rows(self, sql: str, tables: Sequence[SourceTable], given: Sequence[Stored]) -> set[int]:
         """Return which rows of the first table, locked by others, a condition holds for."""

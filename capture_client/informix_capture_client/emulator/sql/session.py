@@ -10,13 +10,16 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from ..answers import Check, Outcome, Prepared, StatementKind, Value
 from ..locales import canonical_locale
+from ..locks import LockWait
 from ..poses import DEFAULT_LOCALE
 from ..sql_errors import SqlError, sql_error
 from .language.tokens import Tokens
 from .language.values import store
+from .reading import first_isolation
 from .statements import driver_columns
 from .statements.alterations import Alterations
 from .statements.changes import Changes
@@ -25,9 +28,10 @@ from .statements.plans import Plan, Values
 from .statements.selects import Selects
 from .statements.settings import Settings
 from .storage import Storage
-from .transactions import FOREVER, NO_WAIT, Transactions
+from .transactions import NO_WAIT, Transactions
 from .work import Blocked, Work
 
+T = TypeVar("T")
 logger = logging.getLogger("informix_cdc.emulator")
 _LOOK_AGAIN_SECONDS = 0.05
 _LONGEST_LOGGED = 2000
@@ -42,10 +46,33 @@ class Session:
         self.reading = transactions.reading
         self.server = self.reading.server
         self.locale = locale
-        self.begin, self.commit = transactions.begin, transactions.commit
+        self._check: Check = lambda: None
+        self._met: Blocked | None = None
+        self.reading.waits = self._patiently
+        self.reading.cursor_work = self._cursor_work
+        self.reading.forget_cursor = transactions.settle
+        self.begin = transactions.begin
         self.rollback, self.rollback_to = transactions.rollback, transactions.rollback_to
         self.savepoint, self.release = transactions.savepoint, transactions.release
         self.close = transactions.close
+
+    def _cursor_work(self) -> Work:
+        """Return who locks what is read outside of a transaction; in ANSI mode one begins so."""
+        work = self.transactions.begun(is_explicit=self.transactions.is_ansi())
+        if work.is_explicit:
+            self.reading.work = work
+        return work
+
+    def begin_in_database(self) -> None:
+        """Read as the database has it, and run what `sysdbopen` has for it."""
+        self.reading.isolation = first_isolation(self.server.databases.get(self.reading.database))
+        for text in self.server.sysdbopen.get(self.reading.database, ()):
+            self.prepare(text).run((), lambda: None)
+
+    def commit(self) -> None:
+        """Commit; returns when that is to be answered."""
+        self.transactions.commit()
+        self.transactions.wait_for_release()
 
     # --- statements -----------------------------------------------------------------------------
 
@@ -55,7 +82,9 @@ class Session:
             plan = self._planned(text)
 
         def run(values: Sequence[Value], check: Check) -> Outcome:
-            return self._run(text, plan, values, check)
+            outcome = self._run(text, plan, values, check)
+            self.transactions.wait_for_release()
+            return outcome
 
         return Prepared(plan.kind, plan.parameters, plan.columns, run, plan.ends_transaction)
 
@@ -81,18 +110,24 @@ class Session:
     def _run(self, text: str, plan: Plan, values: Sequence[Value], check: Check) -> Outcome:
         if len(values) != len(plan.parameters):
             raise sql_error(-254)
-        deadline = (
-            time.monotonic() + self.transactions.patience
-            if self.transactions.patience < FOREVER
-            else FOREVER
-        )
+        self._check = check
+
+        def step() -> Outcome:
+            current = self._current(text, plan)
+            pairs = zip(current.parameters, values, strict=True)
+            return self._once(current, [store(kind, value) for kind, value in pairs])
+
+        return self._patiently(step)
+
+    def _patiently(self, step: Callable[[], T]) -> T:
+        """Do what may meet locks of others, again and again if the session waits for them."""
+        deadline = time.monotonic() + self.transactions.patience
+        self._met, check = None, self._check
         with self.server.log.changed:
             while True:
                 try:
-                    current = self._current(text, plan)
-                    pairs = zip(current.parameters, values, strict=True)
                     with self.reading.store.watched_by(check):
-                        return self._once(current, [store(kind, value) for kind, value in pairs])
+                        return step()
                 except Blocked as blocked:
                     self._wait(blocked, deadline, check)
                 except RecursionError:
@@ -103,20 +138,12 @@ class Session:
         if plan.is_volatile:
             return self._planned(text)
         for table in plan.tables:
-            if isinstance(table, Storage) and not self._is_there(table):
+            if isinstance(table, Storage) and not self.reading.is_there(table):
                 fresh = self._planned(text)
                 if [c.type.spelling for c in fresh.columns] != [c.type.spelling for c in plan.columns]:
                     raise sql_error(-710, table.table.name.table)
                 return fresh
         return plan
-
-    def _is_there(self, storage: Storage) -> bool:
-        name = storage.table.name
-        if storage.is_temporary:
-            return self.reading.finder.temporary.get(name.table) is storage
-        database = self.server.databases.get(name.database)
-        table = database.tables.get((name.owner, name.table)) if database else None
-        return table is not None and self.reading.store.of(table) is storage
 
     def _once(self, plan: Plan, given: Values) -> Outcome:
         if plan.change is None:
@@ -147,6 +174,7 @@ class Session:
     def _wait(self, blocked: Blocked, deadline: float, check: Check) -> None:
         """Wait for another transaction to end, as SET LOCK MODE says; SqlError if that is in vain."""
         error = blocked.error
+        self._count(blocked)
         if self.transactions.patience == NO_WAIT:
             raise error
         if self.reading.work is not None:
@@ -156,12 +184,25 @@ class Session:
                 raise sql_error(error.native, error.argument, isam=DEADLOCK)
         if time.monotonic() >= deadline:
             raise sql_error(error.native, error.argument, isam=LOCK_TIMED_OUT)
+        waiting, number = self.reading.store.waiting, self.reading.session
+        waiting.begin(number, blocked.table, blocked.owners)
         try:
             check()
             self.server.log.changed.wait(_LOOK_AGAIN_SECONDS)
         finally:
+            waiting.end(number)
             if self.reading.work is not None:
                 self.reading.work.waits_for = set()
+
+    def _count(self, blocked: Blocked) -> None:
+        """Let it be known whose locks a statement has met, once."""
+        if self._met is not None and self._met.owners == blocked.owners:
+            return
+        self._met = blocked
+        owners = frozenset(self.transactions.session_of(work) for work in blocked.owners)
+        is_refused = self.transactions.patience == NO_WAIT
+        wait = LockWait(self.reading.session, owners, blocked.table, is_refused)
+        self.server.lock_waits.seen.append(wait)
 
     def _is_in_a_circle(self, work: Work) -> bool:
         seen: set[int] = set()
@@ -190,7 +231,7 @@ class Session:
 
     def _commit_statement(self, tokens: Tokens) -> Plan:
         tokens.accept("work")
-        return self._plain(tokens, self.commit, ends=True)
+        return self._plain(tokens, self.transactions.commit, ends=True)
 
     def _rollback_statement(self, tokens: Tokens) -> Plan:
         tokens.accept("work")
@@ -228,6 +269,7 @@ class Session:
 
         def run() -> None:
             self.reading.database = self.reading.finder.database("", name)
+            self.begin_in_database()
 
         return self._plain(tokens, run)
 

@@ -133,7 +133,7 @@ class Finder:
         return place
 
 
-ISOLATIONS = ("dirty read", "committed read", "last committed", "cursor stability", "repeatable read")
+LAST_COMMITTED = "last committed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,15 +150,28 @@ class View:
             return
         holders = {n for n, mode in table.table_locks.items() if mode == "exclusive"} - {self.number}
         if holders:
-            raise Blocked(sql_error(-244, isam=FILE_IS_LOCKED), holders)
-        if self.isolation == "last committed" or not table.is_locked_by_others(self.number):
+            raise Blocked(sql_error(-244, isam=FILE_IS_LOCKED), holders, table)
+        if self.shows_last_committed(table) or not table.is_locked_by_others(self.number):
             return
         if meets_locked():
-            raise Blocked(sql_error(-244), table.lockers - {self.number})
+            raise self.blocked(table)
+
+    def blocked(self, table: Storage) -> Blocked:
+        """Return that a row is locked which would have to be read."""
+        return Blocked(sql_error(-244), table.lockers - {self.number}, table)
+
+    def shows_last_committed(self, table: Storage) -> bool:
+        """Whether rows are shown as committed; not so where pages are locked (ids_sqs_1165)."""
+        return self.isolation == LAST_COMMITTED and not table.table.locks_pages
+
+    def looks_for_locks(self, table: Storage) -> bool:
+        """Whether a row that somebody else has locked is in the way."""
+        is_free = self.isolation == "dirty read" or table.is_temporary
+        return not is_free and not self.shows_last_committed(table)
 
     def words(self, table: Storage) -> str:
         """Return what SQLite is to read in place of a table."""
-        if self.isolation != "last committed" or not table.is_locked_by_others(self.number):
+        if not self.shows_last_committed(table) or not table.is_locked_by_others(self.number):
             return table.rows
         columns = ", ".join(["rid", *table.names])
         others = f"work <> {self.number}"
@@ -169,12 +182,13 @@ class View:
         )
 
     def locked_words(self, table: Storage) -> str:
-        """Return what SQLite is to read to find the rows that others have locked."""
+        """Return what SQLite is to read to find the rows that others have locked, or their pages."""
         columns = ", ".join(["rid", *table.names])
         others = f"work <> {self.number}"
+        lock = "rid" if table.rows_per_lock == 1 else f"rid / {table.rows_per_lock}"
         return (
-            f"(SELECT {columns} FROM {table.rows} WHERE rid IN"
-            f" (SELECT rid FROM {table.before} WHERE {others})"
+            f"(SELECT {columns} FROM {table.rows} WHERE {lock} IN"
+            f" (SELECT {lock} FROM {table.before} WHERE {others})"
             f" UNION ALL SELECT {columns} FROM {table.before} WHERE existed AND {others})"
         )
 

@@ -2,7 +2,7 @@
 
     t<n>    the rows as they are: rid, c0, c1 ..       (rid: never used twice)
     b<n>    the rows that open transactions changed, as they were committed: rid, work, existed, c0 ..
-            a row here is the lock on that row
+            a row here is the lock on that row, and in a table that locks pages on its neighbours too
 
 Rule: SQLite only holds and finds rows; what undoes a change, and who may see it, is ours (`work.py`).
 Everything happens under the log's condition, so that rows and log never differ.
@@ -11,7 +11,7 @@ Everything happens under the log's condition, so that rows and log never differ.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from ..server import EmulatedServer
 
 RowValues = tuple[Stored, ...]
+_PAGE_BYTES, _PAGE_FRAME_BYTES, _SLOT_BYTES, _MOST_ROWS = 2048, 28, 4, 255  # Administrator's Reference
 
 
 @dataclass(slots=True, eq=False)
@@ -45,6 +46,7 @@ class Storage:
     last_serial: int = 0
     table_locks: dict[int, str] = field(default_factory=dict)  # shared or exclusive, by work
     lockers: set[int] = field(default_factory=set)  # works with locked rows
+    shared_rows: dict[int, set[int]] = field(default_factory=dict)  # that readers have locked, by work
     is_gone: bool = False
     revoked: set[str] = field(default_factory=set)  # privileges that public no longer has
 
@@ -73,6 +75,17 @@ class Storage:
         """What its CREATE TABLE said beyond the columns."""
         return self.table.definition
 
+    @property
+    def rows_per_lock(self) -> int:
+        """How many rows go with the lock of one: those of its page, or itself alone.
+
+        A row's page follows from its number; that what varies takes one byte is our choice.
+        """
+        if not self.table.locks_pages:
+            return 1
+        row_bytes = self.table.fixed_bytes + len(self.table.variable) + _SLOT_BYTES
+        return max(1, min(_MOST_ROWS, (_PAGE_BYTES - _PAGE_FRAME_BYTES) // row_bytes))
+
     def place_of(self, name: str) -> int:
         """Return the place of a column; SqlError -217 if there is none of that name."""
         for place, column in enumerate(self.table.columns):
@@ -83,6 +96,27 @@ class Storage:
     def is_locked_by_others(self, work: int) -> bool:
         """Whether another transaction has changed rows."""
         return bool(self.lockers - {work})
+
+
+@dataclass(slots=True)
+class Waiting:
+    """Which sessions wait for locks now."""
+
+    _of: dict[int, tuple[str, set[int]]] = field(default_factory=dict)  # table and works, by session
+
+    def begin(self, session: int, table: str, owners: set[int]) -> None:
+        """A session waits for locks that works have on a table."""
+        self._of[session] = table, owners
+
+    def end(self, session: int) -> None:
+        """A session waits no more."""
+        self._of.pop(session, None)
+
+    def first(self, table: str, work: int) -> int:
+        """Return the first session that waits for a work's lock on a table; 0: there is none."""
+        return next(
+            (s for s, (name, owners) in self._of.items() if name == table and work in owners), 0
+        )
 
 
 def is_serial(column: Column) -> bool:
@@ -105,6 +139,7 @@ class Store:
         self._storages: dict[str, Storage] = {}
         self._latest: Storage | None = None  # what `of` found last: it is asked for each row written
         self._next = 1
+        self.waiting = Waiting()
         self.filled: dict[str, list[Row]] = {}  # what system tables held when they were last filled
 
     def watched_by(self, check: Check) -> AbstractContextManager[None]:
@@ -115,7 +150,7 @@ class Store:
         """Run a statement of SQLite that finds nothing."""
         return self._connection.execute(sql, values)
 
-    def run_many(self, sql: str, rows: Sequence[Sequence[Stored]]) -> None:
+    def run_many(self, sql: str, rows: Iterable[Sequence[Stored]]) -> None:
         """Run a statement of SQLite once for each row."""
         self._connection.executemany(sql, rows)
 
@@ -134,6 +169,35 @@ class Store:
             self._connection.execute(f"EXPLAIN {sql}", (None,) * count).close()
         except sqlite3.Error:
             raise sql_error(-201) from None
+
+    @property
+    def storages(self) -> list[Storage]:
+        """Where the rows of all tables are, but for temporary ones."""
+        return list(self._storages.values())
+
+    def lock(self, storage: Storage, rid: int, work: int, committed: RowValues | None) -> None:
+        """Lock a row, of which `committed` is what others may see: None if it is new."""
+        blanks = committed or (None,) * len(storage.columns)
+        marks = "".join(", ?" for _ in blanks)
+        self.run(
+            f"INSERT OR IGNORE INTO {storage.before} VALUES (?, ?, ?{marks})",
+            (rid, work, int(committed is not None), *blanks),
+        )
+        storage.lockers.add(work)
+
+    def unlock(self, storage: Storage, work: int) -> None:
+        """Let the locks go that a work has on rows of a table."""
+        storage.lockers.discard(work)
+        storage.shared_rows.pop(work, None)
+        if not storage.is_gone:
+            self.run(f"DELETE FROM {storage.before} WHERE work = ?", (work,))
+
+    def lockers_of(self, storage: Storage, rid: int | None = None) -> list[tuple[int, int]]:
+        """Return the numbers of rows that are locked by who has changed them, and of the works."""
+        where = " WHERE rid = ?" if rid is not None else " ORDER BY rid"
+        given = (rid,) if rid is not None else ()
+        found = self.find(f"SELECT rid, work FROM {storage.before}{where}", given)
+        return [(int(rid or 0), int(work or 0)) for rid, work in found]
 
     def of(self, table: Table) -> Storage:
         """Return where the rows of a table are; one that was altered has those of its columns."""
@@ -252,6 +316,11 @@ class Store:
         self._latest = None
         self.run(f"DROP TABLE IF EXISTS {storage.rows}")
         self.run(f"DROP TABLE IF EXISTS {storage.before}")
+
+    def next_page(self, storage: Storage) -> int:
+        """Return the number of the first row of a page that has none yet."""
+        found = self.find(f"SELECT max(seq) FROM sqlite_sequence WHERE name = '{storage.rows}'")
+        return (int(found[0][0] or 0) // storage.rows_per_lock + 1) * storage.rows_per_lock
 
     def insert(self, storage: Storage, values: RowValues, *, replaces: bool = False) -> int:
         """Add a row; SqlError if a unique index holds its key already."""

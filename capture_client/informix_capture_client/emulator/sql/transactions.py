@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import count
 
+from ..locks import NO_SESSION
 from ..sql_errors import sql_error
+from ..transactions import Transaction
 from .reading import Reading
 from .work import Work
 
-_WORK_NUMBERS = count(1)
+WORK_NUMBERS = count(1)
 NO_WAIT, FOREVER = 0.0, float("inf")
 
 
@@ -25,20 +27,41 @@ class Transactions:
         self.server = reading.server
         self.works = works
         self.patience = NO_WAIT  # how many seconds a statement waits for a lock
+        self._keeps_locks: Transaction | None = None  # that has committed, and is not released yet
 
     def begun(self, *, is_explicit: bool) -> Work:
         """Return a transaction that has changed nothing yet."""
-        work = Work(next(_WORK_NUMBERS), self.server, self.reading.store, is_explicit)
+        work = Work(
+            next(WORK_NUMBERS),
+            self.server,
+            self.reading.store,
+            is_explicit,
+            self.reading.session,
+            self.reading.database,
+        )
         self.works[work.number] = work
         return work
+
+    def session_of(self, work: int) -> int:
+        """Return the session of a transaction; the Python API has none."""
+        return self.works[work].session if work in self.works else NO_SESSION
 
     def settle(self, work: Work) -> None:
         """Forget a transaction that has ended, and wake who waits for its locks."""
         if work.is_over:
-            self.works.pop(work.number, None)
+            if work.is_released:
+                self.works.pop(work.number, None)
+            elif work.transaction is not None:
+                self._keeps_locks = work.transaction
             if self.reading.work is work:
                 self.reading.work = None
             self.server.log.changed.notify_all()
+
+    def wait_for_release(self) -> None:
+        """Return when the last COMMIT is to be answered."""
+        transaction, self._keeps_locks = self._keeps_locks, None
+        if transaction is not None:
+            transaction.wait_for_release()
 
     def is_ansi(self) -> bool:
         """Whether everything is in a transaction that nobody has to begin."""
@@ -118,6 +141,14 @@ class Transactions:
         with self.server.log.changed:
             if self.reading.work is not None and not self.reading.work.is_over:
                 self.rollback()
+            for work in [w for w in self.works.values() if w.session == self.reading.session]:
+                if work.transaction is None:  # of a cursor that nobody has closed
+                    work.release()
+                    self.settle(work)
             for storage in self.reading.finder.temporary.values():
                 self.reading.store.forget(storage)
             self.reading.finder.temporary.clear()
+            self.reading.is_closed = True
+            database = self.server.databases.get(self.reading.database)
+            if database is not None and database.is_buffered:
+                self.server.log.flush()

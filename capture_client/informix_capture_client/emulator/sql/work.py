@@ -11,11 +11,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from ..locks import NO_SESSION
 from ..logical_log import LongTransactionError
 from ..server import EmulatedServer
 from ..sql_errors import SqlError, sql_error
 from ..tables import Table
 from ..transactions import Savepoint, Transaction
+from .held_locks import owners_of
 from .language.values import load
 from .storage import RowValues, Storage, Store
 
@@ -27,10 +29,11 @@ Undo = Callable[[], None]
 class Blocked(Exception):
     """Another transaction is in the way; `error` says so, if nobody waits."""
 
-    def __init__(self, error: SqlError, owners: set[int]) -> None:
-        super().__init__(error, owners)
+    def __init__(self, error: SqlError, owners: set[int], storage: Storage) -> None:
+        super().__init__(error, owners, storage)
         self.error = error
         self.owners = owners
+        self.table = str(storage.table.name)
 
 
 class Change(NamedTuple):
@@ -57,13 +60,16 @@ class Work:
     server: EmulatedServer
     store: Store
     is_explicit: bool = True
+    session: int = NO_SESSION
+    database: str = ""
     transaction: Transaction | None = None
     undo: list[Undo] = field(default_factory=list)
     touched: set[Storage] = field(default_factory=set)
     locked_tables: set[Storage] = field(default_factory=set)
     savepoints: dict[str, tuple[Mark, bool]] = field(default_factory=dict)
     on_commit: list[Undo] = field(default_factory=list)
-    is_over: bool = False
+    is_over: bool = False  # for its session
+    is_released: bool = False  # its locks are gone
     waits_for: set[int] = field(default_factory=set)
 
     # --- the log --------------------------------------------------------------------------------
@@ -75,6 +81,8 @@ class Work:
                 self.transaction = self.server.begin()
             except LongTransactionError:
                 raise sql_error(-458) from None
+            if self.database:
+                self.transaction.databases.add(self.database)
         return self.transaction
 
     def _logs(self, storage: Storage) -> bool:
@@ -91,6 +99,10 @@ class Work:
         self.must_be_writable(storage, -271)
         self._must_not_meet_keys(storage, values)
         rid = self.store.insert(storage, values)
+        if storage.table.locks_pages and owners_of(self.store, storage, {rid}, self.number):
+            self.store.delete(storage, rid)  # a page that nobody else has locked takes it: our choice
+            rid = self.store.next_page(storage)
+            self.store.put_row(storage, rid, values)
         if storage.has_log:
             self.undo.append(lambda: self.store.delete(storage, rid))
             self._lock(storage, rid, None)
@@ -162,30 +174,29 @@ class Work:
 
     def _lock(self, storage: Storage, rid: int, committed: RowValues | None) -> None:
         if storage.is_temporary:
+            self.log()  # its rows are logged too (Guide to SQL: Syntax, "CREATE TEMP TABLE")
             return
-        blanks = committed or (None,) * len(storage.columns)
-        marks = "".join(", ?" for _ in blanks)
-        self.store.run(
-            f"INSERT OR IGNORE INTO {storage.before} VALUES (?, ?, ?{marks})",
-            (rid, self.number, int(committed is not None), *blanks),
-        )
-        storage.lockers.add(self.number)
+        self.store.lock(storage, rid, self.number, committed)
         self.touched.add(storage)
+
+    def share(self, storage: Storage, rows: set[int]) -> None:
+        """Lock rows that are read, in place of those that were locked so before."""
+        if rows:
+            storage.shared_rows[self.number] = rows
+            self.touched.add(storage)
+        else:
+            storage.shared_rows.pop(self.number, None)
 
     def must_be_writable(self, storage: Storage, native: int) -> None:
         """Blocked if another transaction has locked the table."""
         if others := storage.table_locks.keys() - {self.number}:
-            raise Blocked(sql_error(native, storage.table.name.table, isam=FILE_IS_LOCKED), set(others))
+            error = sql_error(native, storage.table.name.table, isam=FILE_IS_LOCKED)
+            raise Blocked(error, set(others), storage)
 
     def must_not_meet(self, storage: Storage, rows: set[int], native: int) -> None:
-        """Blocked if another transaction has locked one of these rows."""
-        if not storage.is_locked_by_others(self.number):
-            return
-        found = self.store.find(
-            f"SELECT rid, work FROM {storage.before} WHERE work <> ?", (self.number,)
-        )
-        if owners := {int(work or 0) for rid, work in found if rid in rows}:
-            raise Blocked(sql_error(native, storage.table.name.table), owners)
+        """Blocked if another transaction has locked one of these rows, or its page."""
+        if owners := owners_of(self.store, storage, rows, self.number):
+            raise Blocked(sql_error(native, storage.table.name.table), owners, storage)
 
     def _must_not_meet_keys(self, storage: Storage, values: RowValues) -> None:
         """Blocked if a key is taken by a row that another transaction has changed: it may come back."""
@@ -205,14 +216,16 @@ class Work:
                 (self.number, *(values[place] for place in places)),
             )
             if found:
-                raise Blocked(sql_error(-271), {int(row[0] or 0) for row in found})
+                raise Blocked(sql_error(-271), {int(row[0] or 0) for row in found}, storage)
 
     def lock_table(self, storage: Storage, mode: str) -> None:
         """Lock a table until the transaction ends; Blocked if that is not possible now."""
         others = {owner for owner, held in storage.table_locks.items() if "exclusive" in (held, mode)}
-        others = (others | storage.lockers) - {self.number}
+        others |= storage.lockers
+        others |= storage.shared_rows.keys() if mode == "exclusive" else set()
+        others -= {self.number}
         if others:
-            raise Blocked(sql_error(-289, storage.table.name.table), others)
+            raise Blocked(sql_error(-289, storage.table.name.table), others, storage)
         if storage.table_locks.get(self.number) != "exclusive":
             storage.table_locks[self.number] = mode
         self.locked_tables.add(storage)
@@ -234,16 +247,18 @@ class Work:
             self.undo.pop()()
 
     def commit(self) -> None:
-        """Commit, in the log too if it knows the transaction."""
-        transaction, self.transaction = self.transaction, None
-        if transaction is not None:
-            try:
-                transaction.commit()
-            except LongTransactionError:
-                transaction.rollback()
-                self._replay(0)
-                self._end()
-                raise sql_error(-458) from None
+        """Commit, in the log too if it knows the transaction; the locks may stay for a while."""
+        if self.transaction is None:
+            return self.release()
+        try:
+            self.is_over = True
+            self.transaction.commit(waits=False)  # calls `release`, now or later
+        except LongTransactionError:
+            self.rollback()
+            raise sql_error(-458) from None
+
+    def release(self) -> None:
+        """Do what is left to be done when it is committed, and let its locks go."""
         for finish in self.on_commit:
             finish()
         self._end()
@@ -263,12 +278,9 @@ class Work:
         self._end()
 
     def _end(self) -> None:
-        self.is_over = True
+        self.is_over = self.is_released = True
         for storage in self.touched:
-            storage.lockers.discard(self.number)
-            if storage.is_gone:
-                continue
-            self.store.run(f"DELETE FROM {storage.before} WHERE work = ?", (self.number,))
+            self.store.unlock(storage, self.number)
         for storage in self.locked_tables:
             storage.table_locks.pop(self.number, None)
         self.touched.clear()

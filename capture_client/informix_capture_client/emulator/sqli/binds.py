@@ -122,7 +122,7 @@ def value_of(bound: Bound, parameter: ColumnType, codec: str) -> Value:
     try:
         value = _READ[bound.kind](bound.data, _precision(bound, parameter), codec)
         return None if value is None else fit(value, parameter)
-    except (ValueError, ArithmeticError, struct.error, IndexError, TypeError):
+    except (ValueError, ArithmeticError, struct.error, LookupError, TypeError):
         raise sql_error(-1213) from None
 
 
@@ -235,7 +235,11 @@ def _to_text(value: Value, _parameter: ColumnType) -> Value:
 def _to_boolean(value: Value, _parameter: ColumnType) -> Value:
     if isinstance(value, bytes):
         return value
-    return value in ("t", "T") if isinstance(value, str) else bool(value)
+    return _BOOLEANS[value.strip().lower()] if isinstance(value, str) else bool(value)
+
+
+# a text stands for a BOOLEAN by these letters alone (Guide to SQL: Reference, "BOOLEAN")
+_BOOLEANS = {"t": True, "f": False}
 
 
 _FIT: dict[int, Callable[[Value, ColumnType], Value]] = {

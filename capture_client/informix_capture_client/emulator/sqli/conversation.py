@@ -61,6 +61,7 @@ class Conversation:
     def end(self) -> None:
         """Release what the client held."""
         if self._admitted is not None:
+            self._forget_statements()
             self._admitted.close()
             self._admitted = None
 
@@ -224,6 +225,7 @@ class Conversation:
         return []
 
     def _release(self, _message: Message) -> list[bytes]:
+        self._statement.close()
         self._statements.pop(self._statement.number, None)
         self._current = None
         return []
@@ -232,6 +234,8 @@ class Conversation:
         return replies.done(self.dialect, Outcome())
 
     def _forget_statements(self) -> None:
+        for statement in self._statements.values():
+            statement.close()
         self._statements.clear()
         self._current = None
 

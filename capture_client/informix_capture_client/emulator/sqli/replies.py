@@ -6,7 +6,8 @@ Rule: each function writes one message; what belongs into an answer, the convers
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from ..answers import Outcome, Prepared, ResultColumn
 from ..encoding import ColumnType
@@ -99,7 +100,17 @@ def input_description(parameters: Sequence[ColumnType]) -> bytes:
 
 def tuple_of(data: bytes) -> bytes:
     """SQ_TUPLE: a row."""
-    return struct.pack(">HHI", Code.TUPLE, 0, len(data)) + data + b"\0" * (len(data) & 1)
+    return tuples_of([data])[0]
+
+
+def tuples_of(rows: Iterable[bytes]) -> list[bytes]:
+    """SQ_TUPLE of each of some rows."""
+    return [_tuple_head(len(data)) + data + (b"\0" if len(data) & 1 else b"") for data in rows]
+
+
+@lru_cache(maxsize=1024)
+def _tuple_head(size: int) -> bytes:
+    return struct.pack(">HHI", Code.TUPLE, 0, size)
 
 
 def tuple_number(number: int) -> bytes:

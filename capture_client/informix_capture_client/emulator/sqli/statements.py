@@ -1,6 +1,7 @@
 """A prepared statement of a connection, and the cursor over its rows.
 
-Rule: rows are taken from the engine one by one as they are fetched; a scroll cursor keeps them all.
+Rule: rows are taken from the engine as they are fetched; a scroll cursor keeps them all. An error that
+comes behind rows of an answer is told by the next fetch.
 """
 
 from __future__ import annotations
@@ -8,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import chain, islice
 
-from ..answers import Check, Outcome, Prepared, StatementKind
-from ..sql_errors import sql_error
+from ..answers import Check, FoundRows, Outcome, Prepared, StatementKind
+from ..sql_errors import SqlError, sql_error
 from . import replies
 from .binds import Bound, value_of
 from .dialect import Dialect
-from .tuples import encode_row, encoder
+from .tuples import encode_row, encode_rows, encoder
 
 
 class Statement:
@@ -23,6 +24,9 @@ class Statement:
         self.number = number
         self.prepared = prepared
         self.scrolls = self.holds = False
+        self._dialect = dialect
+        self._found: FoundRows | None = None  # what is open
+        self._failed: SqlError | None = None  # why there are no rows behind those that were taken
         self._encoders = [encoder(column.type, dialect) for column in prepared.columns]
         self._binds: tuple[Bound, ...] = ()
         self._tuples: Iterator[bytes] | None = None
@@ -44,40 +48,56 @@ class Statement:
 
     def open(self, codec: str, check: Check) -> None:
         """Run the statement and stand before its first row."""
-        self._tuples = self.tuples_of(self.execute(codec, check))
-        self._next = None
+        self.close()
+        outcome = self.execute(codec, check)
+        self._found, self._tuples = outcome.found, self.tuples_of(outcome)
         if self.scrolls:
             self._kept, self._place = list(self._tuples), 0
 
     def tuples_of(self, outcome: Outcome) -> Iterator[bytes]:
         """Return the rows of an outcome as messages."""
-        return (replies.tuple_of(encode_row(self._encoders, row)) for row in outcome.rows)
+        if outcome.found is None:
+            return (replies.tuple_of(encode_row(self._encoders, row)) for row in outcome.rows)
+        columns, dialect = self.prepared.columns, self._dialect
+        pieces = (encode_rows(columns, dialect, piece) for piece in outcome.found.pieces())
+        return chain.from_iterable(map(replies.tuples_of, pieces))
 
     def close(self) -> None:
-        """Forget the rows that are left."""
-        self._tuples, self._next, self._kept = None, None, []
+        """Forget the rows that are left, and what their cursor holds."""
+        self._tuples, self._next, self._kept, self._failed = None, None, [], None
+        if self._found is not None:
+            self._found.close()
+            self._found = None
 
     def fetch(self, room: int, row_limit: int) -> list[bytes]:
         """Return the next rows: as many as fit, at least one where there is one."""
         rows, found = self._rows(), list[bytes]()
-        for row in islice(rows, row_limit or None):
-            if found and len(row) > room:
-                self._next = row
-                return found
-            found.append(row)
-            room -= len(row)
-        self._next = next(rows, None)
+        try:
+            for row in islice(rows, row_limit or None):
+                if found and len(row) > room:
+                    self._next = row
+                    return found
+                found.append(row)
+                room -= len(row)
+            self._next = next(rows, None)
+        except SqlError as error:
+            if not found:
+                raise
+            self._failed = error  # the next fetch is told
         return found
 
     @property
     def has_more(self) -> bool:
         """Whether a row waits that did not go into the client's buffer."""
-        return self._next is not None
+        return self._next is not None or self._failed is not None
 
     def _rows(self) -> Iterator[bytes]:
         """Return what is left; no generator, whose end would be that of the rows behind it."""
         if self._tuples is None:
             raise sql_error(-400)
+        if self._failed is not None:
+            failed, self._failed = self._failed, None
+            raise failed
         held, self._next = self._next, None
         return self._tuples if held is None else chain([held], self._tuples)
 

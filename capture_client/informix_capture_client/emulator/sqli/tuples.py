@@ -7,7 +7,8 @@ gbase8sdb read the encoder's bytes as they are); what varies or is opaque has a 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 
 from ..answers import ResultColumn, Value
 from ..encoding import ColumnType
@@ -15,6 +16,7 @@ from ..sql_errors import sql_error
 from .dialect import Dialect
 
 EncodeValue = Callable[[Value], bytes]
+Frame = Callable[[bytes | None], bytes]  # from a value as its type encodes it
 
 _OPAQUE = struct.Struct(">BI")  # 1 = NULL, length of what follows
 _LOCATOR_BYTES = 56  # BYTE and TEXT: where the value is
@@ -25,12 +27,33 @@ _LONG_NULL = b"\0\1\0"
 
 def encoder(kind: ColumnType, dialect: Dialect) -> EncodeValue:
     """Return what encodes a column's values."""
-    head = _HEADS.get(kind.coltype & 0xFF)
-    if head is not None:
-        return head(kind)
+    frame = frame_of(kind, dialect) or (lambda data: kind.null if data is None else data)
+    return lambda value: frame(None if value is None else kind.encode(value))
+
+
+def frame_of(kind: ColumnType, dialect: Dialect) -> Frame | None:
+    """Return what a tuple makes of a value's bytes; None: it has them as they are."""
     if dialect.has_long_varchars and kind.coltype & 0xFF in (13, 16):
-        return _long_varchar(kind)
-    return lambda value: kind.null if value is None else kind.encode(value)
+        return _long_varchar
+    head = _HEADS.get(kind.coltype & 0xFF)
+    return head(kind) if head else None
+
+
+def encode_rows(
+    columns: Sequence[ResultColumn], dialect: Dialect, piece: Sequence[Sequence[bytes | None]]
+) -> Iterator[bytes]:
+    """Return rows whose values are encoded, a column at a time."""
+    framed = (_framed(c.type, dialect, data) for c, data in zip(columns, piece, strict=True))
+    return map(b"".join, zip(*framed, strict=True))
+
+
+def _framed(
+    kind: ColumnType, dialect: Dialect, data: Sequence[bytes | None]
+) -> Sequence[bytes | None] | Iterator[bytes]:
+    frame = frame_of(kind, dialect)
+    if frame is not None:
+        return map(frame, data)
+    return [kind.null if value is None else value for value in data] if None in data else data
 
 
 def encode_row(encoders: Sequence[EncodeValue], row: Sequence[Value]) -> bytes:
@@ -51,42 +74,38 @@ def place_bytes(column: ResultColumn) -> int:
     return _LOCATOR_BYTES if kind in (11, 12) else column.type.size or 0
 
 
-def _lvarchar(kind: ColumnType) -> EncodeValue:
-    return _opaque(lambda value: kind.encode(value)[_LVARCHAR_HEAD:])
+def _lvarchar(_kind: ColumnType) -> Frame:
+    return _opaque(_LVARCHAR_HEAD)
 
 
-def _fixed_opaque(kind: ColumnType) -> EncodeValue:
+def _fixed_opaque(kind: ColumnType) -> Frame:
     if kind.extended_id == 5:
-        return _opaque(lambda value: kind.encode(value)[1:])
-    return _opaque(lambda value: kind.encode(value)[_BLOB_INDICATOR:])
+        return lru_cache(maxsize=4)(_opaque(1))
+    return _opaque(_BLOB_INDICATOR)
 
 
-def _opaque(content: EncodeValue) -> EncodeValue:
+def _opaque(head_bytes: int) -> Frame:
+    """Return what puts a head of the wire in place of that of a row of the log."""
     null = _OPAQUE.pack(1, 0)
 
-    def encode(value: Value) -> bytes:
-        if value is None:
+    def frame(data: bytes | None) -> bytes:
+        if data is None:
             return null
-        data = content(value)
-        return _OPAQUE.pack(0, len(data)) + data
+        return _OPAQUE.pack(0, len(data) - head_bytes) + data[head_bytes:]
 
-    return encode
+    return frame
 
 
-def _long_varchar(kind: ColumnType) -> EncodeValue:
+def _long_varchar(data: bytes | None) -> bytes:
     """GBase 8s with VARCHARs of 32 K: the length has 2 bytes; that NULL is one NUL is our choice."""
-
-    def encode(value: Value) -> bytes:
-        return _LONG_NULL if value is None else b"\0" + kind.encode(value)
-
-    return encode
+    return _LONG_NULL if data is None else b"\0" + data
 
 
-def _simple_large_object(_kind: ColumnType) -> EncodeValue:
-    return lambda _value: bytes(_LOCATOR_BYTES)
+def _simple_large_object(_kind: ColumnType) -> Frame:
+    return lambda _data: bytes(_LOCATOR_BYTES)
 
 
-_HEADS: dict[int, Callable[[ColumnType], EncodeValue]] = {
+_HEADS: dict[int, Callable[[ColumnType], Frame]] = {
     11: _simple_large_object,
     12: _simple_large_object,
     40: _lvarchar,

@@ -15,7 +15,7 @@ from ...table_definition import renamed
 from ...tables import Index
 from ..storage import Storage
 from ..work import Work
-from .definitions import TABLE_OPTIONS, Definitions, Run, declared, put_table
+from .definitions import TABLE_OPTIONS, Definitions, Run, TableOptions, declared, put_table
 from .plans import Plan
 from .rules import Rules
 from .table_text import ColumnText, TableText
@@ -70,8 +70,17 @@ class Alterations(Definitions):
             return lambda work: self._modify(work, name, text)
         if tokens.next.text not in TABLE_OPTIONS:
             raise sql_error(-201)
-        self._options()
-        return lambda _work: None
+        options = self.options()
+        return lambda work: self._set_lock_mode(work, name, options)
+
+    def _set_lock_mode(self, work: Work, name: str, options: TableOptions) -> None:
+        if options.lock_mode is None:
+            return
+        storage = self._current(name)
+        table, former = storage.table, storage.table.locks_pages
+        work.lock_table(storage, "exclusive")
+        work.undo.append(lambda: setattr(table, "locks_pages", former))
+        table.locks_pages = options.locks_pages
 
     def _added(self) -> tuple[TableText, str]:
         text, before = TableText(), ""
@@ -237,6 +246,7 @@ class Alterations(Definitions):
                 if if_missing:
                     return
                 raise sql_error(-316, index_name)
+            work.lock_table(found, "exclusive")
             self._index(work, found, index)
 
         return self.plan(run)

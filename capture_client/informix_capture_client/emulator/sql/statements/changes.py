@@ -250,6 +250,8 @@ class Changes:
             others = [self.reading.words(table) for table in tables[1:]]
             rows = self.reading.find(filled_in(sql, [storage.rows, *others]), given)
             found = [(int(rid or 0), tuple(r[:width]), tuple(r[width:])) for rid, *r in rows]
+            if storage.shared_rows or storage.table.locks_pages:
+                work.must_not_meet(storage, {rid for rid, *_ in found}, -243)
             # constraints must hold at the end of the statement, in a table without a log after each row
             for part in [found] if storage.has_log else [[row] for row in found]:
                 change(work, part)

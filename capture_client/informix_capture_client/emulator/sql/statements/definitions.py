@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from ...answers import Outcome, StatementKind
 from ...catalog_constraints import key_of
@@ -30,6 +30,19 @@ from .table_text import ColumnText, ReferenceText, TableReader, TableText, writt
 
 Run = Callable[[Work], None]
 TABLE_OPTIONS = ("in", "extent", "next", "lock", "with")
+
+
+@dataclass(slots=True)
+class TableOptions:
+    """What is said of a table behind its columns."""
+
+    has_log: bool = True
+    lock_mode: str | None = None
+
+    @property
+    def locks_pages(self) -> bool:
+        """Whether a row is locked with its page."""
+        return self.lock_mode == "page"
 
 
 class Definitions:
@@ -63,9 +76,9 @@ class Definitions:
         database, owner, name = self.queries.table_name()
         self.tokens.expect("(")
         text = self.reader.items()
-        has_log = self._options()
+        options = self.options()
         if kind == "temp":
-            return self.plan(lambda work: self._make_temporary(work, name, text, has_log))
+            return self.plan(lambda work: self._make_temporary(work, name, text, options.has_log))
         database = self.reading.finder.database(self.reading.database, database)
         full = TableName(database, owner or self.reading.user, name)
 
@@ -74,32 +87,34 @@ class Definitions:
                 if if_missing:
                     return
                 raise sql_error(-310, f"{full.owner}.{name}")
-            self._make(work, full, text, kind)
+            table = self._make(work, full, text, kind)
+            table.locks_pages = table.locks_pages if options.lock_mode is None else options.locks_pages
 
         return self.plan(run)
 
-    def _options(self) -> bool:
-        """Read where and how a table is kept, which changes nothing here; whether it has a log."""
-        tokens, has_log = self.tokens, True
+    def options(self) -> TableOptions:
+        """Read where and how a table is kept; where changes nothing here."""
+        tokens, options = self.tokens, TableOptions()
         while word := tokens.one_of(*TABLE_OPTIONS):
             if word == "in":
                 tokens.name()
             elif word == "lock":
                 tokens.expect("mode")
-                if not tokens.accept("("):
-                    tokens.name()
-                else:
-                    tokens.name()
+                is_listed = tokens.accept("(")
+                options.lock_mode = tokens.one_of("row", "page", "table")
+                if is_listed:
                     tokens.expect(")")
+                if not options.lock_mode:
+                    raise sql_error(-201)
             elif word == "with":
                 tokens.expect("no", "log")
-                has_log = False
+                options.has_log = False
             else:
                 tokens.expect("size")
                 tokens.whole_number()
-        return has_log
+        return options
 
-    def _make(self, work: Work, name: TableName, text: TableText, kind: str) -> None:
+    def _make(self, work: Work, name: TableName, text: TableText, kind: str) -> Table:
         columns = self._columns_text(text)
         try:
             self.server.create_table(name.quoted, columns, kind=kind)
@@ -112,6 +127,8 @@ class Definitions:
         storage = self.store.add(table)
         self._begin_serial(storage, text)
         work.undo.append(lambda: self._forget(storage))
+        work.lock_table(storage, "exclusive")
+        return table
 
     def _columns_text(self, text: TableText) -> str:
         keyed = {name for kind, names, _ in text.keys if kind == "P" for name in names}
@@ -188,6 +205,8 @@ class Definitions:
     def keep_temporary(self, work: Work, storage: Storage, has_log: bool) -> None:
         """Let a session find a temporary table, until it goes."""
         temporary, name = self.reading.finder.temporary, storage.table.name.table
+        forgoes = self.server.configuration["TEMPTAB_NOLOG"] != "0"
+        has_log = has_log and not forgoes
         storage.is_temporary, storage.has_log = True, storage.has_log and has_log
         temporary[name] = storage
         if has_log:

@@ -6,6 +6,7 @@ be seen of it depends on who has locked rows by then. Source: Guide to SQL: Synt
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -14,6 +15,7 @@ from ..language import families as f
 from ..language.functions import Calls
 from ..language.scopes import Expression, Scope, ScopeColumn, Source, constant
 from ..language.tokens import NAME, TEXT, WORD, Tokens
+from ..language.values import Stored
 from ..sources import Catalogue, SourceTable, Surface
 
 _AFTER_SOURCE = (
@@ -31,6 +33,46 @@ class Query:
     into: str = ""  # the temporary table that its rows go to
     into_is_logged: bool = True
     probe: str = ""  # of a query of one table: finds the rows that it would read
+    scan: ScanText | None = None  # of one whose rows can be found step by step
+
+
+@dataclass(frozen=True, slots=True)
+class ScanText:
+    """The words of a query of one table, which can begin behind any of its rows."""
+
+    items: str
+    source: str  # FROM, with the table's mark
+    where: str
+    order: tuple[str, ...]  # the columns, without the row's number that comes last
+    rid: str
+    first: str  # how many rows are wanted: a number, a parameter or nothing
+
+    def rows_wanted(self, given: Sequence[Stored]) -> float:
+        """Return how many rows are wanted."""
+        if not self.first:
+            return float("inf")
+        number = given[int(self.first[1:]) - 1] if self.first[0] == "?" else self.first
+        return max(0, int(number or 0))
+
+    def sql(self, count: int, is_behind: bool, is_bounded: bool, rows: int) -> tuple[str, int]:
+        """Return the words for rows between two places, and how many values they take.
+
+        Behind a place the condition is kept away from SQLite's choice of an index: from the place on is
+        less than from where the condition begins.
+        """
+        keys = (*self.order, self.rid)
+        left, terms = f"({', '.join(keys)})", [self.where] if self.where else []
+        if is_behind and self.where:
+            terms = [f"+{self.where}"]
+        for sign, is_there in ((">", is_behind), ("<", is_bounded)):
+            if is_there:
+                marks = ", ".join(f"?{number}" for number in range(count + 1, count + len(keys) + 1))
+                terms.append(f"{left} {sign} ({marks})")
+                count += len(keys)
+        where = f" WHERE {' AND '.join(terms)}" if terms else ""
+        limit = f"min({self.first}, {rows})" if self.first else f"{rows}"
+        shown = f"{self.items}, {', '.join(keys)}"
+        return f"SELECT {shown} {self.source}{where} ORDER BY {', '.join(keys)} LIMIT {limit}", count
 
 
 class WholeQueries(Protocol):

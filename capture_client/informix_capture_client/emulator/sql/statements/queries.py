@@ -16,7 +16,8 @@ from ..language import families as f
 from ..language.scopes import Expression, Scope, ScopeColumn
 from ..language.tokens import NAME, NUMBER, PARAMETER, WORD, Tokens
 from ..sources import Surface
-from .from_clause import FromClause, Query
+from ..storage import Storage
+from .from_clause import FromClause, Query, ScanText
 
 _AFTER_ITEM = ("from", "into", "where")
 _UNIONS = (("union", "all"), ("union",), ("intersect",), ("minus",), ("except",))
@@ -29,20 +30,29 @@ class Member:
 
     items: list[Expression]
     verb: str
-    source: str
+    sources: str
+    where: str
     rest: str
     scope: Scope
     groups: list[Expression] = field(default_factory=list)
     skip: str = ""
     first: str = ""
 
-    def sql(self, kinds: Sequence[ColumnType], reader: Queries) -> str:
-        """Return the words for it, its columns in these types."""
-        shown = (
+    @property
+    def source(self) -> str:
+        """What it reads from, with its condition."""
+        return f"FROM {self.sources}" + (f" WHERE {self.where}" if self.where else "")
+
+    def shown(self, kinds: Sequence[ColumnType], reader: Queries) -> str:
+        """Return the words for its columns in these types."""
+        return ", ".join(
             f"{reader.converted(item, kind).ordered} AS r{n}"
             for n, (item, kind) in enumerate(zip(self.items, kinds, strict=True))
         )
-        return f"{self.verb} {', '.join(shown)} {self.source}{self.rest}"
+
+    def sql(self, kinds: Sequence[ColumnType], reader: Queries) -> str:
+        """Return the words for it, its columns in these types."""
+        return f"{self.verb} {self.shown(kinds, reader)} {self.source}{self.rest}"
 
 
 class Queries(FromClause):
@@ -51,6 +61,7 @@ class Queries(FromClause):
     def __init__(self, tokens: Tokens, surface: Surface) -> None:
         super().__init__(tokens, surface)
         self.nested = self.whole = self
+        self._ordered: list[Expression] = []  # what the query is ordered by; no words: not upwards
 
     # --- whole queries --------------------------------------------------------------------------
 
@@ -66,13 +77,18 @@ class Queries(FromClause):
         sql = " ".join(f"{w} {m.sql(kinds, self)}" for w, m in zip(words, members, strict=True))
         items = [replace(item, type=kind) for item, kind in zip(members[0].items, kinds, strict=True)]
         self.scope = members[0].scope
+        self._ordered = []
         sql += self._order(members, items)
+        ordered = self._ordered
         found = Query(sql, items)
         if len(members) > 1 and any(member.first or member.skip for member in members):
             raise sql_error(-201)
-        found.sql += self._limit(members[0])
+        limit, first = self._limit(members[0])
+        found.sql += limit
         if len(members) == 1 and len(self.tables) == first_table + 1:
             found.probe = f"SELECT 1 {members[0].source} LIMIT 1"
+            if first_table == 0:
+                found.scan = self._scan(members[0], kinds, ordered, first)
         self.scope = before
         self._ending(found)
         return found
@@ -122,7 +138,6 @@ class Queries(FromClause):
         self.takes_parameters = takes
         tokens.place = end
         where = self.condition() if tokens.accept("where") else ""
-        source = f"FROM {sources}" + (f" WHERE {where}" if where else "")
         rest = ""
         groups = self._groups(items)
         if groups:
@@ -130,7 +145,7 @@ class Queries(FromClause):
         if tokens.accept("having"):
             rest += f" HAVING {self.condition()}"
         _must_be_grouped(items, groups)
-        return Member(items, verb, source, rest, scope, groups, *limits)
+        return Member(items, verb, sources, where, rest, scope, groups, *limits)
 
     def _skip_and_first(self) -> tuple[str, str]:
         skip = first = ""
@@ -149,11 +164,33 @@ class Queries(FromClause):
             return f"?{number}"
         return str(self.tokens.whole_number())
 
-    def _limit(self, member: Member) -> str:
+    def _limit(self, member: Member) -> tuple[str, str]:
+        """Return the words for what is wanted of the rows, and how many those are."""
         first = self._count() if self.tokens.accept("limit") else member.first
         if not member.skip and not first:
-            return ""
-        return f" LIMIT {first or -1}" + (f" OFFSET {member.skip}" if member.skip else "")
+            return "", ""
+        return f" LIMIT {first or -1}" + (f" OFFSET {member.skip}" if member.skip else ""), first
+
+    def _scan(
+        self, member: Member, kinds: Sequence[ColumnType], ordered: list[Expression], first: str
+    ) -> ScanText | None:
+        """Return the words of a query that an index, or no order, lets be found step by step."""
+        table = self.tables[0]
+        is_plain = member.verb == "SELECT" and not member.rest and not member.skip
+        if not is_plain or not isinstance(table, Storage) or len(member.scope.sources) > 1:
+            return None
+        rowid = member.scope.sources[0].hidden.get("rowid")
+        if rowid is None or any(item.is_aggregate for item in member.items):
+            return None
+        alias = rowid.sql.partition(".")[0]
+        places = {f"{alias}.c{n}": column for n, column in enumerate(table.columns)}
+        columns = [places.get(value.sql) for value in ordered]
+        names = tuple(column.name for column in columns if column is not None and column.not_null)
+        if len(names) < len(ordered) or not _is_indexed(table, names):
+            return None
+        order = tuple(value.sql for value in ordered)
+        shown = member.shown(kinds, self)
+        return ScanText(shown, f"FROM {member.sources}", member.where, order, rowid.sql, first)
 
     def _items(self, end: int) -> list[Expression]:
         items: list[Expression] = []
@@ -212,24 +249,27 @@ class Queries(FromClause):
         is_simple = len(members) == 1 and members[0].verb == "SELECT"
         terms = []
         while True:
-            terms.append(self._order_term(items, is_simple) + self._direction())
+            term, value = self._order_term(items, is_simple)
+            direction = self._direction()
+            terms.append(term + direction)
+            self._ordered.append(replace(value, sql="") if direction else value)
             if not self.tokens.accept(","):
                 return " ORDER BY " + ", ".join(terms)
 
-    def _order_term(self, items: list[Expression], is_simple: bool) -> str:
+    def _order_term(self, items: list[Expression], is_simple: bool) -> tuple[str, Expression]:
         if self.tokens.next.kind == NUMBER:
-            place = self.tokens.whole_number()
-            return f"{items.index(_at(items, place)) + 1}"
-        item = self._alias(items)
-        if item is not None:
-            return str(items.index(item) + 1)
+            item = _at(items, self.tokens.whole_number())
+            return f"{items.index(item) + 1}", item
+        named = self._alias(items)
+        if named is not None:
+            return str(items.index(named) + 1), named
         value = self.expression()
         for place, known in enumerate(items, 1):
             if known.sql == value.sql:
-                return str(place)
+                return str(place), known
         if not is_simple:
             raise sql_error(-309, value.name)
-        return value.ordered
+        return value.ordered, value
 
     def _direction(self) -> str:
         direction = " DESC" if self.tokens.one_of("asc", "desc") == "desc" else ""
@@ -242,6 +282,12 @@ class Queries(FromClause):
         if not word:
             raise sql_error(-201)
         return word.upper()
+
+
+def _is_indexed(table: Storage, columns: tuple[str, ...]) -> bool:
+    """Whether an index has rows in the order of these columns; the rows lie in that of none."""
+    indexes = [index for index in table.table.all_indexes if index.columns[: len(columns)] == columns]
+    return not columns or bool(indexes)
 
 
 def _named(column: ScopeColumn) -> Expression:

@@ -1,26 +1,27 @@
 """Carry out SELECT, and SELECT INTO TEMP.
 
-Rule: the rows are found at once, under the log's condition, and turned into values as they are taken.
+Rule: rows are found under the log's condition, of one table in an index's order step by step (`scans`),
+else at once, and turned into values as they are taken.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ...answers import Outcome, ResultColumn, StatementKind, Value
+from ...answers import Outcome, ResultColumn, StatementKind
 from ...encoding import ColumnType
 from ...sql_errors import sql_error
 from ...tables import TableName, make_table
 from ..language.tokens import Tokens
-from ..language.values import load
 from ..reading import Reading
 from ..sources import SourceTable
-from ..storage import RowValues
+from ..storage import RowValues, Storage
 from ..work import Work
 from .definitions import Definitions
 from .from_clause import Query
 from .plans import Plan, Values
 from .queries import Queries
+from .scans import Found, Scan
 from .table_text import ColumnText
 
 
@@ -49,8 +50,8 @@ class Selects:
         ]
 
         def run(given: Values) -> Outcome:
-            rows = self.reading.rows(query.sql, queries.tables, given, query.probe)
-            return Outcome(rows=_loaded(kinds, rows), row_count=len(rows))
+            found = Found(kinds, self._pages(query, queries.tables, given))
+            return Outcome(rows=found, found=found)
 
         return Plan(
             StatementKind.SELECT,
@@ -60,6 +61,15 @@ class Selects:
             query=run,
             is_volatile=queries.is_volatile,
         )
+
+    def _pages(
+        self, query: Query, tables: Sequence[SourceTable], given: Values
+    ) -> Iterator[list[RowValues]]:
+        table = tables[0] if tables else None
+        if query.scan is not None and isinstance(table, Storage):
+            return Scan(self.reading, query.scan, table, given).begin()
+        rows = self.reading.rows(query.sql, tables, given, query.probe)
+        return iter([rows] if rows else [])
 
     def _into_temporary(
         self,
@@ -89,8 +99,3 @@ class Selects:
             return Outcome(row_count=len(rows))
 
         return Plan(StatementKind.OTHER, parameters, tables=tables, change=change)
-
-
-def _loaded(kinds: Sequence[ColumnType], rows: Sequence[RowValues]) -> Iterator[tuple[Value, ...]]:
-    for row in rows:
-        yield tuple(load(kind, value) for kind, value in zip(kinds, row, strict=True))

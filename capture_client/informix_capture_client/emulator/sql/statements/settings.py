@@ -218,7 +218,10 @@ class Settings:
             raise sql_error(-201)
 
         def query(_given: Values) -> Outcome:
-            run(self.reading.server, words[1:])
+            try:
+                run(self.reading.server, words[1:])
+            except ValueError:
+                raise sql_error(-201) from None
             return Outcome(rows=[("OK",)], row_count=1)
 
         column = ResultColumn("(expression)", f.text_type(255))
@@ -239,10 +242,25 @@ def _finish_alter(server: EmulatedServer, words: list[str]) -> None:
     server.finish_alter(str(found[0].name))
 
 
+def _release_late(server: EmulatedServer, words: list[str]) -> None:
+    (seconds,) = words
+    server.late_release.seconds = float(seconds)
+
+
+def _buffer_log(server: EmulatedServer, words: list[str]) -> None:
+    size, *seconds = words
+    server.buffer_log(int(size), *map(float, seconds))
+
+
 _TASKS: dict[str, Callable[[EmulatedServer, list[str]], None]] = {
     "onmode": _onmode,
-    "checkpoint": lambda _server, _words: None,  # a full log file is free at once
+    "checkpoint": lambda server, _words: server.flush_log(),
     "table update_ipa": _finish_alter,
+    # the emulator's own, so that a client of any make can bring about what a server does now and then
+    "emulator hold locks": lambda server, _words: server.late_release.hold(),
+    "emulator release locks": lambda server, _words: server.late_release.let_go(),
+    "emulator late release": _release_late,
+    "emulator buffer log": _buffer_log,
 }
 _SETTINGS: dict[tuple[str, ...], Callable[[Settings], Plan]] = {
     ("isolation",): Settings._isolation,

@@ -1,0 +1,61 @@
+"""Locks as a server shows them, and who has waited for whose.
+
+Rule: values only; the engine of SQL holds the locks, `sysmaster` shows them, tests count the waits.
+Types are those of `syslocks` (Administrator's Reference): IX and X, IS and S; a page counts as a row.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+
+_MOST_WAITS = 100_000
+NO_SESSION = 0  # the owner of what the Python API changes
+
+
+@dataclass(frozen=True, slots=True)
+class HeldLock:
+    """A lock on a table, or on one of its rows."""
+
+    database: str
+    table: str
+    type: str
+    owner: int  # a session's number
+    row: int = 0  # of the table as a whole
+    waiter: int = NO_SESSION
+
+
+@dataclass(frozen=True, slots=True)
+class SqlSessionFacts:
+    """Who a session is."""
+
+    number: int
+    user: str
+    database: str
+
+
+@dataclass(frozen=True, slots=True)
+class LockWait:
+    """That a statement met locks of others.
+
+    Attributes:
+        waiter: the session of the statement; NO_SESSION is the Python API, which asks for no locks.
+        owners: the sessions that held the locks.
+        is_refused: the session does not wait for locks, so that the statement was refused.
+    """
+
+    waiter: int
+    owners: frozenset[int]
+    table: str
+    is_refused: bool = False
+
+
+@dataclass(slots=True)
+class LockWaits:
+    """What has met a lock of somebody else's: the latest, of a server that runs for long."""
+
+    seen: deque[LockWait] = field(default_factory=lambda: deque(maxlen=_MOST_WAITS))
+
+    def for_locks_of(self, session: int) -> list[LockWait]:
+        """Return who waited for, or was refused because of, a lock of one session."""
+        return [wait for wait in self.seen if session in wait.owners]

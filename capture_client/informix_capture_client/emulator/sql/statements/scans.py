@@ -1,0 +1,167 @@
+"""Find the rows of one table step by step, so that others write between two steps.
+
+Rule: a scan is not atomic, as a server's is not: rows of a later step are as they are then, and what
+they are is decided by isolation and locks then. It goes in the order of an index, or of the rows as
+they lie; whatever else a query asks for has to be sorted, and is found at once, as a server finds it
+before it shows the first row. A position is the order's columns and the row's number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ...encoding import ColumnType
+from ...sql_errors import sql_error
+from ..held_locks import owners_of
+from ..language.packing import packer
+from ..language.values import Stored, load
+from ..reading import Reading
+from ..sources import View, filled_in
+from ..storage import RowValues, Storage
+from ..work import Blocked, Work
+from .from_clause import ScanText
+
+Rows = list[RowValues]
+
+
+@dataclass(slots=True)
+class Found:
+    """Rows of a query, in pieces; `answers.FoundRows`."""
+
+    kinds: Sequence[ColumnType]
+    pages: Iterator[Rows]
+
+    def __iter__(self) -> Iterator[Sequence[object]]:
+        """Return the rows one by one, as values."""
+        for page in self.pages:
+            for row in page:
+                yield tuple(load(kind, value) for kind, value in zip(self.kinds, row, strict=False))
+
+    def pieces(self) -> Iterator[Sequence[Sequence[bytes | None]]]:
+        """Return the columns of some rows after the other, as their types encode them."""
+        packers = [packer(kind) for kind in self.kinds]
+        for page in self.pages:
+            columns = zip(*page, strict=True)
+            yield [pack(column) for pack, column in zip(packers, columns, strict=False)]
+
+    def close(self) -> None:
+        """Let go what an open cursor holds."""
+        close = getattr(self.pages, "close", None)
+        if close is not None:
+            close()
+
+
+class Scan:
+    """One run of a query of one table."""
+
+    def __init__(
+        self, reading: Reading, text: ScanText, table: Storage, given: Sequence[Stored]
+    ) -> None:
+        self._reading = reading
+        self._text = text
+        self._table = table
+        self._given = tuple(given)
+        self._left = text.rows_wanted(given)
+        self._position: RowValues = ()
+        self._is_done = self._left == 0
+        self._holder: Work | None = None
+
+        self._first: Rows = []
+
+    def begin(self) -> Scan:
+        """Make the first step, which may be Blocked."""
+        self._first = [] if self._is_done else self._step()
+        return self
+
+    def __iter__(self) -> Iterator[Rows]:
+        """Return the rows of each step."""
+        return self
+
+    def __next__(self) -> Rows:
+        """Return the rows of the next step."""
+        page, self._first = self._first, []
+        while not page and not self._is_done:
+            if self._reading.server.between_scan_steps is not None:
+                self._reading.server.between_scan_steps()
+            page = self._reading.waits(self._step)
+        if not page:
+            self.close()
+            raise StopIteration
+        return page
+
+    def _step(self) -> Rows:
+        table, view = self._table, self._reading.view
+        if self._position and not self._reading.is_there(table):
+            raise sql_error(-710, table.table.name.table)
+        view.must_see(table, lambda: False)  # the table as a whole
+        bound = self._first_locked(view)
+        if self._reading.isolation == "repeatable read":
+            self._lock_table(view)
+        wanted = int(min(self._left, self._rows_per_step))
+        rows = self._find(view.words(table), bound, wanted)
+        if bound and not rows:
+            owners = owners_of(self._reading.store, table, {int(bound[-1] or 0)}, view.number)
+            raise Blocked(sql_error(-244), owners or view.blocked(table).owners, table)
+        self._left -= len(rows)
+        self._is_done = self._left == 0 or (not bound and len(rows) < wanted)
+        if rows:
+            self._position = rows[-1][-len(self._text.order) - 1 :]
+        self._lock_row()
+        return rows
+
+    @property
+    def _rows_per_step(self) -> int:
+        holds_row = self._reading.isolation == "cursor stability"
+        return 1 if holds_row else self._reading.server.rows_per_scan_step
+
+    def _first_locked(self, view: View) -> RowValues:
+        """Return where the first row lies that is locked and would have to be read; or nothing."""
+        table = self._table
+        if not view.looks_for_locks(table) or not table.is_locked_by_others(view.number):
+            return ()
+        found = self._find(view.locked_words(table), (), 1)
+        return found[0][-len(self._text.order) - 1 :] if found else ()
+
+    def _find(self, words: str, bound: RowValues, rows: int) -> Rows:
+        sql, count = self._text.sql(len(self._given), bool(self._position), bool(bound), rows)
+        given = (*self._given, *self._position, *bound)[:count]
+        return self._reading.find(filled_in(sql, [words]), given)
+
+    # --- what the isolation keeps locked --------------------------------------------------------
+
+    def _lock_table(self, view: View) -> None:
+        if self._table.is_temporary:
+            return
+        try:
+            self._locker().lock_table(self._table, "shared")
+        except Blocked as blocked:
+            raise Blocked(sql_error(-244), blocked.owners, self._table) from None
+
+    def _lock_row(self) -> None:
+        """Keep the row locked that the cursor stands on, and no other."""
+        if self._reading.isolation == "cursor stability" and not self._table.is_temporary:
+            rows = set() if self._is_done else {int(self._position[-1] or 0)}
+            self._locker().share(self._table, rows)
+
+    def _locker(self) -> Work:
+        """Return who holds the locks: the transaction, or the cursor where there is none."""
+        if self._reading.work is not None:
+            return self._reading.work
+        if self._holder is not None:
+            return self._holder
+        assert self._reading.cursor_work is not None
+        work = self._reading.cursor_work()
+        self._holder = work if self._reading.work is None else None
+        return work
+
+    def close(self) -> None:
+        """Let go what the cursor holds; there are no more rows."""
+        self._is_done = True
+        with self._reading.server.log.changed:
+            if self._reading.work is not None:
+                self._reading.work.share(self._table, set())
+            if self._holder is not None:
+                self._holder.release()
+                self._reading.forget_cursor(self._holder)
+                self._holder = None
