@@ -61,7 +61,7 @@ class Reconciliation:
         self._since = since
         self._emitted_upto = self._read_upto = after
         self._is_read = False
-        self._forgettable = touched.complete_above if touched else 0
+        self._forgettable = touched.complete_above if touched is not None else 0
         self._collecting: Collecting | None = None
         self._waiting: deque[Offered | Passed] = deque()
 
@@ -81,7 +81,7 @@ class Reconciliation:
         Returns:
             None: touched keys are not known from this low watermark on; choose another one later.
         """
-        if low < self._since or (self._touched and low < self._touched.complete_above):
+        if low < self._since or (self._touched is not None and low < self._touched.complete_above):
             return None
         if self._is_read:
             raise ValueError("the last rows of the table have been read")
@@ -148,7 +148,7 @@ class Reconciliation:
         low = offered.chunk.low
         if commit < low:
             raise ValueError(f"a chunk read above {low} cannot stand at {commit}")
-        kept = self._touched.untouched(offered.rows, low) if self._touched else offered.rows
+        kept = offered.rows if self._touched is None else self._touched.untouched(offered.rows, low)
         dropped = len(offered.rows) - len(kept)
         return Emitted(commit, kept, dropped, offered.last_key, offered.is_last)
 
@@ -165,7 +165,7 @@ class Reconciliation:
         return any(chunk.low < self._touched.complete_above for chunk in self._unfinished())
 
     def _throw_away(self) -> ThrownAway:
-        if self._touched and self._most_rows == 1:
+        if self._touched is not None and self._most_rows == 1:
             raise BadOption(
                 f"keys of {self._touched.key.table} are touched faster than its rows are read: more"
                 " within one chunk, however small, than option snapshotMaxTouchedKeys allows.",
