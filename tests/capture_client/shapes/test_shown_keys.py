@@ -81,9 +81,7 @@ def test_an_observer_is_shown_the_keys_of_both_images_whatever_is_delivered(row_
 def test_keys_come_in_the_order_in_which_they_are_asked_for_with_the_commit_of_each() -> None:
     first = (order(2, 4), size(3, 8), end(10))
     second = begin(11, 1, 1_700_000_000, 501) + order(12, 5) + end(20)
-    keys = observed(
-        Keys(_0=("id", "note"), _1=("size",)), RowForm(), order(2, 4), size(3, 8), end(10), second
-    )
+    keys = observed(Keys(_0=("id", "note"), _1=("size",)), RowForm(), *first, second)
     assert sorted(keys.touched) == [(0, [4, "n4"], 10), (0, [5, "n5"], 20), (1, [8], 10)]
 
 
