@@ -71,11 +71,11 @@ def test_what_is_whole_comes_before_the_error(record: str) -> None:
 @pytest.mark.parametrize("heartbeat", [None, 0], ids=["captured", "heartbeat"])
 def test_every_record_is_shown_to_who_watches_and_goes_with_what_it_says(heartbeat: int | None) -> None:
     watched: list[RecordBlock] = []
-    stream = stream_of(WHOLE, watch=watched.append, heartbeat=heartbeat)
+    stream = stream_of(WHOLE, timeout(3), watch=watched.append, heartbeat=heartbeat)
     answer = stream.next(patiently(5))
     assert isinstance(answer, Read)
-    assert [answer.block] == watched
-    assert watched[0].raw.kinds.tolist() == [Kind.BEGINTX, Kind.INSERT, Kind.COMMTX]
+    assert answer.block is watched[0]
+    assert watched[0].raw.kinds.tolist()[:3] == [Kind.BEGINTX, Kind.INSERT, Kind.COMMTX]
     assert stream.stop(patiently(5))
 
 
