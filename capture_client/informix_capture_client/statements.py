@@ -66,6 +66,25 @@ COLUMNS = (
     " WHERE tabid IN (?) ORDER BY tabid, colno"
 )
 PRIMARY_KEY = "SELECT tabid FROM informix.sysconstraints WHERE constrtype = 'P' AND tabid IN (?)"
+# of a snapshot: keys, which columns may be NULL, how rows are locked (SQL Reference, "sysconstraints",
+# "sysindexes", "sysobjstate": D is disabled, "syscolumns", "systables")
+CONSTRAINTS = (
+    "SELECT tabid, constrtype, constrname, idxname FROM informix.sysconstraints"
+    " WHERE constrtype IN ('P', 'U') AND tabid IN (?)"
+)
+UNIQUE_INDEXES = (
+    "SELECT tabid, idxname, part1, part2, part3, part4, part5, part6, part7, part8, part9, part10,"
+    " part11, part12, part13, part14, part15, part16 FROM informix.sysindexes"
+    " WHERE idxtype IN ('U', 'u') AND tabid IN (?)"
+)
+DISABLED = (
+    "SELECT tabid, objtype, name FROM informix.sysobjstate"
+    " WHERE objtype IN ('C', 'I') AND state = 'D' AND tabid IN (?)"
+)
+COLUMN_NUMBERS = "SELECT tabid, colno, colname, coltype FROM informix.syscolumns WHERE tabid IN (?)"
+ROW_LOCKS = "SELECT tabid, locklevel, nrows FROM informix.systables WHERE tabid IN (?)"
+# Administrator's Reference, "sysdatabases": for NCHAR and NVARCHAR
+IGNORES_CASE = "SELECT is_case_insens FROM sysmaster:informix.sysdatabases WHERE name = ?"
 CDC_USER_TYPE = "SELECT usertype FROM syscdcv1:informix.sysusers WHERE username = ?"
 FRAGMENTS = "SELECT tabid, partn FROM informix.sysfragments WHERE fragtype = 'T' AND tabid IN (?)"
 PARTITION_CREATED = "SELECT partnum, created FROM sysmaster:informix.sysptnhdr WHERE partnum IN (?)"

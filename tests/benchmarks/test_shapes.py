@@ -10,6 +10,7 @@ from informix_capture_client.records.framing import RecordCutter
 from informix_capture_client.records.records import TableSchema, parse_block
 from informix_capture_client.session.read_ahead import JOINED_BYTES
 from informix_capture_client.shapes.encoder import ChangeEncoder
+from informix_capture_client.snapshot import Key, TouchedKeys, TouchedTables
 from informix_capture_client.transactions.assembler import TransactionAssembler
 from informix_capture_client.transactions.events import Transactions
 
@@ -29,9 +30,37 @@ def test_shapes_are_encoded(report: Report) -> None:
         report.add("encoding", f"shape={row_form.shape}", timing.rate(ROWS), beside)
 
 
-def committed(reads: list[bytes], row_form: RowForm) -> tuple[ChangeEncoder, list[Transactions]]:
+def test_keys_are_collected_beside(report: Report) -> None:
+    """What a snapshot costs the change stream: its key, and one of two columns, of every image."""
+    source = captured(ROWS, 10)
+    table = catalog_table()
+    columns = {column.name: column for column in table.columns}
+    keys = [None, ("line_num",), ("code", "line_num")]
+    with one_core():
+        timings = []
+        for names in keys:
+            observer = TouchedTables()
+            encoder, transactions = committed(joined(source.reads, JOINED_BYTES), RowForm(), observer)
+
+            def encode() -> None:
+                if names is not None:  # noqa: B023
+                    key = Key(table.name, tuple(columns[name] for name in names))  # noqa: B023
+                    observer.watch(0, TouchedKeys(key, 0))  # noqa: B023
+                list(encoder.encode(transactions))  # noqa: B023
+
+            timings.append(repeated(encode))
+    for names, timing in zip(keys, timings, strict=True):
+        beside = f"none: {timing.times_faster_than(timings[0])}"
+        report.add(
+            "encoding", f"keys collected: {', '.join(names or ['none'])}", timing.rate(ROWS), beside
+        )
+
+
+def committed(
+    reads: list[bytes], row_form: RowForm, observer: TouchedTables | None = None
+) -> tuple[ChangeEncoder, list[Transactions]]:
     """Return an encoder that knows the table, and what it is to encode."""
-    encoder = ChangeEncoder([catalog_table()], DecodeRules(), row_form)
+    encoder = ChangeEncoder([catalog_table()], DecodeRules(), row_form, observer)
     cutter, assembler = RecordCutter(), TransactionAssembler(START)
     assembler.with_bounds = row_form.shape == "raw"
     found: list[Transactions] = []

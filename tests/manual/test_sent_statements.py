@@ -23,11 +23,15 @@ from manual.made_parts import ROOT
 from manual.sent_statements import WHEN, texts
 from odbc_driver.build import Drivers, build_drivers
 
+OF_A_SNAPSHOT = (
+    *("CONSTRAINTS", "UNIQUE_INDEXES", "DISABLED", "COLUMN_NUMBERS", "ROW_LOCKS", "IGNORES_CASE"),
+)
 # Statements that no run against this server sends, each with the reason.
 NOT_SENT_HERE = {
     "DEACTIVATE_SESSION": "a stream closes its session at once",
     "RECORD_BOUNDARY": "no stream sends it",
     "FRAGMENTS": "the emulator's tables are not fragmented",
+    **dict.fromkeys(OF_A_SNAPSHOT, "no option asks for a snapshot yet"),
 }
 TABLE = "informix.orders"
 

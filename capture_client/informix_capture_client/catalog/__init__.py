@@ -13,6 +13,7 @@ from informix_capture_client.catalog.catalog import (
     source_digest,
 )
 from informix_capture_client.catalog.column_choice import choose_columns, columns_behind_a_collection
+from informix_capture_client.catalog.keys import RowLocks, TableKeys
 from informix_capture_client.catalog.log_distance import LogDistance, PlaceInLog, place_in_log
 from informix_capture_client.catalog.log_space import (
     LogSpace,
@@ -44,7 +45,9 @@ __all__ = [
     "LogDistance",
     "LogSpace",
     "PlaceInLog",
+    "RowLocks",
     "Table",
+    "TableKeys",
     "check_api_version",
     "check_cdc_database",
     "check_cdc_locale",

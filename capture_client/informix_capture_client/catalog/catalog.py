@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from informix_capture_client import statements
+from informix_capture_client.catalog.keys import Keys, RowLocks, TableKeys
 from informix_capture_client.catalog.log_space import LogSpace, read_log_space
 from informix_capture_client.catalog.many_at_once import by_number, rows_about
 from informix_capture_client.catalog.partitions import Partitions
@@ -75,6 +76,7 @@ class Catalog:
         self._transport = transport
         self._database = database
         self._partitions = Partitions(transport)
+        self._keys = Keys(transport)
 
     def server_name(self) -> str:
         """Return DBSERVERNAME."""
@@ -199,6 +201,18 @@ class Catalog:
         numbers = [table.table_id for table in tables]
         found = by_number(rows_about(self._transport, statements.PRIMARY_KEY, numbers))
         return [number in found for number in numbers]
+
+    def keys(self, tables: Sequence[Table]) -> list[TableKeys]:
+        """Return what tells the rows of each table apart."""
+        return self._keys.of(tables)
+
+    def row_locks(self, tables: Sequence[Table]) -> list[RowLocks]:
+        """Return how the rows of each table are locked, and about how many there are."""
+        return self._keys.row_locks(tables)
+
+    def ignores_case(self) -> bool:
+        """Tell whether the database compares NCHAR and NVARCHAR without regard to case."""
+        return bool(_int(self._one(statements.IGNORES_CASE, self._database)))
 
     def _columns(self, table_ids: Sequence[int]) -> dict[int, tuple[Column, ...]]:
         """Return the columns of tables, by the tables' ids."""

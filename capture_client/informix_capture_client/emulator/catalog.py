@@ -199,6 +199,7 @@ def _databases(server: EmulatedServer, _database: Database) -> Iterator[Row]:
             "owner": server.owner,
             "created": "01/01/2024",
             "is_nls": 0,
+            "is_case_insens": int(database.ignores_case),
             "flags": 0,
             "is_logging": int(database.is_logged),
             "is_buff_log": int(database.is_buffered),
@@ -348,7 +349,6 @@ def _fragments(_server: EmulatedServer, _database: Database) -> Iterator[Row]:
 _EMPTY = (
     "syssynonyms",  # the guide: not used any more, syssyntable has them
     "sysprocedures",
-    "sysobjstate",
 )
 _TABLES: dict[tuple[str, str], Callable[[EmulatedServer, Database], Iterator[Row]]] = {
     (CDC_DATABASE, "syscdcvers"): _versions,
@@ -377,6 +377,7 @@ _TABLES: dict[tuple[str, str], Callable[[EmulatedServer, Database], Iterator[Row
     ("", "systables"): _tables,
     ("", "syscolumns"): _columns,
     ("", "sysconstraints"): catalog_constraints.constraints,
+    ("", "sysobjstate"): catalog_constraints.object_states,
     ("", "sysreferences"): catalog_constraints.references,
     ("", "sysdefaults"): catalog_constraints.defaults,
     ("", "sysviews"): catalog_constraints.views,

@@ -41,7 +41,8 @@ _COLUMNS = {
     "sysconfig": "cf_id integer, cf_name varchar(128), cf_flags integer, cf_original varchar(255),"
     " cf_effective varchar(255), cf_default varchar(255)",
     "sysdatabases": "name varchar(128), partnum integer, owner char(32), created date,"
-    " is_logging integer, is_buff_log integer, is_ansi integer, is_nls integer, flags smallint",
+    " is_logging integer, is_buff_log integer, is_ansi integer, is_nls integer,"
+    " is_case_insens integer, flags smallint",
     "sysdbslocale": "dbs_dbsname varchar(128), dbs_collate varchar(32)",
     "sysptnhdr": "partnum integer, flags integer, created integer, pta_oldvers integer,"
     " pta_newvers integer",

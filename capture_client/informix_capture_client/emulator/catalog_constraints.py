@@ -81,6 +81,20 @@ def indexes(_server: EmulatedServer, database: Database) -> Iterator[Row]:
             }
 
 
+def object_states(_server: EmulatedServer, database: Database) -> Iterator[Row]:
+    """Yield whether each index and each constraint is enabled (E) or disabled (D)."""
+    for table in database.tables.values():
+        named = [("I", index.name) for index in indexes_of(table)]
+        for kind, name in (*named, *(("C", name) for name, *_ in _constraints_of(table))):
+            yield {
+                "objtype": kind,
+                "owner": table.name.owner,
+                "name": name,
+                "tabid": table.tabid,
+                "state": "D" if name in table.disabled else "E",
+            }
+
+
 def references(_server: EmulatedServer, database: Database) -> Iterator[Row]:
     """Yield the foreign keys, each with the key that it leads to."""
     by_name = {str(table.name): table for table in database.tables.values()}

@@ -91,6 +91,7 @@ class Table:
         self.versions = (0, 0)  # of its rows: the oldest layout there may be, and the present one
         self.primary_key: tuple[str, ...] = ()
         self.definition = Definition()
+        self.disabled: set[str] = set()  # names of indexes and constraints
         self.indexes: list[Index] = []  # by name; that of the primary key if SQL made the table
         capturable = [column for column in columns if column.type.is_capturable]
         self.fixed = [column for column in capturable if column.type.size is not None]
@@ -177,6 +178,7 @@ class Database:
     locale: str
     is_buffered: bool = False
     is_ansi: bool = False
+    ignores_case: bool = False  # NLSCASE INSENSITIVE, as its catalog says it; comparisons know no NCHAR
     tables: dict[tuple[str, str], Table] = field(default_factory=dict)
     next_tabid: int = 100  # lower ones belong to the catalog
     constraint_numbers: dict[tuple[int, str], int] = field(default_factory=dict)  # by tabid and name

@@ -6,7 +6,8 @@ must be what the catalog said: a row is never read by a layout that nobody has c
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +16,14 @@ from informix_capture_client.catalog import Table
 from informix_capture_client.choices import DecodeRules
 from informix_capture_client.errors import ProtocolViolation
 from informix_capture_client.positions import show
-from informix_capture_client.records import BOUNDS, ROW_HEADER_BYTES, Bits, Kind, TableSchema
+from informix_capture_client.records import (
+    BOUNDS,
+    ROW_HEADER_BYTES,
+    Bits,
+    Integers,
+    Kind,
+    TableSchema,
+)
 from informix_capture_client.shapes.change_columns import Changes
 from informix_capture_client.values import (
     Cells,
@@ -27,6 +35,19 @@ from informix_capture_client.values import (
     parse_columns,
     payloads,
 )
+
+
+class KeyObserver(Protocol):
+    """Collects the keys that transactions touch, by the numbers of tables in the stream."""
+
+    def key_columns(self) -> Mapping[int, Sequence[str]]:
+        """Return the key columns of each table whose keys are wanted."""
+
+    def touch(self, number: int, columns: Sequence[pa.Array], commits: Integers) -> None:
+        """Take in the keys of images, column by column, and the commit of each."""
+
+    def truncate(self, number: int, commit: int) -> None:
+        """Take in that a transaction has truncated the table."""
 
 
 class CapturedTables:
@@ -144,6 +165,23 @@ class CapturedTables:
             number: self._in_table_order(number, columns)
             for number, columns in decoder.by_table(_mixed_rows(images), images.where).items()
         }
+
+    def show_keys(self, changes: Changes, observer: KeyObserver) -> None:
+        """Show an observer the keys of changes, of both images of each; nothing else is decoded.
+
+        Raises:
+            ProtocolViolation: a row cannot be decoded.
+        """
+        for number, names in observer.key_columns().items():
+            images = self.rows_of(number, changes)
+            if images.any():
+                mine = changes.only(images)
+                decoder, where = self._decoder(number, mine), mine.where
+                rows = payloads(_mixed_rows(mine), decoder, where)
+                observer.touch(number, decoder.decode_only(names, rows, where), mine.commits)
+            truncates = changes.only((changes.table_ids == number) & (changes.kinds == Kind.TRUNCATE))
+            if len(truncates):
+                observer.truncate(number, int(truncates.commits.max()))
 
     def cells(self, images: Changes) -> Iterator[Cells]:
         """Yield the cells of all rows, type by type; each record is to hold a row.

@@ -58,6 +58,12 @@ class Changes:
     def __len__(self) -> int:
         return len(self.starts)
 
+    @property
+    def commits(self) -> Integers:
+        """The sequence number of the commit of each record."""
+        commits: Integers = self.of.commit_sequence_numbers[self.transactions]
+        return commits
+
     def where(self, record: int) -> str:
         """Return a record's place in the log, for error texts."""
         return show(int(self.sequence_numbers[record]))

@@ -18,7 +18,7 @@ from informix_capture_client.choices import DecodeRules, RowForm
 from informix_capture_client.errors import DataLoss, InformixCdcError
 from informix_capture_client.positions import show
 from informix_capture_client.records import Kind, TableSchema
-from informix_capture_client.shapes.captured_tables import CapturedTables
+from informix_capture_client.shapes.captured_tables import CapturedTables, KeyObserver
 from informix_capture_client.shapes.change_columns import (
     Changes,
     lined_up,
@@ -107,14 +107,23 @@ class EncodedRows:
 
 
 class ChangeEncoder:
-    """Encodes transactions of a fixed list of tables; a table's id is its place in the list."""
+    """Encodes transactions of a fixed list of tables; a table's id is its place in the list.
+
+    Args:
+        tables: the tables.
+        rules: what columns become.
+        row_form: what rows become.
+        observer: collects the keys of what is encoded; not of the raw shape, which has no images.
+    """
 
     def __init__(
         self,
         tables: Sequence[Table],
         rules: DecodeRules,
         row_form: RowForm = RowForm(),  # noqa: B008 - frozen
+        observer: KeyObserver | None = None,
     ) -> None:
+        self._observer = observer
         self._tables = CapturedTables(tables, rules)
         self._row_form = row_form
         self._shape = _shape(self._tables, row_form)
@@ -158,6 +167,8 @@ class ChangeEncoder:
             self._tables.require_known(changes)
             judged = changes
             if not self._shape.with_bounds:
+                if self._observer is not None:
+                    self._tables.show_keys(changes, self._observer)
                 delivered = self._without_truncates(changes)
                 left_out.truncates += len(changes) - len(delivered)
                 judged = self._judged(delivered, numbering)

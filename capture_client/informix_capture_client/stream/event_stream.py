@@ -87,12 +87,15 @@ class Read:
             read in its order, so whatever committed below has come by.
         latest_time: the latest time of a BEGINTX or COMMTX record, in seconds since 1970.
         assembler: what is open, as these bytes have left it.
+        block: the records, of captured rows or not; None where an error has cut them off, so that
+            `events` may not be all that they say.
     """
 
     events: Sequence[Event]
     reached: int
     latest_time: int
     assembler: TransactionAssembler
+    block: RecordBlock | None = None
 
 
 Answer = Starting | Silence | Read
@@ -119,6 +122,7 @@ class ChangeStream:
         close_connection: closes what `begin` connected; runs last in that thread.
         read: makes the reader of these two.
         counters: of all sessions of the stream.
+        watch: is shown each block of records before what it says is told to anybody.
     """
 
     def __init__(
@@ -127,7 +131,10 @@ class ChangeStream:
         close_connection: Callable[[], None],
         read: MakeReader = ReadAhead,
         counters: StreamCounters | None = None,
+        watch: Callable[[RecordBlock], None] | None = None,
     ) -> None:
+        self._watch = watch
+        self._block: RecordBlock | None = None
         self._counters = counters or StreamCounters()
         self._reached = self._latest_time = 0
         self._begun: Begun | None = None
@@ -158,13 +165,14 @@ class ChangeStream:
         if not any(chunks):
             return Silence(len(chunks))
         events: list[Event] = []
+        self._block = None
         try:
             events.extend(self._events_of(chunks, begun))
         except InformixCdcError as reason:
             self._failure = reason
             if not events:
                 raise
-        return Read(events, self._reached, self._latest_time, begun.assembler)
+        return Read(events, self._reached, self._latest_time, begun.assembler, self._block)
 
     def _events_of(self, chunks: list[bytes], begun: Begun) -> Iterator[Event]:
         """Cut, parse and assemble; an error is raised after the events of all records before it."""
@@ -175,8 +183,8 @@ class ChangeStream:
         failpoint("capture.in_assembly")
         if block is not None:
             self._note_progress(block)
-            block = _without(begun.heartbeat, block)
-        for event in begun.assembler.feed(block) if block else ():
+        left = _without(begun.heartbeat, block) if block is not None else None
+        for event in begun.assembler.feed(left) if left else ():
             if isinstance(event, TableSchema) and event.table_id == begun.heartbeat:
                 continue
             if isinstance(event, ServerError):
@@ -187,8 +195,11 @@ class ChangeStream:
                 yield event
         if (broken := failure or self._cutter.failure) is not None:
             raise broken
+        self._block = block
 
     def _note_progress(self, block: RecordBlock) -> None:
+        if self._watch is not None:
+            self._watch(block)
         self._counters.received_records += len(block)
         self._counters.timeouts += int(np.count_nonzero(block.raw.kinds == _TIMEOUT))
         numbers = block.sequence_numbers[_HAS_SEQUENCE[block.raw.kinds]]

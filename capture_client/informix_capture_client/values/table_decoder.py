@@ -116,6 +116,35 @@ class TableDecoder:
         ]
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
+    def decode_only(
+        self,
+        names: Sequence[str],
+        rows: Payloads,
+        where: Callable[[int], str] = "row {}".format,
+    ) -> list[pa.Array]:
+        """Decode some columns of rows, in the order of these names; the others are not read.
+
+        Raises:
+            ProtocolViolation: as `decode`, for what is read.
+        """
+        places = self._check_bounds(rows, where)
+        by_name = {column.name: column for column in self.columns}
+        return [self._decode_one(by_name[name], rows, places, where) for name in names]
+
+    def _decode_one(
+        self,
+        column: TypedColumn,
+        rows: Payloads,
+        places: list[tuple[Integers, Integers]],
+        where: Callable[[int], str],
+    ) -> pa.Array:
+        if isinstance(column.kind, FixedType):
+            values = gather(rows.data, column.kind.layout, rows.starts + column.begin)
+            return self._named(column.name, where, column.kind.decode, values)
+        begin, sizes = places[column.begin]
+        data: Bytes = np.frombuffer(rows.data, np.uint8)
+        return self._named(column.name, where, column.kind.decode, data, rows.starts + begin, sizes)
+
     def _check_bounds(
         self, rows: Payloads, where: Callable[[int], str]
     ) -> list[tuple[Integers, Integers]]:

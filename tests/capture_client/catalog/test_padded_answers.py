@@ -60,6 +60,9 @@ QUESTIONS: dict[str, Callable[[Catalog], object]] = {
     "table": lambda it: it.table(ORDERS),
     "row logging": lambda it: it.logs_full_rows(it.table(ORDERS)),
     "primary key": lambda it: it.primary_keys([it.table(ORDERS)]),
+    "keys": lambda it: it.keys([it.table(ORDERS)]),
+    "row locks": lambda it: it.row_locks([it.table(ORDERS)]),
+    "case": lambda it: it.ignores_case(),
     "log files": lambda it: read_log_space(it._transport),
     "error codes": lambda it: ErrorCodes.read(it._transport),
 }

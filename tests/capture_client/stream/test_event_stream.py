@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import cast
 
 import pytest
@@ -19,7 +19,7 @@ from harness.servers.scripted_transport import ScriptedTransport
 from informix_capture_client.errors import ProtocolViolation
 from informix_capture_client.positions import Position
 from informix_capture_client.records.framing import RecordCutter
-from informix_capture_client.records.records import Kind
+from informix_capture_client.records.records import Kind, RecordBlock
 from informix_capture_client.session.session import CaptureSession, SessionSettings
 from informix_capture_client.stream import Answer, Read
 from informix_capture_client.stream.event_stream import Begun, ChangeStream, in_our_numbers
@@ -42,11 +42,13 @@ BROKEN = [
 ]
 
 
-def stream_of(*reads: bytes) -> ChangeStream:
+def stream_of(
+    *reads: bytes, watch: Callable[[RecordBlock], None] | None = None, heartbeat: int | None = None
+) -> ChangeStream:
     transport = ScriptedTransport(reads=list(reads))
     session = CaptureSession(transport, SessionSettings(server="informix"))
-    begun = Begun(session, TransactionAssembler(Position(0, 0)))
-    return ChangeStream(lambda: begun, transport.close)
+    begun = Begun(session, TransactionAssembler(Position(0, 0)), heartbeat)
+    return ChangeStream(lambda: begun, transport.close, watch=watch)
 
 
 def events_of(answer: Answer) -> Sequence[Event]:
@@ -63,6 +65,28 @@ def test_what_is_whole_comes_before_the_error(record: str) -> None:
     for _ in range(2):
         with pytest.raises(ProtocolViolation, match=f"stream byte {len(WHOLE)} "):
             stream.next(patiently(5))
+    assert stream.stop(patiently(5))
+
+
+@pytest.mark.parametrize("heartbeat", [None, 0], ids=["captured", "heartbeat"])
+def test_every_record_is_shown_to_who_watches_and_goes_with_what_it_says(heartbeat: int | None) -> None:
+    watched: list[RecordBlock] = []
+    stream = stream_of(WHOLE, timeout(3), watch=watched.append, heartbeat=heartbeat)
+    answer = stream.next(patiently(5))
+    assert isinstance(answer, Read)
+    assert answer.block is watched[0]
+    assert watched[0].raw.kinds.tolist()[:3] == [Kind.BEGINTX, Kind.INSERT, Kind.COMMTX]
+    assert stream.stop(patiently(5))
+
+
+def test_records_before_an_error_are_shown_but_do_not_stand_for_what_has_been_told() -> None:
+    """What they say may have been told in part: nothing is proven by them."""
+    watched: list[RecordBlock] = []
+    stream = stream_of(WHOLE + bytes.fromhex(BROKEN[3][1]), watch=watched.append)
+    answer = stream.next(patiently(5))
+    assert isinstance(answer, Read)
+    assert answer.block is None
+    assert len(watched) == 1
     assert stream.stop(patiently(5))
 
 

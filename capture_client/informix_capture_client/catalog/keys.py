@@ -1,0 +1,115 @@
+"""What the catalog says of tables that a snapshot reads: their keys, and how their rows are locked.
+
+Rule: facts only, about all tables in a few questions; which key serves is decided elsewhere. What is
+disabled enforces nothing and is no key.
+
+Sources: Guide to SQL: Reference, "sysconstraints", "sysindexes" (a part is a column's number, below
+zero where it descends), "sysobjstate", "syscolumns" (coltype has 256 added where NULL is not allowed)
+and "systables" (nrows is as UPDATE STATISTICS left it).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from informix_capture_client import statements
+from informix_capture_client.catalog.many_at_once import by_number, rows_about
+from informix_capture_client.transport import Row, Transport
+
+if TYPE_CHECKING:
+    from informix_capture_client.catalog.catalog import Table
+
+_NOT_NULL = 0x100  # syscolumns.coltype
+_PRIMARY = "P"
+_PAGE = ("P", "B")  # systables.locklevel: page, or page and row
+
+
+@dataclass(frozen=True, slots=True)
+class TableKeys:
+    """What tells the rows of a table apart, by the names of columns.
+
+    Attributes:
+        primary: of the primary key; empty if there is none.
+        unique: of each other unique index.
+        nullable: the columns that may be NULL.
+    """
+
+    primary: tuple[str, ...] = ()
+    unique: tuple[tuple[str, ...], ...] = ()
+    nullable: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class RowLocks:
+    """How a table's rows are locked, and how many there were when statistics were last made."""
+
+    level: str
+    row_estimate: int
+
+    @property
+    def by_page(self) -> bool:
+        """Whether a lock is of a whole page, so that readers wait for writers of other rows."""
+        return self.level in _PAGE
+
+
+class Keys:
+    """Asks over one connection."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def of(self, tables: Sequence[Table]) -> list[TableKeys]:
+        """Return the keys of each table."""
+        numbers = [table.table_id for table in tables]
+        ask = (
+            statements.CONSTRAINTS,
+            statements.UNIQUE_INDEXES,
+            statements.DISABLED,
+            statements.COLUMN_NUMBERS,
+        )
+        found = [by_number(rows_about(self._transport, question, numbers)) for question in ask]
+        return [_keys(*(rows.get(number, []) for rows in found)) for number in numbers]
+
+    def row_locks(self, tables: Sequence[Table]) -> list[RowLocks]:
+        """Return how the rows of each table are locked."""
+        numbers = [table.table_id for table in tables]
+        found = by_number(rows_about(self._transport, statements.ROW_LOCKS, numbers))
+        return [_row_locks(found.get(number, [("", "0")])[0]) for number in numbers]
+
+
+def _keys(
+    constraints: list[Row], indexes: list[Row], disabled: list[Row], columns: list[Row]
+) -> TableKeys:
+    off = {(_text(kind), _text(name)) for kind, name in disabled}
+    names = {_int(number): _text(name) for number, name, _ in columns}
+    kinds: dict[str, set[str]] = defaultdict(set)  # of constraints, by the name of their index
+    for kind, name, index in constraints:
+        kinds[_text(index)].add("" if ("C", _text(name)) in off else _text(kind))
+    primary: tuple[str, ...] = ()
+    unique = []
+    for index, *parts in indexes:
+        name = _text(index)
+        if ("I", name) in off or "" in kinds[name]:
+            continue
+        key = tuple(names[abs(number)] for part in parts if (number := _int(part)))
+        primary = key if _PRIMARY in kinds[name] else primary
+        unique.append(key)
+    nullable = {_text(name) for _, name, kind in columns if not _int(kind) & _NOT_NULL}
+    others = sorted({key for key in unique if key and key != primary})
+    return TableKeys(primary, tuple(others), frozenset(nullable))
+
+
+def _row_locks(row: Row) -> RowLocks:
+    level, rows = row
+    return RowLocks(_text(level), int(float(rows or 0)))
+
+
+def _text(value: str | None) -> str:
+    return (value or "").rstrip()
+
+
+def _int(value: str | None) -> int:
+    return int(value or 0)  # with blanks around it too, as a driver may pad a number

@@ -1,0 +1,56 @@
+"""Prove that the stream has passed the end of a SELECT: its high watermark.
+
+Rule: only a record that was written after the SELECT is a proof, and only one that came after the
+barrier was set. A TIMEOUT is none: it is no record of the log, its number is that of the last record
+that was delivered (CDC guide, table 3-10), and what commits under buffered logging can be seen by a
+SELECT before it is written.
+
+    time     of BEGINTX and COMMTX: seconds by the server's clock, never later than the writing. One of
+             a later second than the clock showed after the last row was written after that row was
+             read.
+    number   of any record of the log: beyond what the log's end can have been by then
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from informix_capture_client.records import BOUNDS, Kind, RecordBlock, is_one_of
+
+_OF_THE_LOG = ~is_one_of(Kind.TIMEOUT, Kind.TABSCHEMA, Kind.ERROR)
+
+
+@dataclass(frozen=True, slots=True)
+class Barrier:
+    """What a record must be beyond.
+
+    Attributes:
+        clock: the server's clock once the last row was fetched, in whole seconds since 1970.
+        log_end: a place that the log's end had not reached then, its buffer included, if it was asked.
+    """
+
+    clock: int
+    log_end: int | None = None
+
+
+class Proof(NamedTuple):
+    """What a block of records proves: the latest time and the highest number of the log's records."""
+
+    latest_time: int
+    highest_number: int
+
+    @classmethod
+    def of(cls, block: RecordBlock) -> Proof:
+        """Return the proof that the records of a block are."""
+        kinds = block.raw.kinds
+        times = block.times(np.flatnonzero(BOUNDS[kinds]))
+        numbers = block.sequence_numbers[_OF_THE_LOG[kinds]]
+        return cls(int(times.max(initial=-1)), int(numbers.max(initial=-1)))
+
+    def passes(self, barrier: Barrier) -> bool:
+        """Tell whether one of the records was written after the barrier was set."""
+        is_later = self.latest_time > barrier.clock
+        return is_later or (barrier.log_end is not None and self.highest_number > barrier.log_end)

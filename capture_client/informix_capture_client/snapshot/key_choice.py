@@ -1,0 +1,176 @@
+"""Choose the key by which a table's rows are read in chunks and told apart.
+
+Rule: a key is unique, never NULL, captured, and of types of which two values that differ stay different
+once they are decoded; anything else is refused by name, with what can be done. The choice depends on
+the catalog and the options only, so that a restart goes on by the same key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from informix_capture_client.catalog import Table, TableKeys
+from informix_capture_client.choices import DecodeRules
+from informix_capture_client.errors import BadOption
+from informix_capture_client.sql_names import TableName, quoted
+from informix_capture_client.values import Column
+
+_BLANK_PADDED = ("char", "character", "nchar")
+_NATIONAL = ("nchar", "nvarchar")
+_INEXACT = ("float", "smallfloat", "real", "double precision")
+_CHARACTERS = (*_BLANK_PADDED, *_NATIONAL, "varchar", "character varying", "lvarchar")
+_FLOATING_DECIMAL = ("decimal", "dec", "numeric")
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """The columns that tell the rows of a table apart, in the order in which rows are read.
+
+    Attributes:
+        replaceable: which of them are texts whose bad bytes are replaced, so that two may look alike.
+    """
+
+    table: TableName
+    columns: tuple[Column, ...]
+    replaceable: tuple[int, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(column.name for column in self.columns)
+
+    def compared(self, place: int, values: pa.Array) -> pa.Array:
+        """Return values of one of the columns as they are compared: those of CHAR without their blanks.
+
+        Whether blanks are delivered is the user's choice, which the rows of a SELECT and those of the
+        log may have been given in different places; a key is the same with and without.
+        """
+        if _kind(self.columns[place]) not in _BLANK_PADDED:
+            return values
+        return pc.ascii_rtrim(values, characters=" ")
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRules:
+    """What decides whether columns can be a key, beside their declarations.
+
+    Attributes:
+        decode: what values become where there is a choice.
+        ignores_case: whether the database was created with NLSCASE INSENSITIVE.
+    """
+
+    decode: DecodeRules
+    ignores_case: bool = False
+
+
+def choose_key(table: Table, keys: TableKeys, rules: KeyRules, named: Sequence[str] = ()) -> Key:
+    """Return the key of a table: the one that was named, else the best that the catalog shows.
+
+    That is the primary key, else the unique index with the fewest columns.
+
+    Args:
+        table: with the columns that are captured.
+        keys: what the catalog says.
+        rules: what else decides.
+        named: the columns that option snapshotKey names for this table; unique in fact, says the user.
+
+    Raises:
+        BadOption: there is none, or none that can be used.
+    """
+    why_not: list[str] = []
+    for columns in _candidates(keys, named):
+        if not (
+            refusals := [why for refuse in _REFUSALS for why in refuse(table, keys, rules, columns)]
+        ):
+            return _key(table, columns, rules.decode)
+        why_not += refusals
+    raise _no_key(table.name, why_not[0] if why_not else "it has no primary key and no unique index")
+
+
+def _candidates(keys: TableKeys, named: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """Yield columns that may be a key, the best first."""
+    if named:
+        yield tuple(named)
+        return
+    if keys.primary:
+        yield keys.primary
+    yield from sorted(keys.unique, key=lambda columns: (len(columns), columns))
+
+
+def _key(table: Table, names: Sequence[str], rules: DecodeRules) -> Key:
+    by_name = {column.name: column for column in table.columns}
+    columns = tuple(by_name[name] for name in names)
+    is_replaced = rules.bad_characters == "replace"
+    replaceable = [n for n, each in enumerate(columns) if is_replaced and _kind(each) in _CHARACTERS]
+    return Key(table.name, columns, tuple(replaceable))
+
+
+def _kind(column: Column) -> str:
+    return column.type_text.partition("(")[0]
+
+
+Refusals = Iterator[str]
+
+
+def _not_captured(table: Table, _keys: TableKeys, _rules: KeyRules, names: Sequence[str]) -> Refusals:
+    captured = {column.name for column in table.columns}
+    for name in names:
+        if name not in captured:
+            yield f"column {quoted(name)} of its key {_listed(names)} is not captured"
+
+
+def _named_twice(_table: Table, _keys: TableKeys, _rules: KeyRules, names: Sequence[str]) -> Refusals:
+    if len(set(names)) < len(names):
+        yield f"its key {_listed(names)} names a column twice"
+
+
+def _may_be_null(_table: Table, keys: TableKeys, _rules: KeyRules, names: Sequence[str]) -> Refusals:
+    """Refuse NULL: no comparison finds such a row, so that no chunk would have it."""
+    for name in names:
+        if name in keys.nullable and tuple(names) != keys.primary:
+            yield f"column {quoted(name)} of its key {_listed(names)} may be NULL"
+
+
+def _of_no_use(table: Table, _keys: TableKeys, rules: KeyRules, names: Sequence[str]) -> Refusals:
+    """Refuse types of which values that differ may look alike, or the other way round."""
+    for column in table.columns:
+        if column.name in names and (why := _why_not(column, rules)):
+            yield f"column {quoted(column.name)} of its key {_listed(names)} {why}"
+
+
+_REFUSALS: tuple[Callable[[Table, TableKeys, KeyRules, Sequence[str]], Refusals], ...] = (
+    _not_captured,
+    _named_twice,
+    _may_be_null,
+    _of_no_use,
+)
+
+
+def _why_not(column: Column, rules: KeyRules) -> str:
+    kind, declared = _kind(column), column.type_text.upper()
+    if kind in _INEXACT:
+        return f"is a {declared}, which is no exact value"
+    if kind in _FLOATING_DECIMAL and "," not in declared and rules.decode.floating_decimal == "double":
+        return f"is a {declared}, which floatingDecimal=double rounds"
+    if kind in _NATIONAL and rules.ignores_case:
+        return f"is a {declared} in a database that ignores case (NLSCASE INSENSITIVE)"
+    return ""
+
+
+def _listed(names: Sequence[str]) -> str:
+    return f"({', '.join(map(quoted, names))})"
+
+
+def _no_key(table: TableName, why: str) -> BadOption:
+    short = f"{quoted(table.owner)}.{quoted(table.table)}"
+    return BadOption(
+        f"table {table} cannot be read in chunks: {why}.",
+        f"Name another key that is unique, snapshotKey={short}(column, ...); or leave the table out of"
+        " option initialSnapshot; or set snapshotWithoutKey=lock: it is read whole, and writers wait.",
+        option="initialSnapshot",
+        table=str(table),
+    )

@@ -1,0 +1,88 @@
+"""Settle a low watermark: which commits had let their locks go before a SELECT began.
+
+Rule: fed with every block of records, of captured rows or not; what is open on the server is handed in.
+
+A server's COMMIT record can be in the stream while its locks are still held, and a reader with LAST
+COMMITTED then gets the row as it was before. So a place below which nothing may be missing from a
+SELECT, its *low watermark*, lies below each transaction that has ended in the stream and is still open
+on the server.
+
+    chosen first     low     a commit place of a while ago (`AgedPlaces`)
+    asked then       open    ids of the transactions that `systrans` lists
+    settled(low, open)       what lies below the last COMMTX of each that has not begun again since
+
+Ids are slots that the server uses again (HCL Administrator's Guide: at most 32,767 at a time). The
+transactions of one slot follow each other in the log, so that its numbers may be compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import numpy as np
+
+from informix_capture_client.records import Integers, Kind, RecordBlock
+
+_NEVER = -1  # below every sequence number
+
+
+class Slots:
+    """The last BEGINTX and the last COMMTX of every transaction id that a stream has shown.
+
+    It may go on over sessions: what a new one shows again is known already.
+
+    Args:
+        open_at_start: the ids that the server lists as open once the first session is active. One of
+            these that the stream shows nothing of may have committed before and hold its locks still.
+    """
+
+    def __init__(self, open_at_start: Collection[int] = ()) -> None:
+        self._begins, self._commits = _LastNumbers(), _LastNumbers()
+        self._unknown = frozenset(open_at_start)
+
+    def note(self, block: RecordBlock) -> None:
+        """Take in the next records of the stream."""
+        kinds = block.raw.kinds
+        for kind, last in ((Kind.BEGINTX, self._begins), (Kind.COMMTX, self._commits)):
+            places = np.flatnonzero(kinds == kind)
+            if len(places):
+                last.raise_to(block.transaction_ids[places], block.sequence_numbers[places])
+
+    def settled(self, low: int, open_ids: Collection[int]) -> int | None:
+        """Return the place, at or below `low`, up to which all locks are gone.
+
+        Args:
+            low: a commit place of this stream, chosen before `open_ids` were asked for.
+            open_ids: the ids of the transactions that are open now.
+
+        Returns:
+            None while a transaction of before the stream may still hold locks: choose again later.
+        """
+        ids = np.array(sorted(open_ids), np.int64)
+        begun, ended = self._begins.of(ids), self._commits.of(ids)
+        self._unknown &= set(ids[(begun == _NEVER) & (ended == _NEVER)].tolist())
+        if self._unknown:
+            return None
+        # one that began again, unknown to the stream so far, makes it lower than needed: safe
+        return min(low, int(ended[ended > begun].min(initial=low + 1)) - 1)
+
+
+class _LastNumbers:
+    """The highest number of each id, of any 32 bits; a re-read of the log takes nothing back."""
+
+    def __init__(self) -> None:
+        self._ids = self._numbers = np.zeros(0, np.int64)
+
+    def raise_to(self, ids: Integers, numbers: Integers) -> None:
+        if len(new := np.setdiff1d(ids, self._ids)):
+            known, former = self._ids, self._numbers
+            self._ids = np.union1d(known, new)
+            self._numbers = np.full(len(self._ids), _NEVER)
+            self._numbers[np.searchsorted(self._ids, known)] = former
+        np.maximum.at(self._numbers, np.searchsorted(self._ids, ids), numbers)
+
+    def of(self, ids: Integers) -> Integers:
+        found = np.full(len(ids), _NEVER)
+        is_known = np.isin(ids, self._ids)
+        found[is_known] = self._numbers[np.searchsorted(self._ids, ids[is_known])]
+        return found

@@ -1,0 +1,99 @@
+"""Keys of changes are shown to whoever collects them, before anything of a change is left out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from capture_client.shapes.test_encoder import (
+    ANNOUNCED,
+    COLUMNS,
+    OTHER,
+    end,
+    order,
+    size,
+    transactions,
+)
+from harness.capture.streams import begin, discard, truncate
+from harness.capture.tables import make_table
+from informix_capture_client.choices import DecodeRules, RowForm
+from informix_capture_client.records.records import Kind
+from informix_capture_client.shapes.encoder import ChangeEncoder
+
+
+class Keys:
+    """Collects what it is shown, as values."""
+
+    def __init__(self, **names: tuple[str, ...]) -> None:
+        self.wanted = {int(number[1:]): names[number] for number in names}
+        self.touched: list[tuple[int, list[object], int]] = []
+        self.truncated: list[tuple[int, int]] = []
+
+    def key_columns(self) -> dict[int, tuple[str, ...]]:
+        return self.wanted
+
+    def touch(self, number: int, columns: list[pa.Array], commits: Any) -> None:
+        rows = zip(*(column.to_pylist() for column in columns), strict=True)
+        for row, commit in zip(rows, commits.tolist(), strict=True):
+            self.touched.append((number, list(row), commit))
+
+    def truncate(self, number: int, commit: int) -> None:
+        self.truncated.append((number, commit))
+
+
+def observed(keys: Keys, row_form: RowForm, *records: bytes) -> Keys:
+    tables = [make_table("orders", COLUMNS), make_table("sizes", "size smallint")]
+    encoder = ChangeEncoder(tables, DecodeRules(), row_form, keys)
+    encoder.announce(ANNOUNCED)
+    encoder.announce(OTHER)
+    for _ in encoder.encode(transactions(*records)):
+        pass
+    return keys
+
+
+FORMS = [
+    RowForm(before_image=False, truncate="ignore"),
+    RowForm(truncate="emit"),
+    RowForm(shape="json", truncate="emit"),
+    RowForm(shape="envelope", before_image=False, truncate="ignore"),
+]
+
+
+@pytest.mark.parametrize("row_form", FORMS, ids=lambda form: f"{form.shape}-{form.truncate}")
+def test_an_observer_is_shown_the_keys_of_both_images_whatever_is_delivered(row_form: RowForm) -> None:
+    keys = observed(
+        Keys(_0=("id",)),
+        row_form,
+        order(2, 1),
+        order(3, 1, kind=Kind.UPDBEF),
+        order(4, 7, kind=Kind.UPDAFT),
+        order(5, 9, kind=Kind.DELETE),
+        size(6, 3),
+        truncate(7, 1, 0),
+        end(),
+    )
+    assert keys.touched == [(0, [id], 900_000) for id in (1, 1, 7, 9)]
+    assert keys.truncated == [(0, 900_000)]
+
+
+def test_keys_come_in_the_order_in_which_they_are_asked_for_with_the_commit_of_each() -> None:
+    first = (order(2, 4), size(3, 8), end(10))
+    second = begin(11, 1, 1_700_000_000, 501) + order(12, 5) + end(20)
+    keys = observed(Keys(_0=("id", "note"), _1=("size",)), RowForm(), *first, second)
+    assert sorted(keys.touched) == [(0, [4, "n4"], 10), (0, [5, "n5"], 20), (1, [8], 10)]
+
+
+def test_what_discard_takes_back_touches_nothing() -> None:
+    keys = observed(Keys(_0=("id",)), RowForm(), order(2, 1), order(3, 2), discard(3, 1), end())
+    assert [row for _, row, _ in keys.touched] == [[1]]
+
+
+def test_an_observer_that_wants_no_table_is_shown_nothing() -> None:
+    keys = observed(Keys(), RowForm(truncate="emit"), order(2, 1), truncate(3, 1, 0), end())
+    assert (keys.touched, keys.truncated) == ([], [])
+
+
+def test_the_raw_shape_has_no_images_to_show() -> None:
+    assert not observed(Keys(_0=("id",)), RowForm(shape="raw"), order(2, 1), end()).touched
