@@ -47,10 +47,10 @@ def codec_of_client(client_locale: str) -> str:
         ) from None
 
 
-def encode(text: str, codec: str) -> bytes:
+def encode(text: str, codec: str, errors: str = "strict") -> bytes:
     """Return a text as the driver wants it; BadOption if its code set has no such character."""
     try:
-        return text.encode(codec)
+        return text.encode(codec, errors)
     except UnicodeEncodeError as reason:
         raise BadOption(
             f"The client locale ({codec}) has no character U+{ord(text[reason.start]):04X}.",
