@@ -117,6 +117,19 @@ def test_columns_of_all_kinds_side_by_side_are_cut_out_of_their_row(
     assert selected(server, table, columns, DecodeRules()) == wanted
 
 
+@pytest.mark.assumption(86)
+def test_long_answers_come_whole_with_the_blanks_at_the_end_of_their_texts(
+    server: CaptureServer,
+) -> None:
+    table = server.create_table({"id": "integer", "v": "varchar(255,0)"})
+    texts = ["x" * (200 + number % 50) + "  " for number in range(400)]
+    with server.writer() as writer:
+        writer.insert_all(table, [{"id": str(n), "v": text} for n, text in enumerate(texts)])
+    columns = (Column("id", "integer"), Column("v", "varchar(255,0)"))
+    found = selected(server, table, columns, DecodeRules(), 1000)
+    assert found.column(1).to_pylist() == texts
+
+
 KEYS = {
     "integer": ("-7", "3", "2147483647"),
     "bigint": ("-9223372036854775807", "0", "4294967296"),
@@ -131,7 +144,7 @@ KEYS = {
 }
 
 
-@pytest.mark.assumption(86)
+@pytest.mark.assumption(87)
 def test_a_key_goes_back_as_it_was_fetched_and_the_next_rows_are_those_behind_it(
     server: CaptureServer,
 ) -> None:

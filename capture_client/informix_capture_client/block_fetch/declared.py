@@ -55,13 +55,11 @@ _OPAQUE = {1: "lvarchar", 5: "boolean", 10: "blob", 11: "clob"}  # by extended i
 _DECIMALS = {"decimal": 255, "dec": 255, "numeric": 255, "money": 2}  # and the scale that they have
 
 
-def require_declared(
-    described: Sequence[sqli.Column], columns: Sequence[Column], table: str
-) -> list[Form]:
-    """Return the forms of all columns.
+def require_declared(described: Sequence[sqli.Column], columns: Sequence[Column], table: str) -> None:
+    """Hold columns as a server describes them to what they are declared as.
 
     Raises:
-        ProtocolViolation: one is described as another than it is declared as.
+        ProtocolViolation: one is described as another.
     """
     if len(described) != len(columns):
         raise ProtocolViolation(
@@ -76,7 +74,6 @@ def require_declared(
                 table=table,
                 column=column.name,
             )
-    return [declared_form(column.type_text) for column in columns]
 
 
 def declared_form(type_text: str) -> Form:

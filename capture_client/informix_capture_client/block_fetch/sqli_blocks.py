@@ -48,10 +48,10 @@ class SqliBlocks:
     def _batches(
         self, statement: str, arguments: Sequence[Argument], columns: Sequence[Column], most: int
     ) -> Generator[Batch]:
+        decoder = TupleDecoder(columns, self._table, self._rules)
         cursor = self._transport.open_tuples(statement, arguments, ROOM_BYTES)
         try:
-            forms = require_declared(cursor.columns, columns, self._table)
-            decoder = TupleDecoder(columns, forms, self._table, self._rules)
+            require_declared(cursor.columns, columns, self._table)
             reader = RowReader(cursor.columns, self._rules.codec, "surrogateescape")
             for tuples in _in_blocks(_fetched(cursor), most):
                 yield decoder.decode(tuples), _last(reader, tuples[-1])

@@ -24,7 +24,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from informix_capture_client.block_fetch.declared import Form
+from informix_capture_client.block_fetch.declared import declared_form
 from informix_capture_client.choices import DecodeRules
 from informix_capture_client.errors import ProtocolViolation
 from informix_capture_client.records import Bits, Integers, gather
@@ -94,7 +94,6 @@ class TupleDecoder:
 
     Args:
         columns: as they are declared, in the order of the query.
-        forms: of the columns, as `require_declared` returns them.
         table: the table's name, for error texts.
         rules: what columns become where there is a choice.
 
@@ -102,16 +101,14 @@ class TupleDecoder:
         UnsupportedColumn: a column's type cannot be carried.
     """
 
-    def __init__(
-        self, columns: Sequence[Column], forms: Sequence[Form], table: str, rules: DecodeRules
-    ) -> None:
+    def __init__(self, columns: Sequence[Column], table: str, rules: DecodeRules) -> None:
         self._table = table
         kinds = [compile_type(column, table, rules) for column in columns]
         names = [column.name for column in columns]
         self._schema = pa.schema(
             [(name, kind.arrow_type) for name, kind in zip(names, kinds, strict=True)]
         )
-        heads = [_HEADED.get(str(form[0])) for form in forms]
+        heads = [_HEADED.get(str(declared_form(column.type_text)[0])) for column in columns]
         self._parts = list(_parts(names, kinds, heads))
 
     def decode(self, tuples: Sequence[Tuples]) -> pa.RecordBatch:
