@@ -34,6 +34,7 @@ from informix_capture_client.transport import odbc_api as odbc
 from informix_capture_client.values import BadValue, Column, bad_value
 
 _MOST_ROWS = 4096  # of an array: what they need stays in the cache of a core
+_MOST_LONG_ROWS = 512  # of values that come one by one: all are given the room of the longest
 _MOST_BYTES = 8 << 20
 _SLACK_BYTES = 8  # a driver that ends binary data with a NUL must not hurt
 _DELIVERED = (odbc.ROW_SUCCESS, odbc.ROW_SUCCESS_WITH_INFO)
@@ -237,7 +238,7 @@ class _OneByOne:
     def __init__(self, query: odbc.Query, columns: Sequence[BoundColumn], most: int) -> None:
         self._query = query
         self._columns = columns
-        self._rows = most
+        self._rows = min(most, _MOST_LONG_ROWS)
         self._values: list[list[bytes | None]] = []
 
     def bind(self) -> None:

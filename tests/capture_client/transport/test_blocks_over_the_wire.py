@@ -242,6 +242,28 @@ def test_a_value_longer_than_its_type_is_refused(transport: Transport, answers: 
         assert list(blocks(transport, TEXTS)) == [["short", "far too long"]]
 
 
+def test_one_long_text_among_short_ones_does_not_make_room_for_all(
+    transport: Transport, answers: Answers
+) -> None:
+    texts = [b"a", b"b" * 32_000] * 300
+    data = [struct.pack(">BI", 0, len(text)) + text for text in texts]
+    tuples = [struct.pack(">HHI", 14, 0, len(d)) + d + bytes(len(d) & 1) for d in data]
+    answers.fetches, answers.column = [b"".join(tuples[:400]), b"".join(tuples[400:])], (43, 32_739)
+    columns = (Column("v", "lvarchar(32739)"),)
+    found = list(blocks(transport, columns, most=100_000))
+    assert [len(str(text)) for text in chain(*found)] == [len(text) for text in texts]
+    assert len(found) > 1 or transport.__class__ is not OdbcTransport
+
+
+def test_a_row_that_a_driver_cannot_deliver_ends_the_block(
+    transport: Transport, answers: Answers
+) -> None:
+    answers.fetches, answers.column = [rows(b"2024-01-01", b"no date", b"2024-01-03")], (13, 10)
+    why = "Invalid character value" if isinstance(transport, OdbcTransport) else "declared as date"
+    with pytest.raises(InformixCdcError, match=why):
+        list(blocks(transport, (Column("v", "date"),), most=3))
+
+
 def test_a_column_too_many_is_refused(transport: Transport, answers: Answers) -> None:
     answers.fetches = [rows(1)]
     with pytest.raises(InformixCdcError, match="1 columns"):
