@@ -97,6 +97,12 @@ def test_a_text_that_is_none_of_its_type_is_refused_with_its_row(
     assert refused.value.row == 1
 
 
+def test_a_char_whose_blanks_a_driver_has_cut_has_them_again() -> None:
+    column = bound_column(Column("v", "char(4)"), "t", DecodeRules(keep_blanks=True))
+    cells = np.frombuffer(b"ab\0\xff\xffabcd\0\0\xff\xff\xff\xff", np.uint8).reshape(-1, 5)
+    assert column.read(cells, np.array([2, 4, 0])).to_pylist() == ["ab  ", "abcd", "    "]
+
+
 def moments(*parts: tuple[int, ...]) -> pa.Array:
     column = bound_column(Column("v", "datetime year to fraction(5)"), "t", DecodeRules())
     layout = np.dtype("i2,u2,u2,u2,u2,u2,u4")

@@ -63,6 +63,12 @@ def test_a_thousand_rows_are_found_at_one_look() -> None:
     assert len(found) == 1000
 
 
+def test_a_row_full_of_what_looks_like_rows_ends_where_it_says() -> None:
+    rows = [b"a", b"\0\x0e\0\0\0\0\0\0" * 20, b"b", b"cc"]
+    found = AnswerReader(arriving(b"".join(map(row, rows)) + END), WIDE).read(in_bulk=True)
+    assert contents(found) == rows
+
+
 def test_messages_between_rows_are_taken_in_bulk_too() -> None:
     error = u16(13, 100, 0) + u32(0) + padded(b"")
     answer = row(b"abc") + COST + row(b"") + u16(99, 1, 1, 0) + row(b"d") + error + END

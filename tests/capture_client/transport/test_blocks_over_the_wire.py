@@ -216,6 +216,25 @@ def test_a_connection_that_was_closed_first_is_no_harm(transport: Transport, ans
         next(again)
 
 
+def test_a_driver_s_statement_is_freed_before_its_connection(
+    transport: Transport, answers: Answers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Freed after it, its handle would be nobody's: a crash, or another statement's."""
+    answers.fetches = [rows(*range(9))]
+    found = block_reader(_odbc(transport), DecodeRules(), "t").blocks("SELECT v", (), INTEGERS, 2)
+    next(found)
+    made, real = list[str](), odbc_api.OdbcApi.call
+
+    def recorded(api: odbc_api.OdbcApi, name: str, *arguments: object) -> int:
+        made.append(name)
+        return real(api, name, *arguments)
+
+    monkeypatch.setattr(odbc_api.OdbcApi, "call", recorded)
+    transport.close()
+    found.close()
+    assert made == ["SQLFreeHandle", "SQLDisconnect", "SQLFreeHandle", "SQLFreeHandle"]
+
+
 def test_between_two_blocks_the_connection_may_be_used(transport: Transport, answers: Answers) -> None:
     answers.fetches = [rows(1, 2, 3, 4)]
     found = blocks(transport)
