@@ -23,7 +23,7 @@ OWNERS = {
         f"{CONNECTOR}demo/",
         f"{CONNECTOR}monitoring/progress_listener.py",
     ),
-    "ctypes": (f"{CLIENT}transport/odbc",),
+    "ctypes": (f"{CLIENT}transport/odbc", f"{CLIENT}block_fetch/odbc"),
     "tenacity": ("connector/",),
     "click": (f"{CONNECTOR}commands/", f"{CONNECTOR}terminal/"),
     "rich": (f"{CONNECTOR}commands/", f"{CONNECTOR}terminal/", f"{CONNECTOR}demo/"),

@@ -12,7 +12,7 @@ import time
 from dataclasses import dataclass
 
 from benchmarks.workload import TABLE, bench_server, rows_without_end, write
-from informix_capture_client.emulator import EmulatedServer, ListeningServer
+from informix_capture_client.emulator import EmulatedServer, ListeningServer, keep_rows
 
 ROWS_PER_TRANSACTION = 10
 
@@ -26,6 +26,7 @@ class Plan:
     per_second: int = 50
     wait_to_fill: bool = False
     latency_ms: float = 0
+    keeps_rows: bool = False  # for SELECT
 
 
 def write_steadily(server: EmulatedServer, plan: Plan) -> None:
@@ -50,6 +51,8 @@ def main() -> None:
     plan = Plan(**json.loads(sys.argv[1]))
     latency_seconds = plan.latency_ms / 1000
     server = bench_server(wait_to_fill=plan.wait_to_fill, latency_seconds=latency_seconds)
+    if plan.keeps_rows:
+        keep_rows(server)
     with ListeningServer(server) as listening:
         say(str(listening.port))
         if sys.stdin.readline():

@@ -36,6 +36,7 @@ _DRIVER = (
     "packed.c",
     "values.c",
     "results.c",
+    "blocks.c",
     "exchange.c",
 )
 _SUPPORT = ("wire.c",)

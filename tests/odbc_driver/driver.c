@@ -89,6 +89,7 @@ static H new_connection(void) {
 static H new_statement(Connection *c) {
     Statement *s = must_zeroed(1, sizeof *s);
     s->connection = c;
+    s->array = 1;
     return s;
 }
 
@@ -100,6 +101,7 @@ PUBLIC RC SQLAllocHandle(S kind, H parent, H *out) {
 }
 
 void drop_result(Statement *s) {
+    end_cursor(s);
     forget(&s->text);
     forget(&s->cells);
     free(s->column);
@@ -135,10 +137,11 @@ PUBLIC RC SQLFreeHandle(S kind, H h) {
 }
 
 PUBLIC RC SQLFreeStmt(H h, US option) {
-    enum { CLOSE = 0, DROP = 1, RESET_PARAMETERS = 3 };
+    enum { CLOSE = 0, DROP = 1, UNBIND = 2, RESET_PARAMETERS = 3 };
     Statement *s = h;
     if (option == DROP) return SQLFreeHandle(HANDLE_STMT, h);
     if (option == CLOSE) drop_result(s);
+    if (option == UNBIND) memset(s->bound, 0, sizeof s->bound);
     if (option == RESET_PARAMETERS) s->parameters = 0;
     return OK;
 }
@@ -187,7 +190,6 @@ PUBLIC RC SQLGetConnectAttr(H h, I attribute, H v, I n, I *l) {
     return OK;
 }
 
-PUBLIC RC SQLSetStmtAttr(H h, I a, H v, I n) { UNUSED(h); UNUSED(a); UNUSED(v); UNUSED(n); return OK; }
 PUBLIC RC SQLGetStmtAttr(H h, I attribute, H v, I n, I *l) {
     static Any descriptor[4]; /* a driver manager asks for the four implicit descriptors */
     UNUSED(h); UNUSED(n); UNUSED(l);

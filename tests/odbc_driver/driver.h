@@ -23,7 +23,7 @@ enum {
     TYPE_CHAR = 1, TYPE_LONG = 4, TYPE_SHORT = 5, TYPE_DOUBLE = 8, TYPE_VARCHAR = 12,
     TYPE_BINARY = -2, TYPE_BIGINT = -5, TYPE_TINY = -6, TYPE_BIT = -7, TYPE_WCHAR = -8,
     TYPE_SSHORT = -15, TYPE_SLONG = -16, TYPE_ULONG = -18, TYPE_SBIGINT = -25, TYPE_UBIGINT = -27,
-    TYPE_DEFAULT = 99
+    TYPE_DATE = 91, TYPE_TIMESTAMP = 93, TYPE_DEFAULT = 99
 };
 enum { MAX_PARAMETERS = 256, MAX_RECORDS = 4 };
 
@@ -52,6 +52,8 @@ typedef struct {
     uint8_t code;             /* as the server describes it: type, encoded length, extended type */
     uint32_t encoded, extended_id, name_at;
 } Column;
+typedef struct { S year; US month, day, hour, minute, second; uint32_t nanosecond; } Timestamp;
+typedef struct { S c_type; void *value; L room; L *indicator; } Bound; /* value NULL: not bound */
 typedef struct { int32_t length; size_t at; } Cell; /* `at` in the statement's text */
 typedef struct {
     Diagnosis diagnosis;
@@ -68,6 +70,11 @@ typedef struct {
     uint32_t rows, row;       /* `row` counts the fetched ones */
     L row_count;
     L *given;                 /* per column: units that SQLGetData has handed out */
+    UL array;                 /* rows of a fetch; above 1 answers are taken as rows are asked for */
+    UL *fetched;
+    US *status;
+    Bound bound[MAX_PARAMETERS];
+    int is_open, is_first;    /* a cursor whose rows have not all been asked for */
 } Statement;
 
 /* driver.c */
@@ -121,6 +128,11 @@ long integer_of(const Parameter *p);
 /* exchange.c */
 RC run(Statement *s);
 RC end_transaction(Connection *c, int is_commit);
+RC next_answer(Statement *s);
+void end_cursor(Statement *s);
+/* blocks.c */
+RC fetch_block(Statement *s);
+int is_bound(const Statement *s);
 /* results.c */
 RC copy_cell(Statement *s, US number, const Cell *c, S c_type, H buffer, L room, L *indicator);
 

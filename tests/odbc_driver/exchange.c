@@ -144,6 +144,45 @@ static int put_open(Bytes *request, Statement *s, int first) {
     return 0;
 }
 
+/* Lets a cursor go whose rows nobody asks for any more. */
+void end_cursor(Statement *s) {
+    if (!s->is_open) return;
+    s->is_open = 0;
+    if (s->connection->stream.fd < 0) return;
+    Diagnosis why = s->diagnosis;
+    say(s, SQ_CLOSE);
+    if (s->connection->stream.fd >= 0) say(s, SQ_RELEASE);
+    s->diagnosis = why;
+}
+
+/* Takes the next rows of an open cursor in place of those that have been fetched. */
+RC next_answer(Statement *s) {
+    Reply r = reply_to(s);
+    Bytes request = {0};
+    s->text.used = s->cells.used = 0;
+    s->rows = s->row = 0;
+    put_u16(&request, SQ_ID);
+    put_u16(&request, s->id);
+    if (s->is_first && has_variable_columns(s)) put_result_types(&request, s);
+    s->is_first = 0;
+    put_fetch(&request);
+    RC code = ask(&r, &request);
+    if (code != OK || !r.tuples || r.is_at_end) end_cursor(s);
+    return code;
+}
+
+static RC open_only(Statement *s, int first) {
+    Reply r = reply_to(s);
+    Bytes request = {0};
+    if (put_open(&request, s, first)) {
+        forget(&request);
+        return fail_with(s, -23103, NULL);
+    }
+    RC code = ask(&r, &request);
+    s->is_open = s->is_first = code == OK;
+    return code;
+}
+
 /* Rows of a fixed size are asked for together with the opening of the cursor. */
 static RC open_and_fetch(Statement *s, int first) {
     Reply r = reply_to(s);
@@ -185,7 +224,12 @@ static RC run_text(Statement *s, const char *sql, int first) {
     s->parameters = given;
     if (code != OK) return code;
     int has_rows = s->kind == KIND_SELECT || s->kind == KIND_EXECUTE_FUNCTION;
-    code = has_rows && s->columns ? open_and_fetch(s, first) : execute(s, first);
+    if (has_rows && s->columns && s->array > 1) {
+        code = open_only(s, first);
+        if (code == OK) return OK; /* it is released with its last row */
+    } else {
+        code = has_rows && s->columns ? open_and_fetch(s, first) : execute(s, first);
+    }
     if (s->connection->stream.fd < 0) return code;
     Diagnosis why = s->diagnosis;
     RC released = say(s, SQ_RELEASE);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SQ_INTEGER = 2, SQ_FLOAT = 3, SQ_VARCHAR = 13, SQ_LVARCHAR = 43, SQ_BIGINT = 52 };
+enum { SQ_INTEGER = 2, SQ_FLOAT = 3, SQ_DATE = 7, SQ_VARCHAR = 13, SQ_LVARCHAR = 43, SQ_BIGINT = 52 };
 enum { OF_INTEGER = 0x0a00, OF_BIGINT = 0x1300, LONGEST_VARCHAR = 255 };
 
 /* UTF-16 to UTF-8: what SQL_C_WCHAR holds when a driver manager is in between. */
@@ -82,8 +82,16 @@ static uint16_t type_of(const Parameter *p) {
         return SQ_INTEGER;
     case TYPE_SBIGINT: case TYPE_UBIGINT: case TYPE_ULONG: return SQ_BIGINT;
     case TYPE_DOUBLE: return SQ_FLOAT;
+    case TYPE_DATE: return SQ_DATE;
     default: return SQ_VARCHAR;
     }
+}
+
+/* Days since 31 December 1899; the reckoning is of March years: a leap day ends one. */
+static uint32_t days_of(const Timestamp *d) {
+    long year = d->month > 2 ? d->year : d->year - 1, month = d->month > 2 ? d->month - 3 : d->month + 9;
+    return (uint32_t)(365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + d->day - 1
+                      - 693900L);
 }
 
 static void put_number(Bytes *to, uint16_t type, const Parameter *p) {
@@ -92,6 +100,11 @@ static void put_number(Bytes *to, uint16_t type, const Parameter *p) {
         memcpy(&bits, p->value, sizeof bits);
         put_head(to, type, 0, 0);
         put_u64(to, bits);
+    } else if (type == SQ_DATE) {
+        Timestamp day = {0};
+        memcpy(&day, p->value, sizeof(S) + 2 * sizeof(US));
+        put_head(to, type, 0, 0);
+        put_u32(to, days_of(&day));
     } else if (type == SQ_BIGINT) {
         put_head(to, type, 0, OF_BIGINT);
         put_u64(to, (uint64_t)integer_of(p));

@@ -65,6 +65,7 @@ PUBLIC RC SQLFetch(H h) {
     Statement *s = h;
     clear(s);
     if (!s->columns) return fail(s, "24000", -11031, "Invalid cursor state.");
+    if (s->array > 1 || is_bound(s)) return fetch_block(s);
     memset(s->given, 0, s->columns * sizeof(L));
     if (s->row >= s->rows) return NODATA;
     s->row++;
@@ -123,6 +124,33 @@ static S default_type(S column_type) {
          : column_type == TYPE_BIGINT ? TYPE_SBIGINT : TYPE_CHAR;
 }
 
+static RC give_moment(Statement *s, const char *text, Timestamp *to) {
+    int year, month, day, hour = 0, minute = 0, second = 0, begin = 0, end = 0;
+    uint32_t nanosecond = 0;
+    int fields = sscanf(text, "%4d-%2d-%2d %2d:%2d:%2d.%n%*9[0-9]%n", &year, &month, &day, &hour, &minute,
+                        &second, &begin, &end);
+    if (fields < 3) return fail(s, "22018", -11039, "Invalid character value for cast specification.");
+    for (int i = begin; begin && i < begin + 9; i++)
+        nanosecond = nanosecond * 10 + (i < end ? (uint32_t)(text[i] - '0') : 0);
+    *to = (Timestamp){(S)year, (US)month, (US)day, (US)hour, (US)minute, (US)second, nanosecond};
+    return OK;
+}
+
+/* A locator is kept as its digits; who asks for bytes is given those that they stand for. */
+static RC give_bytes(Statement *s, US number, const Cell *c, H buffer, L room, L *indicator) {
+    enum { UDT_FIXED = 41 };
+    const char *text = cell_text(s, c);
+    unsigned char bytes[256];
+    if (s->column[number - 1].code != UDT_FIXED || c->length % 2 || c->length > 2 * (int)sizeof bytes)
+        return give(s, number, text, c->length, 1, 0, buffer, room, indicator);
+    for (int i = 0; i < c->length / 2; i++) {
+        unsigned value = 0;
+        sscanf(text + 2 * i, "%2x", &value);
+        bytes[i] = (unsigned char)value;
+    }
+    return give(s, number, bytes, c->length / 2, 1, 0, buffer, room, indicator);
+}
+
 RC copy_cell(Statement *s, US number, const Cell *c, S c_type, H buffer, L room, L *indicator) {
     const char *text = cell_text(s, c);
     char number_text[64];
@@ -141,7 +169,12 @@ RC copy_cell(Statement *s, US number, const Cell *c, S c_type, H buffer, L room,
         *(S *)buffer = (S)strtol(number_text, NULL, 10); size = 2; break;
     case TYPE_DOUBLE: *(double *)buffer = strtod(number_text, NULL); size = 8; break;
     case TYPE_WCHAR: return give_wide(s, number, c, buffer, room, indicator);
-    case TYPE_BINARY: return give(s, number, text, c->length, 1, 0, buffer, room, indicator);
+    case TYPE_BINARY: return give_bytes(s, number, c, buffer, room, indicator);
+    case TYPE_BIT: *(CH *)buffer = number_text[0] == '1' || number_text[0] == 't'; size = 1; break;
+    case TYPE_TIMESTAMP:
+        if (give_moment(s, number_text, buffer) != OK) return ERR;
+        size = sizeof(Timestamp);
+        break;
     default:
         if (has_habit(HANDLE_STMT, s, "pad") && is_number(text, c->length)) {
             int width = snprintf(number_text, sizeof number_text, "%-30.*s", c->length, text);
@@ -157,6 +190,7 @@ PUBLIC RC SQLGetData(H h, US number, S c_type, H buffer, L room, L *indicator) {
     Statement *s = h;
     clear(s);
     if (!column_of(s, number)) return ERR;
+    if (s->array > 1) return fail(s, "HYC00", -11092, "SQLGetData gives no row of an array.");
     if (!s->row) return fail(s, "24000", -11031, "Invalid cursor state.");
     const Cell *cells = (const Cell *)s->cells.bytes;
     const Cell *c = &cells[(size_t)(s->row - 1) * s->columns + number - 1];

@@ -10,7 +10,7 @@ from __future__ import annotations
 from informix_capture_client.sqli import requests
 from informix_capture_client.sqli.answers import Answer, AnswerReader, ServerError
 from informix_capture_client.sqli.challenge import Conversation, Granted, ready, response
-from informix_capture_client.sqli.describing import Column, Description, StatementKind
+from informix_capture_client.sqli.describing import Column, Description, SqliType, StatementKind
 from informix_capture_client.sqli.error_texts import isam_text_of, state_of, text_of
 from informix_capture_client.sqli.incoming import EndOfBytes, Incoming
 from informix_capture_client.sqli.login import (
@@ -21,10 +21,12 @@ from informix_capture_client.sqli.login import (
     read_login_answer,
 )
 from informix_capture_client.sqli.messages import Message, name_of
+from informix_capture_client.sqli.numbers import Qualifier, qualifier
 from informix_capture_client.sqli.protocols import Features, features, offer
 from informix_capture_client.sqli.requests import Request, Value
 from informix_capture_client.sqli.rows import Row, RowReader
 from informix_capture_client.sqli.trace import HIDDEN, ConnectionTrace, WireTrace
+from informix_capture_client.sqli.tuples import Tuples
 
 __all__ = [
     "HIDDEN",
@@ -41,19 +43,23 @@ __all__ = [
     "Incoming",
     "Login",
     "Message",
+    "Qualifier",
     "Redirect",
     "Refused",
     "Request",
     "Row",
     "RowReader",
     "ServerError",
+    "SqliType",
     "StatementKind",
+    "Tuples",
     "Value",
     "WireTrace",
     "features",
     "isam_text_of",
     "name_of",
     "offer",
+    "qualifier",
     "read_login_answer",
     "ready",
     "requests",

@@ -16,6 +16,7 @@ from informix_capture_client.sqli.describing import Description, read_descriptio
 from informix_capture_client.sqli.incoming import Incoming
 from informix_capture_client.sqli.messages import Message, name_of
 from informix_capture_client.sqli.protocols import Features
+from informix_capture_client.sqli.tuples import Tuples, cut_tuples, one_tuple
 
 _MOST_BYTES = 1 << 28  # of one answer, kept here
 _MESSAGE_BYTES = 64  # at least, that a message costs; else an answer of empty ones had no end
@@ -47,6 +48,7 @@ class Answer:
 
     description: Description | None = None
     rows: list[bytes] = field(default_factory=list)
+    tuples: list[Tuples] = field(default_factory=list)  # instead of `rows`, where they are asked for
     row_count: int = 0
     is_at_end: bool = False
     is_closed: bool = False  # the cursor, by the server itself
@@ -68,6 +70,7 @@ class AnswerReader:
         self._answer = Answer()
         self._kept_bytes = 0
         self._target = memoryview(b"")
+        self._in_bulk = False
         self._readers: dict[int, Callable[[], None]] = {
             Message.SQ_DESCRIBE: self._describe,
             Message.SQ_TUPLE: self._tuple,
@@ -80,15 +83,18 @@ class AnswerReader:
             Message.SQ_LODATA: self._large_object_data,
         }
 
-    def read(self, target: memoryview | None = None) -> Answer:
-        """Take one answer; bytes of a large object go to `target`.
+    def read(self, target: memoryview | None = None, *, in_bulk: bool = False) -> Answer:
+        """Take one answer; bytes of a large object go to `target`, rows in bulk to `tuples`.
 
         Raises:
             ProtocolViolation: what came is none.
         """
         self._answer, self._kept_bytes = Answer(), 0
         self._target = memoryview(b"") if target is None else target
+        self._in_bulk = in_bulk
         while True:
+            while in_bulk and self._take_many():
+                pass
             number = self._incoming.u16()
             if number == Message.SQ_EOT:
                 self._incoming.told(name_of(number))
@@ -109,7 +115,21 @@ class AnswerReader:
         self._incoming.u16()  # a warning
         size = self._incoming.u32()
         self._keep(size)
-        self._answer.rows.append(self._incoming.padded_bytes(size))
+        row = self._incoming.padded_bytes(size)
+        if self._in_bulk:
+            self._answer.tuples.append(one_tuple(row))
+        else:
+            self._answer.rows.append(row)
+
+    def _take_many(self) -> bool:
+        """Take the rows that are here; tell whether there were any, for more may follow them."""
+        found = cut_tuples(self._incoming.arrived())
+        if found is None:
+            return False
+        self._keep(len(found.data) + _MESSAGE_BYTES * len(found))
+        self._incoming.pass_over(len(found.data))
+        self._answer.tuples.append(found)
+        return True
 
     def _keep(self, count: int) -> None:
         self._kept_bytes += count

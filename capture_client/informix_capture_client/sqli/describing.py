@@ -1,4 +1,4 @@
-"""What a prepared statement answers with: SQ_DESCRIBE, and its columns.
+"""What a prepared statement answers with: SQ_DESCRIBE, its columns, and the numbers of their types.
 
 Rule: a description is read whole and held to its own numbers before a row is read by it.
 
@@ -13,6 +13,42 @@ from enum import IntEnum
 from informix_capture_client.sqli.incoming import Incoming
 
 _TYPE_BITS = 0xFF  # above: 0x100 NOT NULL, 0x800 distinct
+
+
+class SqliType(IntEnum):
+    """Values of syscolumns.coltype (SQL Reference); 43 and 45 as IBM's JDBC driver binds them."""
+
+    CHAR = 0
+    SMALLINT = 1
+    INTEGER = 2
+    FLOAT = 3
+    SMALLFLOAT = 4
+    DECIMAL = 5
+    SERIAL = 6
+    DATE = 7
+    MONEY = 8
+    NULL = 9
+    DATETIME = 10
+    BYTE = 11
+    TEXT = 12
+    VARCHAR = 13
+    INTERVAL = 14
+    NCHAR = 15
+    NVARCHAR = 16
+    INT8 = 17
+    SERIAL8 = 18
+    SET = 19
+    MULTISET = 20
+    LIST = 21
+    ROW = 22
+    COLLECTION = 23
+    OPAQUE_VARIABLE = 40
+    OPAQUE_FIXED = 41
+    LVARCHAR_BIND = 43
+    OPAQUE_BIND = 44
+    BOOLEAN_BIND = 45
+    BIGINT = 52
+    BIGSERIAL = 53
 
 
 class StatementKind(IntEnum):

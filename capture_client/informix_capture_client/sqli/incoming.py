@@ -62,6 +62,14 @@ class Incoming:
         if self._listener is not None:
             self._kept += target
 
+    def arrived(self) -> memoryview:
+        """Look at what is here and not taken; at nothing, where a listener is told of each message."""
+        return self._buffer[self._at : self._end if self._listener is None else self._at]
+
+    def pass_over(self, count: int) -> None:
+        """Take what was looked at."""
+        self._at += count
+
     def u16(self) -> int:
         """Take a number of 16 bits."""
         return int(_U16.unpack(self.take(2))[0])

@@ -10,9 +10,8 @@ import struct
 from collections.abc import Sequence
 
 from informix_capture_client.errors import BadOption
-from informix_capture_client.sqli.describing import Column, Description
+from informix_capture_client.sqli.describing import Column, Description, SqliType
 from informix_capture_client.sqli.messages import Message, long_padded, padded, u16, u32
-from informix_capture_client.sqli.types import SqliType
 
 # texts, quoted names and comments, whose question marks IBM's driver does not count either
 _NOT_PARAMETERS = re.compile(rb"'[^']*'|\"[^\"]*\"|--[^\n]*|/\*.*?\*/|\{[^}]*\}", re.DOTALL)
@@ -20,6 +19,8 @@ Request = list[bytes]
 Value = int | bytes | None
 
 FETCH_BYTES = 4096  # or a row's, where that is longer: seen with IBM's driver 4.50.11 and 15.0.1.0
+# FET_BUF_SIZE, by which IBM's driver asks for more, is at most 2 GB, and 32,767 bytes before 11.70.xC5
+_MOST_SHORT_ROOM = 32_767
 _CHUNK_BYTES = 32_000
 _INT_PRECISION, _BIGINT_PRECISION = 0x0A00, 0x1300
 _NULL_INT, _NULL_BIGINT = -(1 << 31), -(1 << 63)  # these patterns mean NULL
@@ -81,18 +82,18 @@ def _bound(value: Value) -> bytes:
     )
 
 
-def fetch(described: Description, is_wide: bool) -> Request:
-    """Fetch the next rows, as many as fit; one always fits."""
-    return [_of(described.number), *_result_types(described.columns), _fetch(described, is_wide)]
+def fetch(described: Description, is_wide: bool, room: int = FETCH_BYTES) -> Request:
+    """Fetch the next rows, as many as fit into so many bytes; one always fits."""
+    return [_of(described.number), *_result_types(described.columns), _fetch(described, is_wide, room)]
 
 
-def fetch_more(described: Description, is_wide: bool) -> Request:
+def fetch_more(described: Description, is_wide: bool, room: int = FETCH_BYTES) -> Request:
     """Fetch the rows after those."""
-    return [_of(described.number), _fetch(described, is_wide)]
+    return [_of(described.number), _fetch(described, is_wide, room)]
 
 
-def _fetch(described: Description, is_wide: bool) -> bytes:
-    count = max(FETCH_BYTES, described.row_bytes)
+def _fetch(described: Description, is_wide: bool, room: int) -> bytes:
+    count = max(room if is_wide else min(room, _MOST_SHORT_ROOM), described.row_bytes)
     return u16(Message.SQ_NFETCH) + (u32(count) if is_wide else u16(count)) + u16(0)
 
 

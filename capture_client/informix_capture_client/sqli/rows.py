@@ -18,14 +18,13 @@ import struct
 from collections.abc import Callable, Sequence
 
 from informix_capture_client.errors import ProtocolViolation, ServerRefused
-from informix_capture_client.sqli.describing import Column
+from informix_capture_client.sqli.describing import Column, SqliType
 from informix_capture_client.sqli.numbers import (
     decimal_text,
     fields_text,
     packed_size,
     qualifier,
 )
-from informix_capture_client.sqli.types import SqliType
 
 Row = tuple[str | None, ...]
 _DAY_ZERO = datetime.date(1899, 12, 31).toordinal()
@@ -54,7 +53,8 @@ class Cut:
 
 
 Read = Callable[[Cut], str | None]
-Build = Callable[[Column, str], Read]
+ToText = Callable[[bytes], str]
+Build = Callable[[Column, ToText], Read]
 
 
 class RowReader:
@@ -63,13 +63,17 @@ class RowReader:
     Args:
         columns: as the server described them.
         codec: the Python codec of the database's code set.
+        errors: what becomes of bytes that it does not know; "surrogateescape" keeps them.
 
     Raises:
         ServerRefused: a column is of a type that this transport does not carry.
     """
 
-    def __init__(self, columns: Sequence[Column], codec: str) -> None:
-        self._reads = [(column, _reader(column, codec)) for column in columns]
+    def __init__(self, columns: Sequence[Column], codec: str, errors: str = "replace") -> None:
+        def to_text(raw: bytes) -> str:
+            return raw.decode(codec, errors)
+
+        self._reads = [(column, _reader(column, to_text)) for column in columns]
 
     def row(self, content: bytes) -> Row:
         """Return a row's values; None is NULL."""
@@ -90,10 +94,10 @@ class RowReader:
         return tuple(values)
 
 
-def _reader(column: Column, codec: str) -> Read:
+def _reader(column: Column, to_text: ToText) -> Read:
     build = _BUILD.get(column.type)
     try:
-        read = build(column, codec) if build else None
+        read = build(column, to_text) if build else None
     except ValueError as reason:
         raise ProtocolViolation(f"Column {column.name!r} is described with {reason}.") from None
     if column.type not in _NAMED:
@@ -118,7 +122,7 @@ def _integer(form: str) -> Build:
         (number,) = read.unpack(cut.take(read.size))
         return None if number == null else str(number)
 
-    return lambda _column, _codec: value
+    return lambda _column, _to_text: value
 
 
 def _float(form: str) -> Build:
@@ -129,7 +133,7 @@ def _float(form: str) -> Build:
         raw = cut.take(read.size)
         return None if raw == null else _shortest(read.unpack(raw)[0], read.size)
 
-    return lambda _column, _codec: value
+    return lambda _column, _to_text: value
 
 
 def _shortest(number: float, size: int) -> str:
@@ -145,7 +149,7 @@ def _means(text: str, number: float) -> bool:
     return number != number or struct.pack(">f", float(text)) == struct.pack(">f", number)
 
 
-def _int8(_column: Column, _codec: str) -> Read:
+def _int8(_column: Column, _to_text: ToText) -> Read:
     def value(cut: Cut) -> str | None:
         sign, low, high = struct.unpack(">hII", cut.take(10))
         number = high << 32 | low
@@ -154,7 +158,7 @@ def _int8(_column: Column, _codec: str) -> Read:
     return value
 
 
-def _decimal(column: Column, _codec: str) -> Read:
+def _decimal(column: Column, _to_text: ToText) -> Read:
     precision, scale = column.length >> 8, column.length & 0xFF
     if not 1 <= precision <= 32:
         raise ValueError(f"{precision} digits")
@@ -162,7 +166,7 @@ def _decimal(column: Column, _codec: str) -> Read:
     return lambda cut: decimal_text(cut.take(size), scale)
 
 
-def _date(_column: Column, _codec: str) -> Read:
+def _date(_column: Column, _to_text: ToText) -> Read:
     def value(cut: Cut) -> str | None:
         (days,) = struct.unpack(">i", cut.take(4))
         if days == -(1 << 31):
@@ -173,25 +177,25 @@ def _date(_column: Column, _codec: str) -> Read:
 
 
 def _fields(*, is_interval: bool) -> Build:
-    def build(column: Column, _codec: str) -> Read:
+    def build(column: Column, _to_text: ToText) -> Read:
         fields = qualifier(column.length)
         return lambda cut: fields_text(cut.take(fields.size), fields, is_interval=is_interval)
 
     return build
 
 
-def _char(column: Column, codec: str) -> Read:
+def _char(column: Column, to_text: ToText) -> Read:
     def value(cut: Cut) -> str | None:
         raw = cut.take(column.length)
-        return None if raw[:1] == b"\0" else raw.decode(codec, "replace")
+        return None if raw[:1] == b"\0" else to_text(raw)
 
     return value
 
 
-def _varchar(_column: Column, codec: str) -> Read:
+def _varchar(_column: Column, to_text: ToText) -> Read:
     def value(cut: Cut) -> str | None:
         raw = cut.take(cut.take(1)[0])
-        return None if raw == b"\0" else raw.decode(codec, "replace")
+        return None if raw == b"\0" else to_text(raw)
 
     return value
 
@@ -202,15 +206,15 @@ def _of_stated_length(cut: Cut) -> bytes | None:
     return None if is_null else raw
 
 
-def _lvarchar(_column: Column, codec: str) -> Read:
+def _lvarchar(_column: Column, to_text: ToText) -> Read:
     def value(cut: Cut) -> str | None:
         raw = _of_stated_length(cut)
-        return None if raw is None else raw.decode(codec, "replace")
+        return None if raw is None else to_text(raw)
 
     return value
 
 
-def _boolean(_column: Column, _codec: str) -> Read:
+def _boolean(_column: Column, _to_text: ToText) -> Read:
     def value(cut: Cut) -> str | None:
         raw = _of_stated_length(cut)
         if raw is not None and raw not in (b"\0", b"\1"):
@@ -220,19 +224,19 @@ def _boolean(_column: Column, _codec: str) -> Read:
     return value
 
 
-def _only_lvarchar(column: Column, codec: str) -> Read | None:
+def _only_lvarchar(column: Column, to_text: ToText) -> Read | None:
     is_lvarchar = column.extended_id == _LVARCHAR_ID or column.type_name == "lvarchar"
-    return _lvarchar(column, codec) if is_lvarchar else None
+    return _lvarchar(column, to_text) if is_lvarchar else None
 
 
-def _known_opaque(column: Column, codec: str) -> Read | None:
+def _known_opaque(column: Column, to_text: ToText) -> Read | None:
     for extended_id, name, build in _OPAQUE:
         if column.extended_id == extended_id or column.type_name == name:
-            return build(column, codec)
+            return build(column, to_text)
     return None
 
 
-def _locator(_column: Column, _codec: str) -> Read:
+def _locator(_column: Column, _to_text: ToText) -> Read:
     """Print where a smart large object is, in hexadecimal digits, as a driver does."""
 
     def value(cut: Cut) -> str | None:
@@ -249,7 +253,7 @@ _OPAQUE: list[tuple[int, str, Build]] = [
 ]
 
 
-_BUILD: dict[int, Callable[[Column, str], Read | None]] = {
+_BUILD: dict[int, Callable[[Column, ToText], Read | None]] = {
     SqliType.CHAR: _char,
     SqliType.NCHAR: _char,
     SqliType.SMALLINT: _integer(">h"),

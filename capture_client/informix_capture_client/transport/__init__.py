@@ -5,11 +5,13 @@ Rule: a transport moves statements, answers and bytes; it knows nothing of captu
 
 from __future__ import annotations
 
+from informix_capture_client.transport import odbc_api
 from informix_capture_client.transport.base import (
     NO_ENCRYPTION,
     PASSWORD,
     TLS,
     TRUSTED,
+    Argument,
     ConnectionSettings,
     Row,
     Transport,
@@ -25,6 +27,7 @@ from informix_capture_client.transport.odbc_library import (
 )
 from informix_capture_client.transport.recorder import FORMAT, VERSION, Event, RecordingTransport
 from informix_capture_client.transport.sqli import SqliTransport
+from informix_capture_client.transport.sqli_cursor import TupleCursor
 
 __all__ = [
     "FORMAT",
@@ -34,6 +37,7 @@ __all__ = [
     "TLS",
     "TRUSTED",
     "VERSION",
+    "Argument",
     "ConnectionSettings",
     "Event",
     "Keyword",
@@ -42,9 +46,11 @@ __all__ = [
     "Row",
     "SqliTransport",
     "Transport",
+    "TupleCursor",
     "addresses",
     "find_driver",
     "installation_of",
     "load_driver",
+    "odbc_api",
     "read_keywords",
 ]

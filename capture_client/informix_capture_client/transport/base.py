@@ -6,6 +6,7 @@ sees an SQLSTATE it has to interpret.
 
 from __future__ import annotations
 
+import datetime
 import re
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -17,7 +18,7 @@ from informix_capture_client.errors import BadOption
 NO_ENCRYPTION, TLS = "none", "tls"
 PASSWORD, TRUSTED = "password", "trusted"
 
-Argument = int | str
+Argument = int | str | datetime.date
 Row = tuple[str | None, ...]
 
 
@@ -81,6 +82,13 @@ class ConnectionSettings:
     def address(self) -> str:
         """Where to connect, for messages."""
         return ",".join(f"{host}:{port}" for host, port in addresses(self.host, self.port))
+
+
+def check_integer(value: int, bits: int = 64) -> int:
+    """Return the value if it fits; ctypes would cut it off without a word."""
+    if not -(1 << bits - 1) <= value < 1 << bits - 1:
+        raise BadOption(f"The number {value} does not fit into {bits} bits.")
+    return int(value)  # a bool becomes 0 or 1
 
 
 class Transport(Protocol):

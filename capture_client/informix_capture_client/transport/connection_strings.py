@@ -6,6 +6,7 @@ Rule: settings in, text out; whatever cannot be said is refused before a driver 
 from __future__ import annotations
 
 from informix_capture_client.errors import BadOption
+from informix_capture_client.locales import codec_of
 from informix_capture_client.transport.base import (
     NO_ENCRYPTION,
     TLS,
@@ -39,18 +40,18 @@ def codec_of_client(client_locale: str) -> str:
     """Return the codec of a locale such as en_us.utf8; the driver talks to us in it."""
     code_set = client_locale.partition(".")[2].partition("@")[0].lower()
     try:
-        return _CODECS[code_set]
-    except KeyError:
+        return _CODECS.get(code_set) or codec_of(client_locale)
+    except BadOption:
         raise BadOption(
             f"The code set of client locale {client_locale!r} is not known here.",
             "Use en_us.utf8: the driver converts to it from any database locale.",
         ) from None
 
 
-def encode(text: str, codec: str) -> bytes:
+def encode(text: str, codec: str, errors: str = "strict") -> bytes:
     """Return a text as the driver wants it; BadOption if its code set has no such character."""
     try:
-        return text.encode(codec)
+        return text.encode(codec, errors)
     except UnicodeEncodeError as reason:
         raise BadOption(
             f"The client locale ({codec}) has no character U+{ord(text[reason.start]):04X}.",

@@ -16,12 +16,16 @@ from __future__ import annotations
 
 import ctypes
 import math
-from collections.abc import Iterator
 
 from informix_capture_client.errors import BadOption, ServerRefused
 from informix_capture_client.statements import LO_READ
 from informix_capture_client.transport import odbc_api as odbc
-from informix_capture_client.transport.base import Argument, ConnectionSettings, Row
+from informix_capture_client.transport.base import (
+    Argument,
+    ConnectionSettings,
+    Row,
+    check_integer,
+)
 from informix_capture_client.transport.connection_strings import (
     codec_of_client,
     connection_string,
@@ -40,7 +44,6 @@ _ATTR_LO_AUTOMATIC = 2262
 _ATTR_RECEIVE_TIMEOUT = 2282
 _IS_INTEGER = -6
 
-_PIECE_BYTES = 65_536
 _SLACK_BYTES = 8  # a driver that ends binary data with a NUL must not hurt
 
 
@@ -65,6 +68,7 @@ class OdbcTransport:
         self._door = Door(settings)
         self._driver = settings.driver
         self._reads: _AlternatingReads | None = None
+        self._queries: list[odbc.Query] = []
         with self._door:
             self._api = _load(settings, self._codec)
             self._environment = self._api.open_handle(odbc.ENVIRONMENT)
@@ -82,11 +86,38 @@ class OdbcTransport:
     def rows(self, statement: str, *arguments: Argument) -> list[Row]:
         """Run a query and return all its rows; every value as text, NULL as None."""
         with self._door:
-            query = _Query(self._api.open_handle(odbc.STATEMENT, self._connection), self._codec)
+            query = self.open_query()
             try:
-                return query.run(self._dialect.statement(statement), arguments)
+                query.execute(self._dialect.statement(statement), arguments)
+                return list(query.rows())
             finally:
-                query.close()
+                self.close_query(query)
+
+    @property
+    def door(self) -> Door:
+        """What every call on the connection goes through, those on an open query included."""
+        return self._door
+
+    @property
+    def codec(self) -> str:
+        """The Python codec of the code set in which the driver talks to us."""
+        return self._codec
+
+    def open_query(self) -> odbc.Query:
+        """Open a statement, within the door."""
+        query = odbc.Query(self._api.open_handle(odbc.STATEMENT, self._connection), self._codec)
+        self._queries.append(query)
+        return query
+
+    def close_query(self, query: odbc.Query) -> None:
+        """Free a statement, within the door; one that closing the connection has freed is left."""
+        if query in self._queries:
+            self._queries.remove(query)
+            query.close()
+
+    def in_its_words(self, statement: str) -> str:
+        """Return a statement in the words of the server's product."""
+        return self._dialect.statement(statement)
 
     def lo_read(self, session_id: int, max_bytes: int) -> memoryview:
         """Return the next bytes of a capture session; valid until the call after the next."""
@@ -113,6 +144,8 @@ class OdbcTransport:
         with self._door:
             self._door.closed = True
             self._drop_reads()
+            for query in list(self._queries):
+                self.close_query(query)
             self._connection.attempt("SQLDisconnect")
             self._free()
 
@@ -160,93 +193,6 @@ class OdbcTransport:
 def _load(settings: ConnectionSettings, codec: str) -> odbc.OdbcApi:
     _, library = load_driver(settings)
     return odbc.OdbcApi(library, lambda raw: raw.decode(codec, "replace"))
-
-
-class _Query:
-    """One statement: bind, execute, fetch. Holds what is bound until it is closed."""
-
-    def __init__(self, statement: odbc.Handle, codec: str) -> None:
-        self._statement = statement
-        self._codec = codec
-        self._bound: list[object] = []
-        self._piece = ctypes.create_string_buffer(_PIECE_BYTES)
-        self._length = ctypes.c_ssize_t()
-
-    def run(self, text: str, arguments: tuple[Argument, ...]) -> list[Row]:
-        """Execute and return every row."""
-        encoded = encode(text, self._codec)
-        self._statement.call("SQLPrepare", encoded, len(encoded))
-        for number, argument in enumerate(arguments, 1):
-            if isinstance(argument, int):
-                value = ctypes.c_int64(check_integer(argument))
-                self._bind(number, odbc.C_SBIGINT, odbc.SQL_BIGINT, 0, value, 8)
-            else:
-                self._bind_text(number, encode(argument, self._codec))
-        self._statement.call("SQLExecute")
-        return list(self._fetch_all())
-
-    def close(self) -> None:
-        """Free the statement, then what was bound to it."""
-        self._statement.free()
-        self._bound.clear()
-
-    def _bind_text(self, number: int, value: bytes) -> None:
-        # a column size of 0 is an error in ODBC, even for an empty text
-        buffer = ctypes.create_string_buffer(value)
-        self._bind(number, odbc.C_CHAR, odbc.SQL_VARCHAR, max(len(value), 1), buffer, len(value))
-
-    def _bind(
-        self, number: int, c_type: int, sql_type: int, size: int, value: ctypes._CData, length: int
-    ) -> None:
-        indicator = ctypes.c_ssize_t(length)
-        self._bound += [value, indicator]
-        self._statement.call(
-            "SQLBindParameter",
-            number,
-            odbc.PARAM_INPUT,
-            c_type,
-            sql_type,
-            size,
-            0,
-            ctypes.addressof(value),
-            length,
-            ctypes.addressof(indicator),
-        )
-
-    def _fetch_all(self) -> Iterator[Row]:
-        count = ctypes.c_short()
-        self._statement.call("SQLNumResultCols", ctypes.byref(count))
-        while count.value and self._statement.call("SQLFetch") != odbc.NO_DATA:
-            yield tuple(self._value(column) for column in range(1, count.value + 1))
-
-    def _value(self, column: int) -> str | None:
-        pieces: list[bytes] = []
-        more = True
-        while more:
-            more, piece = self._next_piece(column)
-            if piece is None:
-                return None
-            pieces.append(piece)
-        return b"".join(pieces).decode(self._codec, "replace")
-
-    def _next_piece(self, column: int) -> tuple[bool, bytes | None]:
-        """Return whether more follows, and the piece; each ends with a NUL that is not data."""
-        self._length.value = 0
-        self._piece[0] = b"\0"
-        target, length = ctypes.addressof(self._piece), ctypes.addressof(self._length)
-        code = self._statement.call("SQLGetData", column, odbc.C_CHAR, target, _PIECE_BYTES, length)
-        left = _low_32_bits(self._length)
-        if code == odbc.NO_DATA:
-            return False, b""
-        if left == odbc.NULL_DATA:
-            return False, None
-        if left == odbc.NTS:  # a length for arguments: here it says that the text ends with its NUL
-            return code == odbc.SUCCESS_WITH_INFO, self._piece.value
-        if left == odbc.NO_TOTAL or left >= _PIECE_BYTES:
-            return True, self._piece.raw[:-1]
-        if left < 0:
-            raise OdbcFailure([Diagnostic("HY000", left, "SQLGetData gave a negative length")])
-        return False, ctypes.string_at(target, left)
 
 
 class _AlternatingReads:
@@ -312,7 +258,7 @@ class _LoRead:
         self._length.value = 0
         self._statement.attempt("SQLFreeStmt", odbc.CLOSE_CURSOR)
         self._statement.call("SQLExecDirect", self._text, len(self._text))
-        count = _low_32_bits(self._length)
+        count = odbc.low_32_bits(self._length)
         if count < 0:
             raise OdbcFailure([Diagnostic("HY000", count, "ifx_lo_read gave a negative length")])
         # with SQL_SUCCESS_WITH_INFO the length is what is available, not what was read
@@ -321,11 +267,6 @@ class _LoRead:
     def close(self) -> None:
         """Free the statement."""
         self._statement.free()
-
-
-def _low_32_bits(indicator: ctypes.c_ssize_t) -> int:
-    """Read an indicator that the driver may have filled with 4 bytes or with 8."""
-    return ctypes.c_int32(indicator.value & 0xFFFFFFFF).value
 
 
 def single_integer(rows: list[Row]) -> int:
@@ -338,13 +279,6 @@ def single_integer(rows: list[Row]) -> int:
             f"A function answered with {text!r} where an integer is due.",
             "Check that the statement calls a function that returns one.",
         ) from None
-
-
-def check_integer(value: int, bits: int = 64) -> int:
-    """Return the value if it fits; ctypes would cut it off without a word."""
-    if not -(1 << bits - 1) <= value < 1 << bits - 1:
-        raise BadOption(f"The number {value} does not fit into {bits} bits.")
-    return int(value)  # a bool becomes 0 or 1
 
 
 def check_read(session_id: int, max_bytes: int) -> None:

@@ -12,11 +12,14 @@ SQLGetDiagRecW, and that overruns its buffers (measured with unixODBC 2.3.14: th
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterator
+import datetime
+from collections.abc import Callable, Iterator, Sequence
 from ctypes import POINTER, c_char_p, c_int, c_short, c_size_t, c_ssize_t, c_ushort, c_void_p
 from typing import Any
 
 from informix_capture_client.errors import BadOption
+from informix_capture_client.transport.base import Argument, Row, check_integer
+from informix_capture_client.transport.connection_strings import encode
 from informix_capture_client.transport.odbc_errors import Diagnostic, OdbcFailure
 
 ENVIRONMENT, CONNECTION, STATEMENT = 1, 2, 3
@@ -24,10 +27,14 @@ SUCCESS, SUCCESS_WITH_INFO, NO_DATA = 0, 1, 100
 NULL_DATA, NTS, NO_TOTAL = -1, -3, -4
 PARAM_INPUT, PARAM_OUTPUT = 1, 4
 C_CHAR, C_LONG, C_BINARY, C_SBIGINT = 1, 4, -2, -25
-SQL_CHAR, SQL_INTEGER, SQL_VARCHAR, SQL_BIGINT = 1, 4, 12, -5
+C_DOUBLE, C_BIT, C_DATE, C_TIMESTAMP = 8, -7, 91, 93
+SQL_CHAR, SQL_INTEGER, SQL_VARCHAR, SQL_BIGINT, SQL_DATE = 1, 4, 12, -5, 91
 ATTR_ODBC_VERSION, ODBC_3 = 200, 3
 ATTR_AUTOCOMMIT, AUTOCOMMIT_ON = 102, 1
 ATTR_LOGIN_TIMEOUT = 103
+ATTR_ROW_BIND_TYPE, BIND_BY_COLUMN = 5, 0
+ATTR_ROW_STATUS_PTR, ATTR_ROWS_FETCHED_PTR, ATTR_ROW_ARRAY_SIZE = 25, 26, 27
+ROW_SUCCESS, ROW_SUCCESS_WITH_INFO = 0, 6
 CLOSE_CURSOR = 0
 DRIVER_NAME, DRIVER_VERSION, DBMS_VERSION = 6, 7, 18
 
@@ -65,6 +72,8 @@ _PROTOTYPES: dict[str, tuple[Any, ...]] = {
         c_void_p,
     ),
     "SQLNumResultCols": (c_void_p, POINTER(c_short)),
+    "SQLSetStmtAttr": (c_void_p, c_int, c_void_p, c_int),
+    "SQLBindCol": (c_void_p, c_ushort, c_short, c_void_p, c_ssize_t, c_void_p),
     "SQLFetch": (c_void_p,),
     "SQLGetData": (c_void_p, c_ushort, c_short, c_void_p, c_ssize_t, c_void_p),
     "SQLFreeStmt": (c_void_p, c_ushort),
@@ -80,6 +89,8 @@ _PROTOTYPES: dict[str, tuple[Any, ...]] = {
     ),
 }
 
+_PIECE_BYTES = 65_536
+_DATE_DIGITS = 10
 _MAX_DIAGNOSTICS = 16
 _MAX_MESSAGE_BYTES = 32_766  # the most that a SQLSMALLINT can announce
 
@@ -147,6 +158,10 @@ class Handle:
             raise OdbcFailure(list(self.diagnostics()))
         return code
 
+    def failure(self) -> OdbcFailure:
+        """Return what the driver says about a call that was half a success."""
+        return OdbcFailure(list(self.diagnostics()))
+
     def attempt(self, name: str, *arguments: Any) -> int:  # noqa: ANN401 - as above
         """Call a function whose failure changes nothing for us; return its code."""
         return self._api.call(name, self.pointer, *arguments)
@@ -160,6 +175,120 @@ class Handle:
         if self.pointer:
             self._api.call("SQLFreeHandle", self._kind, self.pointer)
             self.pointer = c_void_p()
+
+
+class _Date(ctypes.Structure):
+    """SQL_DATE_STRUCT."""
+
+    _fields_ = (("year", ctypes.c_int16), ("month", ctypes.c_uint16), ("day", ctypes.c_uint16))
+
+
+class Query:
+    """One statement: bind, execute, fetch. Holds what is bound until it is closed."""
+
+    def __init__(self, statement: Handle, codec: str) -> None:
+        self.statement = statement
+        self._codec = codec
+        self._bound: list[object] = []
+        self._piece = ctypes.create_string_buffer(_PIECE_BYTES)
+        self._length = ctypes.c_ssize_t()
+
+    def execute(self, text: str, arguments: Sequence[Argument]) -> None:
+        """Prepare, bind the arguments and execute."""
+        encoded = encode(text, self._codec)
+        self.statement.call("SQLPrepare", encoded, len(encoded))
+        for number, argument in enumerate(arguments, 1):
+            if isinstance(argument, int):
+                value = ctypes.c_int64(check_integer(argument))
+                self._bind(number, C_SBIGINT, SQL_BIGINT, 0, value, 8)
+            elif isinstance(argument, str):
+                self._bind_text(number, encode(argument, self._codec, "surrogateescape"))
+            else:
+                self._bind_date(number, argument)
+        self.statement.call("SQLExecute")
+
+    def keep(self, buffer: object) -> None:
+        """Hold what a driver may write to until the statement is freed."""
+        self._bound.append(buffer)
+
+    def close(self) -> None:
+        """Free the statement, then what was bound to it."""
+        self.statement.free()
+        self._bound.clear()
+
+    def _bind_date(self, number: int, day: datetime.date) -> None:
+        value = _Date(day.year, day.month, day.day)
+        size = ctypes.sizeof(value)
+        self._bind(number, C_DATE, SQL_DATE, _DATE_DIGITS, value, size)
+
+    def _bind_text(self, number: int, value: bytes) -> None:
+        # a column size of 0 is an error in ODBC, even for an empty text
+        buffer = ctypes.create_string_buffer(value)
+        self._bind(number, C_CHAR, SQL_VARCHAR, max(len(value), 1), buffer, len(value))
+
+    def _bind(
+        self, number: int, c_type: int, sql_type: int, size: int, value: ctypes._CData, length: int
+    ) -> None:
+        indicator = ctypes.c_ssize_t(length)
+        self._bound += [value, indicator]
+        self.statement.call(
+            "SQLBindParameter",
+            number,
+            PARAM_INPUT,
+            c_type,
+            sql_type,
+            size,
+            0,
+            ctypes.addressof(value),
+            length,
+            ctypes.addressof(indicator),
+        )
+
+    def rows(self) -> Iterator[Row]:
+        """Fetch row by row; every value as text."""
+        count = ctypes.c_short()
+        self.statement.call("SQLNumResultCols", ctypes.byref(count))
+        while count.value and self.statement.call("SQLFetch") != NO_DATA:
+            yield tuple(self._text(column) for column in range(1, count.value + 1))
+
+    def _text(self, column: int) -> str | None:
+        raw = self.value(column)
+        return None if raw is None else raw.decode(self._codec, "replace")
+
+    def value(self, column: int, c_type: int = C_CHAR) -> bytes | None:
+        """Return a column of the row fetched last; a text is in the driver's code set."""
+        pieces: list[bytes] = []
+        more = True
+        while more:
+            more, piece = self._next_piece(column, c_type)
+            if piece is None:
+                return None
+            pieces.append(piece)
+        return b"".join(pieces)
+
+    def _next_piece(self, column: int, c_type: int) -> tuple[bool, bytes | None]:
+        """Return whether more follows, and the piece; each ends with a NUL that is not data."""
+        self._length.value = 0
+        self._piece[0] = b"\0"
+        target, length = ctypes.addressof(self._piece), ctypes.addressof(self._length)
+        code = self.statement.call("SQLGetData", column, c_type, target, _PIECE_BYTES, length)
+        left = low_32_bits(self._length)
+        if code == NO_DATA:
+            return False, b""
+        if left == NULL_DATA:
+            return False, None
+        if left == NTS:  # a length for arguments: here it says that the text ends with its NUL
+            return code == SUCCESS_WITH_INFO, self._piece.value
+        if left == NO_TOTAL or left >= _PIECE_BYTES:
+            return True, self._piece.raw[:-1]
+        if left < 0:
+            raise OdbcFailure([Diagnostic("HY000", left, "SQLGetData gave a negative length")])
+        return False, ctypes.string_at(target, left)
+
+
+def low_32_bits(indicator: ctypes.c_ssize_t) -> int:
+    """Read an indicator that the driver may have filled with 4 bytes or with 8."""
+    return ctypes.c_int32(indicator.value & 0xFFFFFFFF).value
 
 
 def _function(library: ctypes.CDLL, name: str) -> Callable[..., int]:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Sequence
+from functools import partial
 
 from informix_capture_client.errors import InformixCdcError, ProtocolViolation
 from informix_capture_client.log_events import PASSWORD_IN_CLEAR_TEXT
@@ -17,7 +19,6 @@ from informix_capture_client.sqli import (
     Message,
     Request,
     RowReader,
-    StatementKind,
     Value,
     WireTrace,
     name_of,
@@ -29,8 +30,9 @@ from informix_capture_client.transport.base import (
     Argument,
     ConnectionSettings,
     Row,
+    check_integer,
 )
-from informix_capture_client.transport.odbc import check_integer, check_read, single_integer
+from informix_capture_client.transport.odbc import check_read, single_integer
 from informix_capture_client.transport.odbc_errors import Door, OdbcFailure
 from informix_capture_client.transport.sqli_admission import (
     admit,
@@ -38,6 +40,7 @@ from informix_capture_client.transport.sqli_admission import (
     in_code_set,
     require,
 )
+from informix_capture_client.transport.sqli_cursor import Cursor, Fetching, TupleCursor
 
 _GOODBYE_SECONDS = 1.0
 _log = logging.getLogger(__name__)
@@ -88,9 +91,7 @@ class SqliTransport:
         text = in_code_set(self._dialect.statement(statement), self._codec)
         values = [self._value(argument) for argument in arguments]
         with self._door:
-            described = self._ask(requests.prepare(text, self._is_wide)).description
-            if described is None:
-                raise self._violated("no description of a statement that it prepared")
+            described = self._prepare(text)
             try:
                 return self._run(described, values)
             except ProtocolViolation:
@@ -98,6 +99,16 @@ class SqliTransport:
                 raise
             finally:
                 self._release(described.number)
+
+    def open_tuples(self, statement: str, arguments: Sequence[Argument], room: int) -> TupleCursor:
+        """Prepare a query whose rows come as bytes, at most `room` of them at a time."""
+        text = in_code_set(self._dialect.statement(statement), self._codec)
+        values = [self._value(argument) for argument in arguments]
+        with self._door:
+            described = self._prepare(text)
+            cursor = self._cursor(described, values, Fetching(self._is_wide, room, in_bulk=True))
+            release = partial(self._release, described.number)
+            return TupleCursor(self._door, cursor, described.columns, release)
 
     def lo_read(self, session_id: int, max_bytes: int) -> memoryview:
         """Return the next bytes of a capture session; valid until the call after the next."""
@@ -124,31 +135,30 @@ class SqliTransport:
                 self._door.closed = True
                 self._say_goodbye()
 
+    def _prepare(self, text: bytes) -> Description:
+        described = self._ask(requests.prepare(text, self._is_wide)).description
+        if described is None:
+            raise self._violated("no description of a statement that it prepared")
+        return described
+
     def _run(self, described: Description, values: list[Value]) -> list[Row]:
         if not described.columns:
             self._ask(requests.execute(described.number, values))
             return []
         reader = RowReader(described.columns, self._codec)
-        return [reader.row(content) for content in self._fetch_all(described, values)]
-
-    def _fetch_all(self, described: Description, values: list[Value]) -> list[bytes]:
-        number = described.number
-        opening = requests.open_cursor(number, self._cursors, values)
-        self._cursors += 1
-        fetching = requests.fetch(described, self._is_wide)
-        if requests.has_variable_size(described.columns):
-            self._ask(opening)
-            answer = self._ask(fetching)
-        else:
-            answer = self._ask([*opening, *fetching])
-        contents = answer.rows
-        is_all = described.kind == StatementKind.EXECUTE and _had_room_for_more(described, contents)
-        while answer.rows and not answer.is_at_end and not is_all:
-            answer = self._ask(requests.fetch_more(described, self._is_wide))
+        cursor = self._cursor(described, values, Fetching(self._is_wide))
+        contents: list[bytes] = []
+        while (answer := cursor.fetch()) is not None:
             contents += answer.rows
-        if not answer.is_closed:
-            self._ask(requests.close_cursor(number))
-        return contents
+        return [reader.row(content) for content in contents]
+
+    def _cursor(self, described: Description, values: list[Value], fetching: Fetching) -> Cursor:
+        serial, self._cursors = self._cursors, self._cursors + 1
+
+        def ask(request: Request, in_bulk: bool) -> Answer:
+            return self._ask(request, in_bulk=in_bulk)
+
+        return Cursor(ask, described, values, serial, fetching)
 
     def _release(self, number: int) -> None:
         """Let a statement go; who failed before may not be hidden by a refusal of this."""
@@ -159,11 +169,13 @@ class SqliTransport:
                 if not self._wire.is_open:
                     raise
 
-    def _ask(self, request: Request, target: memoryview | None = None) -> Answer:
+    def _ask(
+        self, request: Request, target: memoryview | None = None, *, in_bulk: bool = False
+    ) -> Answer:
         """Send a request and take its answer whole, or close the connection."""
         try:
             self._wire.send(request)
-            answer = self._reader.read(target)
+            answer = self._reader.read(target, in_bulk=in_bulk)
         except BaseException:
             self._wire.hang_up()
             raise
@@ -172,7 +184,9 @@ class SqliTransport:
     def _value(self, argument: Argument) -> Value:
         if isinstance(argument, int):
             return check_integer(argument)
-        return in_code_set(argument, self._codec)
+        # of a login that says DBDATE=Y4MD- this is what a date looks like
+        text = argument if isinstance(argument, str) else argument.isoformat()
+        return in_code_set(text, self._codec, "surrogateescape")
 
     def _next_buffer(self, size: int) -> memoryview:
         """Return the buffer whose turn it is; another size gets a new one, views keep the old."""
@@ -196,12 +210,6 @@ class SqliTransport:
             pass  # it is gone, which is what is wanted
         finally:
             self._wire.hang_up()
-
-
-def _had_room_for_more(described: Description, contents: list[bytes]) -> bool:
-    """Tell whether one row came where two fit: IBM's driver asks a function no further then."""
-    room = max(requests.FETCH_BYTES, described.row_bytes)
-    return len(contents) == 1 and 2 * len(contents[0]) < room
 
 
 def _warn_of_clear_text(settings: ConnectionSettings, *, is_loopback: bool) -> None:

@@ -88,14 +88,19 @@ def codec_of_database(settings: ConnectionSettings) -> str:
         return "ascii"
 
 
-def in_code_set(text: str, codec: str) -> bytes:
+def in_code_set(text: str, codec: str, errors: str = "strict") -> bytes:
     """Return a text as the database has it.
+
+    Args:
+        text: what is meant.
+        codec: of the database's code set.
+        errors: "surrogateescape" where bytes that it does not know are to go back as they came.
 
     Raises:
         BadOption: its code set has no such character, so nothing in it has such a name.
     """
     try:
-        return text.encode(codec)
+        return text.encode(codec, errors)
     except UnicodeEncodeError as reason:
         raise BadOption(
             f"The database's code set ({codec}) has no character U+{ord(text[reason.start]):04X}.",

@@ -6,31 +6,44 @@ Rule: every value is carried exactly or refused with its column; no per-row Pyth
 from __future__ import annotations
 
 from informix_capture_client.values.arrow_arrays import (
+    BadValue,
     booleans,
     byte_strings,
     fixed_width,
     pick,
+    refuse,
     strings,
 )
 from informix_capture_client.values.column_list import Column, parse_columns
 from informix_capture_client.values.column_types import (
+    FixedType,
+    VariableType,
     capturable,
     compile_type,
     is_collection,
     is_large_object,
 )
 from informix_capture_client.values.field_text import TWO_DIGITS
-from informix_capture_client.values.table_decoder import Payloads, TableDecoder, decode_payloads
+from informix_capture_client.values.table_decoder import (
+    Payloads,
+    TableDecoder,
+    bad_value,
+    decode_payloads,
+)
 from informix_capture_client.values.tables_decoder import Cells, MixedRows, TablesDecoder, payloads
 
 __all__ = [
     "TWO_DIGITS",
+    "BadValue",
     "Cells",
     "Column",
+    "FixedType",
     "MixedRows",
     "Payloads",
     "TableDecoder",
     "TablesDecoder",
+    "VariableType",
+    "bad_value",
     "booleans",
     "byte_strings",
     "capturable",
@@ -42,5 +55,6 @@ __all__ = [
     "parse_columns",
     "payloads",
     "pick",
+    "refuse",
     "strings",
 ]

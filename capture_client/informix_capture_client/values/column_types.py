@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from informix_capture_client.choices import DecodeRules
 from informix_capture_client.errors import UnsupportedColumn
-from informix_capture_client.records import Integers
+from informix_capture_client.records import Bits, Integers
 from informix_capture_client.values.arrow_arrays import (
     BadValue,
     booleans,
@@ -45,6 +45,7 @@ from informix_capture_client.values.text import (
     Bytes,
     CodeSet,
     decode_char,
+    decode_content,
     decode_lvarchar,
     decode_varchar,
 )
@@ -69,12 +70,14 @@ class FixedType:
 class VariableType:
     """A type whose size is in the record's header; `decode` gets bytes, starts and sizes.
 
-    `null` is what NULL looks like, the prefix included.
+    `null` is what NULL looks like, the prefix included. `content` reads values without a prefix, as
+    they come by other ways than the log: bytes, starts, lengths, and which are NULL.
     """
 
     arrow_type: pa.DataType
     null: bytes
     decode: Callable[[Bytes, Integers, Integers], pa.Array]
+    content: Callable[[Bytes, Integers, Integers, Bits], pa.Array]
 
 
 ColumnType = FixedType | VariableType
@@ -244,7 +247,9 @@ def _variable(decode: Callable[..., pa.Array], null: bytes, most: int) -> Make:
     def make(rules: DecodeRules, size: int = 1, reserve: int = 0) -> VariableType:
         if not reserve <= size <= most:
             raise ValueError(f"size {size} and reserve {reserve} are out of range")
-        return VariableType(pa.string(), null, partial(decode, code_set=_code_set(rules)))
+        code_set = _code_set(rules)
+        content = partial(decode_content, code_set=code_set)
+        return VariableType(pa.string(), null, partial(decode, code_set=code_set), content)
 
     return make
 

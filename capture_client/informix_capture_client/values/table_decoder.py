@@ -171,12 +171,7 @@ class TableDecoder:
 
     def bad_value(self, column: str, where: str, bad: BadValue) -> ProtocolViolation:
         """Return the refusal of a value, by the column's name and the row's place."""
-        return ProtocolViolation(
-            f"a value of {self.table}.{column} at {where} {bad.what}.",
-            bad.remedy or "It cannot be delivered exactly; report it with the table's definition.",
-            table=self.table,
-            column=column,
-        )
+        return bad_value(self.table, column, where, bad)
 
     def _decode_fixed(self, rows: Payloads, where: Callable[[int], str]) -> list[pa.Array]:
         columns: list[pa.Array] = []
@@ -218,6 +213,16 @@ class TableDecoder:
             return decode(*values)
         except BadValue as bad:
             raise self.bad_value(column, where(bad.row), bad) from None
+
+
+def bad_value(table: str, column: str, where: str, bad: BadValue) -> ProtocolViolation:
+    """Return the refusal of a value."""
+    return ProtocolViolation(
+        f"a value of {table}.{column} at {where} {bad.what}.",
+        bad.remedy or "It cannot be delivered exactly; report it with the table's definition.",
+        table=table,
+        column=column,
+    )
 
 
 def _typed(columns: Sequence[Column], kinds: Sequence[ColumnType]) -> Iterator[TypedColumn]:

@@ -64,7 +64,7 @@ def decode_varchar(data: Bytes, starts: Integers, sizes: Integers, code_set: Cod
     nulls = lengths == 1
     nulls[nulls] = data[starts[nulls] + 1] == 0
     lengths[nulls] = 0
-    return code_set.to_text(byte_strings(data, starts + 1, lengths, nulls), nulls)
+    return decode_content(data, starts + 1, lengths, nulls, code_set)
 
 
 def decode_lvarchar(data: Bytes, starts: Integers, sizes: Integers, code_set: CodeSet) -> pa.Array:
@@ -76,7 +76,14 @@ def decode_lvarchar(data: Bytes, starts: Integers, sizes: Integers, code_set: Co
     refuse(flags > 1, "has an unknown LVARCHAR flag")
     nulls = flags == 1
     lengths = np.where(nulls, 0, sizes - 3)
-    return code_set.to_text(byte_strings(data, starts + 3, lengths, nulls), nulls)
+    return decode_content(data, starts + 3, lengths, nulls, code_set)
+
+
+def decode_content(
+    data: Bytes, starts: Integers, lengths: Integers, nulls: Bits, code_set: CodeSet
+) -> pa.Array:
+    """Decode texts of which only the content is given; a NULL has the length 0."""
+    return code_set.to_text(byte_strings(data, starts, lengths, nulls), nulls)
 
 
 @dataclass(frozen=True)

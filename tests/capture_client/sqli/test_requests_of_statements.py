@@ -106,6 +106,25 @@ def test_a_row_longer_than_the_buffer_is_fetched_with_room_for_it(driver: str) -
     ]
 
 
+@pytest.mark.parametrize(
+    ("is_wide", "room", "asked"),
+    [
+        (True, 262_144, "00040000"),
+        (True, 10, "0000232c"),
+        (False, 262_144, "7fff"),
+        (False, 10, "232c"),
+    ],
+)
+def test_who_reads_in_blocks_asks_for_more_and_for_a_row_at_least(
+    is_wide: bool, room: int, asked: str
+) -> None:
+    """32,767 bytes was the most of FET_BUF_SIZE while lengths had 16 bits."""
+    fixed = described(3, 9004, INT, CHAR)
+    end = bytes.fromhex(f"0009{asked}0000")
+    assert requests.fetch(fixed, is_wide, room)[-1] == end
+    assert requests.fetch_more(fixed, is_wide, room)[-1] == end
+
+
 def test_an_lvarchar_is_asked_for_by_the_name_it_is_described_with() -> None:
     """The difference: 15.0.1.0 leaves its two names empty where 4.50.11 repeats them, as we do."""
     steps = "rows of an INT, an LVARCHAR(9000) and a CHAR(9000): name the types and fetch, fetch more"

@@ -18,6 +18,7 @@ PUT_TO_IT = (
     "test_values_on_the_wire.py",
     "test_transport_contract.py",
     "test_bad_habits_of_drivers.py",
+    "test_blocks_over_the_wire.py",
 )
 
 

@@ -1,0 +1,73 @@
+"""What reads the rows of a query in blocks: a second small protocol beside `Transport`.
+
+Rule: a row has the types and values that the capture of the same columns gives it. Nothing is handed
+out of an answer that was not understood whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from typing import Protocol
+
+import pyarrow as pa
+
+from informix_capture_client.transport import Argument
+from informix_capture_client.values import Column
+
+Texts = tuple[str | None, ...]
+Batch = tuple[pa.RecordBatch, Callable[[], Texts]]  # with what tells its last row
+
+
+class Blocks:
+    """Rows in record batches, in the order of the query; closing it, or dropping it, frees the cursor.
+
+    Args:
+        source: yields each batch with what tells its last row.
+    """
+
+    def __init__(self, source: Generator[Batch]) -> None:
+        self._source = source
+        self._last: Callable[[], Texts] = tuple
+
+    def __iter__(self) -> Blocks:
+        return self
+
+    def __next__(self) -> pa.RecordBatch:
+        batch, self._last = next(self._source)
+        return batch
+
+    @property
+    def last_row(self) -> Texts:
+        """The last row handed out, each value as it was fetched; `key_argument` binds it again.
+
+        Bytes that the database's code set does not know are kept (PEP 383), so that nothing is lost on
+        the way back, in a file of JSON neither.
+        """
+        return self._last()
+
+    def close(self) -> None:
+        """Free the cursor. Calling it twice is harmless."""
+        self._source.close()
+
+
+class BlockReader(Protocol):
+    """Reads the rows of queries in blocks over one connection."""
+
+    def blocks(
+        self,
+        statement: str,
+        arguments: Sequence[Argument],
+        columns: Sequence[Column],
+        rows_a_block: int,
+    ) -> Blocks:
+        """Run a query, when its first block is asked for, and hand out its rows.
+
+        Args:
+            statement: a SELECT of these columns, in their order.
+            arguments: the values of its parameters.
+            columns: as the server declares them, in the words of a TABSCHEMA record.
+            rows_a_block: the most rows of a batch; of wide rows there are fewer in one.
+
+        Raises, when a block is asked for: as a transport does; `UnsupportedColumn` for a type that no
+            capture has; `ProtocolViolation` for a value that cannot be delivered exactly.
+        """

@@ -1,0 +1,85 @@
+"""Blocks over Informix's own protocol: rows go from its answers into columns as bytes.
+
+Rule: a block is made of whole answers that were understood; whoever stops in the middle closes the
+cursor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator, Sequence
+
+from informix_capture_client.block_fetch.base import Batch, Blocks, Texts
+from informix_capture_client.block_fetch.declared import require_declared
+from informix_capture_client.block_fetch.tuple_columns import TupleDecoder
+from informix_capture_client.choices import DecodeRules
+from informix_capture_client.sqli import RowReader, Tuples
+from informix_capture_client.transport import Argument, SqliTransport, TupleCursor
+from informix_capture_client.values import Column
+
+# Of one answer. IBM's driver asks for 4,096 unless FET_BUF_SIZE says more, which may be 2 GB.
+ROOM_BYTES = 256 * 1024
+_MOST_BYTES = 16 << 20  # of a block: of wide rows fewer are decoded at once
+
+
+class SqliBlocks:
+    """A `BlockReader` over a native connection.
+
+    Args:
+        transport: the connection; between two blocks it may be used for other things.
+        rules: what columns become where there is a choice.
+        table: the table's name, for error texts.
+    """
+
+    def __init__(self, transport: SqliTransport, rules: DecodeRules, table: str = "?") -> None:
+        self._transport = transport
+        self._rules = rules
+        self._table = table
+
+    def blocks(
+        self,
+        statement: str,
+        arguments: Sequence[Argument],
+        columns: Sequence[Column],
+        rows_a_block: int,
+    ) -> Blocks:
+        """Run a query, when its first block is asked for, and hand out its rows."""
+        return Blocks(self._batches(statement, arguments, columns, rows_a_block))
+
+    def _batches(
+        self, statement: str, arguments: Sequence[Argument], columns: Sequence[Column], most: int
+    ) -> Generator[Batch]:
+        decoder = TupleDecoder(columns, self._table, self._rules)
+        cursor = self._transport.open_tuples(statement, arguments, ROOM_BYTES)
+        try:
+            require_declared(cursor.columns, columns, self._table)
+            reader = RowReader(cursor.columns, self._rules.codec, "surrogateescape")
+            for tuples in _in_blocks(_fetched(cursor), most):
+                yield decoder.decode(tuples), _last(reader, tuples[-1])
+        finally:
+            cursor.close()
+
+
+def _last(reader: RowReader, tuples: Tuples) -> Callable[[], Texts]:
+    begin, length = int(tuples.starts[-1]), int(tuples.lengths[-1])
+    row = tuples.data[begin : begin + length]  # not the block, which may be gone by then
+    return lambda: reader.row(row)
+
+
+def _fetched(cursor: TupleCursor) -> Iterator[Tuples]:
+    while found := cursor.fetch():
+        yield from found
+
+
+def _in_blocks(fetched: Iterator[Tuples], most: int) -> Iterator[list[Tuples]]:
+    """Join runs of rows up to a block, and cut the last at its border."""
+    block, rows, size = list[Tuples](), 0, 0
+    for run in fetched:
+        while len(run):
+            part, run = run.cut(most - rows)
+            block.append(part)
+            rows, size = rows + len(part), size + len(part.data)
+            if rows == most or size >= _MOST_BYTES:
+                yield block
+                block, rows, size = [], 0, 0
+    if block:
+        yield block

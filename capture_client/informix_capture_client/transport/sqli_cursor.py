@@ -1,0 +1,142 @@
+"""The rows of a prepared statement over Informix's own protocol, an answer at a time.
+
+Rule: who reads to the end has closed the cursor; who stops before it closes it. What fails in the
+middle leaves nothing of the answer that it was in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from informix_capture_client.errors import InformixCdcError
+from informix_capture_client.sqli import (
+    Answer,
+    Column,
+    Description,
+    Request,
+    StatementKind,
+    Tuples,
+    Value,
+    requests,
+)
+from informix_capture_client.transport.odbc_errors import Door
+
+Ask = Callable[[Request, bool], Answer]  # and whether rows come in bulk
+
+
+@dataclass(frozen=True, slots=True)
+class Fetching:
+    """How rows are asked for.
+
+    Attributes:
+        is_wide: whether lengths have 32 bits.
+        room: the bytes of rows that fit into one answer.
+        in_bulk: whether rows come as `Answer.tuples`.
+    """
+
+    is_wide: bool
+    room: int = requests.FETCH_BYTES
+    in_bulk: bool = False
+
+
+class Cursor:
+    """A cursor that opens with its first answer.
+
+    Args:
+        ask: sends a request and returns its answer, which holds no error.
+        described: the statement.
+        values: of its parameters.
+        serial: a number that no other cursor of the connection has.
+        fetching: how rows are asked for.
+    """
+
+    def __init__(
+        self, ask: Ask, described: Description, values: Sequence[Value], serial: int, fetching: Fetching
+    ) -> None:
+        self._ask = ask
+        self._described = described
+        self._opening = requests.open_cursor(described.number, serial, values)
+        self._fetching = fetching
+        self._is_begun = self._is_over = self._is_open = False
+
+    def fetch(self) -> Answer | None:
+        """Return the next answer with rows, or None: there are no more, and the cursor is closed."""
+        if self._is_over:
+            return None
+        is_first, self._is_begun = not self._is_begun, True
+        answer = self._begun() if is_first else self._more()
+        has_rows = bool(answer.rows or answer.tuples)
+        self._is_open = not answer.is_closed
+        if not has_rows or answer.is_at_end or (is_first and self._is_all(answer)):
+            self.close()
+        return answer if has_rows else None
+
+    def close(self) -> None:
+        """Close the cursor, if it is open."""
+        self._is_over = True
+        if self._is_open:
+            self._is_open = False
+            self._ask(requests.close_cursor(self._described.number), False)
+
+    def _begun(self) -> Answer:
+        how = self._fetching
+        fetching = requests.fetch(self._described, how.is_wide, how.room)
+        if not requests.has_variable_size(self._described.columns):
+            return self._ask([*self._opening, *fetching], how.in_bulk)
+        self._ask(self._opening, False)
+        return self._ask(fetching, how.in_bulk)
+
+    def _more(self) -> Answer:
+        self._is_open = False  # of an answer that fails nothing is known; its statement is released
+        how = self._fetching
+        return self._ask(requests.fetch_more(self._described, how.is_wide, how.room), how.in_bulk)
+
+    def _is_all(self, answer: Answer) -> bool:
+        """Tell whether one row came where two fit: IBM's driver asks a function no further then."""
+        lengths = [len(row) for row in answer.rows]
+        lengths += [length for each in answer.tuples for length in each.lengths.tolist()]
+        room = max(self._fetching.room, self._described.row_bytes)
+        is_function = self._described.kind == StatementKind.EXECUTE
+        return is_function and len(lengths) == 1 and 2 * lengths[0] < room
+
+
+class TupleCursor:
+    """The rows of a query as the bytes that they came in, for whoever decodes many at once.
+
+    Args:
+        door: of the connection.
+        cursor: opens with the first fetch.
+        columns: as the server described them.
+        release: lets the statement go.
+    """
+
+    def __init__(
+        self, door: Door, cursor: Cursor, columns: Sequence[Column], release: Callable[[], None]
+    ) -> None:
+        self.columns = columns
+        self._door = door
+        self._cursor = cursor
+        self._release = release
+        self._is_released = False
+
+    def fetch(self) -> list[Tuples]:
+        """Return the next rows, in order; none: there are no more.
+
+        Raises: as the transport does.
+        """
+        with self._door:
+            answer = self._cursor.fetch()
+            return [] if answer is None else answer.tuples
+
+    def close(self) -> None:
+        """Let cursor and statement go; a connection that breaks meanwhile is no news to who closes."""
+        if self._is_released or self._door.closed or self._door.is_foreign:
+            return
+        self._is_released = True
+        with suppress(InformixCdcError), self._door:
+            try:
+                self._cursor.close()
+            finally:
+                self._release()
