@@ -22,16 +22,12 @@ from informix_capture_client.log_events import DATA_LOSS, SESSION_ABANDONED, STR
 from informix_capture_client.positions import LogEnd, Position, page_after, show
 from informix_capture_client.session import ReadAhead
 from informix_capture_client.stream import ChangeStream, MakeReader, shows_transactions
-from informix_cdc.capture.guard import CaptureGuard, other_source
+from informix_cdc.capture.guard import CaptureGuard, other_source, other_table
+from informix_cdc.capture.joining import in_this_version
 from informix_cdc.capture.jump import Jump, can_jump
 from informix_cdc.capture.liveness import Liveness
 from informix_cdc.capture.loop import capture
 from informix_cdc.capture.pending import Pending
-from informix_cdc.capture.private_folders import (
-    make_private_folder,
-    remove_empty_streams,
-    remove_private_folder,
-)
 from informix_cdc.capture.server_watch import ServerWatch, Watch
 from informix_cdc.capture.start import CaptureStart
 from informix_cdc.capture.state import CaptureState
@@ -44,6 +40,11 @@ from informix_cdc.server import (
     version_told,
 )
 from informix_checkpoints.offsets import NOT_STARTED, StreamOffset
+from informix_checkpoints.private_folders import (
+    make_private_folder,
+    remove_empty_streams,
+    remove_private_folder,
+)
 from informix_checkpoints.spool import LossMarks, Spool, copies_for
 
 logger = logging.getLogger("informix_cdc.connector.capture_run")  # a name in logs, not a module
@@ -60,7 +61,7 @@ class CaptureRun:
     Args:
         options: with the password; this object never leaves its process.
         offset: where the stream stands; one that is not started makes a first start.
-        expected_commit: the end of a batch that Spark has planned and asks for again.
+        planned: the end of a batch that Spark has planned and asks for again.
         check_schema: refuses the schema of the tables if it is not the declared one.
         read: how a session is read.
         clock: seconds from anywhere.
@@ -69,7 +70,7 @@ class CaptureRun:
 
     options: SourceOptions
     offset: StreamOffset
-    expected_commit: int | None
+    planned: Position | None
     check_schema: Callable[[pa.Schema], None]
     state: CaptureState
     stop: threading.Event
@@ -136,7 +137,7 @@ class CaptureRun:
         if self.stop.is_set():
             return
         if self.offset.is_started and self.state.spool is None:
-            self._open_spool(source, self.offset)
+            self._go_on(source)
         self._require_same_source(source)
         if self.offset.lost is not None and self._expected() is None:
             raise self.offset.lost.error()  # reported before; a planned batch comes first
@@ -162,7 +163,7 @@ class CaptureRun:
             watch,
             self.state,
             self.clock,
-            source.source,
+            source.identity,
             expected=self._expected,
             scout_reads=lambda: start.scout_reads,
             known_loss=lambda: start.loss,
@@ -205,13 +206,31 @@ class CaptureRun:
 
     def _expected(self) -> int | None:
         """Return the commit a replay must pass, unless the spool already holds it."""
-        spool, expected = self.state.spool, self.expected_commit
-        return None if spool is None or expected is None or spool.mark.commit >= expected else expected
+        spool, planned = self.state.spool, self.planned
+        is_there = spool is None or planned is None or spool.mark.place >= planned.place
+        return None if is_there or planned is None else planned.commit
+
+    def _go_on(self, source: SourceTables) -> None:
+        """Open the spool of a stream that Spark knows."""
+        self.offset = in_this_version(self.offset, source)
+        if self.offset.source != source.source:
+            raise other_source(self.offset.source, source.source)
+        self._open_spool(source, self.offset)
 
     def _require_same_source(self, source: SourceTables) -> None:
-        spool = self.state.spool
-        if spool is not None and spool.source != source.source:
+        """Refuse another server, and other tables under the names of those that are captured.
+
+        Raises:
+            DataLoss: names what it was, and what it is.
+        """
+        spool, found = self.state.spool, source.states()
+        if spool is None:
+            return
+        if spool.source != source.source:
             raise other_source(spool.source, source.source)
+        for name, state in spool.tables.items():
+            if name in found and found[name].digest != state.digest:
+                raise other_table(name, state.digest, found[name].digest)
 
     def _begin_stream(self, source: SourceTables, anchor: Position, logged: LogEnd | None) -> Spool:
         """Open the spool of a new stream; say so if it goes on where another was lost."""
@@ -220,7 +239,8 @@ class CaptureRun:
             LossMarks.beside(self.options.spool_path).remove(self._jump.stream)
             self._jump = self._loss = None
             self._jumps = 0
-        self.offset = StreamOffset(secrets.token_hex(8), source.source, anchor, logged)
+        stream, tables = secrets.token_hex(8), source.states()
+        self.offset = StreamOffset(stream, source.source, anchor, logged, tables=tables)
         return self._open_spool(source, self.offset)
 
     def _open_spool(self, source: SourceTables, offset: StreamOffset) -> Spool:
@@ -238,6 +258,9 @@ class CaptureRun:
             durable=bool(self.options.spool_path),
             lock_wait_seconds=self.options.read_timeout_seconds + 5 * STOP_MARGIN_SECONDS,
             copies=copies_for(self.options.segment_copies, offset.stream),
+            tables=offset.tables,
+            former_sources=[source.of_first(len(offset.tables or ()))],
+            captured=source.names,
         )
         STREAM_BEGUN.log(
             logger,
@@ -246,7 +269,7 @@ class CaptureRun:
             commit=show(spool.mark.commit),
             spool=folder,
         )
-        self.state.counters.appended.begin(spool.end.commit if spool.segment_count else None)
+        self.state.counters.appended.begin(spool.end.place if spool.segment_count else None)
         self.state.logged = offset.logged
         self.state.spool = spool
         self.state.notify()

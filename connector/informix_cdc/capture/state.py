@@ -19,7 +19,7 @@ from informix_capture_client.log_events import (
     LOG_END_NOT_REACHED,
     TRANSACTIONS_LEFT_OUT,
 )
-from informix_capture_client.positions import LogEnd, Position, show
+from informix_capture_client.positions import LogEnd, Place, Position, show
 from informix_capture_client.stream import Answer, Read
 from informix_capture_client.transactions import Event, Passed, Transactions
 from informix_cdc.capture.counts import Counters, Gauges
@@ -211,12 +211,12 @@ class CaptureState:
         """Note that Spark asks for what lies above a commit, so it is done with the rest."""
         if self.spark.take(stream, position):
             if stream == self.stream:
-                self.counters.appended.take(position.commit)
+                self.counters.appended.take(position.place)
             self.notify()
 
-    def plan(self, stream: str, commit: int) -> None:
-        """Note that Spark asks for a range up to a commit: that must not wait for room."""
-        self.spark.plan(stream, commit)
+    def plan(self, stream: str, upto: Place) -> None:
+        """Note that Spark asks for a range up to a place: that must not wait for room."""
+        self.spark.plan(stream, upto)
         self.notify()
 
     def has_left(self, stream: str) -> bool:

@@ -19,7 +19,10 @@ from informix_capture_client.catalog import (
     check_ha_role,
     check_locale,
     choose_columns,
+    list_digest,
     source_digest,
+    table_digest,
+    unqualified,
 )
 from informix_capture_client.choices import ColumnChoice, DecodeRules, RowForm
 from informix_capture_client.dialects import Dialect
@@ -30,6 +33,7 @@ from informix_capture_client.shapes import ChangeEncoder, row_schema
 from informix_capture_client.statements import CDC_DATABASE
 from informix_cdc.options import SourceOptions
 from informix_cdc.server.connections import open_catalog
+from informix_checkpoints.table_states import TableState
 
 _ANY_COLUMN = ColumnChoice(unsupported="omit-following", lobs="omit")
 _STORED_FORM = 2  # raise it when segments are written in another form
@@ -37,7 +41,12 @@ _STORED_FORM = 2  # raise it when segments are written in another form
 
 @dataclass(frozen=True, slots=True)
 class SourceTables:
-    """The captured tables, how rows are made of them, and the digest their positions belong to."""
+    """The captured tables, how rows are made of them, and the digest their positions belong to.
+
+    Attributes:
+        source: the digest of server and database.
+        server: the server's name.
+    """
 
     tables: tuple[Table, ...]
     db_locale: str
@@ -45,6 +54,26 @@ class SourceTables:
     row_form: RowForm
     source: str
     heartbeat: Table | None = None
+    server: str = ""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The captured tables as owner.table."""
+        return tuple(unqualified(str(table.name)) for table in self.tables)
+
+    def states(self) -> dict[str, TableState]:
+        """Return what a stream that begins with these tables knows of them."""
+        digests = map(table_digest, self.tables)
+        return {name: TableState(digest) for name, digest in zip(self.names, digests, strict=True)}
+
+    @property
+    def identity(self) -> str:
+        """A digest of server, database and all tables: whatever is another one makes it another."""
+        return f"{self.source} {list_digest(self.server, self.tables)}"
+
+    def of_first(self, count: int) -> str:
+        """Return the digest under which version 1 kept positions of the first of these tables."""
+        return list_digest(self.server, self.tables[:count])
 
     @property
     def all_tables(self) -> tuple[Table, ...]:
@@ -98,8 +127,9 @@ def describe_tables(options: SourceOptions, catalog: Catalog) -> SourceTables:
         db_locale,
         options.decode_rules(codec_of(db_locale)),
         options.row_form(),
-        source_digest(catalog.server_name(), tables),
+        source_digest(server := catalog.server_name(), options.database),
         _heartbeat(options, catalog),
+        server,
     )
     found.schema()
     return found
