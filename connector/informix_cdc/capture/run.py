@@ -18,12 +18,23 @@ from pathlib import Path
 import pyarrow as pa
 
 from informix_capture_client.errors import ConnectionLost, DataLoss, Gap
-from informix_capture_client.log_events import DATA_LOSS, SESSION_ABANDONED, STREAM_BEGUN
+from informix_capture_client.log_events import (
+    DATA_LOSS,
+    SESSION_ABANDONED,
+    STREAM_BEGUN,
+    TABLE_JOINED,
+    TABLE_LEFT,
+)
 from informix_capture_client.positions import LogEnd, Position, page_after, show
 from informix_capture_client.session import ReadAhead
 from informix_capture_client.stream import ChangeStream, MakeReader, shows_transactions
 from informix_cdc.capture.guard import CaptureGuard, other_source, other_table
-from informix_cdc.capture.joining import in_this_version
+from informix_cdc.capture.joining import (
+    Joining,
+    ServerSays,
+    in_this_version,
+    require_may_leave,
+)
 from informix_cdc.capture.jump import Jump, can_jump
 from informix_cdc.capture.liveness import Liveness
 from informix_cdc.capture.loop import capture
@@ -102,8 +113,9 @@ class CaptureRun:
         """
         while True:
             try:
-                self._run_connection()
-                return
+                if not self._run_connection():
+                    return
+                self.end_session()  # tables have joined: a session over all of them goes on
             except DataLoss as loss:
                 if not self._may_jump(loss) or self.stop.is_set():
                     raise
@@ -125,7 +137,8 @@ class CaptureRun:
         if self._private_folder is not None:
             remove_private_folder(self._private_folder)
 
-    def _run_connection(self) -> None:
+    def _run_connection(self) -> bool:
+        """Capture over one session; tell whether tables have joined, so that another one goes on."""
         with open_catalog(self.options) as catalog:
             source = describe_tables(self.options, catalog)
             if not self.state.target_position:  # the first time, not when a connection was lost
@@ -135,16 +148,17 @@ class CaptureRun:
                 self.state.server_version = version_told(catalog)
         self.check_schema(source.schema())
         if self.stop.is_set():
-            return
+            return False
         if self.offset.is_started and self.state.spool is None:
             self._go_on(source)
         self._require_same_source(source)
         if self.offset.lost is not None and self._expected() is None:
             raise self.offset.lost.error()  # reported before; a planned batch comes first
-        self._capture(source)
+        return self._capture(source)
 
-    def _capture(self, source: SourceTables) -> None:
-        spool = self.state.spool
+    def _capture(self, source: SourceTables) -> bool:
+        spool, joining = self.state.spool, self._joining(source)
+        since = source.numbered(spool.tables) if spool else {}
         start = CaptureStart(
             self.options,
             source,
@@ -154,6 +168,8 @@ class CaptureRun:
             self.state.counters.assembly,
             self.offset.lost.error() if self.offset.lost else None,
             self.offset.logged,
+            joining=joining,
+            has_joined=any(since.values()),
         )
         stream = ChangeStream(start.begin, start.close, self.read, self.state.counters.received)
         self._stream = stream
@@ -172,11 +188,41 @@ class CaptureRun:
         )
         pending = self._pending(source, lambda: start.logged)
         try:
-            capture(stream, source.encoder(), pending, self.state, self.stop, guard)
+            encoder = source.encoder(since)
+            capture(stream, encoder, pending, self.state, self.stop, guard, joining)
         except ConnectionLost as reason:
             if (explained := guard.explained(reason)) is not reason:
                 raise explained from reason
             raise
+        if joining is None or self.stop.is_set():
+            return False
+        for name, state in joining.switch().items():
+            place = state and show(state.since)
+            TABLE_JOINED.log(logger, stream=self.state.stream, table=name, since=place)
+        self.state.join(None)
+        return True
+
+    def _joining(self, source: SourceTables) -> Joining | None:
+        """Return what waits for tables that are in the options, and not in the stream yet."""
+        spool = self.state.spool
+        known = source.states() if spool is None else spool.tables
+        late = {name: state for name, state in source.states().items() if name not in known}
+        if spool is None or not late:
+            return None
+        self.state.join(self.clock())
+        return Joining(
+            late,
+            spool,
+            self._ask_server,
+            source.is_buffered,
+            is_free=lambda: self._expected() is None,
+            clock=self.clock,
+        )
+
+    def _ask_server(self) -> ServerSays:
+        with open_catalog(self.options) as catalog:
+            still_open = catalog.open_transactions()
+            return ServerSays(still_open, catalog.clock(), page_after(catalog.current_position()))
 
     def _reads_from(self, place: int, source: SourceTables) -> bool:
         """Tell whether a session of its own that begins at a place is given records; bounded."""
@@ -215,7 +261,13 @@ class CaptureRun:
         self.offset = in_this_version(self.offset, source)
         if self.offset.source != source.source:
             raise other_source(self.offset.source, source.source)
-        self._open_spool(source, self.offset)
+        require_may_leave(self.offset, source, self.planned)
+        spool = self._open_spool(source, self.offset)
+        left = sorted(spool.tables.keys() - set(source.names))
+        if left:
+            spool.change_tables(dict.fromkeys(left))
+        for name in left:
+            TABLE_LEFT.log(logger, stream=spool.stream, table=name)
 
     def _require_same_source(self, source: SourceTables) -> None:
         """Refuse another server, and other tables under the names of those that are captured.

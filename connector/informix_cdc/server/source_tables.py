@@ -6,12 +6,14 @@ Rule: whatever can be wrong with the set-up is found here, before a capture sess
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 
 import pyarrow as pa
 
 from informix_capture_client.catalog import (
     Catalog,
+    DatabaseLogging,
     Table,
     check_cdc_database,
     check_cdc_locale,
@@ -33,7 +35,7 @@ from informix_capture_client.shapes import ChangeEncoder, row_schema
 from informix_capture_client.statements import CDC_DATABASE
 from informix_cdc.options import SourceOptions
 from informix_cdc.server.connections import open_catalog
-from informix_checkpoints.table_states import TableState
+from informix_checkpoints.table_states import Tables, TableState
 
 _ANY_COLUMN = ColumnChoice(unsupported="omit-following", lobs="omit")
 _STORED_FORM = 2  # raise it when segments are written in another form
@@ -46,6 +48,7 @@ class SourceTables:
     Attributes:
         source: the digest of server and database.
         server: the server's name.
+        is_buffered: whether the database's commits may be in no log that can be read.
     """
 
     tables: tuple[Table, ...]
@@ -55,6 +58,7 @@ class SourceTables:
     source: str
     heartbeat: Table | None = None
     server: str = ""
+    is_buffered: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -88,9 +92,13 @@ class SourceTables:
         facts = f"{_STORED_FORM} {rules} {form}"
         return hashlib.sha256(facts.encode()).hexdigest()[:16]
 
-    def encoder(self) -> ChangeEncoder:
-        """Return what makes rows of transactions."""
-        return ChangeEncoder(self.tables, self.rules, self.row_form)
+    def numbered(self, known: Tables) -> dict[int, int]:
+        """Return since when tables are in the stream, by their numbers."""
+        return {number: known[name].since for number, name in enumerate(self.names) if name in known}
+
+    def encoder(self, since: Mapping[int, int] | None = None) -> ChangeEncoder:
+        """Return what makes rows of transactions; with `since`, of tables that have joined."""
+        return ChangeEncoder(self.tables, self.rules, self.row_form, since)
 
     def schema(self) -> pa.Schema:
         """Return the schema of delivered rows."""
@@ -118,7 +126,7 @@ def describe_tables(options: SourceOptions, catalog: Catalog) -> SourceTables:
             where that matters, or a table or a column does not exist.
         UnsupportedColumn: a column's type cannot be carried.
     """
-    _require_databases(options, catalog)
+    logging = _require_databases(options, catalog)
     whole = catalog.tables(options.table_names())
     tables = choose_columns(whole, options.column_choice())
     db_locale = _locale(options, catalog)
@@ -130,19 +138,21 @@ def describe_tables(options: SourceOptions, catalog: Catalog) -> SourceTables:
         source_digest(server := catalog.server_name(), options.database),
         _heartbeat(options, catalog),
         server,
+        logging.is_buffered,
     )
     found.schema()
     return found
 
 
-def _require_databases(options: SourceOptions, catalog: Catalog) -> None:
-    require_logged_database(options, catalog)
+def _require_databases(options: SourceOptions, catalog: Catalog) -> DatabaseLogging:
+    logging = require_logged_database(options, catalog)
     is_there = catalog.database_logging(CDC_DATABASE) is not None
     require(check_cdc_database(is_there, options.dialect))
+    return logging
 
 
-def require_logged_database(options: SourceOptions, catalog: Catalog) -> None:
-    """Refuse a database without logging, whose changes no capture can see.
+def require_logged_database(options: SourceOptions, catalog: Catalog) -> DatabaseLogging:
+    """Refuse a database without logging, whose changes no capture can see; return how it is logged.
 
     Raises:
         AccessRefused: there is no such database.
@@ -151,6 +161,8 @@ def require_logged_database(options: SourceOptions, catalog: Catalog) -> None:
     logging = catalog.database_logging()
     there = catalog.databases() if logging is None else ()
     require(check_database_logging(options.database, logging, options.dialect.owner, there))
+    assert logging is not None  # else it was refused
+    return logging
 
 
 def _locale(options: SourceOptions, catalog: Catalog) -> str:

@@ -146,6 +146,18 @@ def require_same_stream(start: StreamOffset, stream: str, source: str) -> None:
         )
 
 
+def is_change_of_tables(start: StreamOffset, end: StreamOffset) -> bool:
+    """Tell whether tables join or leave at the end of a range, which has no rows then.
+
+    A stream of version 1 had no tables that joined.
+    """
+    if end.tables is None or start.stream != end.stream:
+        return False
+    if start.tables is None:
+        return any(state.since for state in end.tables.values())
+    return start.tables.keys() != end.tables.keys()
+
+
 def require_same_form(planned: StreamOffset, row_form: str) -> None:
     """Refuse to run a planned batch again with options that give its rows other keys.
 

@@ -31,7 +31,12 @@ from informix_cdc.executors import SegmentPublisher, share_out
 from informix_cdc.monitoring import progress_figures
 from informix_cdc.options import SourceOptions
 from informix_cdc.spark.entry_points import one_line, one_line_rows
-from informix_cdc.spark.next_offset import NextOffset, require_same_form, require_same_stream
+from informix_cdc.spark.next_offset import (
+    NextOffset,
+    is_change_of_tables,
+    require_same_form,
+    require_same_stream,
+)
 from informix_cdc.spark.partitions import SpoolPartition
 from informix_cdc.spark.runner_log import log_to_standard_error
 from informix_cdc.spark.runner_process import settle_in_runner
@@ -141,6 +146,8 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         after, upto = begun.position.place, wanted.position.place
         self._require_sound(wanted)
         if not begun.is_started or begun == wanted or self._is_jump(begun, wanted):
+            return []
+        if is_change_of_tables(begun, wanted):
             return []
         is_same_version = (begun.tables is None) == (wanted.tables is None)
         require_same_stream(begun, wanted.stream, wanted.source if is_same_version else begun.source)

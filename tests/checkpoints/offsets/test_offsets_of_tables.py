@@ -1,4 +1,4 @@
-"""Version 2 of the offsets: for each table a digest, from where on it is in the stream, its snapshot."""
+"""Version 2 of the offsets: of each table a digest, from where on it is there, its snapshot."""
 
 from __future__ import annotations
 
