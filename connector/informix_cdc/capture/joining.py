@@ -15,9 +15,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from informix_capture_client.errors import BadOption
+from informix_capture_client.errors import BadOption, DataLoss
 from informix_capture_client.failpoints import failpoint
-from informix_capture_client.positions import Position
+from informix_capture_client.positions import Position, show
 from informix_capture_client.stream import Answer, Read
 from informix_capture_client.transactions import Passed
 from informix_cdc.capture.guard import other_source
@@ -74,6 +74,21 @@ def require_may_leave(offset: StreamOffset, source: SourceTables, planned: Posit
             )
 
 
+def require_chunks(spool: Spool, planned: Position | None) -> None:
+    """Refuse to capture a planned batch again that has rows of a snapshot: the log does not have them.
+
+    Raises:
+        DataLoss: the spool does not hold them any more.
+    """
+    if planned is not None and planned.chunk > spool.mark.chunk:
+        raise DataLoss(
+            f"Spark runs a batch again, up to {show(planned.commit)}, that has rows of a snapshot, and"
+            f" the spool {spool.folder} does not hold them any more.",
+            "Bring the folder back, if it was moved or spoolPath was changed; else start a new stream"
+            " with a new checkpoint.",
+        )
+
+
 class ServerSays(NamedTuple):
     """What is open on the server, and then its clock and where its log ends."""
 
@@ -83,10 +98,17 @@ class ServerSays(NamedTuple):
 
 
 class Switched(NamedTuple):
-    """What was asked after full row logging went on: where later records lie, and who was open."""
+    """What was asked after full row logging went on.
+
+    Attributes:
+        place: at or before every record written since.
+        still_open: who was open then.
+        log_end: beyond every record written before.
+    """
 
     place: int
     still_open: frozenset[int]
+    log_end: int
 
 
 @dataclass(slots=True)
@@ -145,7 +167,7 @@ class Joining:
         self._asked_at = self.clock()
         says = self.ask()
         begins = answer.assembler.open_transactions
-        if all(begins.get(key, 0) >= known.place for key in known.still_open & says.still_open):
+        if all(begins.get(key, 0) >= known.log_end for key in known.still_open & says.still_open):
             self._ended = (self.clock(), says)
 
     def switch(self) -> TableChanges:

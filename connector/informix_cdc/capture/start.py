@@ -191,8 +191,9 @@ class CaptureStart:
             late = [table for table in self.source.tables if self._is_late(table)]
             self._switch_on(session, catalog, late)
             # In this order: who begins in between lies behind the place, and being listed does no harm.
-            place = catalog.next_position()
-            self.joining.switched = Switched(place, catalog.open_transactions())
+            place, still_open = catalog.next_position(), catalog.open_transactions()
+            log_end = page_after(catalog.current_position())
+            self.joining.switched = Switched(place, still_open, log_end)
 
     def begin_at(self, place: int) -> Begun:
         """Connect and activate a session at a place, to see what it is given there: nothing is kept."""

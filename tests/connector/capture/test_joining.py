@@ -282,6 +282,14 @@ def test_a_table_does_not_leave_while_its_snapshot_is_under_way(served: Served) 
     assert "snapshot under way" in error.message
 
 
+def test_rows_of_a_snapshot_that_were_planned_and_are_gone_cannot_be_made_again(served: Served) -> None:
+    start = begun(served)
+    with reader(served[1].port, table=TWO) as made:
+        error = failure_of(lambda: made.partitions(start, {**start, "chunk": 1}))
+    assert isinstance(error, DataLoss)
+    assert "rows of a snapshot" in error.message
+
+
 def test_what_is_known_of_a_snapshot_is_passed_on(served: Served) -> None:
     server, listening = served
     start = begun(served)
