@@ -64,6 +64,12 @@ STREAM_BEGUN = LogEvent(
     "a stream begins or resumes; `restart` and `commit` are the positions that it captures"
     " from, `spool` is the spool's folder",
 )
+TABLES_MATCHED = LogEvent(
+    "tables_matched",
+    _INFO,
+    ("patterns", "count", "tables"),
+    "what the patterns of option `table` match now; a table that is made later joins at the next start",
+)
 TABLE_JOINED = LogEvent(
     "table_joined",
     _INFO,

@@ -178,6 +178,12 @@ class Catalog:
         )
         return FoundTable(one.name, one.kind, table)
 
+    def tables_there(self) -> list[tuple[str, str]]:
+        """Return owner and name of the tables of users that are logged, in their order."""
+        rows = self._transport.rows(statements.CAPTURABLE_TABLES)
+        logged = (row for row in rows if not _int(row[2]) & _RAW_TABLE)
+        return sorted(((row[0] or "").rstrip(), (row[1] or "").rstrip()) for row in logged)
+
     def _tables_like(self, wanted: TableName) -> tuple[str, ...]:
         """Return the tables of that name under other owners, else those of nearly that name."""
         try:

@@ -33,6 +33,7 @@ from informix_cdc.capture.joining import (
     Joining,
     ServerSays,
     in_this_version,
+    require_chunks,
     require_may_leave,
 )
 from informix_cdc.capture.jump import Jump, can_jump
@@ -49,6 +50,7 @@ from informix_cdc.server import (
     open_catalog,
     silent_seconds,
     version_told,
+    with_named_tables,
 )
 from informix_checkpoints.offsets import NOT_STARTED, StreamOffset
 from informix_checkpoints.private_folders import (
@@ -140,6 +142,8 @@ class CaptureRun:
     def _run_connection(self) -> bool:
         """Capture over one session; tell whether tables have joined, so that another one goes on."""
         with open_catalog(self.options) as catalog:
+            # What matches is looked up once: another table joins at the next start.
+            self.options = with_named_tables(self.options, catalog)
             source = describe_tables(self.options, catalog)
             if not self.state.target_position:  # the first time, not when a connection was lost
                 self.state.target_position = page_after(catalog.current_position())
@@ -263,6 +267,7 @@ class CaptureRun:
             raise other_source(self.offset.source, source.source)
         require_may_leave(self.offset, source, self.planned)
         spool = self._open_spool(source, self.offset)
+        require_chunks(spool, self.planned)
         left = sorted(spool.tables.keys() - set(source.names))
         if left:
             spool.change_tables(dict.fromkeys(left))
@@ -306,7 +311,7 @@ class CaptureRun:
             offset.stream,
             offset.source,
             offset.position,
-            rows=source.row_digest,
+            rows=source.digest_of_rows_beside(len(offset.tables or ())),
             durable=bool(self.options.spool_path),
             lock_wait_seconds=self.options.read_timeout_seconds + 5 * STOP_MARGIN_SECONDS,
             copies=copies_for(self.options.segment_copies, offset.stream),

@@ -35,6 +35,7 @@ from informix_capture_client.shapes import ChangeEncoder, row_schema
 from informix_capture_client.statements import CDC_DATABASE
 from informix_cdc.options import SourceOptions
 from informix_cdc.server.connections import open_catalog
+from informix_cdc.server.named_tables import named_tables
 from informix_checkpoints.table_states import Tables, TableState
 
 _ANY_COLUMN = ColumnChoice(unsupported="omit-following", lobs="omit")
@@ -92,6 +93,15 @@ class SourceTables:
         facts = f"{_STORED_FORM} {rules} {form}"
         return hashlib.sha256(facts.encode()).hexdigest()[:16]
 
+    def digest_of_rows_beside(self, known: int) -> str:
+        """Return `row_digest`, or another one where rows of one table become rows of several.
+
+        Args:
+            known: of how many tables the stream was until now.
+        """
+        is_same = (known > 1) == (len(self.tables) > 1) or self.row_form.shape == "json"
+        return self.row_digest if is_same else f"{self.row_digest}, another number of tables"
+
     def numbered(self, known: Tables) -> dict[int, int]:
         """Return since when tables are in the stream, by their numbers."""
         return {number: known[name].since for number, name in enumerate(self.names) if name in known}
@@ -127,7 +137,7 @@ def describe_tables(options: SourceOptions, catalog: Catalog) -> SourceTables:
         UnsupportedColumn: a column's type cannot be carried.
     """
     logging = _require_databases(options, catalog)
-    whole = catalog.tables(options.table_names())
+    whole = catalog.tables(named_tables(options, catalog))
     tables = choose_columns(whole, options.column_choice())
     db_locale = _locale(options, catalog)
     found = SourceTables(

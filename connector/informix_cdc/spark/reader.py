@@ -250,7 +250,8 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if options.metrics_port and self._metrics is None:
             from informix_cdc.monitoring import MetricsServer
 
-            tables = ",".join(map(str, options.table_names()))
+            choice = options.table_choice()
+            tables = ",".join(map(str, (*choice.names, *choice.patterns)))
             self._metrics = MetricsServer(
                 options.metrics_host,
                 options.metrics_port,
@@ -279,7 +280,9 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _tell_cost(self) -> None:
         """Log what rows of many tables cost, where each of them carries NULLs for all others."""
-        shape, tables = self._options.row_form().shape, len(self._options.table_names())
+        structs = sum(isinstance(field.dataType, StructType) for field in self._schema)
+        shape = self._options.row_form().shape
+        tables = max(len(self._options.table_names()), structs)
         if shape in _SHAPES_OF_STRUCTS and tables > _MANY_TABLES:
             values = values_in(self._schema)
             microseconds = round(values * _MICROSECONDS_A_VALUE)

@@ -100,7 +100,7 @@ REFUSED = [
     ("a word of another source", {"subscribe": "t"}, "Here it is 'table'."),
     ("a snapshot", {"snapshot.mode": "initial"}, "There is no initial snapshot"),
     ("a list for a table", {"table": '["informix.orders"]'}, "name each table"),
-    ("tables to choose from", {"table": "informix.(a|b)"}, "Patterns and lists"),
+    ("tables to choose from", {"table": "informix.(a|b)"}, "Of patterns only *"),
     ("a host with its port", {"host": "127.0.0.1:9088"}, "Set host to 127.0.0.1 and port to 9088."),
     ("a JDBC URL", {"host": "jdbc:informix-sqli://h:1/d:PASSWORD=x"}, "is a JDBC URL"),
     ("a path for a host", {"host": "//db"}, "is no host name"),
