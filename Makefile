@@ -66,6 +66,7 @@ quick: $(VENV)/.installed ## tests that neither start Spark nor are slow, with f
 	HYPOTHESIS_PROFILE=quick $(PYTEST) -q --numprocesses $(WORKERS) -m "not slow and not spark"
 
 test: $(VENV)/.installed ## the whole test suite
+	@cd tests && $(abspath $(BIN))/python -m harness.spark.class_archive
 	@echo "All tests, on $(SPARK_WORKERS) workers: those with Spark come first ..."
 	$(PYTEST) --numprocesses $(SPARK_WORKERS)
 

@@ -83,6 +83,7 @@ def test_a_crash_loop_is_told_although_the_query_is_never_down_for_long(tmp_path
     assert firing(crash_loop(HOUR), 59, tmp_path) == {"InformixCdcCrashLoop"}
 
 
+@pytest.mark.slow
 def test_a_loss_is_told_for_a_day_although_the_query_was_started_again(tmp_path: Path) -> None:
     story = loss_and_restart(25 * HOUR)
     assert firing(story, 4, tmp_path) == set()

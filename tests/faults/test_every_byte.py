@@ -28,6 +28,8 @@ from informix_capture_client.errors import (
     UnsupportedColumn,
 )
 
+pytestmark = pytest.mark.slow
+
 READ_BYTES = 200  # so that records are cut and continued
 FRAMING = ("size", "scheme", "table", "fixed bytes", "column size")
 LAST_RECORD = bytes(24)  # a TIMEOUT

@@ -12,6 +12,8 @@ from harness.servers.fault_proxy import Fault, on_captures
 from harness.servers.stores import Workload
 from informix_capture_client.errors import AccessRefused
 
+pytestmark = pytest.mark.slow
+
 TRANSACTIONS = 60
 # Bytes down a capture connection: in its introduction, in the answers to its questions, in its reads.
 PLACES = (3, 3_100, 6_000)

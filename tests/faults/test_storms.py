@@ -20,6 +20,8 @@ from harness.capture.followed import (
 from harness.servers.fault_proxy import SOUND, Fault, on_captures, on_connections
 from harness.servers.stores import Workload
 
+pytestmark = pytest.mark.slow
+
 SEEDS = 6
 FIRST_STARTS = (9, 1_000, 2_000, 2_500)
 

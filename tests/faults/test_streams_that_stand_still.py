@@ -29,6 +29,8 @@ from informix_capture_client.transport.sqli import SqliTransport
 from informix_cdc.capture import run as capture_run
 from informix_cdc.capture.liveness import Liveness, Stall
 
+pytestmark = pytest.mark.slow
+
 TRANSACTIONS = 60
 STALLED_SECONDS = 2.0  # the option's least is 10: nobody has that much time in a test
 

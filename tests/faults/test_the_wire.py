@@ -30,6 +30,8 @@ from informix_capture_client.transport.odbc import OdbcTransport
 from informix_capture_client.transport.sqli import SqliTransport
 from odbc_driver.build import build_drivers
 
+pytestmark = pytest.mark.slow
+
 ROOM = 256
 SILENCE_SECONDS = 1
 # the answer to a read: 97, 0, how many bytes, how long the first chunk is, and the bytes

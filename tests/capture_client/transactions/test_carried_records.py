@@ -133,6 +133,7 @@ def test_open_bytes_are_those_of_objects_and_of_what_is_carried() -> None:
     assert 1000 < assembler.open_bytes[0] < 2000
 
 
+@pytest.mark.slow
 def test_what_has_ended_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(carried_records, "LEAST_SWEPT_BYTES", 10_000)
     assembler = resumed()

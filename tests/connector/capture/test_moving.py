@@ -48,6 +48,8 @@ from informix_cdc.spark.reader import InformixStreamReader
 from informix_checkpoints.offsets import NOT_STARTED as STREAM_NOT_STARTED
 from informix_checkpoints.spool.copies import SegmentCopies
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def watched_closely(monkeypatch: pytest.MonkeyPatch) -> None:

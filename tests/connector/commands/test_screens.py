@@ -26,6 +26,8 @@ from informix_cdc.demo.database import CUSTOMERS, ORDERS, PASSWORD
 from informix_cdc.options import PASSWORD_VARIABLE
 from informix_cdc.terminal import screen
 
+pytestmark = pytest.mark.slow
+
 COLUMNS = 80
 LONGEST = 48  # columns; what is longer may not fit beside an indent: paths of this test's folder
 ENVIRONMENT = {PASSWORD_VARIABLE: PASSWORD, "PYSPARK_PYTHON": sys.executable}

@@ -19,6 +19,8 @@ from informix_capture_client.emulator import ListeningServer
 from informix_capture_client.shapes.as_rows import ChangeRow
 from informix_cdc.terminal.change_text import as_lines, to_json
 
+pytestmark = pytest.mark.slow
+
 PRICES = "stores:informix.prices"
 BEFORE = {
     "id": 2**60,

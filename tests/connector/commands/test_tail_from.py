@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 import subprocess
 
+import pytest
+
 from connector.commands.conftest import connection_arguments, start
 from harness.runs.patience import patiently
 from informix_capture_client.emulator import ListeningServer
 from informix_capture_client.positions import show
 from informix_cdc.demo.database import ORDERS
+
+pytestmark = pytest.mark.slow
 
 TABLE = "--table=informix.orders"
 RELEASE = "informix-cdc release informix.orders"

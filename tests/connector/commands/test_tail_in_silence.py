@@ -19,6 +19,8 @@ from informix_capture_client.emulator import EmulatedServer, ListeningServer
 from informix_capture_client.transport.sqli import SqliTransport
 from informix_cdc.options.source import PASSWORD_VARIABLE
 
+pytestmark = pytest.mark.slow
+
 SILENT_SECONDS = 0.5
 
 

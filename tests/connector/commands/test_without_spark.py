@@ -12,6 +12,8 @@ from harness.servers.stores import PASSWORD, listening_stores
 from informix_capture_client.emulator import ListeningServer
 from informix_cdc.options import PASSWORD_VARIABLE
 
+pytestmark = pytest.mark.slow
+
 # None in sys.modules is what a package that is not installed looks like.
 PROGRAM = """
 import sys

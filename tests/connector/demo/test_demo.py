@@ -12,6 +12,7 @@ import pytest
 
 from connector.commands.conftest import start
 from harness.runs.patience import patiently
+from harness.spark.starting import JVM
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -22,7 +23,11 @@ Demos = tuple[subprocess.Popen[str], subprocess.Popen[str]]
 @pytest.fixture(scope="module")
 def demos() -> Iterator[Demos]:
     """Two at a time, since most of a start is waiting: one ends by itself, one is interrupted."""
-    started = start("demo", "--seconds=5", "--seed=4"), start("demo", "--seconds=300")
+    short_lived = {"JDK_JAVA_OPTIONS": JVM}
+    started = (
+        start("demo", "--seconds=5", "--seed=4", environment=short_lived),
+        start("demo", "--seconds=300", environment=short_lived),
+    )
     yield started
     for demo in started:
         demo.kill()

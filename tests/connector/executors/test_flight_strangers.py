@@ -23,6 +23,8 @@ from informix_cdc.executors.flight_client import fetched_range
 from informix_cdc.executors.flight_protocol import FlightAddress, location_of
 from informix_checkpoints.spool import Spool
 
+pytestmark = pytest.mark.slow
+
 TESTS = Path(__file__).parents[2]
 TICKET_BYTES = 300 << 20
 MOST_GROWTH_BYTES = 64 << 20

@@ -14,6 +14,8 @@ from informix_capture_client.errors import AccessRefused
 from informix_cdc.commands.cli import main
 from informix_cdc.host import compile_jar, jar_path
 
+pytestmark = pytest.mark.slow
+
 HERE = "informix_cdc.host.jar.JAR"
 
 

@@ -19,6 +19,8 @@ from informix_cdc.executors import SegmentPlaces
 from informix_cdc.spark.partitions import SpoolPartition
 from informix_checkpoints.spool.segments import SegmentRange
 
+pytestmark = pytest.mark.slow
+
 ROWS = StructType([StructField("n", LongType()), StructField("_commit_version", LongType())])
 LEFT, FROM_THE_START = "left to Python", "read in Python from the start"
 Damage = Callable[[SegmentRange], SegmentRange]

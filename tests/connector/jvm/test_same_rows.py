@@ -26,6 +26,8 @@ from informix_cdc.spark.partitions import SpoolPartition
 from informix_cdc.spark.schema import to_spark
 from informix_checkpoints.spool.segments import SegmentRange
 
+pytestmark = pytest.mark.slow
+
 EVERY_TYPE = "stores:informix.every_type"
 TWO_TABLES = "informix.every_type,informix.orders"
 FORMS = {

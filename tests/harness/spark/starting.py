@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from harness.runs.patience import patiently
+from harness.spark.class_archive import jvm_options
 from harness.spark.home import light_spark_home
 
 TESTS = Path(__file__).resolve().parents[2]
@@ -27,11 +28,11 @@ def settle_environment() -> None:
     """
     # Spark starts its Python workers with this one, not with the first python3 on the PATH.
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    settings = " ".join(f"--conf {name}={value}" for name, value in _SETTINGS.items())
-    os.environ["PYSPARK_SUBMIT_ARGS"] = f'{settings} --driver-java-options "{JVM}" pyspark-shell'
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    if _HOME not in os.environ:  # not again in a worker of xdist
-        os.environ[_HOME] = light_spark_home()
+    home = os.environ.setdefault(_HOME, os.fspath(light_spark_home()))
+    options = f"{JVM} {jvm_options(home)}"
+    settings = " ".join(f"--conf {name}={value}" for name, value in _SETTINGS.items())
+    os.environ["PYSPARK_SUBMIT_ARGS"] = f'{settings} --driver-java-options "{options}" pyspark-shell'
 
 
 def is_late_worker(reason: object) -> bool:
