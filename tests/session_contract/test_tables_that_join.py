@@ -10,6 +10,11 @@ from harness.servers.sql_text import ContractTable
 from informix_capture_client.records.records import Begin
 
 
+@pytest.fixture
+def table(server: CaptureServer) -> ContractTable:
+    return server.create_table({"id": "integer", "note": "varchar(30,0)"})
+
+
 @pytest.mark.assumption(88)
 def test_a_further_table_is_logged_in_full_while_a_session_captures_another(
     server: CaptureServer, table: ContractTable
