@@ -123,6 +123,7 @@ class ChangeEncoder:
         rules: DecodeRules,
         row_form: RowForm = RowForm(),  # noqa: B008 - frozen
         since: Mapping[int, int] | None = None,
+        *,
         observer: KeyObserver | None = None,
     ) -> None:
         self._observer = observer
