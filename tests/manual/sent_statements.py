@@ -12,7 +12,7 @@ from informix_capture_client import statements
 
 _START = "at each start of a stream, and of each new session"
 _TABLES = "at `load()` and each start, for up to 100 tables at once: `IN (?, ?, ...)`"
-_SNAPSHOT = "before the first chunk of a snapshot is read, for up to 100 tables at once"
+_SNAPSHOT = "by no command yet: before a snapshot, which is being built, for up to 100 tables at once"
 _WATCHED = "every 15 s while a stream runs"
 
 WHEN = {
@@ -55,7 +55,7 @@ WHEN = {
     "DISABLED": _SNAPSHOT,
     "COLUMN_NUMBERS": _SNAPSHOT,
     "ROW_LOCKS": _SNAPSHOT,
-    "IGNORES_CASE": "before the first chunk of a snapshot is read",
+    "IGNORES_CASE": "by no command yet: before a snapshot, which is being built",
     "CDC_USER_TYPE": "`doctor`",
     "FRAGMENTS": "as often as `sysptnhdr` is asked, for up to 100 fragmented tables at once",
     "PARTITION_CREATED": "at a start in the past, for up to 100 tables at once",

@@ -179,7 +179,8 @@ class EmulatedServer(Faults):
             database.next_tabid += 1
             database.tables[table.name.owner, table.name.table] = table
             self._give_partition(table)
-            table.locks_pages = self.configuration["DEF_TABLE_LOCKMODE"].lower() == "page"
+            mode = self.configuration.get("DEF_TABLE_LOCKMODE", "row")
+            table.locks_pages = mode.lower() == "page"
             table.full_row_logging = full_row_logging
             table.primary_key = primary_key(columns)
 

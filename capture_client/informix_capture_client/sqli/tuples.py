@@ -2,7 +2,7 @@
 
 Rule: a row is found by the sizes that rows before it state, from the first on; bytes within a row that
 look like the head of one are led to by no row. NumPy looks at all places at once: a step per row costs
-ten times as much.
+ten times as much. It is loaded when rows come: the command line starts without it.
 
     SQ_TUPLE  u16 14, u16 warning, u32 size, size bytes, a zero where they are odd
 """
@@ -10,11 +10,13 @@ ten times as much.
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from informix_capture_client.sqli.messages import Message
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 _HEAD_WORDS = 4  # messages begin at even places: all here is counted in words of 16 bits
 _MOST_ROUNDS = 3  # of leaving out what only looks like a head
@@ -42,6 +44,8 @@ class Tuples:
 
 def one_tuple(row: bytes) -> Tuples:
     """Return a row that came by itself."""
+    import numpy as np
+
     return Tuples(row, np.zeros(1, np.int64), np.array([len(row)], np.int64))
 
 
@@ -51,6 +55,8 @@ def cut_tuples(arrived: memoryview) -> Tuples | None:
     >>> cut_tuples(memoryview(bytes.fromhex("000e0000000000016100" "000f"))).starts
     array([8])
     """
+    import numpy as np
+
     count = len(arrived) // 2
     if count < _HEAD_WORDS:
         return None
@@ -79,6 +85,8 @@ def cut_tuples(arrived: memoryview) -> Tuples | None:
 
 def _linked(begins: NDArray[np.int64], ends: NDArray[np.int64]) -> int:
     """Return how many follow one another from the first byte on: these are rows for certain."""
+    import numpy as np
+
     if not len(begins) or begins[0]:
         return 0
     is_link = ends[:-1] == begins[1:]

@@ -32,7 +32,7 @@ _BY_FILE = "tests/end_to_end/test_guide_sample.py"
 # Tests that wait for servers and deadlines, or take seconds: each goes by itself, so that they wait
 # side by side and none comes last.
 _LONG = (
-    "tests/simulation/test_simulation.py",
+    "tests/simulation/",
     "tests/faults/",
     "tests/connector/capture/test_moving.py",
     "tests/connector/capture/test_stream_faults.py",

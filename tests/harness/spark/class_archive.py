@@ -12,12 +12,14 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 _NAME = "classes.jsa"
+_PATIENCE_SECONDS = 180
 _ARCHIVING = "INFORMIX_CDC_TEST_CLASS_ARCHIVE"  # names the file, in the process that makes it
 _TESTS = Path(__file__).resolve().parents[2]
 
@@ -40,14 +42,26 @@ def main() -> None:
         return
     from harness.spark.home import light_spark_home
 
-    archive = Path(light_spark_home()) / _NAME
-    if archive.exists():
+    archive = light_spark_home() / _NAME
+    if archive.exists() or " " in str(archive):  # which options of a JVM cannot name here
         return
     being_made = archive.with_suffix(f".{os.getpid()}")
     environment = {**os.environ, _ARCHIVING: str(being_made), "PYTHONPATH": str(_TESTS)}
-    subprocess.run(
-        [sys.executable, "-m", __spec__.name], check=False, env=environment, capture_output=True
-    )
+    command = [sys.executable, "-m", __spec__.name]
+    with subprocess.Popen(
+        command,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    ) as process:
+        try:
+            process.communicate(
+                timeout=_PATIENCE_SECONDS
+            )  # until the JVM is gone: it writes at its end
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            return
     with contextlib.suppress(FileNotFoundError):  # tests are slower without it, and no worse
         being_made.replace(archive)
 

@@ -141,7 +141,7 @@ class Reading:
     @property
     def _shown_isolation(self) -> str:
         """The isolation, with what USELASTCOMMITTED makes of it (Administrator's Reference)."""
-        setting = self.server.configuration["USELASTCOMMITTED"].lower()
+        setting = self.server.configuration.get("USELASTCOMMITTED", "none").lower()
         is_meant = setting == "all" or setting == self.isolation
         return LAST_COMMITTED if is_meant and self.isolation in _MAY_BE_LAST else self.isolation
 

@@ -205,7 +205,7 @@ class Definitions:
     def keep_temporary(self, work: Work, storage: Storage, has_log: bool) -> None:
         """Let a session find a temporary table, until it goes."""
         temporary, name = self.reading.finder.temporary, storage.table.name.table
-        forgoes = self.server.configuration["TEMPTAB_NOLOG"] != "0"
+        forgoes = self.server.configuration.get("TEMPTAB_NOLOG", "0") != "0"
         has_log = has_log and not forgoes
         storage.is_temporary, storage.has_log = True, storage.has_log and has_log
         temporary[name] = storage
