@@ -84,6 +84,55 @@ TABLE_LEFT = LogEvent(
     "a table that option `table` does not name any more has left the stream; its full row logging stays"
     " on until `informix-cdc release`",
 )
+SNAPSHOT_BEGUN = LogEvent(
+    "snapshot_begun",
+    _INFO,
+    ("stream", "table", "key", "rows_estimated"),
+    "the rows of a table that were there before are read, in the order of its `key`, or whole and"
+    " locked where it has none; `rows_estimated` is what the table's statistics say",
+)
+SNAPSHOT_DONE = LogEvent(
+    "snapshot_done",
+    _INFO,
+    ("stream", "table", "rows", "chunks", "dropped_rows", "seconds"),
+    "all rows of a table that were there before are in the stream; `dropped_rows` were left out, since"
+    " the stream has newer ones",
+)
+SNAPSHOT_WAITS = LogEvent(
+    "snapshot_waits",
+    _WARNING,
+    ("transactions", "ids"),
+    "transactions that were open before the stream have not ended; nothing is delivered before that,"
+    " since a snapshot would not be exact",
+)
+SNAPSHOT_NOT_MADE = LogEvent(
+    "snapshot_not_made",
+    _WARNING,
+    ("table",),
+    "option initialSnapshot asks for a table that is in the stream already, without one; to get one,"
+    " take the table out of option `table`, run the query once, and name it again",
+)
+SNAPSHOT_LOCKED = LogEvent(
+    "snapshot_locked",
+    _WARNING,
+    ("table", "seconds", "reason"),
+    "rows that a snapshot reads have been locked by others for `seconds`; it tries again until"
+    " snapshotLockSeconds are over",
+)
+CHUNK_READ_AGAIN = LogEvent(
+    "chunk_read_again",
+    _INFO,
+    ("stream", "table", "chunks", "most_rows"),
+    "more keys of a table were changed while chunks of its snapshot waited than snapshotMaxTouchedKeys"
+    " allows; they are read again, with at most `most_rows` rows each",
+)
+MARKER_REFUSED = LogEvent(
+    "marker_refused",
+    _WARNING,
+    ("table", "reason"),
+    "the user may not make a temporary table, by which a snapshot sees that the stream has passed a"
+    " chunk; changes by others are waited for",
+)
 SESSION_OPENED = LogEvent(
     "session_opened",
     _INFO,

@@ -88,6 +88,15 @@ COLUMN_NUMBERS = "SELECT tabid, colno, colname, coltype FROM informix.syscolumns
 ROW_LOCKS = "SELECT tabid, locklevel, nrows FROM informix.systables WHERE tabid IN (?)"
 # Administrator's Reference, "sysdatabases": for NCHAR and NVARCHAR
 IGNORES_CASE = "SELECT is_case_insens FROM sysmaster:informix.sysdatabases WHERE name = ?"
+# how a snapshot reads and marks: no writer waits for it (SQL Syntax, "SET ISOLATION", "SET LOCK MODE",
+# "LOCK TABLE"); CREATE TEMP TABLE is in the log like all DDL, with or without WITH NO LOG
+LAST_COMMITTED = "SET ISOLATION TO COMMITTED READ LAST COMMITTED"
+LOCK_WAIT = "SET LOCK MODE TO WAIT 5"
+BEGIN_WORK = "BEGIN WORK"
+COMMIT_WORK = "COMMIT WORK"
+MAKE_MARKER = "CREATE TEMP TABLE informix_cdc_marker (n INTEGER) WITH NO LOG"
+DROP_MARKER = "DROP TABLE informix_cdc_marker"
+LOCK_HOLDERS = "SELECT owner, type FROM sysmaster:informix.syslocks WHERE dbsname = ? AND tabname = ?"
 CDC_USER_TYPE = "SELECT usertype FROM syscdcv1:informix.sysusers WHERE username = ?"
 FRAGMENTS = "SELECT tabid, partn FROM informix.sysfragments WHERE fragtype = 'T' AND tabid IN (?)"
 PARTITION_CREATED = "SELECT partnum, created FROM sysmaster:informix.sysptnhdr WHERE partnum IN (?)"

@@ -5,7 +5,8 @@ written by a later version, and means something: it is refused.
 
     {"informix.orders": {"digest": "c0ffee01", "since": 0},
      "informix.items":  {"digest": "0badf00d", "since": 201863847960,
-                         "snapshot": {"after": ["1042", "A7"], "rows": 150000}}}
+                         "snapshot": {"key": ["id", "line"], "after": ["1042", "A7"],
+                                      "rows": 150000}}}
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ class SnapshotState:
     """How far the snapshot of a table is in the stream.
 
     Attributes:
+        key: the columns by which the table is read; empty before the first chunk, or without a key.
         after: the key of the last row read, as it was fetched; empty before the first chunk.
         rows: how many rows have been put into the stream.
         is_done: whether there are no more.
@@ -27,12 +29,13 @@ class SnapshotState:
     after: tuple[str, ...] = ()
     rows: int = 0
     is_done: bool = False
+    key: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, object]:
         """Return what is kept of it."""
         if self.is_done:
             return {"done": True, "rows": self.rows}
-        return {"after": list(self.after), "rows": self.rows}
+        return {"key": list(self.key), "after": list(self.after), "rows": self.rows}
 
     @classmethod
     def from_json(cls, given: object) -> SnapshotState:
@@ -45,10 +48,13 @@ class SnapshotState:
         rows = _number(known.get("rows"))
         if known.keys() == {"done", "rows"} and known["done"] is True:
             return cls((), rows, is_done=True)
-        after = known.get("after")
-        if known.keys() != {"after", "rows"} or not isinstance(after, list):
+        key, after = known.get("key"), known.get("after")
+        is_known = known.keys() == {"key", "after", "rows"}
+        if not (is_known and isinstance(key, list) and isinstance(after, list)):
             raise ValueError(f"{given!r} is not a snapshot of a table")
-        return cls(tuple(map(_text, after)), rows)
+        if len(key) != len(after):
+            raise ValueError(f"{after!r} is no value of the key {key!r}")
+        return cls(tuple(map(_text, after)), rows, key=tuple(map(_text, key)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from informix_capture_client.catalog.column_choice import choose_columns, column
 from informix_capture_client.catalog.keys import RowLocks, TableKeys
 from informix_capture_client.catalog.log_distance import LogDistance, PlaceInLog, place_in_log
 from informix_capture_client.catalog.log_space import (
+    UNFLUSHED_LOG,
     LogSpace,
     is_beyond_end,
     read_log_space,
@@ -40,6 +41,7 @@ from informix_capture_client.catalog.set_up import (
 
 __all__ = [
     "API_VERSION",
+    "UNFLUSHED_LOG",
     "Catalog",
     "DatabaseLogging",
     "FoundTable",

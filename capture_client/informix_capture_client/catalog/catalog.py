@@ -216,6 +216,22 @@ class Catalog:
         """Return how the rows of each table are locked, and about how many there are."""
         return self._keys.row_locks(tables)
 
+    def require_readable(self, statement: str) -> None:
+        """Run a query of no rows, to see whether the user may read what it names.
+
+        Raises:
+            AccessRefused: a right is missing.
+        """
+        self._transport.rows(statement)
+
+    def lock_holders(self, name: TableName) -> tuple[int, ...]:
+        """Return the sessions that hold locks of a table; empty where the server does not tell."""
+        try:
+            rows = self._transport.rows(statements.LOCK_HOLDERS, name.database, name.table)
+        except (AccessRefused, ServerRefused):
+            return ()
+        return tuple(sorted({_int(owner) for owner, _ in rows if owner}))
+
     def ignores_case(self) -> bool:
         """Tell whether the database compares NCHAR and NVARCHAR without regard to case."""
         return bool(_int(self._one(statements.IGNORES_CASE, self._database)))

@@ -6,6 +6,15 @@ Rule: same records, same rows; the schema says all that a reader needs.
 from __future__ import annotations
 
 from informix_capture_client.shapes.as_rows import ChangeRow, changes_in, structs_of
+from informix_capture_client.shapes.captured_tables import KeyObserver, table_schema
 from informix_capture_client.shapes.encoder import ChangeEncoder, row_schema
 
-__all__ = ["ChangeEncoder", "ChangeRow", "changes_in", "row_schema", "structs_of"]
+__all__ = [
+    "ChangeEncoder",
+    "ChangeRow",
+    "KeyObserver",
+    "changes_in",
+    "row_schema",
+    "structs_of",
+    "table_schema",
+]

@@ -93,6 +93,11 @@ class WholeTableQuery:
         """The statement for all rows."""
         return f"SELECT {_columns(self.table)} FROM {_spelt(self.table)}"
 
+    @property
+    def no_rows(self) -> str:
+        """The statement for none of its rows, to see whether they may be read."""
+        return f"{self.rows} WHERE 1 = 0"
+
 
 def _columns(table: Table) -> str:
     return ", ".join(quoted(column.name) for column in table.columns)

@@ -69,6 +69,7 @@ class Emitted:
         rows: what is left of its rows.
         dropped: how many were left out, since the stream has them.
         last_key, is_last: as offered; progress is by what was read.
+        read_at: the server's clock once the last row was fetched, in seconds since 1970.
     """
 
     commit: int
@@ -76,6 +77,7 @@ class Emitted:
     dropped: int
     last_key: Bounds | None
     is_last: bool
+    read_at: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -150,7 +150,7 @@ class Reconciliation:
             raise ValueError(f"a chunk read above {low} cannot stand at {commit}")
         kept = offered.rows if self._touched is None else self._touched.untouched(offered.rows, low)
         dropped = len(offered.rows) - len(kept)
-        return Emitted(commit, kept, dropped, offered.last_key, offered.is_last)
+        return Emitted(commit, kept, dropped, offered.last_key, offered.is_last, offered.barrier.clock)
 
     def _unfinished(self) -> Iterator[Collecting]:
         for chunk in self._waiting:

@@ -98,6 +98,11 @@ class TransactionAssembler:
         return begins | self._carried.begins()
 
     @property
+    def unseen_ids(self) -> frozenset[int]:
+        """The ids of transactions that are older than the stream, and have not been seen to end."""
+        return frozenset(self._unseen.ids)
+
+    @property
     def awaited_witness(self) -> Witness | None:
         """The last transaction delivered before this session, as long as its COMMTX has not come by."""
         return self._witness.awaited

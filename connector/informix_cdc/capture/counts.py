@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from informix_capture_client.positions import Place
 from informix_capture_client.stream import Read
 from informix_capture_client.transactions import AssemblyCounters, FormerRows, StreamCounters
+from informix_cdc.snapshots import SnapshotFigures
 from informix_checkpoints.spool import Segment
 
 _LEFT_OUT = {
@@ -85,6 +86,7 @@ class Counters:
     ignored_truncates: int = 0
     assembly: AssemblyCounters = field(default_factory=AssemblyCounters)
     received: StreamCounters = field(default_factory=StreamCounters)
+    snapshots: SnapshotFigures = field(default_factory=SnapshotFigures)
     appended: Appended = field(default_factory=Appended)
     _is_loss_counted: bool = False
     _logged: dict[str, int] = field(default_factory=dict)

@@ -19,17 +19,12 @@ from informix_capture_client.errors import BadOption, DataLoss
 from informix_capture_client.failpoints import failpoint
 from informix_capture_client.positions import Position, show
 from informix_capture_client.stream import Answer, Read
-from informix_capture_client.transactions import Passed
 from informix_cdc.capture.guard import other_source
 from informix_cdc.server import SourceTables
+from informix_cdc.snapshots import AwaitedEnds, ServerSays
 from informix_checkpoints.offsets import StreamOffset
 from informix_checkpoints.spool import Spool
 from informix_checkpoints.table_states import TableChanges, Tables
-
-ASK_SECONDS = 1.0
-# After which a server that shows nothing more has shown what had committed; its own clock has no finer
-# grain either.
-SETTLE_SECONDS = 1.0
 
 
 def in_this_version(offset: StreamOffset, source: SourceTables) -> StreamOffset:
@@ -89,14 +84,6 @@ def require_chunks(spool: Spool, planned: Position | None) -> None:
         )
 
 
-class ServerSays(NamedTuple):
-    """What is open on the server, and then its clock and where its log ends."""
-
-    still_open: frozenset[int]
-    clock: int
-    log_end: int
-
-
 class Switched(NamedTuple):
     """What was asked after full row logging went on.
 
@@ -117,8 +104,7 @@ class Joining:
 
     Transactions that were open when full row logging went on may have changed rows that are not whole
     in the log. When all of them have ended, and the stream has passed that, a session over all tables
-    goes on (decision 0073). The log must show it: a TIMEOUT says so only where a commit is in the log
-    before its locks go, and after a while.
+    goes on (decision 0073).
 
     Args:
         tables: what is known of those that join.
@@ -136,13 +122,15 @@ class Joining:
     is_free: Callable[[], bool]
     clock: Callable[[], float] = time.monotonic
     switched: Switched | None = None  # told by the thread that opens the session
-    _asked_at: float = field(default=-ASK_SECONDS, init=False)
-    _ended: tuple[float, ServerSays] | None = field(default=None, init=False)
+    _ends: AwaitedEnds = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._ends = AwaitedEnds(self.ask, self.is_buffered, self.clock)
 
     @property
     def is_near(self) -> bool:
         """Whether every position counts from here on."""
-        return self._ended is not None
+        return self._ends.have_ended
 
     def is_over(self, answer: Answer) -> bool:
         """Tell whether a session over all tables may go on where the spool's mark is."""
@@ -151,24 +139,14 @@ class Joining:
             return False
         if self.spool.mark.restart < known.place:
             return False
-        if self._ended is None:
-            self._look(known, answer)
-            return False
-        since, then = self._ended
-        is_passed = answer.latest_time > then.clock or answer.reached >= then.log_end
-        is_idle = any(isinstance(event, Passed) and event.is_timeout for event in answer.events)
-        is_settled = is_idle and not self.is_buffered and self.clock() - since >= SETTLE_SECONDS
-        return is_passed or is_settled
-
-    def _look(self, known: Switched, answer: Read) -> None:
-        """Ask, now and then, whether all have ended; an id is a slot, and may be taken again."""
-        if self.clock() - self._asked_at < ASK_SECONDS:
-            return
-        self._asked_at = self.clock()
-        says = self.ask()
+        # An id is a slot, and may have been taken again.
         begins = answer.assembler.open_transactions
-        if all(begins.get(key, 0) >= known.log_end for key in known.still_open & says.still_open):
-            self._ended = (self.clock(), says)
+
+        def is_open(says: ServerSays) -> bool:
+            ids = known.still_open & says.still_open
+            return any(begins.get(key, 0) < known.log_end for key in ids)
+
+        return self._ends.are_passed(answer, is_open)
 
     def switch(self) -> TableChanges:
         """Let the tables join where the spool's mark is, and return what is known of them.

@@ -28,6 +28,7 @@ from informix_cdc.capture.guard import Guard, Unguarded
 from informix_cdc.capture.joining import Joining
 from informix_cdc.capture.pending import Pending
 from informix_cdc.capture.state import CaptureState
+from informix_cdc.snapshots import Snapshots
 
 
 def capture(
@@ -38,10 +39,12 @@ def capture(
     stop: StopFlag,
     guard: Guard = Unguarded(),  # noqa: B008 - it has no state
     joining: Joining | None = None,
+    snapshots: Snapshots | None = None,
 ) -> None:
     """Move committed transactions from the server into the spool until told to stop.
 
     With `joining` it ends as well when these tables may join: a session over all of them goes on.
+    `snapshots` are read beside it, and let into the stream here alone.
 
     Raises:
         InformixCdcError: the stream cannot go on; whatever is whole is in the spool.
@@ -58,8 +61,12 @@ def capture(
             at_once = catches_up or (joining is not None and joining.is_near)
             if pending.take(answer, encoder, at_once=at_once):  # transactions -> Arrow -> spool
                 state.notify()
+            if snapshots is not None and snapshots.hear(answer, state.spool):
+                pending.flush(encoder)  # whatever a chunk is behind comes first
+                snapshots.emit(state.spool, encoder)
+                state.notify()
         state.note(answer, catches_up)
-        if pending.is_anchor_overdue():
+        if pending.is_anchor_overdue() and (snapshots is None or snapshots.may_leave_out_older(answer)):
             stream.stop_waiting_for_unseen()
         guard.judge(pending.mark)
         if joining is not None and joining.is_over(answer):

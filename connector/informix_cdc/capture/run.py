@@ -11,7 +11,7 @@ import logging
 import secrets
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -31,7 +31,6 @@ from informix_capture_client.stream import ChangeStream, MakeReader, shows_trans
 from informix_cdc.capture.guard import CaptureGuard, other_source, other_table
 from informix_cdc.capture.joining import (
     Joining,
-    ServerSays,
     in_this_version,
     require_chunks,
     require_may_leave,
@@ -51,6 +50,13 @@ from informix_cdc.server import (
     silent_seconds,
     version_told,
     with_named_tables,
+)
+from informix_cdc.snapshots import (
+    PlannedTable,
+    ServerSays,
+    Snapshots,
+    plan_snapshots,
+    states_at_first,
 )
 from informix_checkpoints.offsets import NOT_STARTED, StreamOffset
 from informix_checkpoints.private_folders import (
@@ -162,6 +168,7 @@ class CaptureRun:
 
     def _capture(self, source: SourceTables) -> bool:
         spool, joining = self.state.spool, self._joining(source)
+        snapshots = self._snapshots(source, () if joining is None else joining.tables)
         since = source.numbered(spool.tables) if spool else {}
         start = CaptureStart(
             self.options,
@@ -175,7 +182,13 @@ class CaptureRun:
             joining=joining,
             has_joined=any(since.values()),
         )
-        stream = ChangeStream(start.begin, start.close, self.read, self.state.counters.received)
+        stream = ChangeStream(
+            start.begin,
+            start.close,
+            self.read,
+            self.state.counters.received,
+            snapshots.watch if snapshots else None,
+        )
         self._stream = stream
         watch = self.state.watch = self.watch(self.options, source, self.clock)
         guard = CaptureGuard(
@@ -192,12 +205,15 @@ class CaptureRun:
         )
         pending = self._pending(source, lambda: start.logged)
         try:
-            encoder = source.encoder(since)
-            capture(stream, encoder, pending, self.state, self.stop, guard, joining)
+            encoder = source.encoder(since, snapshots.touched if snapshots else None)
+            capture(stream, encoder, pending, self.state, self.stop, guard, joining, snapshots)
         except ConnectionLost as reason:
             if (explained := guard.explained(reason)) is not reason:
                 raise explained from reason
             raise
+        finally:
+            if snapshots is not None:
+                snapshots.close()
         if joining is None or self.stop.is_set():
             return False
         for name, state in joining.switch().items():
@@ -209,9 +225,11 @@ class CaptureRun:
     def _joining(self, source: SourceTables) -> Joining | None:
         """Return what waits for tables that are in the options, and not in the stream yet."""
         spool = self.state.spool
-        known = source.states() if spool is None else spool.tables
-        late = {name: state for name, state in source.states().items() if name not in known}
-        if spool is None or not late:
+        if spool is None:
+            return None
+        states = states_at_first(self.options, source)
+        late = {name: state for name, state in states.items() if name not in spool.tables}
+        if not late:
             return None
         self.state.join(self.clock())
         return Joining(
@@ -222,6 +240,34 @@ class CaptureRun:
             is_free=lambda: self._expected() is None,
             clock=self.clock,
         )
+
+    def _snapshots(self, source: SourceTables, late: Collection[str]) -> Snapshots | None:
+        """Return what reads tables whose snapshot is not done; those that join have theirs later."""
+        planned = [each for each in self._planned_tables(source) if each.name not in late]
+        figures = self.state.counters.snapshots
+        figures.tables_left = 0
+        if not planned:
+            return None
+        most_ahead = self.options.max_spool_bytes // 2  # changes may take the other half
+        return Snapshots(
+            self.options,
+            source,
+            planned,
+            figures,
+            self._ask_server,
+            may_begin=lambda: self.state.gauges.is_caught_up and self._expected() is None,
+            has_room=lambda: self.state.bytes_ahead <= most_ahead,
+            is_quiet=lambda: self.state.gauges.heard_at is not None,
+            clock=self.clock,
+        )
+
+    def _planned_tables(self, source: SourceTables) -> Sequence[PlannedTable]:
+        known = self.state.spool.tables if self.state.spool else {}
+        under_way = any(state.snapshot and not state.snapshot.is_done for state in known.values())
+        if not (self.options.initial_snapshot or under_way):
+            return ()
+        with open_catalog(self.options) as catalog:
+            return plan_snapshots(self.options, source, catalog, known)
 
     def _ask_server(self) -> ServerSays:
         with open_catalog(self.options) as catalog:
@@ -296,7 +342,7 @@ class CaptureRun:
             LossMarks.beside(self.options.spool_path).remove(self._jump.stream)
             self._jump = self._loss = None
             self._jumps = 0
-        stream, tables = secrets.token_hex(8), source.states()
+        stream, tables = secrets.token_hex(8), states_at_first(self.options, source)
         self.offset = StreamOffset(stream, source.source, anchor, logged, tables=tables)
         return self._open_spool(source, self.offset)
 

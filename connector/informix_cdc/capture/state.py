@@ -130,6 +130,11 @@ class CaptureState:
             return None
         return self.gauges.reached if self.spark.has_taken(spool) else self.spark.taken(spool.stream)
 
+    @property
+    def has_all(self) -> bool:
+        """Whether all that was there when the capture began is in the spool: changes, and snapshots."""
+        return self.gauges.is_caught_up and not self.counters.snapshots.tables_left
+
     # what the capture says
 
     def catches_up(self, answer: Answer) -> bool:

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import NamedTuple, Self
 
 from informix_capture_client.dialects import DIALECTS, INFORMIX, Dialect
-from informix_capture_client.sql_names import TableName
+from informix_capture_client.errors import BadOption
+from informix_capture_client.sql_names import TableName, TablePattern
 from informix_capture_client.transport import (
     NO_ENCRYPTION,
     PASSWORD,
@@ -30,8 +31,47 @@ from informix_cdc.options.declaring import (
     option,
     whole_number,
 )
-from informix_cdc.options.table_choice import TableChoice, table_choice
 from informix_cdc.options.transports import ODBC, transport_name
+
+
+class TableChoice(NamedTuple):
+    """What option `table` names, matches, and leaves out."""
+
+    names: tuple[TableName, ...]
+    patterns: tuple[TablePattern, ...]
+    excluded: tuple[TableName | TablePattern, ...]
+
+
+def table_choice(tables: tuple[str, ...], exclude: tuple[str, ...], database: str) -> TableChoice:
+    """Read the options `table` and `tableExclude`: what is in double quotes is a name, not a pattern.
+
+    Raises:
+        BadOption: one of them is neither name nor pattern, or stands there twice.
+    """
+    read = [name_or_pattern(text, database) for text in tables]
+    names = tuple(each for each in read if isinstance(each, TableName))
+    patterns = tuple(each for each in read if isinstance(each, TablePattern))
+    if len(set(names)) != len(names):
+        raise BadOption("option 'table' names a table twice.", option="table")
+    excluded = tuple(name_or_pattern(text, database) for text in exclude)
+    if excluded and not patterns:
+        raise BadOption(
+            "option 'tableExclude' leaves out what patterns of option table match, and there is none.",
+            "Write a pattern such as informix.ord*, or leave tableExclude out.",
+            option="tableExclude",
+        )
+    return TableChoice(names, patterns, excluded)
+
+
+def name_or_pattern(text: str, database: str) -> TableName | TablePattern:
+    """Read one of them; a `*` outside of double quotes makes it a pattern.
+
+    Raises:
+        BadOption: it is neither.
+    """
+    if "*" in text and '"' not in text:
+        return TablePattern.parse(text, database)
+    return TableName.parse(text, database)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,12 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from informix_capture_client.errors import BadOption
 
-_NO_SNAPSHOT = (
-    "There is no initial snapshot: docs/operations.md#a-new-stream says how to load the rows that are"
-    " there."
-)
 # What sources of changes call the same thing elsewhere: Spark's Kafka source, Debezium, JDBC.
 _ELSEWHERE = {
+    "snapshot.mode": "initialSnapshot",
     "subscribe": "table",
     "dbtable": "table",
     "table.include.list": "table",
@@ -80,11 +77,11 @@ def refuse_unknown(given: Mapping[str, str], problems: Problems, names: Sequence
 
 
 def _instead_of(key: str, names: Mapping[str, str]) -> str:
-    if key.startswith("snapshot"):
-        return _NO_SNAPSHOT
     if key in _ELSEWHERE:
         return f"Here it is {_ELSEWHERE[key]!r}."
     near = difflib.get_close_matches(key, names, n=1)  # at least 0.6 alike, or it misleads
     if near:
         return f"Did you mean {names[near[0]]!r}?"
+    if key.startswith("snapshot"):
+        return "Here it is 'initialSnapshot': all, or a list of tables (docs/pipelines.md)."
     return f"There are: {', '.join(names.values())}."

@@ -27,16 +27,17 @@ from informix_cdc.options.declaring import (
     starting_position,
     whole_number,
 )
-from informix_cdc.options.executors import LOOPBACK, ExecutorOptions, listening_address
+from informix_cdc.options.executors import LOOPBACK, listening_address
 from informix_cdc.options.problems import Problems, refuse_unknown
 from informix_cdc.options.row_form import require_metadata_of_shape, row_form
+from informix_cdc.options.snapshots import SnapshotOptions, require_snapshot_may_be
 from informix_cdc.options.switches import require_allowed_driver
 from informix_cdc.options.transports import require_transport
 from informix_checkpoints.limits import BatchLimits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SourceOptions(ExecutorOptions):
+class SourceOptions(SnapshotOptions):
     """What a user may set; each field is an option of the same name in camel case."""
 
     starting_position: str = option(
@@ -239,21 +240,12 @@ class SourceOptions(ExecutorOptions):
             with problems.of(name):
                 values[declared.name] = _read(declared, merged)
         options = cls(**{**_unread(fields(cls)), **values})  # to be looked at, if all was read or not
-        with problems.of("table"):
-            options.table_choice()
-        with problems.of("heartbeatTable"):
-            options.heartbeat()
-        with problems.of("driver"):
-            require_allowed_driver(options, environment)
+        for name, check in _TOGETHER.items():
+            with problems.of(name):
+                check(options, environment)
         if not (problems.has("delivery") or problems.has("flightHost")):
             with problems.of("flightPort"):
                 options.refuse_unused_addresses()
-        with problems.of("metadata"):
-            require_metadata_of_shape(options)
-        with problems.of("transport"):
-            require_transport(options)
-        with problems.of("password"):
-            require_access(options, environment)
         problems.raise_all()
         return replace(options, user=user_to_connect_as(options))
 
@@ -320,6 +312,18 @@ class SourceOptions(ExecutorOptions):
     def row_form(self) -> RowForm:
         """Return the form of a delivered row."""
         return row_form(self)
+
+
+# what is looked at once all options are read, by the option that is to blame
+_TOGETHER: Mapping[str, Callable[[SourceOptions, Mapping[str, str]], object]] = {
+    "table": lambda options, _: options.table_choice(),
+    "heartbeatTable": lambda options, _: options.heartbeat(),
+    "driver": require_allowed_driver,
+    "metadata": lambda options, _: require_metadata_of_shape(options),
+    "initialSnapshot": lambda options, _: require_snapshot_may_be(options),
+    "transport": lambda options, _: require_transport(options),
+    "password": require_access,
+}
 
 
 def option_name(declared: Field[Any]) -> str:

@@ -11,6 +11,7 @@ from informix_cdc.server.connections import (
     open_capture_connection,
     open_catalog,
     open_connection,
+    open_snapshot_connection,
     silent_seconds,
     trace_wire,
 )
@@ -37,6 +38,7 @@ __all__ = [
     "open_catalog",
     "open_connection",
     "open_server_log",
+    "open_snapshot_connection",
     "read_server_log",
     "require_capturing_server",
     "require_logged_database",

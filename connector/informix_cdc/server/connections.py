@@ -106,6 +106,13 @@ def open_connection(options: SourceOptions, database: str) -> Transport:
     return locales.open(database, lambda name, locale: _connect(options, name, locale), wanted)
 
 
+def open_snapshot_connection(options: SourceOptions, db_locale: str) -> Transport:
+    """Connect to the captured database to read its tables in blocks, in bytes of its own code set."""
+    from informix_capture_client.block_fetch import in_database_code_set
+
+    return _connect(options, options.database, db_locale, in_database_code_set)
+
+
 def open_capture_connection(options: SourceOptions, db_locale: str) -> Transport:
     """Connect where captures are made, in the locale of the captured database (guide, chapter 1).
 
@@ -115,8 +122,18 @@ def open_capture_connection(options: SourceOptions, db_locale: str) -> Transport
     return _connect(options, options.dialect.capture_database or options.database, db_locale)
 
 
-def _connect(options: SourceOptions, database: str, db_locale: str) -> Transport:
-    settings = replace(options.connection(database, db_locale), password=fetch_password(options))
+def _as_it_is(settings: ConnectionSettings) -> ConnectionSettings:
+    return settings
+
+
+def _connect(
+    options: SourceOptions,
+    database: str,
+    db_locale: str,
+    prepared: Callable[[ConnectionSettings], ConnectionSettings] = _as_it_is,
+) -> Transport:
+    wanted = prepared(options.connection(database, db_locale))
+    settings = replace(wanted, password=fetch_password(options))
     transport = _TRANSPORTS[options.transport](settings, silent_seconds(options))
     for wrap in _wraps:
         transport = wrap(transport, settings)

@@ -31,7 +31,7 @@ from informix_capture_client.dialects import Dialect
 from informix_capture_client.errors import AccessRefused, ServerRefused
 from informix_capture_client.findings import require
 from informix_capture_client.locales import codec_of
-from informix_capture_client.shapes import ChangeEncoder, row_schema
+from informix_capture_client.shapes import ChangeEncoder, KeyObserver, row_schema
 from informix_capture_client.statements import CDC_DATABASE
 from informix_cdc.options import SourceOptions
 from informix_cdc.server.connections import open_catalog
@@ -50,6 +50,7 @@ class SourceTables:
         source: the digest of server and database.
         server: the server's name.
         is_buffered: whether the database's commits may be in no log that can be read.
+        is_ansi: whether each statement begins a transaction.
     """
 
     tables: tuple[Table, ...]
@@ -60,6 +61,7 @@ class SourceTables:
     heartbeat: Table | None = None
     server: str = ""
     is_buffered: bool = False
+    is_ansi: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -106,9 +108,11 @@ class SourceTables:
         """Return since when tables are in the stream, by their numbers."""
         return {number: known[name].since for number, name in enumerate(self.names) if name in known}
 
-    def encoder(self, since: Mapping[int, int] | None = None) -> ChangeEncoder:
+    def encoder(
+        self, since: Mapping[int, int] | None = None, observer: KeyObserver | None = None
+    ) -> ChangeEncoder:
         """Return what makes rows of transactions; with `since`, of tables that have joined."""
-        return ChangeEncoder(self.tables, self.rules, self.row_form, since)
+        return ChangeEncoder(self.tables, self.rules, self.row_form, since, observer=observer)
 
     def schema(self) -> pa.Schema:
         """Return the schema of delivered rows."""
@@ -149,6 +153,7 @@ def describe_tables(options: SourceOptions, catalog: Catalog) -> SourceTables:
         _heartbeat(options, catalog),
         server,
         logging.is_buffered,
+        logging.is_ansi,
     )
     found.schema()
     return found

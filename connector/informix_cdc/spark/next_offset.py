@@ -81,7 +81,7 @@ class NextOffset:
     ) -> bool:
         if (spool := state.spool) is None:
             return False
-        if _is_new_to(spool, state, start) or (is_last and state.gauges.is_caught_up):
+        if _is_new_to(spool, state, start) or (is_last and state.has_all):
             return True
         end = spool.end_of_batch(start.position, limits)
         is_new = end.place > start.position.place
@@ -93,7 +93,7 @@ class NextOffset:
         self, spool: Spool, state: CaptureState, start: Position, limits: BatchLimits
     ) -> Position | None:
         end = spool.end_of_batch(start, limits)
-        if self.is_available_now and state.gauges.is_caught_up:
+        if self.is_available_now and state.has_all:
             if self._final is None or self._final[0] != spool.stream:
                 self._final = (spool.stream, spool.end)
             end = min(end, self._final[1], key=lambda position: position.place)

@@ -31,13 +31,15 @@ SNAPSHOTS = st.one_of(
 STATES = st.builds(TableState, TEXTS, NUMBERS, SNAPSHOTS)
 TABLES = {
     "informix.orders": TableState("c0ffee01"),
-    "informix.items": TableState("0badf00d", 201863847960, SnapshotState(("1042", "A7"), 150_000)),
+    "informix.items": TableState(
+        "0badf00d", 201863847960, SnapshotState(("1042", "A7"), 150_000, key=("id", "line"))
+    ),
 }
 OFFSET = StreamOffset("5c1f", "9a", Position(7, 5, (), None, 17), tables=TABLES)
 TEXT = (
     '{"version": 2, "stream": "5c1f", "source": "9a", "commit": 7, "restart": 5, "unseen": [],'
     ' "tables": {"informix.items": {"digest": "0badf00d", "since": 201863847960,'
-    ' "snapshot": {"after": ["1042", "A7"], "rows": 150000}},'
+    ' "snapshot": {"key": ["id", "line"], "after": ["1042", "A7"], "rows": 150000}},'
     ' "informix.orders": {"digest": "c0ffee01", "since": 0}}, "chunk": 17}'
 )
 
@@ -91,7 +93,7 @@ def test_a_chunk_is_part_of_the_place_and_of_equality() -> None:
         {"tables": {"t": {"digest": "d", "since": 0, "snapshot": None}}},
         {"tables": {"t": {"digest": "d", "since": 0, "snapshot": {"rows": 1}}}},
         {"tables": {"t": {"digest": "d", "since": 0, "snapshot": {"done": False, "rows": 1}}}},
-        {"tables": {"t": {"digest": "d", "since": 0, "snapshot": {"after": [1], "rows": 1}}}},
+        {"tables": {"t": {"digest": "d", "since": 0, "snapshot": {"key": ["k"], "after": [1], "rows": 1}}}},
         {"version": 3},
     ],
     ids=str,

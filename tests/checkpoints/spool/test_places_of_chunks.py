@@ -96,7 +96,7 @@ class Story:
 
 
 def state(chunks: int) -> TableState:
-    return TableState("d", 0, SnapshotState((str(chunks),), chunks))
+    return TableState("d", 0, SnapshotState((str(chunks),), chunks, key=("id",)))
 
 
 @given(STEPS, LIMITS)

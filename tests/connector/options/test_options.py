@@ -98,7 +98,7 @@ REFUSED = [
         "cannot be read",
     ),
     ("a word of another source", {"subscribe": "t"}, "Here it is 'table'."),
-    ("a snapshot", {"snapshot.mode": "initial"}, "There is no initial snapshot"),
+    ("a snapshot", {"snapshot.mode": "initial"}, "initialSnapshot"),
     ("a list for a table", {"table": '["informix.orders"]'}, "name each table"),
     ("tables to choose from", {"table": "informix.(a|b)"}, "Of patterns only *"),
     ("a host with its port", {"host": "127.0.0.1:9088"}, "Set host to 127.0.0.1 and port to 9088."),

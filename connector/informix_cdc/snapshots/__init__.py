@@ -1,0 +1,23 @@
+"""The rows that were there before the stream: which tables, read by whom, and when they may go out.
+
+Rule: what a snapshot decides is the client's room `snapshot`; here are the connections, the threads
+that read, and the door through which the capture loop lets chunks into the stream.
+"""
+
+from __future__ import annotations
+
+from informix_cdc.snapshots.awaited_ends import AwaitedEnds, ServerSays
+from informix_cdc.snapshots.figures import SnapshotFigures, TableProgress
+from informix_cdc.snapshots.plan import PlannedTable, plan_snapshots, states_at_first
+from informix_cdc.snapshots.snapshots import Snapshots
+
+__all__ = [
+    "AwaitedEnds",
+    "PlannedTable",
+    "ServerSays",
+    "SnapshotFigures",
+    "Snapshots",
+    "TableProgress",
+    "plan_snapshots",
+    "states_at_first",
+]

@@ -1,0 +1,74 @@
+"""Wait until transactions have ended on the server, and until the stream has shown that.
+
+Rule: the log must show it. A TIMEOUT says so only where a commit is in the log before its locks go,
+and after a while.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from informix_capture_client.stream import Read
+from informix_capture_client.transactions import Passed
+
+ASK_SECONDS = 1.0
+# After which a server that shows nothing more has shown what had committed; its own clock has no finer
+# grain either.
+SETTLE_SECONDS = 1.0
+
+
+class ServerSays(NamedTuple):
+    """What is open on the server, and then its clock and where its log ends."""
+
+    still_open: frozenset[int]
+    clock: int
+    log_end: int
+
+
+@dataclass(slots=True)
+class AwaitedEnds:
+    """Asks now and then; once all have ended, the stream must pass what the log was then.
+
+    Args:
+        ask: asks the server.
+        is_buffered: whether commits may be in no log that can be read.
+        clock: seconds from anywhere.
+    """
+
+    ask: Callable[[], ServerSays]
+    is_buffered: bool
+    clock: Callable[[], float] = time.monotonic
+    _asked_at: float = field(default=-ASK_SECONDS, init=False)
+    _ended: tuple[float, ServerSays] | None = field(default=None, init=False)
+
+    @property
+    def have_ended(self) -> bool:
+        """Whether the server has said that all have ended: every position counts from here on."""
+        return self._ended is not None
+
+    def are_passed(self, answer: Read, is_open: Callable[[ServerSays], bool]) -> bool:
+        """Tell whether the stream has passed the end of all of them.
+
+        Args:
+            answer: of the stream.
+            is_open: tells, by what the server says, whether one of them is open still.
+        """
+        if self._ended is None:
+            self._look(is_open)
+            return False
+        since, then = self._ended
+        is_passed = answer.latest_time > then.clock or answer.reached >= then.log_end
+        is_idle = any(isinstance(event, Passed) and event.is_timeout for event in answer.events)
+        is_settled = is_idle and not self.is_buffered and self.clock() - since >= SETTLE_SECONDS
+        return is_passed or is_settled
+
+    def _look(self, is_open: Callable[[ServerSays], bool]) -> None:
+        if self.clock() - self._asked_at < ASK_SECONDS:
+            return
+        self._asked_at = self.clock()
+        says = self.ask()
+        if not is_open(says):
+            self._ended = (self.clock(), says)

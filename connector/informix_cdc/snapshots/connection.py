@@ -1,0 +1,226 @@
+"""The two connections by which a table is read for a snapshot.
+
+Rule: one reads, the other asks the server and moves its log on, so that a table that is locked while it
+is read holds no question up. What they say to the server is said here, and no more.
+
+    reading   SET ISOLATION TO COMMITTED READ LAST COMMITTED: no writer waits for us, and no row is
+              returned that may be rolled back (Guide to SQL: Syntax, "SET ISOLATION")
+    asking    systrans, the clock, the log's end; the marker
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from informix_capture_client.block_fetch import block_reader, key_argument
+from informix_capture_client.catalog import UNFLUSHED_LOG, Catalog
+from informix_capture_client.errors import AccessRefused, BadOption, ServerRefused
+from informix_capture_client.log_events import MARKER_REFUSED
+from informix_capture_client.shapes import table_schema
+from informix_capture_client.snapshot import Barrier, Bounds, ChunkQuery, WholeTableQuery
+from informix_capture_client.sql_names import quoted
+from informix_capture_client.statements import (
+    BEGIN_WORK,
+    COMMIT_WORK,
+    DROP_MARKER,
+    LAST_COMMITTED,
+    LOCK_WAIT,
+    MAKE_MARKER,
+)
+from informix_capture_client.transport import Argument
+from informix_cdc.options import SourceOptions
+from informix_cdc.options.snapshots import AUTO, HEARTBEAT, NONE
+from informix_cdc.server import SourceTables, open_connection, open_snapshot_connection
+from informix_cdc.snapshots.plan import PlannedTable
+
+logger = logging.getLogger("informix_cdc.connector.snapshots")  # a name in logs, not a module
+
+ROWS_A_BLOCK = 4096
+_MOST_LOCKED_BYTES = 1 << 30  # of a table that is read whole, since it is one chunk in memory
+# Of Informix, and of its access method: a row or a table is locked, the wait has run out, deadlock
+# (finderr); which of them a server names first is an assumption.
+_LOCKED = {-107, -113, -143, -154, -233, -243, -244, -245, -246, -289}
+
+
+@dataclass(frozen=True, slots=True)
+class RowsRead:
+    """The rows of a chunk.
+
+    Attributes:
+        last_key: the key of the last one as it was fetched; None where there is none.
+        is_last: whether the table has no rows behind.
+    """
+
+    rows: pa.Table
+    last_key: Bounds | None
+    is_last: bool
+
+
+def is_locked(reason: BaseException) -> bool:
+    """Tell whether an error says that others have locked what was to be read."""
+    answer = getattr(reason, "answer", None)
+    if not isinstance(reason, ServerRefused) or answer is None:
+        return False
+    natives = {answer.native, *(native for _, native, _ in answer.diagnostics)}
+    return bool(natives & _LOCKED)
+
+
+class SnapshotConnection:
+    """Reads one table, and asks beside it.
+
+    Args:
+        options: with the password, or where it is.
+        source: how rows are decoded.
+        planned: the table.
+    """
+
+    def __init__(self, options: SourceOptions, source: SourceTables, planned: PlannedTable) -> None:
+        self._options, self._source, self._planned = options, source, planned
+        self._commits = source.is_ansi and options.transport == "sqli"  # a driver does it by itself
+        self._has_marker, self._is_open = True, False
+        with contextlib.ExitStack() as on_error:
+            self._reading = open_snapshot_connection(options, source.db_locale)
+            on_error.callback(self._reading.close)
+            for statement in (LAST_COMMITTED, LOCK_WAIT):
+                self._reading.rows(statement)
+            self._asking = open_connection(options, options.database)
+            on_error.pop_all()
+        self._catalog = Catalog(self._asking, options.database)
+        name = str(planned.table.name)
+        self._blocks = block_reader(self._reading, source.rules, name)
+        self._schema = table_schema(planned.table, source.rules)
+
+    def close(self) -> None:
+        """Release both connections, and with them whatever is locked."""
+        self._reading.close()
+        self._asking.close()
+
+    # what is asked
+
+    def open_transactions(self) -> frozenset[int]:
+        """Return the ids of the transactions that are open now."""
+        return self._catalog.open_transactions()
+
+    def holders(self) -> str:
+        """Return who holds locks of the table, and how its rows are locked, in words."""
+        sessions = self._catalog.lock_holders(self._planned.table.name)
+        who = f"; sessions {', '.join(map(str, sessions))} hold locks of it" if sessions else ""
+        page = "; its rows are locked by page (LOCK MODE PAGE)" if self._planned.locks.by_page else ""
+        return who + page
+
+    def clock(self) -> int:
+        """Return the server's time in whole seconds since 1970."""
+        return self._catalog.clock()
+
+    def barrier(self) -> Barrier:
+        """Return what a record must be beyond that was written after now."""
+        return Barrier(self._catalog.clock(), self._log_end())
+
+    def _log_end(self) -> int:
+        """Return a place that the log's end has not reached, its buffer included."""
+        return self._catalog.current_position() + UNFLUSHED_LOG
+
+    # what is read
+
+    def chunk(self, query: ChunkQuery, after: Bounds | None, most_rows: int) -> RowsRead:
+        """Read the rows behind a key, at most so many, and at most about `snapshotChunkBytes`."""
+        if after is None:
+            statement, arguments = query.first(most_rows), list[Argument]()
+        else:
+            columns = query.key.columns
+            bounds = [
+                key_argument(column.type_text, text)
+                for column, text in zip(columns, after, strict=True)
+            ]
+            statement, arguments = query.behind(most_rows), query.arguments(bounds)
+        return self._read(statement, arguments, query, most_rows)
+
+    def _read(
+        self, statement: str, arguments: Sequence[Argument], query: ChunkQuery, most_rows: int
+    ) -> RowsRead:
+        read, size_bytes = list[pa.RecordBatch](), 0
+        blocks = self._blocks.blocks(statement, arguments, query.table.columns, ROWS_A_BLOCK)
+        with contextlib.closing(blocks):
+            for block in blocks:
+                read.append(block)
+                size_bytes += block.nbytes
+                if size_bytes >= self._options.snapshot_chunk_bytes:
+                    break
+            last_row = blocks.last_row if read else ()
+        rows = self._rows(read)
+        is_cut = size_bytes >= self._options.snapshot_chunk_bytes
+        key = _of_key(query, last_row) if read else None
+        return RowsRead(rows, key, is_last=len(rows) < most_rows and not is_cut)
+
+    def lock(self, query: WholeTableQuery) -> bool:
+        """Lock the table in share mode: its writers wait until `release`."""
+        if not (self._source.is_ansi or self._is_open):  # there a transaction is begun by itself
+            self._reading.rows(BEGIN_WORK)
+            self._is_open = True
+        self._reading.rows(query.lock)
+        return True
+
+    def whole(self, query: WholeTableQuery) -> RowsRead:
+        """Read all rows of the locked table.
+
+        Raises:
+            BadOption: they do not fit into memory.
+        """
+        read, size_bytes = list[pa.RecordBatch](), 0
+        blocks = self._blocks.blocks(query.rows, (), query.table.columns, ROWS_A_BLOCK)
+        with contextlib.closing(blocks):
+            for block in blocks:
+                read.append(block)
+                size_bytes += block.nbytes
+                if size_bytes > _MOST_LOCKED_BYTES:
+                    raise BadOption(
+                        f"table {query.table.name} has no key and more than"
+                        f" {_MOST_LOCKED_BYTES >> 20} MiB of rows: read whole, it does not fit into"
+                        " memory.",
+                        "Name a key of it with option snapshotKey, or leave it out of option"
+                        " initialSnapshot.",
+                        option="initialSnapshot",
+                    )
+        return RowsRead(self._rows(read), None, is_last=True)
+
+    def release(self) -> None:
+        """Let the writers of a locked table go on."""
+        self._reading.rows(COMMIT_WORK)
+
+    def _rows(self, read: list[pa.RecordBatch]) -> pa.Table:
+        return pa.Table.from_batches(read, read[0].schema if read else self._schema)
+
+    # what moves the log
+
+    def mark(self) -> None:
+        """Write something into the log that every session on it is shown, if we may."""
+        kind = self._options.snapshot_marker
+        if kind == NONE or not self._has_marker:
+            return
+        try:
+            for statement in self._marker():
+                self._asking.rows(statement)
+            if self._commits:
+                self._asking.rows(COMMIT_WORK)
+        except (AccessRefused, ServerRefused) as reason:
+            if kind != AUTO:
+                raise
+            self._has_marker = False
+            MARKER_REFUSED.log(logger, table=self._planned.name, reason=reason)
+
+    def _marker(self) -> Sequence[str]:
+        heartbeat = self._source.heartbeat
+        if self._options.snapshot_marker != HEARTBEAT or heartbeat is None:
+            return MAKE_MARKER, DROP_MARKER
+        owner = heartbeat.name.owner.replace('"', '""')
+        column = quoted(heartbeat.columns[0].name)
+        return (f'UPDATE "{owner}".{quoted(heartbeat.name.table)} SET {column} = {column}',)
+
+
+def _of_key(query: ChunkQuery, row: Sequence[str | None]) -> Bounds:
+    return tuple(text for place in query.key_places if (text := row[place]) is not None)

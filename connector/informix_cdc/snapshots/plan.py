@@ -1,0 +1,136 @@
+"""Which tables of a stream have a snapshot, and by which key each is read.
+
+Rule: whatever a snapshot would fail at for sure is found before the stream begins: a table without a
+key, a right that is missing, a name that is not captured.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from informix_capture_client.catalog import Catalog, RowLocks, Table, TableKeys
+from informix_capture_client.errors import BadOption
+from informix_capture_client.log_events import SNAPSHOT_NOT_MADE
+from informix_capture_client.snapshot import Key, KeyRules, WholeTableQuery, choose_key
+from informix_capture_client.sql_names import TableName, TablePattern
+from informix_cdc.options import SourceOptions
+from informix_cdc.server import SourceTables
+from informix_checkpoints.table_states import SnapshotState, Tables, TableState
+
+logger = logging.getLogger("informix_cdc.connector.snapshots")  # a name in logs, not a module
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedTable:
+    """A table whose rows are to be read.
+
+    Attributes:
+        name: owner.table.
+        number: its place among the captured tables.
+        key: what it is read by; None: it is locked, and read whole.
+        locks: how its rows are locked, and how many there were when statistics were last made.
+        rows: how many of them are in the stream already.
+    """
+
+    name: str
+    number: int
+    table: Table
+    key: Key | None
+    locks: RowLocks
+    rows: int = 0
+
+
+def states_at_first(options: SourceOptions, source: SourceTables) -> dict[str, TableState]:
+    """Return what a stream knows of its tables where each of them begins.
+
+    Raises:
+        BadOption: option initialSnapshot names what is not captured.
+    """
+    wanted = _wanted(options, source.tables)
+    return {
+        name: replace(state, snapshot=SnapshotState()) if table.name in wanted else state
+        for (name, state), table in zip(source.states().items(), source.tables, strict=True)
+    }
+
+
+def plan_snapshots(
+    options: SourceOptions, source: SourceTables, catalog: Catalog, known: Tables
+) -> tuple[PlannedTable, ...]:
+    """Return the tables whose snapshot is to begin or to go on, in the order of option table.
+
+    Args:
+        options: with the tables named one by one.
+        source: the captured tables.
+        catalog: of the captured database.
+        known: what the stream knows of tables; empty where it has not begun.
+
+    Raises:
+        AccessRefused: a table may not be read.
+        BadOption: a table has no key that can be used, and is not to be locked.
+    """
+    states = {**states_at_first(options, source), **known}
+    _tell_of_those_without(options, source, known)
+    open_ = [
+        (number, name, source.tables[number], state.snapshot)
+        for number, name in enumerate(source.names)
+        if (state := states[name]).snapshot is not None and not state.snapshot.is_done
+    ]
+    if not open_:
+        return ()
+    tables = [table for _, _, table, _ in open_]
+    keys, locks = catalog.keys(tables), catalog.row_locks(tables)
+    rules = KeyRules(source.rules, catalog.ignores_case())
+    named = options.snapshot_key_names()
+    planned = []
+    for (number, name, table, snapshot), found, locked in zip(open_, keys, locks, strict=True):
+        assert snapshot is not None  # by the choice above
+        # It goes on by the key that it began with: the last one read is of that.
+        columns = snapshot.key or named.get(table.name, ())
+        key = _key(options, table, found, rules, columns)
+        catalog.require_readable(WholeTableQuery(table).no_rows)
+        planned.append(PlannedTable(name, number, table, key, locked, snapshot.rows))
+    return tuple(planned)
+
+
+def _key(
+    options: SourceOptions, table: Table, keys: TableKeys, rules: KeyRules, named: Sequence[str]
+) -> Key | None:
+    try:
+        return choose_key(table, keys, rules, named)
+    except BadOption:
+        if options.snapshot_without_key == "lock" and not named:
+            return None
+        raise
+
+
+def _wanted(options: SourceOptions, tables: Sequence[Table]) -> set[TableName]:
+    """Return the names of the captured tables that option initialSnapshot asks for."""
+    if not options.initial_snapshot:
+        return set()
+    names = [table.name for table in tables]
+    if not (choice := options.snapshot_choice()):
+        return set(names)
+    for each in choice:
+        if not _matching(each, names):
+            raise BadOption(
+                f"option 'initialSnapshot' has {each}, which is no captured table.",
+                "Name tables that option table names too, or set initialSnapshot to all or none.",
+                option="initialSnapshot",
+            )
+    return {name for each in choice for name in _matching(each, names)}
+
+
+def _matching(choice: TableName | TablePattern, names: Sequence[TableName]) -> list[TableName]:
+    if isinstance(choice, TablePattern):
+        return [name for name in names if choice.matches(name)]
+    return [name for name in names if name == choice]
+
+
+def _tell_of_those_without(options: SourceOptions, source: SourceTables, known: Tables) -> None:
+    """Say which tables have been captured without: what was left out then could not be made good."""
+    wanted = _wanted(options, source.tables)
+    for name, table in zip(source.names, source.tables, strict=True):
+        if table.name in wanted and name in known and known[name].snapshot is None:
+            SNAPSHOT_NOT_MADE.log(logger, table=name)

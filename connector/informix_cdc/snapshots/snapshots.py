@@ -1,0 +1,316 @@
+"""The tables under snapshot, as the capture loop sees them: the one door for chunks into the stream.
+
+Rule: all of it runs in the capture's thread but for what the readers are handed, which holds a lock.
+
+    hear      after what came is taken: note places, begin the next table, tell whether a chunk is due
+    emit      after everything that has come is in the spool: put what is due there
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+
+from informix_capture_client.errors import ServerRefused
+from informix_capture_client.failpoints import failpoint
+from informix_capture_client.log_events import (
+    CHUNK_READ_AGAIN,
+    SNAPSHOT_BEGUN,
+    SNAPSHOT_DONE,
+    SNAPSHOT_WAITS,
+)
+from informix_capture_client.records import RecordBlock
+from informix_capture_client.shapes import ChangeEncoder, ChunkRows
+from informix_capture_client.snapshot import (
+    AgedPlaces,
+    Emitted,
+    Proof,
+    Slots,
+    ThrownAway,
+    TouchedTables,
+)
+from informix_capture_client.stream import Answer, Read
+from informix_cdc.options import SourceOptions
+from informix_cdc.server import SourceTables
+from informix_cdc.snapshots.awaited_ends import AwaitedEnds, ServerSays
+from informix_cdc.snapshots.connection import SnapshotConnection, logger
+from informix_cdc.snapshots.figures import SnapshotFigures, TableProgress
+from informix_cdc.snapshots.plan import PlannedTable
+from informix_cdc.snapshots.reading import TableReader
+from informix_cdc.snapshots.table_snapshot import TableSnapshot
+from informix_checkpoints.spool import Spool
+from informix_checkpoints.table_states import SnapshotState
+
+_FORGET_SECONDS = 5.0  # older than any low watermark that is chosen now
+_TELL_SECONDS = 60.0
+
+
+class Snapshots:
+    """Reads the planned tables beside one session of the stream.
+
+    Args:
+        options: with the password, or where it is.
+        source: the captured tables.
+        planned: those whose snapshot is not done.
+        figures: count on over all sessions of a query.
+        ask: asks the server who is open.
+        may_begin: whether the stream is where a table may begin: caught up, and no planned batch first.
+        has_room: whether the spool has room for rows that need not come now.
+        is_quiet: whether the server has said that there is nothing more to read.
+        clock: seconds from anywhere.
+
+    Attributes:
+        touched: observes the changes that are encoded.
+    """
+
+    def __init__(
+        self,
+        options: SourceOptions,
+        source: SourceTables,
+        planned: Sequence[PlannedTable],
+        figures: SnapshotFigures,
+        ask: Callable[[], ServerSays],
+        *,
+        may_begin: Callable[[], bool],
+        has_room: Callable[[], bool],
+        is_quiet: Callable[[], bool],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.touched = TouchedTables()
+        self._options, self._source, self._figures, self._ask = options, source, figures, ask
+        self._may_begin, self._has_room, self._is_quiet = may_begin, has_room, is_quiet
+        self._clock = clock
+        self._planned = deque(planned)
+        self._reading: list[TableSnapshot] = []
+        self._slots: Slots | None = None
+        self._aged, self._older = AgedPlaces(), AgedPlaces(_FORGET_SECONDS)
+        self._older_ends = AwaitedEnds(ask, source.is_buffered, clock)
+        self._told_at = clock()
+        self._failures: list[BaseException] = []
+        self._sharing = threading.Lock()  # slots and places, which readers ask
+        self._stop = threading.Event()
+        for each in planned:
+            progress = TableProgress(each.name, each.rows, each.locks.row_estimate, is_done=False)
+            figures.tables[each.name] = progress
+        self._tell()
+
+    @property
+    def are_done(self) -> bool:
+        """Whether all rows of all tables are in the stream."""
+        return not (self._planned or self._reading)
+
+    def close(self) -> None:
+        """Let the readers end; a query in flight is left to itself."""
+        self._stop.set()
+
+    # the session begins
+
+    def watch(self, block: RecordBlock) -> None:
+        """Take in the next records of the stream, of captured rows or not."""
+        with self._sharing:
+            if self._slots is None:  # the session is active: who is open now, or shows a beginning
+                self._slots = Slots(self._ask().still_open)
+            self._slots.note(block)
+
+    def may_leave_out_older(self, answer: Answer) -> bool:
+        """Tell whether a stream may begin though older transactions have shown no end.
+
+        What such a one commits behind the beginning would be in no chunk and in no change; so all of
+        them must have ended on the server, and the stream must have passed that.
+        """
+        if not isinstance(answer, Read):
+            return False
+        unseen = answer.assembler.unseen_ids
+        self._tell_who_is_waited_for(unseen)
+        return self._older_ends.are_passed(answer, lambda says: bool(unseen & says.still_open))
+
+    def _tell_who_is_waited_for(self, unseen: frozenset[int]) -> None:
+        if unseen and self._clock() - self._told_at >= _TELL_SECONDS:
+            self._told_at = self._clock()
+            ids = ",".join(map(str, sorted(unseen)[:20]))
+            SNAPSHOT_WAITS.log(logger, transactions=len(unseen), ids=ids)
+
+    # the loop's turn
+
+    def hear(self, answer: Answer, spool: Spool | None) -> bool:
+        """Take in what came; tell whether something is due: flush all that has come, and `emit`.
+
+        Raises:
+            InformixCdcError: a table cannot be read on, or the stream does not pass a chunk.
+        """
+        if self._failures:
+            raise self._failures[0]
+        if spool is None:
+            return False
+        self._note_place(spool.mark.commit)
+        self._begin_next(spool)
+        self._require_passage()
+        self._tell()
+        if not isinstance(answer, Read) or answer.block is None:
+            return False
+        proof = Proof.of(answer.block)
+        return any([snapshot.hear(proof) for snapshot in self._reading])
+
+    def _note_place(self, commit: int) -> None:
+        now = self._clock()
+        with self._sharing:
+            self._aged.note(commit, now)
+            self._older.note(commit, now)
+            forgettable = self._older.place(now)
+        if forgettable is not None:
+            for snapshot in self._reading:
+                snapshot.forget(forgettable)
+
+    def _begin_next(self, spool: Spool) -> None:
+        """Begin with the next tables; their keys are collected from what is encoded next."""
+        while self._planned and len(self._reading) < self._options.snapshot_parallelism:
+            if not self._may_begin():
+                return
+            planned = self._planned.popleft()
+            state = spool.tables[planned.name]
+            snapshot = TableSnapshot.begun(
+                planned,
+                state.snapshot or SnapshotState(),
+                spool.mark.commit,
+                state.since,
+                self._options,
+                self._clock,
+            )
+            if snapshot.touched is not None:
+                self.touched.watch(planned.number, snapshot.touched)
+            self._reading.append(snapshot)
+            key = None if planned.key is None else ",".join(planned.key.names)
+            SNAPSHOT_BEGUN.log(
+                logger,
+                stream=spool.stream,
+                table=planned.name,
+                key=key,
+                rows_estimated=planned.locks.row_estimate,
+            )
+            self._read(snapshot)
+
+    def _read(self, snapshot: TableSnapshot) -> None:
+        reader = TableReader(
+            snapshot,
+            partial(SnapshotConnection, self._options, self._source, snapshot.planned),
+            self._low,
+            self._has_room,
+            self._options,
+            self._stop,
+            self._clock,
+        )
+
+        def run() -> None:
+            try:
+                reader.run()
+            except BaseException as reason:  # noqa: BLE001 - the loop raises it
+                self._failures.append(reason)
+
+        name = f"informix-cdc snapshot of {snapshot.planned.name}"
+        threading.Thread(target=run, name=name, daemon=True).start()
+
+    def _low(self, open_transactions: Callable[[], frozenset[int]]) -> int | None:
+        """Return a settled low watermark: chosen first, and then it is asked who is open."""
+        with self._sharing:
+            low = self._aged.place(self._clock())
+        if low is None or self._slots is None:
+            return None
+        still_open = open_transactions()
+        with self._sharing:
+            return self._slots.settled(low, still_open)
+
+    def _require_passage(self) -> None:
+        """Refuse to wait for ever: the log moves on, and the stream shows nothing of it.
+
+        Raises:
+            ServerRefused: a chunk has waited for longer than option snapshotBarrierSeconds.
+        """
+        longest = max([snapshot.waiting_seconds() for snapshot in self._reading], default=0.0)
+        if longest > self._options.snapshot_barrier_seconds and self._is_quiet():
+            raise ServerRefused(
+                f"rows of a snapshot have waited for {longest:.0f} s, and the stream shows nothing of"
+                " what was written behind them: this server shows a session the transactions of"
+                " captured tables alone, and none of these has changed.",
+                "Set option heartbeatTable to a table that is updated every few seconds, or to one that"
+                " the user may update and snapshotMarker to heartbeat.",
+            )
+
+    # what is due
+
+    def emit(self, spool: Spool | None, encoder: ChangeEncoder) -> None:
+        """Put chunks that are due into the stream; everything that has come is in the spool."""
+        assert spool is not None  # else nothing was due
+        for snapshot in [*self._reading]:
+            for outcome in snapshot.emit(spool.mark.commit):
+                if isinstance(outcome, Emitted):
+                    self._append(snapshot, outcome, spool, encoder)
+                else:
+                    self._note_thrown_away(snapshot, outcome, spool.stream)
+            if snapshot.is_done:
+                self._leave(snapshot, spool.stream)
+        self._tell()
+
+    def _append(
+        self, snapshot: TableSnapshot, emitted: Emitted, spool: Spool, encoder: ChangeEncoder
+    ) -> None:
+        planned = snapshot.planned
+        position, ordinal = spool.next_chunk()
+        rows = encoder.encode_chunk(
+            ChunkRows(planned.number, emitted.rows, position.commit, ordinal, emitted.read_at)
+        )
+        state = spool.tables[planned.name]
+        former = state.snapshot or SnapshotState()
+        count = former.rows + len(emitted.rows)
+        key = planned.key.names if planned.key and emitted.last_key else ()
+        known = SnapshotState(emitted.last_key or (), count, is_done=emitted.is_last, key=key)
+        failpoint("snapshot.before_append")
+        spool.append_chunk(rows.schema, rows, {planned.name: replace(state, snapshot=known)})
+        failpoint("snapshot.after_append")
+        self._figures.rows += len(emitted.rows)
+        self._figures.dropped_rows += emitted.dropped
+        self._figures.chunks += 1
+        self._figures.tables[planned.name] = TableProgress(
+            planned.name,
+            count + snapshot.dropped_rows + emitted.dropped,
+            planned.locks.row_estimate,
+            emitted.is_last,
+        )
+
+    def _note_thrown_away(
+        self, snapshot: TableSnapshot, outcome: ThrownAway, stream: str | None
+    ) -> None:
+        self._figures.thrown_away += outcome.chunks
+        CHUNK_READ_AGAIN.log(
+            logger,
+            stream=stream,
+            table=snapshot.planned.name,
+            chunks=outcome.chunks,
+            most_rows=outcome.most_rows,
+        )
+
+    def _leave(self, snapshot: TableSnapshot, stream: str) -> None:
+        self._reading.remove(snapshot)
+        self.touched.leave(snapshot.planned.number)
+        SNAPSHOT_DONE.log(
+            logger,
+            stream=stream,
+            table=snapshot.planned.name,
+            rows=snapshot.rows,
+            chunks=snapshot.chunk_count,
+            dropped_rows=snapshot.dropped_rows,
+            seconds=round(self._clock() - snapshot.begun_at, 1),
+        )
+
+    # what is told
+
+    def _tell(self) -> None:
+        figures = self._figures
+        figures.tables_left = len(self._planned) + len(self._reading)
+        keys = [snapshot.touched for snapshot in self._reading if snapshot.touched is not None]
+        figures.touched_keys = sum(map(len, keys))
+        waiting = [snapshot.waiting_seconds() for snapshot in self._reading]
+        figures.waiting_seconds = max(waiting, default=0.0)

@@ -1,0 +1,146 @@
+"""One table under snapshot, as two threads see it: the one that reads it, and the capture loop.
+
+Rule: every call holds the lock; nothing is read or written here.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from informix_capture_client.snapshot import (
+    Barrier,
+    Bounds,
+    Collecting,
+    Emitted,
+    Outcome,
+    Proof,
+    Reconciliation,
+    TouchedKeys,
+)
+from informix_cdc.options import SourceOptions
+from informix_cdc.snapshots.connection import RowsRead
+from informix_cdc.snapshots.plan import PlannedTable
+from informix_checkpoints.table_states import SnapshotState
+
+
+@dataclass(slots=True)
+class TableSnapshot:
+    """What is known of a table while it is read.
+
+    Args:
+        planned: the table.
+        chunks: bring its chunks into the stream.
+        touched: the keys that the stream touches; None where the table is locked.
+        most_waiting_bytes: of rows that were read and are not in the stream.
+        clock: seconds from anywhere.
+
+    Attributes:
+        rows, dropped_rows, chunk_count: of what is in the stream since this process reads it.
+        begun_at: when that was.
+        is_done: whether all rows are in the stream.
+    """
+
+    planned: PlannedTable
+    chunks: Reconciliation
+    touched: TouchedKeys | None
+    most_waiting_bytes: int
+    clock: Callable[[], float] = time.monotonic
+    rows: int = 0
+    dropped_rows: int = 0
+    chunk_count: int = 0
+    is_done: bool = False
+    begun_at: float = field(init=False)
+    _waiting: deque[tuple[float, int]] = field(default_factory=deque)  # since when, bytes
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        self.begun_at = self.clock()
+
+    @classmethod
+    def begun(
+        cls,
+        planned: PlannedTable,
+        state: SnapshotState,
+        commit: int,
+        since: int,
+        options: SourceOptions,
+        clock: Callable[[], float],
+    ) -> TableSnapshot:
+        """Return a snapshot that begins, or goes on, where the stream has reached a commit."""
+        touched, after = None, None
+        if planned.key is not None:
+            touched = TouchedKeys(planned.key, commit, options.snapshot_max_touched_keys)
+            after = state.after or None
+        chunks = Reconciliation(touched, options.snapshot_chunk_rows, after, since)
+        return cls(planned, chunks, touched, 2 * options.snapshot_chunk_bytes, clock)
+
+    # what the reading thread asks and tells
+
+    @property
+    def is_read(self) -> bool:
+        """Whether all rows have been read; not for good before they are in the stream."""
+        with self._lock:
+            return self.chunks.is_read
+
+    @property
+    def has_room(self) -> bool:
+        """Whether another chunk may be read."""
+        with self._lock:
+            return sum(size for _, size in self._waiting) < self.most_waiting_bytes
+
+    @property
+    def waits(self) -> bool:
+        """Whether chunks that were read are not in the stream."""
+        with self._lock:
+            return bool(self._waiting)
+
+    def begin(self, low: int) -> Collecting | None:
+        """Begin to read a chunk; None: choose another low watermark later."""
+        with self._lock:
+            return self.chunks.begin(low)
+
+    def offer(self, chunk: Collecting, read: RowsRead, barrier: Barrier) -> None:
+        """Hand over what was read."""
+        last_key: Bounds | None = chunk.after if read.last_key is None else read.last_key
+        with self._lock:
+            if self.chunks.offer(chunk, read.rows, last_key, is_last=read.is_last, barrier=barrier):
+                self._waiting.append((self.clock(), read.rows.nbytes))
+
+    # what the capture loop tells and asks
+
+    def hear(self, proof: Proof) -> bool:
+        """Take in what the latest records prove; tell whether something is due."""
+        with self._lock:
+            return self.chunks.hear(proof)
+
+    def forget(self, commit: int) -> None:
+        """Forget touched keys that no chunk needs."""
+        with self._lock:
+            self.chunks.forget(commit)
+
+    def emit(self, commit: int) -> Iterator[Outcome]:
+        """Yield what is due at a commit place."""
+        with self._lock:
+            for outcome in self.chunks.emit(commit):
+                if isinstance(outcome, Emitted):
+                    yield outcome
+                    self._waiting.popleft()
+                    self._count(outcome)
+                else:
+                    self._waiting.clear()
+                    yield outcome
+
+    def _count(self, emitted: Emitted) -> None:
+        self.rows += len(emitted.rows)
+        self.dropped_rows += emitted.dropped
+        self.chunk_count += 1
+        self.is_done = emitted.is_last
+
+    def waiting_seconds(self) -> float:
+        """Return how long the oldest chunk has waited for the stream."""
+        with self._lock:
+            return self.clock() - self._waiting[0][0] if self._waiting else 0.0
