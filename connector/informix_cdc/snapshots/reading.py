@@ -11,6 +11,7 @@ a barrier that was set once its last row had been fetched; the capture loop lets
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable
@@ -58,6 +59,7 @@ class TableReader:
     clock: Callable[[], float] = time.monotonic
     _unmarked: list[int] = field(default_factory=list, init=False)  # clocks of barriers, none behind
     _looked_at: float = field(default=0.0, init=False)
+    _is_locked: bool = field(default=False, init=False)
 
     def run(self) -> None:
         """Read until all rows are in the stream, or until told to stop.
@@ -65,66 +67,55 @@ class TableReader:
         Raises:
             InformixCdcError: the table cannot be read on.
         """
-        connection = self.connect()
-        try:
-            if self.snapshot.planned.key is None:
-                self._read_locked(connection)
-            else:
-                self._read_in_chunks(connection, ChunkQuery(self._table, self.snapshot.planned.key))
-        finally:
-            connection.close()
+        with contextlib.closing(self.connect()) as connection:
+            while self.is_wanted:
+                if not self.step(connection):
+                    self.stop.wait(POLL_SECONDS)
+            if self._is_locked:
+                connection.release()
 
     @property
-    def _table(self) -> Table:
-        return self.snapshot.planned.table
-
-    def _read_in_chunks(self, connection: SnapshotConnection, query: ChunkQuery) -> None:
-        while self._is_wanted():
-            self._mark_if_due(connection)
-            if not self._read_next(connection, query):
-                self.stop.wait(POLL_SECONDS)
-
-    def _is_wanted(self) -> bool:
+    def is_wanted(self) -> bool:
+        """Whether rows are still to be read, or to be let into the stream."""
         return not (self.snapshot.is_done or self.stop.is_set())
 
-    def _read_next(self, connection: SnapshotConnection, query: ChunkQuery) -> bool:
-        """Read a chunk, if there is one to read; tell whether there was."""
+    def step(self, connection: SnapshotConnection) -> bool:
+        """Mark what is due, and read a chunk if there is one to read; tell whether there was.
+
+        Raises:
+            InformixCdcError: the table cannot be read on.
+        """
+        self._mark_if_due(connection)
         if self.snapshot.is_read or not self.snapshot.has_room or not self.may_read():
             return False
-        if (chunk := self._begun(connection)) is None:
-            return False
-        read = self._tried(connection, lambda: connection.chunk(query, chunk.after, chunk.most_rows))
-        if read is not None:
-            self._offer(connection, chunk, read)
-        return read is not None
-
-    def _begun(self, connection: SnapshotConnection) -> Collecting | None:
         low = self.choose_low(connection.open_transactions)
-        return None if low is None else self.snapshot.begin(low)
-
-    def _offer(self, connection: SnapshotConnection, chunk: Collecting, read: RowsRead) -> None:
+        chunk = None if low is None else self.snapshot.begin(low)
+        if chunk is None:
+            return False
+        read = self._tried(connection, lambda: self._rows(connection, chunk))
+        if read is None:
+            return False
         failpoint("snapshot.after_select")
         barrier = connection.barrier()
         self._unmarked.append(barrier.clock)
         self.snapshot.offer(chunk, read, barrier)
+        return True
 
-    def _read_locked(self, connection: SnapshotConnection) -> None:
-        """Read a table without a key while its writers wait.
+    def _rows(self, connection: SnapshotConnection, chunk: Collecting) -> RowsRead:
+        """Return the rows of a chunk; a table without a key is one, read while its writers wait.
 
         It is locked first: whoever had changed it by then is in the log before the barrier.
         """
+        if (key := self.snapshot.planned.key) is not None:
+            return connection.chunk(ChunkQuery(self._table, key), chunk.after, chunk.most_rows)
         query = WholeTableQuery(self._table)
-        while self._is_wanted() and (chunk := self._begun(connection)) is None:
-            self.stop.wait(POLL_SECONDS)
-        if not self._is_wanted() or chunk is None:
-            return
-        if self._tried(connection, lambda: connection.lock(query)) is None:
-            return
-        self._offer(connection, chunk, connection.whole(query))
-        while self._is_wanted():
-            self._mark_if_due(connection)
-            self.stop.wait(POLL_SECONDS)
-        connection.release()
+        connection.lock(query)
+        self._is_locked = True
+        return connection.whole(query)
+
+    @property
+    def _table(self) -> Table:
+        return self.snapshot.planned.table
 
     def _mark_if_due(self, connection: SnapshotConnection) -> None:
         """Write a marker behind the chunks of seconds that are over: a record of a later one comes."""
@@ -168,3 +159,16 @@ class TableReader:
             ) from None
         SNAPSHOT_LOCKED.log(logger, table=self._table.name, seconds=round(seconds), reason=reason)
         self.stop.wait(_LOCK_PAUSE_SECONDS)
+
+
+def run_in_a_thread(reader: TableReader, fail: Callable[[BaseException], None]) -> None:
+    """Run a reader beside the capture; what it fails with is handed over."""
+
+    def run() -> None:
+        try:
+            reader.run()
+        except BaseException as reason:  # noqa: BLE001 - whoever is told raises it
+            fail(reason)
+
+    name = f"informix-cdc snapshot of {reader.snapshot.planned.name}"
+    threading.Thread(target=run, name=name, daemon=True).start()

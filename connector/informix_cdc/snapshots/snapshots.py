@@ -40,10 +40,12 @@ from informix_cdc.snapshots.awaited_ends import AwaitedEnds, ServerSays
 from informix_cdc.snapshots.connection import SnapshotConnection, logger
 from informix_cdc.snapshots.figures import SnapshotFigures, TableProgress
 from informix_cdc.snapshots.plan import PlannedTable
-from informix_cdc.snapshots.reading import TableReader
+from informix_cdc.snapshots.reading import TableReader, run_in_a_thread
 from informix_cdc.snapshots.table_snapshot import TableSnapshot
 from informix_checkpoints.spool import Spool
 from informix_checkpoints.table_states import SnapshotState
+
+Connect = Callable[[SourceOptions, SourceTables, PlannedTable], SnapshotConnection]
 
 _FORGET_SECONDS = 5.0  # older than any low watermark that is chosen now
 _TELL_SECONDS = 60.0
@@ -61,7 +63,9 @@ class Snapshots:
         may_begin: whether the stream is where a table may begin: caught up, and no planned batch first.
         has_room: whether the spool has room for rows that need not come now.
         is_quiet: whether the server has said that there is nothing more to read.
+        connect: opens the connections by which a table is read.
         clock: seconds from anywhere.
+        run: runs what reads a table, at its own pace.
 
     Attributes:
         touched: observes the changes that are encoded.
@@ -78,10 +82,13 @@ class Snapshots:
         may_begin: Callable[[], bool],
         has_room: Callable[[], bool],
         is_quiet: Callable[[], bool],
+        connect: Connect = SnapshotConnection,
         clock: Callable[[], float] = time.monotonic,
+        run: Callable[[TableReader, Callable[[BaseException], None]], None] = run_in_a_thread,
     ) -> None:
         self.touched = TouchedTables()
         self._options, self._source, self._figures, self._ask = options, source, figures, ask
+        self._connect, self._run = connect, run
         self._may_begin, self._has_room, self._is_quiet = may_begin, has_room, is_quiet
         self._clock = clock
         self._planned = deque(planned)
@@ -196,22 +203,14 @@ class Snapshots:
     def _read(self, snapshot: TableSnapshot) -> None:
         reader = TableReader(
             snapshot,
-            partial(SnapshotConnection, self._options, self._source, snapshot.planned),
+            partial(self._connect, self._options, self._source, snapshot.planned),
             self._low,
             self._has_room,
             self._options,
             self._stop,
             self._clock,
         )
-
-        def run() -> None:
-            try:
-                reader.run()
-            except BaseException as reason:  # noqa: BLE001 - the loop raises it
-                self._failures.append(reason)
-
-        name = f"informix-cdc snapshot of {snapshot.planned.name}"
-        threading.Thread(target=run, name=name, daemon=True).start()
+        self._run(reader, self._failures.append)
 
     def _low(self, open_transactions: Callable[[], frozenset[int]]) -> int | None:
         """Return a settled low watermark: chosen first, and then it is asked who is open."""

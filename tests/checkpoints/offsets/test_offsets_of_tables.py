@@ -35,6 +35,7 @@ TABLES = {
         "0badf00d", 201863847960, SnapshotState(("1042", "A7"), 150_000, key=("id", "line"))
     ),
 }
+T = {"digest": "d", "since": 0}
 OFFSET = StreamOffset("5c1f", "9a", Position(7, 5, (), None, 17), tables=TABLES)
 TEXT = (
     '{"version": 2, "stream": "5c1f", "source": "9a", "commit": 7, "restart": 5, "unseen": [],'
@@ -93,7 +94,11 @@ def test_a_chunk_is_part_of_the_place_and_of_equality() -> None:
         {"tables": {"t": {"digest": "d", "since": 0, "snapshot": None}}},
         {"tables": {"t": {"digest": "d", "since": 0, "snapshot": {"rows": 1}}}},
         {"tables": {"t": {"digest": "d", "since": 0, "snapshot": {"done": False, "rows": 1}}}},
-        {"tables": {"t": {"digest": "d", "since": 0, "snapshot": {"key": ["k"], "after": [1], "rows": 1}}}},
+        {
+            "tables": {
+                "t": {"digest": "d", "since": 0, "snapshot": {"key": ["k"], "after": [1], "rows": 1}}
+            }
+        },
         {"version": 3},
     ],
     ids=str,
