@@ -1,4 +1,4 @@
-"""From committed transactions to the rows that are stored and delivered.
+"""From committed transactions, and what a snapshot has read, to the rows that are stored and delivered.
 
 Rule: same records, same rows; the schema says all that a reader needs.
 """
@@ -6,6 +6,7 @@ Rule: same records, same rows; the schema says all that a reader needs.
 from __future__ import annotations
 
 from informix_capture_client.shapes.as_rows import ChangeRow, changes_in, structs_of
+from informix_capture_client.shapes.change_columns import ChunkRows
 from informix_capture_client.shapes.encoder import ChangeEncoder, row_schema
 
-__all__ = ["ChangeEncoder", "ChangeRow", "changes_in", "row_schema", "structs_of"]
+__all__ = ["ChangeEncoder", "ChangeRow", "ChunkRows", "changes_in", "row_schema", "structs_of"]

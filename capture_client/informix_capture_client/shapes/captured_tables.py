@@ -24,7 +24,7 @@ from informix_capture_client.records import (
     Kind,
     TableSchema,
 )
-from informix_capture_client.shapes.change_columns import Changes
+from informix_capture_client.shapes.change_columns import Changes, ChunkRows
 from informix_capture_client.values import (
     Cells,
     Column,
@@ -122,6 +122,17 @@ class CapturedTables:
                 "The stream is corrupt; the same bytes would come again.",
             )
 
+    def require_columns(self, chunk: ChunkRows) -> None:
+        """Refuse rows that a snapshot has read with other columns than those of their table.
+
+        Raises:
+            ValueError: names the table.
+        """
+        found, wanted = chunk.rows.schema, self.schemas[chunk.number]
+        if (found.names, found.types) != (wanted.names, wanted.types):
+            table = self.tables[chunk.number].name
+            raise ValueError(f"rows of {table} were read as {found}, not as {wanted}")
+
     def rows_of(self, table_id: int, changes: Changes) -> Bits:
         """Return which records hold a row of a table; a TRUNCATE does not."""
         mine: Bits = (changes.table_ids == table_id) & (changes.kinds != Kind.TRUNCATE)
@@ -138,13 +149,19 @@ class CapturedTables:
             return [pa.nulls(len(wanted), field.type) for field in schema]
         all_wanted = bool(wanted.all())
         mine = changes if all_wanted else changes.only(wanted)
-        decoder, where = self._decoder(table_id, changes), mine.where
-        decoded = decoder.decode(payloads(_mixed_rows(mine), decoder, where), where)
-        columns = [decoded.column(name) for name in schema.names]
+        columns = self._columns(table_id, mine)
         if all_wanted:
             return columns
         places = pa.array(np.cumsum(wanted) - 1, mask=~wanted)
         return [column.take(places) for column in columns]
+
+    def _columns(self, table_id: int, rows: Changes) -> list[pa.Array]:
+        """Return a table's columns of records that all hold a row of it."""
+        if rows.read is not None:
+            return list(rows.read.columns)
+        decoder = self._decoder(table_id, rows)
+        decoded = decoder.decode(payloads(_mixed_rows(rows), decoder, rows.where), rows.where)
+        return [decoded.column(name) for name in self.schemas[table_id].names]
 
     def struct_of(self, table_id: int, changes: Changes, wanted: Bits) -> pa.StructArray:
         """Return a table's columns as one struct, NULL where a record is not `wanted`."""
@@ -160,6 +177,9 @@ class CapturedTables:
         Raises:
             ProtocolViolation: a row cannot be decoded.
         """
+        if images.read is not None:
+            number = int(images.table_ids[0])
+            return {number: self.struct_of(number, images, np.ones(len(images), bool))}
         decoder = self._decoder_of_all(images)
         return {
             number: self._in_table_order(number, columns)

@@ -1,7 +1,8 @@
-"""Line up the records of committed transactions, a batch at a time.
+"""Line up the records of committed transactions, and the rows of chunks, a batch at a time.
 
 Rule: batches are small enough to stay in the processor's cache, and the two images of an update are
 never in two of them. Whatever is judged at commit is judged on these columns, on what DISCARD left.
+A row that a snapshot has read is an INSERT of which commit and time are all that is known.
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from informix_capture_client.positions import show
-from informix_capture_client.records import Integers, Kind, RecordBlock
+from informix_capture_client.records import Bits, Integers, Kind, RecordBlock
 from informix_capture_client.transactions import Piece, RowRecords, Transactions
 
 BATCH_ROWS = 8192
@@ -33,6 +35,25 @@ _COLUMNS = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class ChunkRows:
+    """Rows of one table as a snapshot has read them, and where they stand in the stream.
+
+    Attributes:
+        number: the table's id in the stream.
+        rows: the table's captured columns in table order, in the types in which they are delivered.
+        commit: the version that the rows get.
+        first_ordinal: the place of the first of them among all rows with that version.
+        read_at: when they had been read by the server's clock, in seconds since 1970.
+    """
+
+    number: int
+    rows: pa.Table
+    commit: int
+    first_ordinal: int
+    read_at: int
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Changes:
     """Records of committed transactions in delivery order: one entry per record in each array.
@@ -42,6 +63,8 @@ class Changes:
         transactions: the place of a record's transaction in `of`.
         ordinals: the 0-based place of a record in its transaction.
         of: the transactions that the records belong to.
+        read: the rows themselves, if a snapshot has read them: all of one table, and nothing is left to
+            decode. There is no record then, and nothing but commit and time is known of `of`.
     """
 
     data: bytes
@@ -54,6 +77,7 @@ class Changes:
     transactions: Integers
     ordinals: Integers
     of: TransactionColumns
+    read: pa.RecordBatch | None = None
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -70,7 +94,22 @@ class Changes:
 
     def only(self, chosen: NDArray[Any] | slice) -> Changes:
         """Return some of the records."""
-        return replace(self, **{name: getattr(self, name)[chosen] for name in _COLUMNS})
+        columns = {name: getattr(self, name)[chosen] for name in _COLUMNS}
+        if self.read is not None:
+            every = np.arange(len(self))
+            places = every[chosen]
+            is_all = np.array_equal(places, every)
+            columns["read"] = self.read if is_all else self.read.take(pa.array(places))
+        return replace(self, **columns)
+
+    @property
+    def is_read(self) -> bool:
+        """Whether a snapshot has read the rows."""
+        return self.read is not None
+
+    def unknown(self) -> Bits:
+        """Return of which records nothing but table, place, commit and time is known: all or none."""
+        return np.full(len(self), self.is_read)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -137,6 +176,22 @@ def lined_up(
         changes = _line_up(group, at, ends, of)
         at += len(changes)
         yield changes
+
+
+def rows_of_chunk(chunk: ChunkRows) -> Iterator[Changes]:
+    """Yield the rows of a chunk, in their order."""
+    one, times = np.ones(1, np.int64), np.array([chunk.read_at * 1_000_000])
+    ids = np.zeros(1, np.int32)
+    of = TransactionColumns(one * chunk.commit, times, one, times, ids, ids, one * len(chunk.rows))
+    mean_bytes = max(chunk.rows.nbytes // max(len(chunk.rows), 1), 1)
+    most = max(min(BATCH_ROWS, BATCH_BYTES // mean_bytes), 1)
+    first = chunk.first_ordinal
+    for read in chunk.rows.combine_chunks().to_batches(most):
+        none = np.zeros(len(read), np.int64)
+        kinds, tables = np.full(len(read), Kind.INSERT), np.full(len(read), chunk.number)
+        ordinals = np.arange(first, first + len(read))
+        yield Changes(b"", none, none, none, kinds, none, tables, none, ordinals, of, read)
+        first += len(read)
 
 
 def _groups(pieces: Iterator[Piece], most_rows: int, most_bytes: int) -> Iterator[list[RowRecords]]:

@@ -1,4 +1,4 @@
-"""Turn committed transactions into Arrow batches in the delivered shape.
+"""Turn committed transactions, and rows that a snapshot has read, into batches of the delivered shape.
 
 Rule: whatever is judged at commit is judged here, on what DISCARD left: the pairing of update images
 and the policy for TRUNCATE. How a row looks is the shape's affair.
@@ -15,13 +15,15 @@ import pyarrow as pa
 
 from informix_capture_client.catalog import Table
 from informix_capture_client.choices import DecodeRules, RowForm
-from informix_capture_client.errors import DataLoss, InformixCdcError
+from informix_capture_client.errors import BadOption, DataLoss, InformixCdcError
 from informix_capture_client.positions import show
 from informix_capture_client.records import BOUNDS, Kind, TableSchema
 from informix_capture_client.shapes.captured_tables import CapturedTables, KeyObserver
 from informix_capture_client.shapes.change_columns import (
     Changes,
+    ChunkRows,
     lined_up,
+    rows_of_chunk,
     tables_in,
 )
 from informix_capture_client.shapes.envelope_shape import EnvelopeShape
@@ -81,6 +83,7 @@ def row_schema(
     return _shape(CapturedTables(tables, rules), row_form).schema
 
 
+_MOST_ORDINALS = 1 << 31
 _OF_CHANGES = ("envelope", "json")  # shapes in which an update is one row
 
 
@@ -91,7 +94,7 @@ class _LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class EncodedRows:
-    """The rows of some transactions in batches of `schema`, made while they are iterated over, once."""
+    """Rows in batches of `schema`, which are made while they are iterated over, once."""
 
     schema: pa.Schema
     _batches: Iterator[pa.RecordBatch]
@@ -157,6 +160,32 @@ class ChangeEncoder:
         limits = group_limits(len(present)) if is_grouped else None
         batches = self._batches(transactions, left_out, limits)
         return EncodedRows(self._shape.stored_schema, batches, left_out)
+
+    def encode_chunk(self, chunk: ChunkRows) -> EncodedRows:
+        """Return rows that a snapshot has read; what was returned before is over.
+
+        They are stored as changes of that one table are, whether or not the stream has described it.
+        They are no changes: no policy is applied, and the observer of keys is shown none.
+
+        Raises:
+            BadOption: shape=raw, which has records and no rows; or no more rows can have that version.
+            ValueError: the rows have other columns than their table.
+        """
+        if self._shape.with_bounds:
+            raise BadOption(
+                "shape=raw has the records of the log, and the rows of initialSnapshot are none.",
+                "Set shape to rows, envelope or json, or initialSnapshot to none.",
+            )
+        self._tables.require_columns(chunk)
+        if chunk.first_ordinal + len(chunk.rows) > _MOST_ORDINALS:
+            raise BadOption(
+                f"initialSnapshot has read more than {_MOST_ORDINALS} rows while no transaction"
+                " committed: they would have no order.",
+                "Set heartbeatTable, so that the log moves.",
+            )
+        self._shape.begin([chunk.number])
+        batches = (self._shape.encode(rows) for rows in rows_of_chunk(chunk))
+        return EncodedRows(self._shape.stored_schema, batches, _LeftOut())
 
     def _batches(
         self,

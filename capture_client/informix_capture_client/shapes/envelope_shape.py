@@ -5,7 +5,13 @@ the columns of a row keep the exact types of the default shape. Everything in it
 where Debezium states when it processed a change, `ts_ms` is the server's commit time.
 
     INSERT          op c, after         DELETE     op d, before
-    UPDBEF, UPDAFT  op u, both          TRUNCATE   op t, neither        (r is for snapshots)
+    UPDBEF, UPDAFT  op u, both          TRUNCATE   op t, neither
+    read by a snapshot          op r, after
+
+A row that a snapshot has read is of no transaction that anybody knows: `change_lsn`, `begin_lsn`,
+`txId` and `transaction.id` are NULL, and who puts transactions together by id has none to look for.
+`transaction` itself is there, where Debezium has nothing, since (`commit_lsn`, `total_order`) is the
+key and the order of all rows; `data_collection_order`, a place in a transaction, is NULL.
 
 Names and types of `source` follow Debezium's connector for Informix; `version` is left out, because
 rows of a batch must not change when this package does.
@@ -57,6 +63,8 @@ _ABOUT_THE_CHANGE = [
 _BEFORE_IMAGES = is_one_of(Kind.DELETE, Kind.UPDBEF)
 _AFTER_IMAGES = is_one_of(Kind.INSERT, Kind.UPDAFT)
 _OPERATIONS = {Kind.INSERT: "c", Kind.UPDAFT: "u", Kind.DELETE: "d", Kind.TRUNCATE: "t"}
+_TEXTS = [*_OPERATIONS.values(), "r"]
+_READ = len(_OPERATIONS)  # the code of "r", which is no record's
 
 
 def _grouped(before_image: bool) -> GroupedShape:
@@ -65,9 +73,9 @@ def _grouped(before_image: bool) -> GroupedShape:
         delivered=["before", "after", *(name for name, _ in _ABOUT_THE_CHANGE)],
         about=[pa.field(name, CODE if name == "op" else kind) for name, kind in _ABOUT_THE_CHANGE],
         shared=shared_names([]),
-        codes={"op": list(_OPERATIONS.values())},
+        codes={"op": _TEXTS},
         kind="op",
-        images=[["after"], update, ["before"], []],
+        images=[["after"], update, ["before"], [], ["after"]],
     )
 
 
@@ -87,11 +95,12 @@ class EnvelopeShape:
         self._plain = StoredForm(self.schema, texts=("op",))
         self._grouped = GroupedForm(_grouped(before_image), tables, struct_names(tables.tables))
         names = [table.name for table in tables.tables]
-        self._constants = [Texts([text]) for text in ("informix", server, "false")]
+        self._constants = [Texts([text]) for text in ("informix", server)]
+        self._snapshot = Texts(["false", "true"])
         self._database = Texts([name.database for name in names])
         self._owners = Texts([name.owner for name in names])
         self._names = Texts([name.table for name in names])
-        self._operations = Texts(list(_OPERATIONS.values()))
+        self._operations = Texts(_TEXTS)
         self._codes = np.zeros(max(_OPERATIONS) + 1, np.int64)
         self._codes[list(_OPERATIONS)] = np.arange(len(_OPERATIONS))
 
@@ -115,7 +124,7 @@ class EnvelopeShape:
         is_event = changes.kinds != Kind.UPDBEF
         orders = self._orders.number(changes, is_event)[is_event]
         events = changes.only(is_event)
-        codes = self._codes[events.kinds]
+        codes = np.where(events.unknown(), _READ, self._codes[events.kinds])
         times = _integers(events.of.commit_times.take(events.transactions) // 1000)
         source, transaction = self._source(events, times), self._transaction(events, orders)
         if self.is_grouped:
@@ -148,30 +157,36 @@ class EnvelopeShape:
     def _source(self, events: Changes, times: pa.Array) -> pa.StructArray:
         of, which = events.of, events.transactions
         nothing = np.zeros(len(events), np.int64)
-        connector, name, snapshot = (constant.plain(nothing) for constant in self._constants)
+        connector, name = (constant.plain(nothing) for constant in self._constants)
         children = [
             connector,
             name,
             times,
-            snapshot,
+            self._snapshot.plain(events.unknown().astype(np.int64)),
             self._database.plain(events.table_ids),
             self._owners.plain(events.table_ids),
             self._names.plain(events.table_ids),
-            _texts(events.sequence_numbers),
+            _known(events, _texts(events.sequence_numbers)),
             pick(_texts(of.commit_sequence_numbers), which),
-            pick(_texts(of.begin_sequence_numbers), which),
-            pick(_texts(of.transaction_ids), which),
+            _known(events, pick(_texts(of.begin_sequence_numbers), which)),
+            _known(events, pick(_texts(of.transaction_ids), which)),
         ]
         return pa.StructArray.from_arrays(children, fields=list(_SOURCE))
 
     def _transaction(self, events: Changes, orders: Integers) -> pa.StructArray:
         ids = pick(_texts(events.of.transaction_ids), events.transactions)
-        children = [ids, _integers(events.ordinals + 1), _integers(orders + 1)]
+        in_table = _known(events, _integers(orders + 1))
+        children = [_known(events, ids), _integers(events.ordinals + 1), in_table]
         return pa.StructArray.from_arrays(children, fields=list(_TRANSACTION))
 
 
 def _integers(values: Integers) -> pa.Array:
     return fixed_width(pa.int64(), values, np.zeros(len(values), bool))
+
+
+def _known(events: Changes, values: pa.Array) -> pa.Array:
+    """Return what records say of events; nothing where a snapshot has read them."""
+    return pa.nulls(len(values), values.type) if events.is_read else values
 
 
 def _texts(values: NDArray[Any]) -> pa.Array:

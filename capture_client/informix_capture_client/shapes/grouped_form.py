@@ -137,7 +137,7 @@ class GroupedForm:
         which = changes.transactions
         ends = np.flatnonzero(np.append(which[1:] != which[:-1], True))
         counts = np.diff(ends, prepend=-1).astype(np.int32)
-        values = shared_values(self._shape.shared, changes.of, which[ends])
+        values = shared_values(self._shape.shared, changes, which[ends])
         values.append(fixed_width(pa.int32(), counts, np.zeros(len(counts), bool)))
         return pa.StructArray.from_arrays(values, fields=list(self._transaction))
 

@@ -73,13 +73,26 @@ class JsonRows:
         begins = ends - pieces
         order = np.full(int(ends[-1]) if len(ends) else 0, _END)
         found, base = [self._constants], len(self._constants)
-        for cells in self._tables.cells(images):
-            kind = json_kind(cells.values.type)
-            found.append(kind.texts(cells.values))
-            columns = np.repeat(self._columns_of(cells), np.diff(cells.bounds))
-            self._place(order, begins[cells.rows] + self._piece[columns], columns, cells.values, base)
-            base += len(cells.values)
+        for rows, columns, values in self._cells(images):
+            found.append(json_kind(values.type).texts(values))
+            self._place(order, begins[rows] + self._piece[columns], columns, values, base)
+            base += len(values)
         return laid(found, order, begins)
+
+    def _cells(self, images: Changes) -> Iterator[tuple[Integers, Integers, pa.Array]]:
+        """Yield the cells of all rows, those of a type at once: their rows, columns and values."""
+        if images.read is None:
+            for cells in self._tables.cells(images):
+                yield (
+                    cells.rows,
+                    np.repeat(self._columns_of(cells), np.diff(cells.bounds)),
+                    cells.values,
+                )
+            return
+        # What a snapshot has read is in table order, whether or not the stream has announced the table.
+        first, rows = int(self._first[images.table_ids[0]]), np.arange(len(images))
+        for place, values in enumerate(images.read.columns):
+            yield rows, np.full(len(images), first + place), values
 
     def _place(
         self, order: Integers, at: Integers, columns: Integers, values: pa.Array, base: int

@@ -92,13 +92,13 @@ class ChangeMetadata:
         return fixed_width(pa.int32(), changes.ordinals.astype(np.int32), _nothing(changes))
 
     def _sequence_number(self, changes: Changes) -> pa.Array:
-        return fixed_width(pa.int64(), changes.sequence_numbers, _nothing(changes))
+        return fixed_width(pa.int64(), changes.sequence_numbers, changes.unknown())
 
     def _table(self, changes: Changes) -> pa.Array:
         return self._names.of(changes.table_ids)
 
     def _snapshot(self, changes: Changes) -> pa.Array:
-        return booleans(_nothing(changes), _nothing(changes))
+        return booleans(np.full(len(changes), changes.is_read), _nothing(changes))
 
 
 _COLUMNS = {

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from informix_capture_client.records import Integers
-from informix_capture_client.shapes.change_columns import Changes, TransactionColumns
+from informix_capture_client.shapes.change_columns import Changes
 from informix_capture_client.values import fixed_width, pick
 
 TRANSACTION = "informix_cdc.transaction"
@@ -23,6 +23,7 @@ DELIVERED = b"informix_cdc.delivered"  # a name in files, not a module
 TEXTS = pa.dictionary(pa.int32(), pa.string())
 
 _INSTANT = pa.timestamp("us", "UTC")
+_OF_CHUNKS = ("_commit_version", "_commit_timestamp")  # rows that a snapshot read have no other
 _FIELDS: dict[str, tuple[str, pa.DataType]] = {
     "_commit_version": ("commit_sequence_numbers", pa.int64()),
     "_commit_timestamp": ("commit_times", _INSTANT),
@@ -38,15 +39,16 @@ def shared_names(wanted: Iterable[str]) -> list[str]:
     return sorted({"_commit_version", *wanted}, key=list(_FIELDS).index)
 
 
-def shared_values(names: Sequence[str], of: TransactionColumns, which: Integers) -> list[pa.Array]:
-    """Return what some transactions share, by these names."""
-    return [_values(name, of, which) for name in names]
+def shared_values(names: Sequence[str], changes: Changes, which: Integers) -> list[pa.Array]:
+    """Return what the records of some transactions share, by these names."""
+    return [_values(name, changes, which) for name in names]
 
 
-def _values(name: str, of: TransactionColumns, which: Integers) -> pa.Array:
+def _values(name: str, changes: Changes, which: Integers) -> pa.Array:
     source, arrow_type = _FIELDS[name]
-    values = getattr(of, source)[which]
-    return fixed_width(arrow_type, values, np.zeros(len(values), bool))
+    values = getattr(changes.of, source)[which]
+    is_unknown = changes.is_read and name not in _OF_CHUNKS
+    return fixed_width(arrow_type, values, np.full(len(values), is_unknown))
 
 
 class StoredForm:
@@ -80,7 +82,7 @@ class StoredForm:
         which = changes.transactions
         last = np.append(which[1:] != which[:-1], True)
         ends = np.flatnonzero(last)
-        values = shared_values(self._names, changes.of, which[ends])
+        values = shared_values(self._names, changes, which[ends])
         return pa.RunEndEncodedArray.from_arrays(
             pa.array((ends + 1).astype(np.int32)),
             pa.StructArray.from_arrays(values, fields=list(self._shared)),
