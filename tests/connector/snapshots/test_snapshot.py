@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import pytest
 
 from harness.capture.driving import Offset, anchor_of, next_offset, reader, rows_of
 from harness.servers.in_process import InProcessConnection
-from harness.servers.stores import DATABASE, ORDER_COLUMNS, PASSWORD, SHORT_SECOND
+from harness.servers.stores import DATABASE, PASSWORD, SHORT_SECOND
 from informix_capture_client.emulator import EmulatedServer, ListeningServer, load_rows
 from informix_cdc.spark.reader import InformixStreamReader
 
