@@ -13,6 +13,8 @@ from informix_capture_client import statements
 _START = "at each start of a stream, and of each new session"
 _TABLES = "at `load()` and each start, for up to 100 tables at once: `IN (?, ?, ...)`"
 _SNAPSHOT = "by no command yet: before a snapshot, which is being built, for up to 100 tables at once"
+_SNAPSHOT_SESSION = "by snapshots (`initialSnapshot`)"
+_MARKER = "by snapshots; `acquire --receipt`, so that the log moves on by a page"
 _WATCHED = "every 15 s while a stream runs"
 
 WHEN = {
@@ -56,9 +58,16 @@ WHEN = {
     "COLUMN_NUMBERS": _SNAPSHOT,
     "ROW_LOCKS": _SNAPSHOT,
     "IGNORES_CASE": "by no command yet: before a snapshot, which is being built",
+    "LAST_COMMITTED": _SNAPSHOT_SESSION,
+    "LOCK_WAIT": _SNAPSHOT_SESSION,
+    "BEGIN_WORK": _SNAPSHOT_SESSION,
+    "COMMIT_WORK": _SNAPSHOT_SESSION,
+    "MAKE_MARKER": _MARKER,
+    "DROP_MARKER": _MARKER,
+    "LOCK_HOLDERS": _SNAPSHOT_SESSION,
     "CDC_USER_TYPE": "`doctor`",
     "FRAGMENTS": "as often as `sysptnhdr` is asked, for up to 100 fragmented tables at once",
-    "PARTITION_CREATED": "at a start in the past, for up to 100 tables at once",
+    "PARTITION_CREATED": "at a start in the past; `acquire --receipt`; for up to 100 tables at once",
     "PARTITION_VERSIONS": "`doctor`, for up to 100 tables at once",
     "PARTITION_FLAGS": f"{_WATCHED}, for up to 100 tables (or fragments) at once; at each start",
 }
