@@ -82,6 +82,7 @@ class Appends:
     def __init__(self) -> None:
         self.commits, self.times = list[int](), list[int]()
         self.chunks: list[tuple[int, int]] = []  # nanoseconds, rows
+        self.is_done = False
         append, append_chunk = Spool.append, Spool.append_chunk
 
         def noted(spool: Spool, *arguments: Any, **named: Any) -> Segment:
@@ -93,6 +94,8 @@ class Appends:
         def chunk_noted(spool: Spool, *arguments: Any, **named: Any) -> Segment:
             done = append_chunk(spool, *arguments, **named)
             self.chunks.append((time.time_ns(), done.rows))
+            states = arguments[2].values()
+            self.is_done = all(state.snapshot.is_done for state in states)
             return done
 
         Spool.append, Spool.append_chunk = noted, chunk_noted  # type: ignore[method-assign]
@@ -111,12 +114,6 @@ class Appends:
                 age = (self.times[bisect_left(self.commits, commit)] - at) / 1e9
                 found["during" if at < last else "after"].append(age)
         return found
-
-
-def is_done(offset: Mapping[str, Any]) -> bool:
-    """Tell whether no table has rows left to be read."""
-    states = [table.get("snapshot", {"done": True}) for table in offset["tables"].values()]
-    return all(state.get("done") for state in states)
 
 
 def batches(
@@ -139,14 +136,15 @@ def run(task: Mapping[str, Any], executors: Connection) -> dict[str, Any]:
     options = SourceOptions.parse(task["options"])
     reader = InformixStreamReader(options, to_spark(look_up_tables(options).schema()))
     executors.send(reader)
-    begun, cpu = time.monotonic(), time.process_time()
+    begun, cpu = time.time(), time.process_time()
     start = reader.latestOffset(reader.initialOffset(), _NO_LIMIT)
     say(json.dumps({"begun": True}))
     threading.Thread(target=lambda: (sys.stdin.readline(), over.set()), daemon=True).start()
     told: dict[str, Any] = {}
-    for end in batches(reader, start, executors):
-        if is_done(end) and not told:
-            told = {"seconds": time.monotonic() - begun, "cpu": time.process_time() - cpu}
+    for _ in batches(reader, start, executors):
+        if appends.is_done and not told:
+            seconds = appends.chunks[-1][0] / 1e9 - begun
+            told = {"seconds": seconds, "cpu": time.process_time() - cpu}
             say(json.dumps(told))
         if over.is_set() and told:
             break

@@ -115,7 +115,7 @@ class Scan:
         self._text = replace(cells, items=image)
         self._added = lambda rows: self._with_images(rows, cells, pack)
         for page in self:
-            yield [bytes(image) for image, *_ in page]  # type: ignore[arg-type]
+            yield [row[0] for row in page]  # type: ignore[misc]
 
     def _with_images(self, rows: Rows, cells: ScanText, pack: Pack) -> Rows:
         bare = {int(row[-1] or 0): place for place, row in enumerate(rows) if row[0] is None}
