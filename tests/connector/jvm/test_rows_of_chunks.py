@@ -1,4 +1,4 @@
-"""Rows that a snapshot has read: the reader in the JVM has those that Python has, in every stored form."""
+"""Rows that a snapshot has read: the JVM has those that Python has, in every stored form."""
 
 from __future__ import annotations
 
@@ -114,11 +114,9 @@ def test_in_the_jvm_they_are_inserts_but_for_what_is_known_of_them(
             }
     (last,) = found.in_jvm[2]
     if form.shape == "envelope":
-        assert (last["op"], last["source"]["snapshot"], last["source"]["change_lsn"]) == (
-            "r",
-            "true",
-            None,
-        )
+        source = last["source"]
+        assert (last["op"], source["snapshot"], source["commit_lsn"]) == ("r", "true", str(COMMIT))
+        assert {source[name] for name in ("change_lsn", "begin_lsn", "txId")} == {None}
         assert last["transaction"] == {
             "id": None,
             "total_order": FIRST + len(ROWS),
