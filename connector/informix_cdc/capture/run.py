@@ -53,7 +53,6 @@ from informix_cdc.server import (
     version_told,
     with_named_tables,
 )
-from informix_cdc.snapshots import states_at_first
 from informix_checkpoints.offsets import NOT_STARTED, StreamOffset
 from informix_checkpoints.private_folders import (
     make_private_folder,
@@ -291,7 +290,7 @@ class CaptureRun:
             LossMarks.beside(self.options.spool_path).remove(self._jump.stream)
             self._jump = self._loss = None
             self._jumps = 0
-        stream, tables = secrets.token_hex(8), states_at_first(self.options, source)
+        stream, tables = secrets.token_hex(8), self._beside.first_states(source)
         self.offset = StreamOffset(stream, source.source, anchor, logged, tables=tables)
         return self._open_spool(source, self.offset)
 
@@ -360,6 +359,7 @@ class CaptureRun:
                 not_before=loss.goes_on_at or 0,
             ),
         )
+        self._beside.left = former.tables
         self.offset, self._private_folder = NOT_STARTED, None
         self.liveness.begin_stream()
         self.state.leave(former)

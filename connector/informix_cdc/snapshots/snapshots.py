@@ -310,6 +310,7 @@ class Snapshots:
         figures = self._figures
         figures.tables_left = len(self._planned) + len(self._reading)
         keys = [snapshot.touched for snapshot in self._reading if snapshot.touched is not None]
+        figures.is_paused = bool(self._reading) and not self._has_room()
         figures.touched_keys = sum(map(len, keys))
         waiting = [snapshot.waiting_seconds() for snapshot in self._reading]
         figures.waiting_seconds = max(waiting, default=0.0)
