@@ -178,7 +178,7 @@ class _Stream:
         tables = TouchedTables()
         tables.watch(0, touched)
         self._assembler = TransactionAssembler(Position(0, 0))
-        self._encoder = ChangeEncoder([TABLE], DecodeRules(), ROW_FORM, tables)
+        self._encoder = ChangeEncoder([TABLE], DecodeRules(), ROW_FORM, observer=tables)
         self._encoder.announce(TableSchema(0, 4, 1, 0, "id integer"))
 
     def take(self, block: RecordBlock) -> None:
