@@ -5,7 +5,6 @@ Rule: changes go to stdout, everything else to stderr, so that `| jq` and `| hea
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import signal
 from collections.abc import Callable, Iterable, Iterator
@@ -24,6 +23,7 @@ from informix_cdc.terminal import (
     answers,
     as_lines,
     counted,
+    ended_by_interrupt,
     hanging,
     kind_of,
     say,
@@ -64,7 +64,7 @@ def print_changes(
         options, figures, tell_that_it_begins, tell_the_switch, may_switch_on=may_switch_on
     )
     try:
-        with contextlib.suppress(KeyboardInterrupt):
+        with ended_by_interrupt():
             for line in itertools.islice(_PRINTERS[output_format](batches), limit):
                 line.show()
                 figures.count(line.commit)
@@ -115,8 +115,8 @@ def _head(change: ChangeRow, *, begins: bool) -> Text:
 
 
 def _print(console: Console, head: Text, values: Text) -> None:
-    for line in hanging(head, values, console, _INDENT):
-        console.print(line)
+    # in one piece: Ctrl-C leaves no half of a row behind
+    console.print(Text("\n").join(hanging(head, values, console, _INDENT)))
 
 
 _PRINTERS: dict[str, Callable[[Iterable[list[ChangeRow]]], Iterator[_Line]]] = {
