@@ -20,7 +20,7 @@ PROFILE = os.environ.get(VARIABLE, "ci")
 _USUAL_EXAMPLES = 100  # of a test that asks for no number: hypothesis' own default
 
 
-def in_this_run(count: int) -> int:
+def in_this_run(count: float) -> int:
     """Return how many of so many things, examples or seeds, this run tries; at least one."""
     return max(1, round(count * SHARES[PROFILE]))
 
