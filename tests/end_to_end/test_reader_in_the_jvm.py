@@ -115,15 +115,3 @@ def test_an_error_of_the_source_is_its_line_with_the_jar_too(
         made.wait_until(lambda: False)
     assert "BadOption: IFXCDC-0003: option 'startingPosition' is 0:0x2f" in str(caught.value)
     assert "UndeclaredThrowable" not in str(caught.value)
-
-
-def test_a_query_that_is_stopped_while_it_waits_has_not_failed(
-    session: SparkSession, served: Served, tmp_path: Path
-) -> None:
-    """Spark interrupts the question for an offset, most of which is waiting for changes."""
-    for number in range(3):
-        made = started(session, source_options(served[1].port), tmp_path / str(number))
-        made.wait_for_start()
-        made.stop()
-        assert made.query is not None
-        assert made.query.exception() is None

@@ -131,7 +131,7 @@ public final class InformixCdcSource extends PythonDataSourceV2 implements DataS
   }
 
   /** A stream of Spark's for a Python source, of which two calls are answered otherwise. */
-  private static final class Stream implements InvocationHandler {
+  static final class Stream implements InvocationHandler {
     private final MicroBatchStream inPython;
     private final StructType rows;
     private Object[] planned = {};
