@@ -64,6 +64,26 @@ STREAM_BEGUN = LogEvent(
     "a stream begins or resumes; `restart` and `commit` are the positions that it captures"
     " from, `spool` is the spool's folder",
 )
+TABLES_MATCHED = LogEvent(
+    "tables_matched",
+    _INFO,
+    ("patterns", "count", "tables"),
+    "what the patterns of option `table` match now; a table that is made later joins at the next start",
+)
+TABLE_JOINED = LogEvent(
+    "table_joined",
+    _INFO,
+    ("stream", "table", "since"),
+    "a table that option `table` names has joined a stream that had begun: changes that committed above"
+    " `since` are delivered",
+)
+TABLE_LEFT = LogEvent(
+    "table_left",
+    _INFO,
+    ("stream", "table"),
+    "a table that option `table` does not name any more has left the stream; its full row logging stays"
+    " on until `informix-cdc release`",
+)
 SESSION_OPENED = LogEvent(
     "session_opened",
     _INFO,

@@ -11,7 +11,7 @@ records among themselves, and nothing else (CDC guide, chapter 1, "CDC record se
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from informix_capture_client.errors import BadOption
@@ -20,6 +20,10 @@ _LOG_SHIFT = 32
 _PAGE_SHIFT = 12
 _TEXT = re.compile(r"([0-9]{1,10}):(0x[0-9a-fA-F]{1,8}|[0-9]{1,10})")
 _INTEGER = re.compile(r"[0-9]{1,19}")
+
+# A place of a stream: a commit, and how many chunks the stream has passed there. What enters the stream
+# between two transactions has no commit of its own, and has its place all the same.
+Place = tuple[int, int]
 
 
 def log_page(log_number: int, page: int) -> int:
@@ -105,13 +109,24 @@ class Position:
     new session must begin. The pair is valid only if no transaction with captured rows commits
     above `commit` and begins below `restart`. `unseen` are transactions that were open before the
     stream began: they are left out when they commit. `witness` is a transaction with rows at or below
-    `commit`, the last one that is known: a log that does not show it is another log.
+    `commit`, the last one that is known: a log that does not show it is another log. `chunk` is how
+    many chunks the stream has passed: everything in it that is no transaction counts as one.
     """
 
     commit: int
     restart: int
     unseen: tuple[int, ...] = ()
     witness: Witness | None = field(default=None, compare=False)
+    chunk: int = 0
+
+    @property
+    def place(self) -> Place:
+        """Where in the stream it is; places are ordered by commit and then by chunk."""
+        return self.commit, self.chunk
+
+    def behind_chunk(self) -> Position:
+        """Return the position behind one more chunk that has no rows."""
+        return replace(self, chunk=self.chunk + 1)
 
     def __str__(self) -> str:
         return f"commit {show(self.commit)}, restart {show(self.restart)}"

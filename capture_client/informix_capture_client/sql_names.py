@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 
 from informix_capture_client.errors import BadOption
 
@@ -20,6 +21,7 @@ _NAME = r'"(?:[^"]|"")+"|[^\W\d][\w$]*'
 _STEP = re.compile(rf"\s*({_NAME})\s*(\.|,|$)")
 _PLAIN = re.compile(r"[^\W\d][\w$]*")
 _TABLE = re.compile(r'(?:(\w+):)?(?:("(?:[^"]|"")+"|\w+)\.)?("(?:[^"]|"")+"|\w+)')
+_PATTERN = re.compile(r"(?:(\w+):)?([\w$*]+)\.([\w$*]+)")
 _OF_PATTERNS = re.compile(r"[*%?|()\[\]\\^+]")
 _SHOWN = 60  # how much of a text that makes no sense an error quotes
 
@@ -100,11 +102,42 @@ class TableName:
         return cls(database, _meant(found[2] or ""), _meant(found[3]))
 
 
+@dataclass(frozen=True, slots=True)
+class TablePattern:
+    """`owner.ord*`: tables of a database by the beginning, the end or any part of their names."""
+
+    database: str
+    owner: str
+    table: str
+
+    def __str__(self) -> str:
+        return f"{self.owner}.{self.table}"
+
+    @classmethod
+    def parse(cls, text: str, database: str) -> TablePattern:
+        """Read `owner.table` with stars in it, each of which stands for any characters.
+
+        Raises:
+            BadOption: it is something else, or of another database.
+        """
+        found = _PATTERN.fullmatch(text.strip())
+        if not found or found[1] not in (None, database):
+            raise BadOption(
+                f"{text.strip()!r} is not a pattern of tables of database {database!r}.",
+                "Write owner.name with * for any characters, such as informix.* or informix.ord*.",
+            )
+        return cls(database, found[2], found[3])
+
+    def matches(self, name: TableName) -> bool:
+        """Tell whether a table is one of these."""
+        return fnmatchcase(name.owner, self.owner) and fnmatchcase(name.table, self.table)
+
+
 def _how_to_write(text: str) -> str:
     if _OF_PATTERNS.search(text):
         return (
-            "Patterns and lists in brackets are not supported: name each table, owner.table,"
-            " with commas between them."
+            "Of patterns only * is known, and no list in brackets: name each table, owner.table, with"
+            " commas between them, or write a pattern such as informix.ord*."
         )
     return 'Write a name that is not plain in double quotes: owner."Table Name".'
 

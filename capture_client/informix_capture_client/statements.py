@@ -60,6 +60,9 @@ TABLE = (
 # to tell what there is where a name is not found; tabid 100 is the first of a user's tables
 # (SQL Reference, "systables")
 DATABASES = "SELECT name FROM sysmaster:informix.sysdatabases"
+CAPTURABLE_TABLES = (
+    "SELECT owner, tabname, flags FROM informix.systables WHERE tabid > 99 AND tabtype = 'T'"
+)
 TABLES = "SELECT owner, tabname FROM informix.systables WHERE tabid > 99 AND tabtype = 'T'"
 COLUMNS = (
     "SELECT tabid, colname, coltype, collength, extended_id FROM informix.syscolumns"

@@ -110,10 +110,10 @@ class Reader(threading.Thread):
         self.is_done = threading.Event()
 
     def run(self) -> None:
-        after = START.commit
+        after = START.place
         while self._rows < self._total:
             time.sleep(_TRIM_SECONDS)
-            upto = self._spool.end.commit
+            upto = self._spool.end.place
             self._rows += sum(wanted.end - wanted.first for wanted in self._spool.between(after, upto))
             self._spool.trim(upto)
             after = upto

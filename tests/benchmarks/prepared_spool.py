@@ -12,6 +12,7 @@ from pyspark.sql.types import StructType
 from benchmarks.pipeline import open_spool
 from benchmarks.workload import catalog_table, catalog_tables
 from informix_capture_client.choices import DecodeRules, RowForm
+from informix_capture_client.positions import Position
 from informix_capture_client.shapes.encoder import row_schema
 from informix_cdc.capture import Gauges
 from informix_cdc.capture.state import CaptureState
@@ -53,7 +54,7 @@ class _PreparedReader(InformixStreamReader):
         self._folder = folder
         self._finished: Any = None
 
-    def _running(self, start: StreamOffset, expected_commit: int | None = None) -> Any:
+    def _running(self, start: StreamOffset, planned: Position | None = None) -> Any:
         if self._finished is None:
             state = CaptureState(gauges=Gauges(is_caught_up=True), spool=open_spool(self._folder))
             self._finished = SimpleNamespace(state=state)

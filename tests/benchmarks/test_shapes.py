@@ -60,7 +60,7 @@ def committed(
     reads: list[bytes], row_form: RowForm, observer: TouchedTables | None = None
 ) -> tuple[ChangeEncoder, list[Transactions]]:
     """Return an encoder that knows the table, and what it is to encode."""
-    encoder = ChangeEncoder([catalog_table()], DecodeRules(), row_form, observer)
+    encoder = ChangeEncoder([catalog_table()], DecodeRules(), row_form, observer=observer)
     cutter, assembler = RecordCutter(), TransactionAssembler(START)
     assembler.with_bounds = row_form.shape == "raw"
     found: list[Transactions] = []

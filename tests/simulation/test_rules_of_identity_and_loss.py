@@ -23,7 +23,7 @@ def test_another_source_is_refused_by_an_error_that_names_both(keeps_spool: bool
 
     def script(world: ScriptedWorld) -> Steps:
         yield from begun(world)
-        former.append(world.last["source"])
+        former.append(world.last["tables"]["informix.changes"]["digest"])
         yield DIE
         world.server.drop_table(TABLE)
         world.server.create_table(TABLE, COLUMNS)

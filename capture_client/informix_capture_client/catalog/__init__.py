@@ -9,8 +9,10 @@ from informix_capture_client.catalog.catalog import (
     Catalog,
     FoundTable,
     Table,
+    list_digest,
     read_databases,
     source_digest,
+    table_digest,
 )
 from informix_capture_client.catalog.column_choice import choose_columns, columns_behind_a_collection
 from informix_capture_client.catalog.keys import RowLocks, TableKeys
@@ -58,11 +60,13 @@ __all__ = [
     "choose_columns",
     "columns_behind_a_collection",
     "is_beyond_end",
+    "list_digest",
     "no_such_database",
     "place_in_log",
     "read_databases",
     "read_log_space",
     "require_in_log",
     "source_digest",
+    "table_digest",
     "unqualified",
 ]

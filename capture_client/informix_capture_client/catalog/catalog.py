@@ -180,6 +180,12 @@ class Catalog:
         )
         return FoundTable(one.name, one.kind, table)
 
+    def tables_there(self) -> list[tuple[str, str]]:
+        """Return owner and name of the tables of users that are logged, in their order."""
+        rows = self._transport.rows(statements.CAPTURABLE_TABLES)
+        logged = (row for row in rows if not _int(row[2]) & _RAW_TABLE)
+        return sorted(((row[0] or "").rstrip(), (row[1] or "").rstrip()) for row in logged)
+
     def _tables_like(self, wanted: TableName) -> tuple[str, ...]:
         """Return the tables of that name under other owners, else those of nearly that name."""
         try:
@@ -300,17 +306,26 @@ def _int(value: str | None) -> int:
     return int(value or 0)  # with blanks around it too, as a driver may pad a number
 
 
-def source_digest(server_name: str, tables: tuple[Table, ...]) -> str:
-    """Return what positions belong to, as a short digest: server, tables and captured columns."""
-    facts = [
-        [
-            str(t.name),
-            t.table_id,
-            t.partition_number,
-            t.created,
-            [(c.name, c.type_text) for c in t.columns],
-        ]
-        for t in tables
-    ]
-    text = json.dumps([server_name.strip(), facts], separators=(",", ":"))
+def source_digest(server_name: str, database: str) -> str:
+    """Return what positions belong to, as a short digest: server and database."""
+    return _digest([server_name.strip(), database])
+
+
+def table_digest(table: Table) -> str:
+    """Return what rows of a table belong to, as a short digest: its identity and captured columns."""
+    return _digest(_facts(table))
+
+
+def list_digest(server_name: str, tables: Sequence[Table]) -> str:
+    """Return what offsets of version 1 belong to: server, tables in their order, captured columns."""
+    return _digest([server_name.strip(), list(map(_facts, tables))])
+
+
+def _facts(table: Table) -> list[object]:
+    columns = [(column.name, column.type_text) for column in table.columns]
+    return [str(table.name), table.table_id, table.partition_number, table.created, columns]
+
+
+def _digest(facts: object) -> str:
+    text = json.dumps(facts, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -6,7 +6,7 @@ and the policy for TRUNCATE. How a row looks is the shape's affair.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -17,7 +17,7 @@ from informix_capture_client.catalog import Table
 from informix_capture_client.choices import DecodeRules, RowForm
 from informix_capture_client.errors import DataLoss, InformixCdcError
 from informix_capture_client.positions import show
-from informix_capture_client.records import Kind, TableSchema
+from informix_capture_client.records import BOUNDS, Kind, TableSchema
 from informix_capture_client.shapes.captured_tables import CapturedTables, KeyObserver
 from informix_capture_client.shapes.change_columns import (
     Changes,
@@ -111,8 +111,9 @@ class ChangeEncoder:
 
     Args:
         tables: the tables.
-        rules: what columns become.
-        row_form: what rows become.
+        rules: how values are decoded.
+        row_form: how a row looks.
+        since: by table id, at or below which commit its changes are not of the stream: it joined there.
         observer: collects the keys of what is encoded; not of the raw shape, which has no images.
     """
 
@@ -121,9 +122,12 @@ class ChangeEncoder:
         tables: Sequence[Table],
         rules: DecodeRules,
         row_form: RowForm = RowForm(),  # noqa: B008 - frozen
+        since: Mapping[int, int] | None = None,
+        *,
         observer: KeyObserver | None = None,
     ) -> None:
         self._observer = observer
+        self._since = [(since or {}).get(number, 0) for number in range(len(tables))]
         self._tables = CapturedTables(tables, rules)
         self._row_form = row_form
         self._shape = _shape(self._tables, row_form)
@@ -165,6 +169,7 @@ class ChangeEncoder:
         numbering = Numbering()
         for changes in lined_up(transactions, limits):
             self._tables.require_known(changes)
+            changes = self._of_the_stream(changes)
             judged = changes
             if not self._shape.with_bounds:
                 if self._observer is not None:
@@ -174,6 +179,16 @@ class ChangeEncoder:
                 judged = self._judged(delivered, numbering)
             if len(judged):
                 yield self._shape.encode(judged)
+
+    def _of_the_stream(self, changes: Changes) -> Changes:
+        """Return changes without those of tables that had not joined when they committed."""
+        if not any(self._since):
+            return changes
+        commits = changes.of.commit_sequence_numbers[changes.transactions]
+        is_bound = BOUNDS[changes.kinds]  # of a transaction, and of no table
+        since = np.array([*self._since, 0])[np.where(is_bound, len(self._since), changes.table_ids)]
+        is_early = commits <= since
+        return changes.only(~is_early) if is_early.any() else changes
 
     def sound_part(self, transactions: Sequence[Transactions]) -> list[Transactions]:
         """Return the transactions before the first that cannot be encoded."""

@@ -4,6 +4,9 @@ Rule: Spark compares offsets as text, so equal positions give equal text. "Not s
 Spark never logs the start of its first batch, so that start must not mean "now". Keys that came later
 may be missing: a checkpoint of an earlier version goes on. One that is not known was written by a later
 version, and means something: it is refused.
+
+Version 1 has one digest for server, database and the list of tables; version 2 has one for server and
+database, and a digest for each table, so that tables may join and leave (decision 0071).
 """
 
 from __future__ import annotations
@@ -17,8 +20,10 @@ from typing import TypeVar
 from informix_capture_client.errors import BadOption, DataLoss, Gap
 from informix_capture_client.positions import LogEnd, Position, Witness
 from informix_checkpoints.spool import ReportedLoss
+from informix_checkpoints.table_states import Tables, tables_from_json, tables_to_json
 
-VERSION = 1
+VERSION = 2
+_WITHOUT_TABLES = 1  # the version before, whose source is a digest of the list of tables too
 _IDS = re.compile(r"(\d{1,19})-(\d{1,19})")
 _MOST_IDS = 1 << 20  # more are no list of open transactions
 _Numbers = TypeVar("_Numbers", LogEnd, Witness)
@@ -33,6 +38,8 @@ class StreamOffset:
             from here on, and the captured tables to exist. None where it began in the past.
         row_form: the options that decide which rows a change becomes, as text; empty if not known.
         lost: the loss that was reported here, if one was; the stream does not go on by itself.
+        tables: what is captured, by owner.table; None in an offset of version 1, whose `source` is a
+            digest of the list of tables too.
     """
 
     stream: str
@@ -41,6 +48,7 @@ class StreamOffset:
     logged: LogEnd | None = None
     row_form: str = ""
     lost: ReportedLoss | None = None
+    tables: Tables | None = None
 
     def to_json(self) -> dict[str, object]:
         """Return the dictionary that Spark writes into its checkpoint."""
@@ -50,7 +58,7 @@ class StreamOffset:
         """Return all keys there are; what is not known is None."""
         witness = self.position.witness
         return {
-            "version": VERSION,
+            "version": _WITHOUT_TABLES if self.tables is None else VERSION,
             "stream": self.stream,
             "source": self.source,
             "commit": self.position.commit,
@@ -60,7 +68,13 @@ class StreamOffset:
             "logged": list(self.logged) if self.logged else None,
             "form": self.row_form or None,
             "lost": [self.lost.gap.name, self.lost.message] if self.lost else None,
+            **self._facts_of_tables(),
         }
+
+    def _facts_of_tables(self) -> dict[str, object]:
+        if self.tables is None:
+            return {}
+        return {"tables": tables_to_json(self.tables), "chunk": self.position.chunk}
 
     @classmethod
     def from_json(cls, given: Mapping[str, object]) -> StreamOffset:
@@ -70,14 +84,16 @@ class StreamOffset:
             BadOption: the checkpoint is not of this source, or of a later version.
         """
         try:
-            if given["version"] != VERSION:
+            has_tables = _HAS_TABLES.get(_number(given["version"]))
+            if has_tables is None:
                 raise ValueError(f"its version is {given['version']!r}")
-            _require_known(given)
+            _require_known(given, has_tables)
             position = Position(
                 _number(given["commit"]),
                 _number(given["restart"]),
                 tuple(_ids(given["unseen"])),
                 _numbers(Witness, given.get("witness")),
+                _number(given["chunk"]) if has_tables else 0,
             )
             return cls(
                 _text(given["stream"]),
@@ -86,6 +102,7 @@ class StreamOffset:
                 _numbers(LogEnd, given.get("logged")),
                 _text(given.get("form", "")),
                 _loss(given.get("lost")),
+                tables_from_json(given["tables"]) if has_tables else None,
             )
         except (KeyError, ValueError) as reason:
             raise BadOption(
@@ -103,7 +120,8 @@ class StreamOffset:
         return replace(self, lost=ReportedLoss.of(loss))
 
 
-NOT_STARTED = StreamOffset("", "", Position(0, 0))
+NOT_STARTED = StreamOffset("", "", Position(0, 0))  # in words that all versions know
+_HAS_TABLES = {_WITHOUT_TABLES: False, VERSION: True}
 
 
 def in_runs(ids: tuple[int, ...]) -> Iterator[int | str]:
@@ -132,9 +150,10 @@ def _ids(value: object) -> Iterator[int]:
             raise ValueError(f"{value!r} is not a list of transaction ids")
 
 
-def _require_known(given: Mapping[str, object]) -> None:
+def _require_known(given: Mapping[str, object], has_tables: bool) -> None:
     """Refuse keys of a later version: what they say would be lost with the next offset written."""
-    unknown = sorted(given.keys() - NOT_STARTED._facts().keys())
+    known = replace(NOT_STARTED, tables={} if has_tables else None)
+    unknown = sorted(given.keys() - known._facts().keys())
     if unknown:
         raise BadOption(
             f"the checkpoint holds an offset with {', '.join(map(repr, unknown))}, which this version"

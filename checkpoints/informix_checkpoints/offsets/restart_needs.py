@@ -16,17 +16,17 @@ from informix_checkpoints.spool import Manifest
 
 @dataclass(frozen=True, slots=True)
 class BatchAgain:
-    """A planned batch that the sink may not have: its number, and the commits that it holds."""
+    """A planned batch that the sink may not have: its number, and the commits that it holds.
+
+    Attributes:
+        is_empty: whether it has no rows: nothing is captured for it.
+    """
 
     number: int
     above: int
     upto: int
     is_in_spool: bool
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether it has no rows: nothing is captured for it."""
-        return self.above == self.upto
+    is_empty: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ def restart_needs_of(progress: SourceProgress, spool: Manifest | None) -> Restar
     restart = start.position.restart
     if held is not None:
         restart = max(restart, held.mark.restart)
-    is_held = held is not None and held.mark.commit >= planned.position.commit
+    is_held = held is not None and held.mark.place >= planned.position.place
     return RestartNeeds(restart, _batch_again(progress, is_held), held is not None)
 
 
@@ -69,15 +69,15 @@ def _batch_again(progress: SourceProgress, is_in_spool: bool) -> BatchAgain | No
     if not progress.is_run_again:
         return None
     number, planned = progress.planned
-    begins = _range_begins(progress)
-    above = begins.position.commit if begins else planned.position.commit
-    return BatchAgain(number, above, planned.position.commit, is_in_spool)
+    above = (_range_begins(progress) or planned).position
+    upto = planned.position
+    return BatchAgain(number, above.commit, upto.commit, is_in_spool, above.place == upto.place)
 
 
 def _captured_from(progress: SourceProgress) -> StreamOffset:
     """Return where the capture begins: before a batch with rows that is run again, else after it."""
     planned, begins = progress.planned[1], _range_begins(progress)
-    has_rows = begins is not None and begins.position.commit < planned.position.commit
+    has_rows = begins is not None and begins.position.place < planned.position.place
     return begins if begins and has_rows and progress.is_run_again else planned
 
 
@@ -88,5 +88,6 @@ def _range_begins(progress: SourceProgress) -> StreamOffset | None:
 
 
 def _is_taken_over(spool: Manifest, start: StreamOffset) -> bool:
-    is_same = (spool.stream, spool.source) == (start.stream, start.source)
-    return is_same and spool.start.commit <= start.position.commit <= spool.end.commit
+    # The sources of different versions are of different kinds; a stream's id is its own.
+    is_same = spool.stream == start.stream
+    return is_same and spool.start.place <= start.position.place <= spool.end.place

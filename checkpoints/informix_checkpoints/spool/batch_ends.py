@@ -3,7 +3,9 @@
 Rule: a batch ends between two transactions; the limit reached first ends it, and a transaction that is
 larger than a limit goes alone. A batch may end within a segment. The pair that is valid there is made
 of the commit reached and the restart position of an earlier pair: {C, R} valid makes {C', R} valid for
-every C' above C, since what commits above C' also commits above C (docs/design.md, section 5).
+every C' above C, since what commits above C' also commits above C (docs/design.md, section 5). A chunk
+is taken whole or not; and a batch ends where tables join or leave, so that none is over two lists of
+them (decision 0072).
 """
 
 from __future__ import annotations
@@ -70,17 +72,29 @@ def end_of_batch(
         transactions_of: looks into a segment; asked only for one that is not taken as a whole.
     """
     room, reached = _Room.of(limits), start
-    for segment in (s for s in held.segments if s.last_commit > start.commit):
-        if segment.first_commit > start.commit and room.holds(segment):
+    change = next((turn for turn in held.changes if turn.position.place > start.place), None)
+    upto = (1 << 63, 0) if change is None else change.position.place
+    segments = [s for s in held.segments if start.place < s.place < upto]
+    if change is not None and not segments:
+        return change.position
+    for segment in segments:
+        is_whole = segment.first_place > start.place
+        if is_whole and (room.holds(segment) or (segment.chunk and room.is_untouched)):
             room.take(segment.rows, segment.size_bytes, segment.transactions)
             reached = segment.position
             continue
+        if segment.chunk:
+            return reached
         last = _last_commit(segment, start.commit, room, transactions_of(segment))
         if last == segment.last_commit:
             reached = segment.position
             continue
-        return reached if last is None else replace(reached, commit=last)
+        return reached if last is None else _within(reached, segment, last)
     return reached
+
+
+def _within(reached: Position, segment: Segment, commit: int) -> Position:
+    return replace(reached, commit=commit, chunk=segment.position.chunk)
 
 
 def _last_commit(segment: Segment, after: int, room: _Room, held: TransactionRows) -> int | None:

@@ -7,13 +7,14 @@ gets each NULL written out, stays a few MiB.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
 
+from informix_capture_client.errors import DataLoss
 from informix_checkpoints.spool.groups import (
     GroupSchema,
     Images,
@@ -24,6 +25,7 @@ from informix_checkpoints.spool.groups import (
     listed,
     rows_at,
     schema_of,
+    table_column,
     table_numbers,
     transactions_of_group,
 )
@@ -96,9 +98,12 @@ class DeliveredTables:
         has[images.changes[chosen] - first] = True
         columns = self._of_nulls(name, length)
         place_of = {number: place for place, number in enumerate(group.known.tables)}
+        fields = _table_fields(self._schema, name)
         for number, mine in _by_table(images.tables[chosen], chosen):
-            rows = rows_at(group.batch, place_of[number])
-            columns[number] = _spread(rows, images.places[mine], images.changes[mine] - first, length)
+            place = place_of[number]
+            rows, column = rows_at(group.batch, place), _column_of(group, place, fields)
+            spread = _spread(rows, images.places[mine], images.changes[mine] - first, length)
+            columns[column] = in_layout(spread, fields[column].type)
         return columns, has
 
     def _of_nulls(self, name: str, length: int) -> list[pa.Array]:
@@ -118,6 +123,38 @@ def _table_fields(schema: pa.Schema, name: str) -> list[pa.Field]:
         return list(schema.field(name).type)
     kinds = [pa.types.is_struct(field.type) for field in schema]
     return [schema.field(place) for place in range(kinds.index(False))]
+
+
+def _column_of(group: _Opened, place: int, fields: Sequence[pa.Field]) -> int:
+    """Return which delivered column a group's table has now: tables may have joined and left since.
+
+    A table that shares its name with one that joined later is delivered with its owner in front.
+
+    Raises:
+        DataLoss: its rows are not delivered any more.
+    """
+    owner, _, table = group.known.table_names[place].partition(":")[2].rpartition(".")
+    names = [field.name for field in fields]
+    for name in (table_column(group.batch, place), f"{owner}_{table}"):
+        if name in names:
+            return names.index(name)
+    raise DataLoss(
+        f"the spool holds rows of {group.known.table_names[place]}, which option table does not name.",
+        "Run the query once with the former options, then change them.",
+    )
+
+
+def in_layout(rows: pa.StructArray, wanted: pa.StructType) -> pa.StructArray:
+    """Return a table's rows with the columns that it has now: those that came later are NULL."""
+    if rows.type == wanted:
+        return rows
+    missing = [pa.nulls(len(rows), field.type) for field in wanted]
+    columns = [
+        rows.field(field.name) if rows.type.get_field_index(field.name) >= 0 else nulls
+        for field, nulls in zip(wanted, missing, strict=True)
+    ]
+    mask = rows.is_null() if rows.null_count else None
+    return pa.StructArray.from_arrays(columns, fields=list(wanted), mask=mask)
 
 
 def _opened(batch: pa.RecordBatch) -> _Opened:

@@ -116,6 +116,11 @@ def rows_at(batch: pa.RecordBatch, place: int) -> pa.StructArray:
     return listed(batch, _FIRST_TABLE + place)
 
 
+def table_column(batch: pa.RecordBatch, place: int) -> str:
+    """Return the name of the column in which one of a group's tables is stored."""
+    return str(batch.schema.names[_FIRST_TABLE + place])
+
+
 def listed(batch: pa.RecordBatch, column: int) -> pa.StructArray:
     """Return the values of a column's one list; its fields are cut as it is."""
     return batch.column(column).flatten()

@@ -4,6 +4,9 @@ Rule: a manifest is a value. What it does not list does not exist: a segment fil
 does not name was written by someone who died before the commit point.
 
     start -> segment -> segment -> ... -> end, and `mark`: a pair valid after the end
+
+What is no transaction turns the stream: a chunk of a snapshot, with rows or without, and tables that
+join or leave. Each has a number of its own, and says what is known of tables from there on.
 """
 
 from __future__ import annotations
@@ -18,14 +21,36 @@ from typing import Any
 import pyarrow as pa
 
 from informix_capture_client.errors import AccessRefused, DataLoss
-from informix_capture_client.positions import Position, Witness
+from informix_capture_client.positions import Place, Position, Witness
 from informix_checkpoints.spool.durable_files import replace_file
 from informix_checkpoints.spool.own_files import read_plain
 from informix_checkpoints.spool.segments import Segment, transactions_of
+from informix_checkpoints.table_states import (
+    TableChanges,
+    Tables,
+    changed,
+    changes_from_json,
+    tables_from_json,
+    tables_to_json,
+)
 
-VERSION = 3
+VERSION = 4
 _FIRST_WITH_CHECKSUM = 2
 FILE_NAME = "manifest.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """Something in the stream that is no transaction; `position` is valid behind it.
+
+    Attributes:
+        tables: what is known from there on of the tables that it concerns.
+        ends_batch: whether tables join or leave here, so that no batch goes over it.
+    """
+
+    position: Position
+    tables: TableChanges
+    ends_batch: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +59,12 @@ class Manifest:
 
     `rows` is a digest of what decides how rows look; `fence` is the number of the writer that wrote
     this: each new one has a higher number.
+
+    Attributes:
+        tables: what is known of tables at `start`; empty if nobody said so.
+        turns: what is no transaction, behind `start`.
+        chunk_commit, chunk_rows: of the last chunk with rows, the version of its rows and how many the
+            chunks have under it.
     """
 
     stream: str
@@ -44,11 +75,59 @@ class Manifest:
     fence: int = 0
     segments: tuple[Segment, ...] = field(default=())
     next_number: int = 0
+    tables: Tables = field(default_factory=dict)
+    turns: tuple[Turn, ...] = field(default=())
+    chunk_commit: int = 0
+    chunk_rows: int = 0
 
     @property
     def end(self) -> Position:
-        """The position of the last transaction with rows."""
-        return self.segments[-1].position if self.segments else self.start
+        """The position of the last rows, or of the change of tables behind them."""
+        ends = [self.start, *(s.position for s in self.segments[-1:])]
+        return max([*ends, *(turn.position for turn in self.changes[-1:])], key=_place)
+
+    @property
+    def changes(self) -> tuple[Turn, ...]:
+        """Where tables join or leave."""
+        return tuple(turn for turn in self.turns if turn.ends_batch)
+
+    def tables_at(self, position: Position) -> Tables:
+        """Return what is known of tables at a position."""
+        tables = self.tables
+        for turn in self.turns:
+            if turn.position.chunk <= position.chunk:
+                tables = changed(tables, turn.tables)
+        return tables
+
+    def in_stream(self, position: Position) -> Position:
+        """Return a position of the log as one of the stream, which may have passed chunks there.
+
+        A chunk's version lies above every commit before it; where it was passed, {C, R} that is valid
+        is so with that version for C.
+        """
+        commit = max(position.commit, self.mark.commit)
+        return replace(position, commit=commit, chunk=self.mark.chunk)
+
+    def next_chunk(self) -> tuple[Position, int]:
+        """Return the position behind a chunk put here, and how many rows its version has already.
+
+        The version is above the last commit, and below the next: records are longer than a byte. A
+        second chunk at the same place has the same one.
+        """
+        is_same = self.mark.commit == self.chunk_commit
+        commit = self.chunk_commit if is_same else self.mark.commit + 1
+        after = replace(self.mark.behind_chunk(), commit=commit)
+        return after, self.chunk_rows if is_same else 0
+
+    def turned(self, turn: Turn) -> Manifest:
+        """Return the manifest with one more turn, without rows."""
+        return replace(self, turns=(*self.turns, turn), mark=turn.position)
+
+    def with_chunk(self, segment: Segment, tables: TableChanges) -> Manifest:
+        """Return the manifest with one more chunk."""
+        rows = self.next_chunk()[1] + segment.rows
+        turned = self.appended(segment).turned(Turn(segment.position, tables))
+        return replace(turned, chunk_commit=segment.last_commit, chunk_rows=rows)
 
     def appended(self, segment: Segment) -> Manifest:
         """Return the manifest with one more segment."""
@@ -63,15 +142,25 @@ class Manifest:
         """Return the manifest with its first `count` segments."""
         if count == len(self.segments):
             return self
-        shorter = replace(self, segments=self.segments[:count])
-        return replace(shorter, mark=shorter.end)
+        segments = self.segments[:count]
+        end = segments[-1].position if segments else self.start
+        turns = tuple(turn for turn in self.turns if turn.position.chunk <= end.chunk)
+        return replace(self, segments=segments, turns=turns, mark=end)
 
-    def trimmed(self, commit: int) -> tuple[Manifest, tuple[Segment, ...]]:
-        """Return the manifest without the segments at or below `commit`, and those segments."""
-        gone = tuple(s for s in self.segments if s.last_commit <= commit)
-        if not gone:
+    def trimmed(self, upto: Place) -> tuple[Manifest, tuple[Segment, ...]]:
+        """Return the manifest without the segments at or below a place, and those segments."""
+        gone = tuple(s for s in self.segments if s.place <= upto)
+        turns = [turn.position for turn in self.turns if turn.position.place <= upto]
+        if not gone and not turns:
             return self, ()
-        return replace(self, start=gone[-1].position, segments=self.segments[len(gone) :]), gone
+        start = max([*turns, *(s.position for s in gone[-1:])], key=_place)
+        left = tuple(turn for turn in self.turns if turn.position.chunk > start.chunk)
+        kept = self.segments[len(gone) :]
+        return replace(self, start=start, tables=self.tables_at(start), turns=left, segments=kept), gone
+
+
+def _place(position: Position) -> Place:
+    return position.place
 
 
 def save_manifest(manifest: Manifest, folder: Path, *, durable: bool) -> None:
@@ -85,7 +174,7 @@ def _checksum(content: dict[str, Any]) -> int:
     return zlib.crc32(json.dumps(content).encode())
 
 
-def _plain(value: Manifest | Segment | Position) -> dict[str, Any]:
+def _plain(value: Manifest | Segment | Position | Turn) -> dict[str, Any]:
     """Return a value's fields; `asdict` copies deeply, which costs 6 ms at a thousand segments."""
     return {name: _PLAIN.get(name, _same)(getattr(value, name)) for name in value.__slots__}
 
@@ -99,6 +188,8 @@ _PLAIN: dict[str, Callable[[Any], object]] = {
     "mark": _plain,
     "position": _plain,
     "segments": lambda segments: [_plain(segment) for segment in segments],
+    "turns": lambda turns: [_plain(turn) for turn in turns],
+    "tables": tables_to_json,
 }
 
 
@@ -150,12 +241,15 @@ def _count(folder: Path, segment: Segment) -> int:
         return 0  # the segment is not intact, and will be captured again
 
 
-def _from_2(content: dict[str, Any], _folder: Path) -> dict[str, Any]:
-    """Version 3 may name segments of groups, each of which version 2 would take for one row."""
+def _unchanged(content: dict[str, Any], _folder: Path) -> dict[str, Any]:
     return content
 
 
-_MIGRATIONS: dict[int, Callable[[dict[str, Any], Path], dict[str, Any]]] = {1: _from_1, 2: _from_2}
+_MIGRATIONS: dict[int, Callable[[dict[str, Any], Path], dict[str, Any]]] = {
+    1: _from_1,
+    2: _unchanged,  # version 3 may name segments of groups, which version 2 would take for one row each
+    3: _unchanged,  # version 4 has tables and chunks, which version 3 would take for transactions
+}
 
 
 def _manifest(content: dict[str, Any]) -> Manifest:
@@ -164,7 +258,17 @@ def _manifest(content: dict[str, Any]) -> Manifest:
         for segment in content.pop("segments")
     )
     start, mark = _position(content.pop("start")), _position(content.pop("mark"))
-    return Manifest(**_checked(content, Manifest), start=start, mark=mark, segments=segments)
+    turns = tuple(map(_turn, content.pop("turns", ())))
+    tables = tables_from_json(content.pop("tables", {}))
+    known = _checked(content, Manifest)
+    return Manifest(**known, start=start, mark=mark, segments=segments, tables=tables, turns=turns)
+
+
+def _turn(content: dict[str, Any]) -> Turn:
+    if not isinstance(content["ends_batch"], bool):
+        raise ValueError(f"{content!r} is not a turn")
+    tables = changes_from_json(content["tables"])
+    return Turn(_position(content["position"]), tables, content["ends_batch"])
 
 
 def _position(content: dict[str, Any]) -> Position:
@@ -174,8 +278,9 @@ def _position(content: dict[str, Any]) -> Position:
         content["restart"],
         tuple(content["unseen"]),
         None if witness is None else Witness(*witness),
+        content.get("chunk", 0),
     )
-    numbers = (position.commit, position.restart, *position.unseen, *(position.witness or ()))
+    numbers = (*position.place, position.restart, *position.unseen, *(position.witness or ()))
     if any(type(number) is not int for number in numbers):
         raise ValueError(f"{content!r} is not a position")
     return position

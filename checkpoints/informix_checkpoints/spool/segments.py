@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from informix_capture_client.errors import AccessRefused
 from informix_capture_client.failpoints import failpoint
-from informix_capture_client.positions import Position
+from informix_capture_client.positions import Place, Position
 from informix_checkpoints.spool.durable_files import ChecksummedFile, sync
 from informix_checkpoints.spool.own_files import new_file, open_plain
 from informix_checkpoints.spool.stored_rows import (
@@ -40,7 +40,8 @@ _BUFFER_BYTES = 1 << 20
 class Segment:
     """What the manifest knows of a segment; `position` is valid once its rows are delivered.
 
-    `copy_bytes` and `copy_checksum` are those of its copy for executors, 0 if none was made.
+    `copy_bytes` and `copy_checksum` are those of its copy for executors, 0 if none was made. `chunk` is
+    the number of the chunk that it holds, 0 if it holds transactions; a chunk is taken whole or not.
     """
 
     file: str
@@ -52,6 +53,17 @@ class Segment:
     position: Position
     copy_bytes: int = 0
     copy_checksum: int = 0
+    chunk: int = 0
+
+    @property
+    def first_place(self) -> Place:
+        """The place of its first rows."""
+        return self.first_commit, self.position.chunk
+
+    @property
+    def place(self) -> Place:
+        """The place of its last rows."""
+        return self.position.place
 
     @property
     def last_commit(self) -> int:
@@ -101,6 +113,7 @@ def write_segment(
     position: Position,
     *,
     durable: bool,
+    chunk: int = 0,
 ) -> Segment:
     """Write rows into a new file and return its description; nothing refers to it yet."""
     with new_file(path, _BUFFER_BYTES) as file:
@@ -118,6 +131,7 @@ def write_segment(
         written.transactions,
         written.first_commit,
         position,
+        chunk=chunk,
     )
 
 
@@ -198,13 +212,14 @@ class _Described(Protocol):
 
 
 def rows_between(folder: Path, segment: Segment, after: int, upto: int) -> SegmentRange:
-    """Return the rows of a segment with `after` < commit <= `upto`.
+    """Return the rows of a segment with `after` < commit <= `upto`; those of a chunk are all taken.
 
     Raises:
         AccessRefused: the file is not there, or is not the one that was written.
     """
     first, end = 0, segment.rows
-    if after >= segment.first_commit or upto < segment.last_commit:
+    is_part = after >= segment.first_commit or upto < segment.last_commit
+    if is_part and not segment.chunk:
         found = np.concatenate([commits(batch) for batch in _batches(folder, segment)])
         first, end = np.searchsorted(found, [after, upto], side="right").tolist()
     return SegmentRange(

@@ -10,7 +10,7 @@ import contextlib
 import logging
 import shutil
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
@@ -20,12 +20,12 @@ import pyarrow as pa
 from informix_capture_client.errors import AccessRefused, DataLoss
 from informix_capture_client.failpoints import failpoint
 from informix_capture_client.log_events import SPOOL_FOLDER_MADE_AGAIN
-from informix_capture_client.positions import Position, show
+from informix_capture_client.positions import Place, Position, show
 from informix_checkpoints.limits import BatchLimits
 from informix_checkpoints.spool.batch_ends import end_of_batch
 from informix_checkpoints.spool.copies import Copies, NoCopies
 from informix_checkpoints.spool.durable_files import REMOVED, disk_errors, reading_errors
-from informix_checkpoints.spool.manifest import Manifest, load_manifest, save_manifest
+from informix_checkpoints.spool.manifest import Manifest, Turn, load_manifest, save_manifest
 from informix_checkpoints.spool.segments import (
     Segment,
     SegmentRange,
@@ -35,6 +35,7 @@ from informix_checkpoints.spool.segments import (
     write_segment,
 )
 from informix_checkpoints.spool.writer_lock import WriterLock
+from informix_checkpoints.table_states import TableChanges, Tables
 
 logger = logging.getLogger("informix_cdc.checkpoints.spool")  # a name in logs, not a module
 
@@ -46,6 +47,9 @@ class Spool:
         folder: created if missing; nothing else may live in it.
         stream, source: what the rows belong to; a folder of another stream is refused.
         start: everything that commits above it will be appended.
+        tables: what is known of tables at `start`.
+        former_sources: what earlier versions called the source; none of these is another one.
+        captured: the tables whose rows are delivered; what was stored of others too is left. None: all.
         rows: a digest of what decides how rows look; what was stored under another one is left.
         durable: whether the folder shall survive a crash of the machine (fsync).
         lock_wait_seconds: how long to wait for a former writer to end.
@@ -63,6 +67,9 @@ class Spool:
         rows: str = "",
         lock_wait_seconds: float = 10.0,
         copies: Copies | None = None,
+        tables: Tables | None = None,
+        former_sources: Collection[str] = (),
+        captured: Collection[str] | None = None,
     ) -> None:
         self._folder = folder
         self._copies = copies or NoCopies()
@@ -73,8 +80,8 @@ class Spool:
         with contextlib.ExitStack() as on_error, disk_errors(folder):
             self._lock = WriterLock(folder, lock_wait_seconds, durable=durable)
             on_error.callback(self.close)
-            fresh = Manifest(stream, source, start, mark=start, rows=rows)
-            recovered = self._recovered(fresh)
+            fresh = Manifest(stream, source, start, mark=start, rows=rows, tables=tables or {})
+            recovered = self._recovered(fresh, former_sources, captured)
             self._lock.take_number(above=recovered.fence)
             self._manifest = replace(recovered, fence=self._lock.fence)
             self._remove_strangers()
@@ -103,13 +110,22 @@ class Spool:
 
     @property
     def end(self) -> Position:
-        """The position of the last transaction held."""
+        """The position of the last rows held, or of the change of tables behind them."""
         return self._manifest.end
 
     @property
     def mark(self) -> Position:
         """The newest pair that is valid once everything held is delivered."""
         return self._manifest.mark
+
+    @property
+    def tables(self) -> Tables:
+        """What is known of tables once everything held is delivered."""
+        return self._manifest.tables_at(self._manifest.mark)
+
+    def tables_at(self, position: Position) -> Tables:
+        """Return what is known of tables at a position of the stream."""
+        return self._manifest.tables_at(position)
 
     @property
     def segment_count(self) -> int:
@@ -134,73 +150,130 @@ class Spool:
         Returns:
             What was added; a segment without rows is not kept.
         """
+        here = self._manifest.in_stream(position)
+        # Without rows: nothing but truncates that the policy ignores, or a table before it joined.
+        return self._append(
+            schema, batches, here, Manifest.appended, lambda held: replace(held, mark=here)
+        )
+
+    def next_chunk(self) -> tuple[Position, int]:
+        """Return the position behind a chunk that is put here, and the ordinal of its first row.
+
+        The commit of that position is the `_commit_version` of the chunk's rows.
+        """
+        return self._manifest.next_chunk()
+
+    def append_chunk(
+        self, schema: pa.Schema, batches: Iterable[pa.RecordBatch], tables: TableChanges
+    ) -> Segment:
+        """Put the rows of a chunk here, made for `next_chunk`; they exist once the manifest names them.
+
+        Args:
+            schema: that of the batches.
+            batches: the rows, or nothing where none is left of the chunk.
+            tables: what is known of its table from here on.
+
+        Returns:
+            What was added; a chunk without rows is only noted.
+        """
+        after, _ = self.next_chunk()
+        return self._append(
+            schema,
+            batches,
+            after,
+            lambda held, segment: held.with_chunk(segment, tables),
+            lambda held: held.turned(Turn(held.mark.behind_chunk(), tables)),
+            chunk=after.chunk,
+        )
+
+    def change_tables(self, tables: TableChanges, at: Position | None = None) -> None:
+        """Let tables join or leave here; it is on the disk when this returns.
+
+        Args:
+            tables: what is known of those that join, None for those that leave.
+            at: a pair that is valid here for all tables from now on; the present one if not given.
+        """
+        with disk_errors(self._folder), self._changing:
+            self._make_again()
+            held = self._manifest
+            here = held.in_stream(at or held.mark).behind_chunk()
+            self._replace(held.turned(Turn(here, tables, ends_batch=True)))
+
+    def _append(
+        self,
+        schema: pa.Schema,
+        batches: Iterable[pa.RecordBatch],
+        position: Position,
+        appended: Callable[[Manifest, Segment], Manifest],
+        without_rows: Callable[[Manifest], Manifest],
+        chunk: int = 0,
+    ) -> Segment:
         with disk_errors(self._folder):
             with self._changing:
                 self._make_again()
             name = f"{self._manifest.fence:06d}-{self._manifest.next_number:012d}.arrow"
-            segment = write_segment(
-                self._folder / name, schema, batches, position, durable=self._durable
-            )
+            path = self._folder / name
+            segment = write_segment(path, schema, batches, position, durable=self._durable, chunk=chunk)
             if segment.rows:
-                segment = self._copies.put(self._folder / name, segment)
+                segment = self._copies.put(path, segment)
             failpoint("spool.before_manifest")
             with self._changing:
                 if segment.rows:
-                    self._replace(self._manifest.appended(segment))
-                else:  # nothing but truncates that the policy ignores
-                    (self._folder / name).unlink()
-                    self._manifest = replace(self._manifest, mark=position)
+                    self._replace(appended(self._manifest, segment))
+                else:
+                    path.unlink()
+                    self._manifest = without_rows(self._manifest)
         return segment
 
     def note(self, position: Position) -> None:
         """Remember a newer valid pair; it reaches the disk with the next segment."""
         with self._changing:
-            self._manifest = replace(self._manifest, mark=position)
+            self._manifest = replace(self._manifest, mark=self._manifest.in_stream(position))
 
-    def between(self, after: int, upto: int) -> list[SegmentRange]:
-        """Return where the rows with `after` < commit <= `upto` lie.
+    def between(self, after: Place, upto: Place) -> list[SegmentRange]:
+        """Return where the rows lie whose place is above `after`, and at or below `upto`.
 
         Raises:
             DataLoss: the spool does not hold the whole range.
             AccessRefused: a segment is damaged, or was removed.
         """
         held = self._manifest
-        if after < held.start.commit or upto > held.mark.commit:
+        if after < held.start.place or upto > held.mark.place:
             raise DataLoss(
-                f"the spool holds commits above {show(held.start.commit)} up to"
-                f" {show(held.mark.commit)}, not {show(after)} to {show(upto)}.",
+                f"the spool holds commits above {_shown(held.start.place)} up to"
+                f" {_shown(held.mark.place)}, not {_shown(after)} to {_shown(upto)}.",
                 "Restart the query: the range is captured again.",
             )
-        touched = [s for s in held.segments if s.last_commit > after and s.first_commit <= upto]
+        touched = [s for s in held.segments if s.place > after and s.first_place <= upto]
         self._require_files(touched)
         with reading_errors(self._folder):
-            ranges = [rows_between(self._folder, segment, after, upto) for segment in touched]
+            ranges = [rows_between(self._folder, s, after[0], upto[0]) for s in touched]
         return [wanted for wanted in ranges if wanted.first < wanted.end]
 
     def end_of_batch(self, start: Position, limits: BatchLimits) -> Position:
         """Return how far a batch that begins at `start` may go; `start` itself if nothing is new."""
         held = self._manifest
-        if limits.are_none:
-            return held.end if held.end.commit > start.commit else start
+        if limits.are_none and not held.turns:
+            return held.end if held.end.place > start.place else start
         with reading_errors(self._folder):
             return end_of_batch(
                 held, start, limits, lambda segment: transactions_of(self._folder, segment)
             )
 
-    def bytes_above(self, commit: int) -> int:
-        """Return the size of the segments that hold something above a commit."""
+    def bytes_above(self, place: Place) -> int:
+        """Return the size of the segments that hold something above a place."""
         size_bytes = 0
         for segment in reversed(self._manifest.segments):  # what Spark has taken lies in front
-            if segment.last_commit <= commit:
+            if segment.place <= place:
                 break
             size_bytes += segment.size_bytes
         return size_bytes
 
-    def trim(self, commit: int) -> None:
+    def trim(self, upto: Place) -> None:
         """Let go of what Spark will not ask for again."""
         with self._changing, disk_errors(self._folder):
-            kept, gone = self._manifest.trimmed(commit)
-            if not gone or self._is_discarded:
+            kept, gone = self._manifest.trimmed(upto)
+            if kept is self._manifest or self._is_discarded:
                 return
             self._make_again(kept)
             self._replace(replace(kept, fence=self._manifest.fence))
@@ -259,11 +332,15 @@ class Spool:
         save_manifest(manifest, self._folder, durable=self._durable)
         self._manifest = manifest
 
-    def _recovered(self, fresh: Manifest) -> Manifest:
+    def _recovered(
+        self, fresh: Manifest, former_sources: Collection[str], captured: Collection[str] | None
+    ) -> Manifest:
         """Return what a former writer left, as far as it serves, or start afresh."""
         former = load_manifest(self._folder)
         if former is None:
             return fresh
+        if former.source in former_sources:  # and of a version that knew nothing of tables
+            former = replace(former, source=fresh.source, tables=fresh.tables)
         if (former.stream, former.source) != (fresh.stream, fresh.source):
             raise DataLoss(
                 f"{self._folder} belongs to stream {former.stream} of source {former.source},"
@@ -273,8 +350,8 @@ class Spool:
         # Of a segment that was added last the name may be lost with the power, and not the manifest.
         intact = takewhile(lambda segment: is_intact(self._folder, segment), former.segments)
         held = former.beginning(sum(1 for _ in intact))
-        reaches = held.start.commit <= fresh.start.commit <= held.end.commit
-        if reaches and held.rows == fresh.rows:
+        reaches = held.start.place <= fresh.start.place <= held.end.place
+        if reaches and held.rows == fresh.rows and _has_no_others(held, fresh.start, captured):
             return _with_later_restart(held, fresh.start)
         return replace(fresh, fence=former.fence, next_number=former.next_number)
 
@@ -291,12 +368,26 @@ class Spool:
             self._replace(replace(self._manifest, segments=copied))
 
 
+def _shown(place: Place) -> str:
+    commit, chunk = place
+    return f"{show(commit)}, chunk {chunk}," if chunk else show(commit)
+
+
+def _has_no_others(held: Manifest, start: Position, captured: Collection[str] | None) -> bool:
+    """Tell whether a manifest has nothing above a position of tables that are captured no more."""
+    later = (turn.tables for turn in held.turns if turn.position.chunk > start.chunk)
+    known = set(held.tables_at(start)).union(*later)
+    return captured is None or known <= set(captured)
+
+
 def _with_later_restart(held: Manifest, start: Position) -> Manifest:
     """Return a manifest whose mark begins no earlier than where Spark says that a session may.
 
     `note` does not write, so that the mark on the disk may lie in a log that is gone by now. Whatever
-    commits above the mark commits above `start` too, so that its restart is valid for both.
+    commits above the mark commits above `start` too, so that its restart is valid for both; but not for
+    a table that has joined in between.
     """
-    if start.restart <= held.mark.restart:
+    is_same = held.tables_at(start).keys() == held.tables_at(held.mark).keys()
+    if start.restart <= held.mark.restart or not is_same:
         return held
     return replace(held, mark=replace(held.mark, restart=start.restart, unseen=start.unseen))

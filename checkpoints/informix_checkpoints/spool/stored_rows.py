@@ -34,7 +34,8 @@ def in_row_form(batch: pa.RecordBatch, schema: pa.Schema | None = None) -> pa.Re
 
     Args:
         batch: as stored, or some rows of it.
-        schema: that of delivered rows, which a group, naming only its own tables, does not know.
+        schema: that of delivered rows, which a group, naming only its own tables, does not know; a
+            table may have got columns since the batch was stored.
     """
     if is_group(batch):
         return DeliveredTables(_required(schema)).whole(batch)
@@ -43,7 +44,12 @@ def in_row_form(batch: pa.RecordBatch, schema: pa.Schema | None = None) -> pa.Re
     shared = pc.run_end_decode(runs)
     columns = dict(zip(batch.schema.names, map(without_codes, rows), strict=False))
     columns |= zip(shared.type.names, shared.flatten(), strict=True)
-    return pa.RecordBatch.from_arrays([columns[name] for name in names], names=names)
+    if schema is None or schema.names == names:
+        return pa.RecordBatch.from_arrays([columns[name] for name in names], names=names)
+    # The table has other columns by now: those that came later are NULL, those that went are left out.
+    late = {field.name: pa.nulls(batch.num_rows, field.type) for field in schema}
+    found = {**late, **columns}
+    return pa.RecordBatch.from_arrays([found[name] for name in schema.names], schema=schema)
 
 
 def delivered(
@@ -56,7 +62,7 @@ def delivered(
             tables = tables or DeliveredTables(_required(schema))
             yield from tables.pieces(batch)
         else:
-            yield in_row_form(batch)
+            yield in_row_form(batch, schema)
 
 
 def _required(schema: pa.Schema | None) -> pa.Schema:

@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from informix_capture_client.positions import Place
 from informix_capture_client.stream import Read
 from informix_capture_client.transactions import AssemblyCounters, FormerRows, StreamCounters
 from informix_checkpoints.spool import Segment
@@ -34,7 +35,7 @@ class Appended:
     rows: int = 0
     transactions: int = 0
     size_bytes: int = 0
-    _waiting: deque[tuple[int, int | None]] = field(default_factory=deque)
+    _waiting: deque[tuple[Place, int | None]] = field(default_factory=deque)
     _changing: threading.Lock = field(default_factory=threading.Lock)
 
     def note(self, segment: Segment, first_commit_time: int) -> None:
@@ -44,19 +45,19 @@ class Appended:
                 self.rows += segment.rows
                 self.transactions += segment.transactions
                 self.size_bytes += segment.size_bytes
-                self._waiting.append((segment.last_commit, first_commit_time))
+                self._waiting.append((segment.place, first_commit_time))
 
-    def begin(self, last_commit: int | None) -> None:
-        """Begin with another spool, whose segments up to a commit are of unknown time."""
+    def begin(self, last: Place | None) -> None:
+        """Begin with another spool, whose segments up to a place are of unknown time."""
         with self._changing:
             self._waiting.clear()
-            if last_commit is not None:
-                self._waiting.append((last_commit, None))
+            if last is not None:
+                self._waiting.append((last, None))
 
-    def take(self, commit: int) -> None:
-        """Note that Spark is done with everything up to a commit."""
+    def take(self, upto: Place) -> None:
+        """Note that Spark is done with everything up to a place."""
         with self._changing:
-            while self._waiting and self._waiting[0][0] <= commit:
+            while self._waiting and self._waiting[0][0] <= upto:
                 self._waiting.popleft()
 
     def waiting_since(self) -> tuple[bool, int | None]:

@@ -67,7 +67,7 @@ class CaptureGuard:
         watch: knows what the server says of its log.
         state: of the capture.
         clock: seconds from anywhere.
-        source: the digest of what the stream was begun on.
+        source: the digest of server, database and tables of the stream.
         expected: the COMMTX that a planned batch ends at, while it is captured again.
         scout_reads: how often the log was read for older transactions, before there is a session.
         known_loss: what is to be raised once no planned batch stands before it.
@@ -259,6 +259,19 @@ def other_source(begun_on: str, found: str) -> DataLoss:
         " start a new stream with a new checkpoint.",
         expected=begun_on,
         found=found,
+        gap=Gap.OTHER_SOURCE,
+    )
+
+
+def other_table(name: str, begun_on: str, found: str) -> DataLoss:
+    """Return the error for a table that is not the one that the stream has delivered rows of."""
+    return DataLoss(
+        f"the stream has table {name} of digest {begun_on}, but it now makes digest {found}.",
+        "The table was dropped, re-created or altered, or the options choose other columns of it: start"
+        " a new stream with a new checkpoint.",
+        expected=begun_on,
+        found=found,
+        table=name,
         gap=Gap.OTHER_SOURCE,
     )
 

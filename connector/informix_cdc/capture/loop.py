@@ -25,6 +25,7 @@ from threading import Event as StopFlag
 from informix_capture_client.shapes import ChangeEncoder
 from informix_capture_client.stream import ChangeStream
 from informix_cdc.capture.guard import Guard, Unguarded
+from informix_cdc.capture.joining import Joining
 from informix_cdc.capture.pending import Pending
 from informix_cdc.capture.state import CaptureState
 
@@ -36,8 +37,11 @@ def capture(
     state: CaptureState,
     stop: StopFlag,
     guard: Guard = Unguarded(),  # noqa: B008 - it has no state
+    joining: Joining | None = None,
 ) -> None:
     """Move committed transactions from the server into the spool until told to stop.
+
+    With `joining` it ends as well when these tables may join: a session over all of them goes on.
 
     Raises:
         InformixCdcError: the stream cannot go on; whatever is whole is in the spool.
@@ -51,9 +55,12 @@ def capture(
             answer = stream.next(pending.patience_seconds())  # bytes -> records -> transactions
             guard.hear(answer)
             catches_up = state.catches_up(answer)
-            if pending.take(answer, encoder, at_once=catches_up):  # transactions -> Arrow -> spool
+            at_once = catches_up or (joining is not None and joining.is_near)
+            if pending.take(answer, encoder, at_once=at_once):  # transactions -> Arrow -> spool
                 state.notify()
         state.note(answer, catches_up)
         if pending.is_anchor_overdue():
             stream.stop_waiting_for_unseen()
         guard.judge(pending.mark)
+        if joining is not None and joining.is_over(answer):
+            return

@@ -174,7 +174,7 @@ class Pending:
         except InformixCdcError:
             self._append(encoder.sound_part(transactions), encoder)
             raise
-        if self._spool is not None and position != self._spool.mark:
+        if self._spool is not None:
             self._spool.note(position)
         self._flushed_at = self._clock()
 

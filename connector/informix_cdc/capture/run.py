@@ -18,20 +18,28 @@ from pathlib import Path
 import pyarrow as pa
 
 from informix_capture_client.errors import ConnectionLost, DataLoss, Gap
-from informix_capture_client.log_events import DATA_LOSS, SESSION_ABANDONED, STREAM_BEGUN
+from informix_capture_client.log_events import (
+    DATA_LOSS,
+    SESSION_ABANDONED,
+    STREAM_BEGUN,
+    TABLE_JOINED,
+    TABLE_LEFT,
+)
 from informix_capture_client.positions import LogEnd, Position, page_after, show
 from informix_capture_client.session import ReadAhead
 from informix_capture_client.stream import ChangeStream, MakeReader, shows_transactions
-from informix_cdc.capture.guard import CaptureGuard, other_source
+from informix_cdc.capture.guard import CaptureGuard, other_source, other_table
+from informix_cdc.capture.joining import (
+    Joining,
+    ServerSays,
+    in_this_version,
+    require_chunks,
+    require_may_leave,
+)
 from informix_cdc.capture.jump import Jump, can_jump
 from informix_cdc.capture.liveness import Liveness
 from informix_cdc.capture.loop import capture
 from informix_cdc.capture.pending import Pending
-from informix_cdc.capture.private_folders import (
-    make_private_folder,
-    remove_empty_streams,
-    remove_private_folder,
-)
 from informix_cdc.capture.server_watch import ServerWatch, Watch
 from informix_cdc.capture.start import CaptureStart
 from informix_cdc.capture.state import CaptureState
@@ -42,8 +50,14 @@ from informix_cdc.server import (
     open_catalog,
     silent_seconds,
     version_told,
+    with_named_tables,
 )
 from informix_checkpoints.offsets import NOT_STARTED, StreamOffset
+from informix_checkpoints.private_folders import (
+    make_private_folder,
+    remove_empty_streams,
+    remove_private_folder,
+)
 from informix_checkpoints.spool import LossMarks, Spool, copies_for
 
 logger = logging.getLogger("informix_cdc.connector.capture_run")  # a name in logs, not a module
@@ -60,7 +74,7 @@ class CaptureRun:
     Args:
         options: with the password; this object never leaves its process.
         offset: where the stream stands; one that is not started makes a first start.
-        expected_commit: the end of a batch that Spark has planned and asks for again.
+        planned: the end of a batch that Spark has planned and asks for again.
         check_schema: refuses the schema of the tables if it is not the declared one.
         read: how a session is read.
         clock: seconds from anywhere.
@@ -69,7 +83,7 @@ class CaptureRun:
 
     options: SourceOptions
     offset: StreamOffset
-    expected_commit: int | None
+    planned: Position | None
     check_schema: Callable[[pa.Schema], None]
     state: CaptureState
     stop: threading.Event
@@ -101,8 +115,9 @@ class CaptureRun:
         """
         while True:
             try:
-                self._run_connection()
-                return
+                if not self._run_connection():
+                    return
+                self.end_session()  # tables have joined: a session over all of them goes on
             except DataLoss as loss:
                 if not self._may_jump(loss) or self.stop.is_set():
                     raise
@@ -124,8 +139,11 @@ class CaptureRun:
         if self._private_folder is not None:
             remove_private_folder(self._private_folder)
 
-    def _run_connection(self) -> None:
+    def _run_connection(self) -> bool:
+        """Capture over one session; tell whether tables have joined, so that another one goes on."""
         with open_catalog(self.options) as catalog:
+            # What matches is looked up once: another table joins at the next start.
+            self.options = with_named_tables(self.options, catalog)
             source = describe_tables(self.options, catalog)
             if not self.state.target_position:  # the first time, not when a connection was lost
                 self.state.target_position = page_after(catalog.current_position())
@@ -134,16 +152,17 @@ class CaptureRun:
                 self.state.server_version = version_told(catalog)
         self.check_schema(source.schema())
         if self.stop.is_set():
-            return
+            return False
         if self.offset.is_started and self.state.spool is None:
-            self._open_spool(source, self.offset)
+            self._go_on(source)
         self._require_same_source(source)
         if self.offset.lost is not None and self._expected() is None:
             raise self.offset.lost.error()  # reported before; a planned batch comes first
-        self._capture(source)
+        return self._capture(source)
 
-    def _capture(self, source: SourceTables) -> None:
-        spool = self.state.spool
+    def _capture(self, source: SourceTables) -> bool:
+        spool, joining = self.state.spool, self._joining(source)
+        since = source.numbered(spool.tables) if spool else {}
         start = CaptureStart(
             self.options,
             source,
@@ -153,6 +172,8 @@ class CaptureRun:
             self.state.counters.assembly,
             self.offset.lost.error() if self.offset.lost else None,
             self.offset.logged,
+            joining=joining,
+            has_joined=any(since.values()),
         )
         stream = ChangeStream(start.begin, start.close, self.read, self.state.counters.received)
         self._stream = stream
@@ -162,7 +183,7 @@ class CaptureRun:
             watch,
             self.state,
             self.clock,
-            source.source,
+            source.identity,
             expected=self._expected,
             scout_reads=lambda: start.scout_reads,
             known_loss=lambda: start.loss,
@@ -171,11 +192,41 @@ class CaptureRun:
         )
         pending = self._pending(source, lambda: start.logged)
         try:
-            capture(stream, source.encoder(), pending, self.state, self.stop, guard)
+            encoder = source.encoder(since)
+            capture(stream, encoder, pending, self.state, self.stop, guard, joining)
         except ConnectionLost as reason:
             if (explained := guard.explained(reason)) is not reason:
                 raise explained from reason
             raise
+        if joining is None or self.stop.is_set():
+            return False
+        for name, state in joining.switch().items():
+            place = state and show(state.since)
+            TABLE_JOINED.log(logger, stream=self.state.stream, table=name, since=place)
+        self.state.join(None)
+        return True
+
+    def _joining(self, source: SourceTables) -> Joining | None:
+        """Return what waits for tables that are in the options, and not in the stream yet."""
+        spool = self.state.spool
+        known = source.states() if spool is None else spool.tables
+        late = {name: state for name, state in source.states().items() if name not in known}
+        if spool is None or not late:
+            return None
+        self.state.join(self.clock())
+        return Joining(
+            late,
+            spool,
+            self._ask_server,
+            source.is_buffered,
+            is_free=lambda: self._expected() is None,
+            clock=self.clock,
+        )
+
+    def _ask_server(self) -> ServerSays:
+        with open_catalog(self.options) as catalog:
+            still_open = catalog.open_transactions()
+            return ServerSays(still_open, catalog.clock(), page_after(catalog.current_position()))
 
     def _reads_from(self, place: int, source: SourceTables) -> bool:
         """Tell whether a session of its own that begins at a place is given records; bounded."""
@@ -205,13 +256,38 @@ class CaptureRun:
 
     def _expected(self) -> int | None:
         """Return the commit a replay must pass, unless the spool already holds it."""
-        spool, expected = self.state.spool, self.expected_commit
-        return None if spool is None or expected is None or spool.mark.commit >= expected else expected
+        spool, planned = self.state.spool, self.planned
+        is_there = spool is None or planned is None or spool.mark.place >= planned.place
+        return None if is_there or planned is None else planned.commit
+
+    def _go_on(self, source: SourceTables) -> None:
+        """Open the spool of a stream that Spark knows."""
+        self.offset = in_this_version(self.offset, source)
+        if self.offset.source != source.source:
+            raise other_source(self.offset.source, source.source)
+        require_may_leave(self.offset, source, self.planned)
+        spool = self._open_spool(source, self.offset)
+        require_chunks(spool, self.planned)
+        left = sorted(spool.tables.keys() - set(source.names))
+        if left:
+            spool.change_tables(dict.fromkeys(left))
+        for name in left:
+            TABLE_LEFT.log(logger, stream=spool.stream, table=name)
 
     def _require_same_source(self, source: SourceTables) -> None:
-        spool = self.state.spool
-        if spool is not None and spool.source != source.source:
+        """Refuse another server, and other tables under the names of those that are captured.
+
+        Raises:
+            DataLoss: names what it was, and what it is.
+        """
+        spool, found = self.state.spool, source.states()
+        if spool is None:
+            return
+        if spool.source != source.source:
             raise other_source(spool.source, source.source)
+        for name, state in spool.tables.items():
+            if name in found and found[name].digest != state.digest:
+                raise other_table(name, state.digest, found[name].digest)
 
     def _begin_stream(self, source: SourceTables, anchor: Position, logged: LogEnd | None) -> Spool:
         """Open the spool of a new stream; say so if it goes on where another was lost."""
@@ -220,7 +296,8 @@ class CaptureRun:
             LossMarks.beside(self.options.spool_path).remove(self._jump.stream)
             self._jump = self._loss = None
             self._jumps = 0
-        self.offset = StreamOffset(secrets.token_hex(8), source.source, anchor, logged)
+        stream, tables = secrets.token_hex(8), source.states()
+        self.offset = StreamOffset(stream, source.source, anchor, logged, tables=tables)
         return self._open_spool(source, self.offset)
 
     def _open_spool(self, source: SourceTables, offset: StreamOffset) -> Spool:
@@ -234,10 +311,13 @@ class CaptureRun:
             offset.stream,
             offset.source,
             offset.position,
-            rows=source.row_digest,
+            rows=source.digest_of_rows_beside(len(offset.tables or ())),
             durable=bool(self.options.spool_path),
             lock_wait_seconds=self.options.read_timeout_seconds + 5 * STOP_MARGIN_SECONDS,
             copies=copies_for(self.options.segment_copies, offset.stream),
+            tables=offset.tables,
+            former_sources=[source.of_first(len(offset.tables or ()))],
+            captured=source.names,
         )
         STREAM_BEGUN.log(
             logger,
@@ -246,7 +326,7 @@ class CaptureRun:
             commit=show(spool.mark.commit),
             spool=folder,
         )
-        self.state.counters.appended.begin(spool.end.commit if spool.segment_count else None)
+        self.state.counters.appended.begin(spool.end.place if spool.segment_count else None)
         self.state.logged = offset.logged
         self.state.spool = spool
         self.state.notify()

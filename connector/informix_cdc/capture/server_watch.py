@@ -98,7 +98,7 @@ class ServerWatch:
 
 def _source_now(options: SourceOptions, catalog: Catalog) -> str:
     try:
-        return describe_tables(options, catalog).source
+        return describe_tables(options, catalog).identity
     except (BadOption, AccessRefused, UnsupportedColumn):
         return ""
 

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from informix_capture_client.positions import Position
+from informix_capture_client.positions import Place, Position
 from informix_checkpoints.spool import Spool
+
+_NOWHERE: Place = (-1, 0)
 
 
 @dataclass(slots=True)
@@ -20,30 +22,31 @@ class SparkSide:
     """
 
     restart: int | None = None
-    _taken: dict[str, int] = field(default_factory=dict)  # commits, by stream, as in the next one
-    _planned: dict[str, int] = field(default_factory=dict)
+    _taken: dict[str, Place] = field(default_factory=dict)  # by stream, as in the next one
+    _planned: dict[str, Place] = field(default_factory=dict)
 
     def take(self, stream: str, position: Position) -> bool:
-        """Note that Spark asks for what lies above a commit, so is done with the rest; tell if news."""
+        """Note that Spark asks for what lies above a place, so is done with the rest; tell if news."""
         self.restart = position.restart or None
-        is_news = position.commit > self._taken.get(stream, -1)
+        is_news = position.place > self._taken.get(stream, _NOWHERE)
         if is_news:
-            self._taken[stream] = position.commit
+            self._taken[stream] = position.place
         return is_news
 
-    def plan(self, stream: str, commit: int) -> None:
-        """Note that Spark asks for a range up to a commit: that must not wait for room."""
-        self._planned[stream] = max(commit, self._planned.get(stream, 0))
+    def plan(self, stream: str, upto: Place) -> None:
+        """Note that Spark asks for a range up to a place: that must not wait for room."""
+        self._planned[stream] = max(upto, self._planned.get(stream, _NOWHERE))
 
     def taken(self, stream: str) -> int | None:
         """Return the commit up to which Spark is done with a stream; None before its first batch."""
-        return self._taken.get(stream)
+        place = self._taken.get(stream)
+        return None if place is None else place[0]
 
     def has_taken(self, spool: Spool) -> bool:
         """Tell whether Spark is done with everything that a spool holds."""
-        return self._taken.get(spool.stream, -1) >= spool.end.commit
+        return self._taken.get(spool.stream, _NOWHERE) >= spool.end.place
 
     def bytes_ahead(self, spool: Spool) -> int:
         """Return how much lies in a spool that Spark has neither taken nor planned."""
-        taken, planned = self._taken.get(spool.stream, 0), self._planned.get(spool.stream, 0)
-        return spool.bytes_above(max(taken, planned))
+        asked = [asked.get(spool.stream, _NOWHERE) for asked in (self._taken, self._planned)]
+        return spool.bytes_above(max(asked))

@@ -44,6 +44,7 @@ from informix_capture_client.transactions import (
 )
 from informix_capture_client.transport import Transport
 from informix_cdc.capture.guard import row_logging_off
+from informix_cdc.capture.joining import Joining, Switched
 from informix_cdc.capture.jump import Jump
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import (
@@ -73,7 +74,8 @@ class CaptureStart:
     """Begins sessions of one stream; `position` None means that the stream has not started.
 
     `jump` is set when it starts where another one was lost. `on_switched_on` is called with a table
-    whose full row logging was off before.
+    whose full row logging was off before. `joining` waits for tables of the source that are not in the
+    stream yet: they are logged, and not captured. `has_joined` tells whether others did so before.
 
     Use `begin` and `close` in one thread: it owns the connection.
     """
@@ -88,6 +90,8 @@ class CaptureStart:
     logged: LogEnd | None = None  # as `StreamOffset` has it; found where a stream begins
     scout_reads: int = 0  # of the log for older transactions, before there is a session
     on_switched_on: Callable[[Table], None] = _log_switch
+    joining: Joining | None = None
+    has_joined: bool = False
     _connection: Transport | None = None
     _former: FormerTables = field(default_factory=FormerTables)
 
@@ -129,7 +133,7 @@ class CaptureStart:
 
     def _former_tables(self, catalog: Catalog) -> FormerTables:
         """Return what is to be left out: nothing where the stream began at the end of the log."""
-        if self.logged or (self.position is None and self._begins_now):
+        if not self.has_joined and (self.logged or (self.position is None and self._begins_now)):
             return FormerTables()
         tables = self.source.tables
         created = zip(tables, catalog.created(tables), strict=True)
@@ -173,8 +177,23 @@ class CaptureStart:
         if self.source.heartbeat and catalog is not None:  # else a session has captured it before
             self._switch_on(session, catalog, [self.source.heartbeat])
         for number, table in enumerate(self.source.all_tables):
+            if self._is_late(table):
+                continue
             names = tuple(column.name for column in table.columns)
             session.start_capture(CapturedTable(str(table.name), names, number))
+
+    def _is_late(self, table: Table) -> bool:
+        return self.joining is not None and unqualified(str(table.name)) in self.joining.tables
+
+    def _log_late(self, session: CaptureSession, catalog: Catalog) -> None:
+        """Switch full row logging on for what joins, then ask where that holds and who is open."""
+        if self.joining is not None:
+            late = [table for table in self.source.tables if self._is_late(table)]
+            self._switch_on(session, catalog, late)
+            # In this order: who begins in between lies behind the place, and being listed does no harm.
+            place, still_open = catalog.next_position(), catalog.open_transactions()
+            log_end = page_after(catalog.current_position())
+            self.joining.switched = Switched(place, still_open, log_end)
 
     def begin_at(self, place: int) -> Begun:
         """Connect and activate a session at a place, to see what it is given there: nothing is kept."""
@@ -273,9 +292,11 @@ class CaptureStart:
         # Off now may mean off for a while: rows that changed meanwhile are not whole. Switching it on
         # again here would hide that (decision 0005, docs/design.md section 5).
         # Asked twice: one wrong look must not end a stream for good.
-        seen_off = catalog.without_row_logging(self.source.tables)
+        present = [table for table in self.source.tables if not self._is_late(table)]
+        seen_off = catalog.without_row_logging(present)
         for table in catalog.without_row_logging(seen_off):
             self._note_loss(row_logging_off(str(table.name), position), session, catalog, table)
+        self._log_late(session, catalog)
         place = _resumes_at(position, catalog)
         assembler = TransactionAssembler(
             position,

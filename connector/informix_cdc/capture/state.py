@@ -19,7 +19,7 @@ from informix_capture_client.log_events import (
     LOG_END_NOT_REACHED,
     TRANSACTIONS_LEFT_OUT,
 )
-from informix_capture_client.positions import LogEnd, Position, show
+from informix_capture_client.positions import LogEnd, Place, Position, show
 from informix_capture_client.stream import Answer, Read
 from informix_capture_client.transactions import Event, Passed, Transactions
 from informix_cdc.capture.counts import Counters, Gauges
@@ -31,6 +31,7 @@ logger = logging.getLogger("informix_cdc.connector.capture_state")  # a name in 
 
 # How long a run of AvailableNow waits for a server that does not send what is in its log.
 LATE_SECONDS = 90.0
+JOIN_SECONDS = 90.0  # and for tables that are on their way into the stream
 _NEAR_PAGES = 3  # TIMEOUT names the last record; the page after it may count as used
 
 
@@ -93,6 +94,7 @@ class CaptureState:
     logged: LogEnd | None = None
     watch: Watch | None = None
     server_version: str = ""
+    _joining_since: float | None = field(default=None, init=False)
     _late_since: float | None = field(default=None, init=False)
     _changed: threading.Condition = field(default_factory=threading.Condition)
 
@@ -134,6 +136,9 @@ class CaptureState:
         """Tell whether what came is the first that lies beyond the capture's start."""
         if self.gauges.is_caught_up or not isinstance(answer, Read) or not self.target_position:
             return False
+        since = self._joining_since
+        if since is not None and self.clock() - since < JOIN_SECONDS:
+            return False  # else a run of AvailableNow would end without them, each time
         # As long as the log may be another one, its positions say nothing.
         is_known = answer.assembler.awaited_witness is None
         is_past = answer.reached >= self.target_position or any(map(self._is_past, answer.events))
@@ -188,6 +193,12 @@ class CaptureState:
         if answer.events or catches_up:
             self.notify()
 
+    def join(self, since: float | None) -> None:
+        """Note since when tables are on their way into the stream; None: they are in it."""
+        if since is None or self._joining_since is None:
+            self._joining_since = since
+        self.notify()
+
     def leave(self, former: Spool) -> None:
         """Forget a stream that is lost; another one begins."""
         # The spool goes first, and all at once for whoever waits: a reader that still saw it among the
@@ -211,12 +222,12 @@ class CaptureState:
         """Note that Spark asks for what lies above a commit, so it is done with the rest."""
         if self.spark.take(stream, position):
             if stream == self.stream:
-                self.counters.appended.take(position.commit)
+                self.counters.appended.take(position.place)
             self.notify()
 
-    def plan(self, stream: str, commit: int) -> None:
-        """Note that Spark asks for a range up to a commit: that must not wait for room."""
-        self.spark.plan(stream, commit)
+    def plan(self, stream: str, upto: Place) -> None:
+        """Note that Spark asks for a range up to a place: that must not wait for room."""
+        self.spark.plan(stream, upto)
         self.notify()
 
     def has_left(self, stream: str) -> bool:

@@ -18,6 +18,7 @@ from tenacity import RetryCallState, Retrying, retry_if_exception, wait_exponent
 
 from informix_capture_client.errors import ConnectionLost, InformixCdcError
 from informix_capture_client.log_events import CAPTURE_FAILED, CONNECTION_LOST
+from informix_capture_client.positions import Position
 from informix_cdc.capture.run import STOP_MARGIN_SECONDS, CaptureRun
 from informix_cdc.capture.state import CaptureState
 from informix_cdc.options import SourceOptions
@@ -36,7 +37,7 @@ class CaptureThread:
     Args:
         options: with the password; this object never leaves its process.
         offset: where the stream stands; one that is not started makes a first start.
-        expected_commit: the end of a batch that Spark has planned and asks for again.
+        planned: the end of a batch that Spark has planned and asks for again.
         check_schema: refuses the schema of the tables if it is not the declared one.
         state: a new one, or what goes on from that of a capture before.
     """
@@ -45,7 +46,7 @@ class CaptureThread:
         self,
         options: SourceOptions,
         offset: StreamOffset,
-        expected_commit: int | None = None,
+        planned: Position | None = None,
         check_schema: Callable[[pa.Schema], None] = lambda _: None,
         state: CaptureState | None = None,
     ) -> None:
@@ -57,9 +58,7 @@ class CaptureThread:
         self._session_ended_at: object = _NOWHERE
         self._tried_at = time.monotonic()
         self._stop = threading.Event()
-        self._capture = CaptureRun(
-            options, offset, expected_commit, check_schema, self.state, self._stop
-        )
+        self._capture = CaptureRun(options, offset, planned, check_schema, self.state, self._stop)
         self._thread = threading.Thread(target=self._run, name="informix-cdc capture", daemon=True)
 
     def start(self) -> None:

@@ -17,7 +17,12 @@ from informix_capture_client.errors import ServerRefused
 from informix_capture_client.positions import page_after, show
 from informix_cdc.operations import switch_on
 from informix_cdc.options import SourceOptions
-from informix_cdc.server import open_capture_connection, open_catalog, require_logged_database
+from informix_cdc.server import (
+    open_capture_connection,
+    open_catalog,
+    require_logged_database,
+    with_named_tables,
+)
 from informix_cdc.terminal import say
 
 _NEXT = (
@@ -44,6 +49,7 @@ def acquire(options: SourceOptions) -> None:
         ServerRefused: the server turns it down, or the switch does not show.
     """
     with open_catalog(options) as catalog:
+        options = with_named_tables(options, catalog)
         require_logged_database(options, catalog)
         tables = catalog.tables(options.table_names())
         db_locale = options.db_locale or catalog.database_locale()

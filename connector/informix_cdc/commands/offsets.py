@@ -30,6 +30,7 @@ from informix_checkpoints.offsets import (
     restart_needs_of,
 )
 from informix_checkpoints.spool import Manifest, load_manifest
+from informix_checkpoints.table_states import TableState, tables_to_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +128,8 @@ def _batch_json(number: int, offset: StreamOffset) -> dict[str, object]:
         "restartSequence": position.restart,
         "unseen": list(position.unseen),
         "lost": offset.lost and offset.lost.message,
+        "chunk": position.chunk,
+        "tables": None if offset.tables is None else tables_to_json(offset.tables),
     }
 
 
@@ -180,12 +183,30 @@ def report_as_text(report: OffsetsReport) -> Iterator[Text | Table]:
 
 def _stream_text(progress: SourceProgress) -> str:
     planned, committed = progress.planned[1], progress.committed and progress.committed[1]
-    text = f"Stream {planned.stream}, source digest {planned.source}."
+    text = f"Stream {planned.stream}, source digest {planned.source}.{_tables_text(planned)}"
     if planned.lost is not None:
         text += f" A loss was reported where it stands: {planned.lost.message}"
     if committed is None or committed.stream in ("", planned.stream):
         return text
     return f"{text} It goes on where stream {committed.stream} was lost."
+
+
+def _tables_text(offset: StreamOffset) -> str:
+    """Say which tables a stream has; an offset of version 1 does not know."""
+    if offset.tables is None:
+        return ""
+    shown = [_table_text(name, state) for name, state in sorted(offset.tables.items())]
+    return f" Tables: {', '.join(shown)}."
+
+
+def _table_text(name: str, state: TableState) -> str:
+    facts = []
+    if state.since:
+        facts.append(f"since {show(state.since)}")
+    if (snapshot := state.snapshot) is not None:
+        kind = "snapshot done" if snapshot.is_done else "snapshot"
+        facts.append(f"{kind}, {counted(snapshot.rows, 'row')}")
+    return f"{name} ({'; '.join(facts)})" if facts else name
 
 
 _COLUMNS = ("", "batch", "commit", "restart", "unseen ids")

@@ -26,7 +26,12 @@ from informix_cdc.operations import (
 )
 from informix_cdc.options import SourceOptions
 from informix_cdc.options import names as names_in
-from informix_cdc.server import open_capture_connection, open_catalog, require_logged_database
+from informix_cdc.server import (
+    open_capture_connection,
+    open_catalog,
+    require_logged_database,
+    with_named_tables,
+)
 from informix_cdc.terminal import say, shown_progress
 
 _WARNING = (
@@ -74,6 +79,7 @@ def release(
     """
     _require_one_choice(checkpoints, needs_no_checkpoint)
     with open_catalog(options) as catalog:
+        options = with_named_tables(options, catalog)
         tables = _logged_tables(options, catalog)
         if not tables:
             return

@@ -49,7 +49,8 @@ def print_changes(
     """
     figures = TailFigures()
     switched_on: list[Table] = []
-    tables = ", ".join(str(name) for name in options.table_names())
+    choice = options.table_choice()
+    tables = ", ".join(map(str, (*choice.names, *choice.patterns)))
     place = options.starting_position
 
     def tell_that_it_begins() -> None:

@@ -29,7 +29,8 @@ import org.apache.spark.sql.types.StructType;
  * </pre>
  *
  * <p>Rule: nothing grows with tables that do not occur. Where a row of a table lies is one number for
- * each change and image, shared by all columns; a table that is not in the segment is NULL.
+ * each change and image, shared by all columns; a table that is not in the segment is NULL. Tables are
+ * found by the names of their columns, since others may have joined the stream, or left it, since then.
  */
 final class GroupedForm implements StoredForm {
   private static final int TRANSACTIONS = 0;
@@ -45,6 +46,7 @@ final class GroupedForm implements StoredForm {
   private final List<String> kinds;
   private final String tableName;
   private final Map<Integer, Integer> placeOfTable = new HashMap<>();
+  private final Map<String, Integer> placeOfName = new HashMap<>();
   private final Column namesOfTables;
   private final List<String> images = new ArrayList<>();
   private final int[][] imagesOfKind;
@@ -63,7 +65,9 @@ final class GroupedForm implements StoredForm {
     tableName = tables.required("delivered").textValue();
     namesOfTables = Column.words(texts(tables.required("names")));
     for (JsonNode number : tables.required("numbers")) {
-      placeOfTable.put(number.intValue(), placeOfTable.size());
+      int place = placeOfTable.size();
+      placeOfTable.put(number.intValue(), place);
+      placeOfName.put(field(FIRST_TABLE + place).getName(), place);
     }
     nodesBeforeChanges = nodes(field(TRANSACTIONS)) + 1;
   }
@@ -223,17 +227,22 @@ final class GroupedForm implements StoredForm {
       return Column.of(StoredForm.present(own, field.name()), field.dataType(), first);
     }
 
-    /** Return a column for each delivered table, in their order, which is that of their numbers. */
+    /** Return a column for each delivered table, in their order. */
     Column[] tables(StructField[] fields, int image) throws IOException {
       Column[] found = new Column[fields.length];
+      int known = 0;
       for (int number = 0; number < fields.length; number++) {
         StructType type = (StructType) fields[number].dataType();
-        Integer place = placeOfTable.get(number);
+        Integer place = placeOfName.get(fields[number].name());
+        known += place == null ? 0 : 1;
         found[number] =
             place == null
                 ? Column.absent(type)
                 : Column.ofTable(
                     place, tableOf, placeOf[image], Column.of(items(FIRST_TABLE + place), type, 0));
+      }
+      if (known < placeOfName.size()) {
+        throw new IOException("the segment has a table that the stream has not");
       }
       return found;
     }

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TypeVar
 
-from informix_capture_client.catalog import check_locale
+from informix_capture_client.catalog import Catalog, check_locale
 from informix_capture_client.doctor import (
     CdcFacts,
     DriverFacts,
@@ -31,7 +31,7 @@ from informix_capture_client.transport import Transport
 from informix_cdc.host import check_host
 from informix_cdc.operations.security_facts import look_at_security
 from informix_cdc.options import SourceOptions
-from informix_cdc.server import open_capture_connection, open_connection
+from informix_cdc.server import named_tables, open_capture_connection, open_connection
 
 Fact = TypeVar("Fact")
 
@@ -57,7 +57,6 @@ def diagnose_as_known(options: SourceOptions) -> Iterator[list[Finding]]:
 
 def look_at(options: SourceOptions) -> Iterator[Look]:
     """Yield what is known of driver, server, database and tables, as it becomes more."""
-    names = options.table_names()
     set_up = SetUp(
         database=options.database,
         user=options.user,
@@ -85,7 +84,9 @@ def look_at(options: SourceOptions) -> Iterator[Look]:
     yield Look(set_up, ("tables",))
     tables = _asked(
         lambda: open_connection(options, options.database),
-        lambda it: read_table_facts(it, options.database, names),
+        lambda it: read_table_facts(
+            it, options.database, named_tables(options, Catalog(it, options.database))
+        ),
     )
     yield Look(replace(set_up, tables=tables))
 

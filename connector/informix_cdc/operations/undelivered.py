@@ -17,9 +17,12 @@ from informix_capture_client.catalog import (
     LogSpace,
     Table,
     choose_columns,
+    list_digest,
     read_log_space,
     require_in_log,
     source_digest,
+    table_digest,
+    unqualified,
 )
 from informix_capture_client.errors import BadOption, DataLoss, ServerRefused
 from informix_capture_client.positions import show
@@ -63,7 +66,7 @@ def streams_of(
         return []  # no columns are chosen: these tables may have none that can be captured
     known = dict(_digest(names, catalog, options) for names in table_sets)
     return [
-        StreamOfTables(place, progress, _tables_of(progress, place, known))
+        StreamOfTables(place, progress, _named_tables(progress, place, catalog, options, known))
         for place in places
         for progress in read_checkpoint(place).sources
     ]
@@ -73,7 +76,37 @@ def _digest(
     names: Sequence[TableName], catalog: Catalog, options: SourceOptions
 ) -> tuple[str, tuple[Table, ...]]:
     tables = choose_columns(catalog.tables(names), options.column_choice())
-    return source_digest(catalog.server_name(), tables), tables
+    return list_digest(catalog.server_name(), tables), tables
+
+
+def _named_tables(
+    progress: SourceProgress,
+    place: str,
+    catalog: Catalog,
+    options: SourceOptions,
+    known: dict[str, tuple[Table, ...]],
+) -> tuple[Table, ...]:
+    """Return the tables that a checkpoint names; version 1 has but a digest of them."""
+    if (states := progress.delivered.tables) is None:
+        return _tables_of(progress, place, known)
+    names = [TableName.parse(name, options.database) for name in states]
+    tables = choose_columns(catalog.tables(names), options.column_choice())
+    source = source_digest(catalog.server_name(), options.database)
+    if source != progress.delivered.source:
+        raise BadOption(
+            f"checkpoint {place}, source {progress.name}, is not of database {options.database} on this"
+            f" server: its source digest is {progress.delivered.source}, not {source}. {_NOTHING_DONE}",
+            "Name the server and database of its query.",
+        )
+    for table in tables:
+        if table_digest(table) != states[unqualified(str(table.name))].digest:
+            raise BadOption(
+                f"checkpoint {place}, source {progress.name}, does not belong to {table.name} as it is"
+                f" now. {_NOTHING_DONE}",
+                "Give --columns and --lobs as its query has them; a table that was altered since has no"
+                " stream to wait for.",
+            )
+    return tables
 
 
 def _tables_of(

@@ -5,10 +5,11 @@ Rule: declared here once, inherited by all options of the source (`source.py`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Self
 
 from informix_capture_client.dialects import DIALECTS, INFORMIX, Dialect
-from informix_capture_client.errors import BadOption
 from informix_capture_client.sql_names import TableName
 from informix_capture_client.transport import (
     NO_ENCRYPTION,
@@ -29,6 +30,7 @@ from informix_cdc.options.declaring import (
     option,
     whole_number,
 )
+from informix_cdc.options.table_choice import TableChoice, table_choice
 from informix_cdc.options.transports import ODBC, transport_name
 
 
@@ -45,7 +47,16 @@ class ConnectionOptions:
     server: str = option("Name of the Informix server (its DBSERVERNAME).")
     database: str = option("Database to capture; it must be logged.")
     tables: tuple[str, ...] = option(
-        "Tables to capture: owner.table, or several separated by commas.", names, name="table"
+        "Tables to capture: owner.table, or several separated by commas; * in a name stands for any"
+        " characters, such as informix.ord*, and is looked up when a query starts.",
+        names,
+        name="table",
+    )
+    table_exclude: tuple[str, ...] = option(
+        "Tables to leave out of what patterns of option table match: names or patterns, separated by"
+        " commas.",
+        names,
+        default=(),
     )
     dialect_name: str = option(
         "Product that the server is: informix, or gbase8s for GBase 8s.",
@@ -141,12 +152,18 @@ class ConnectionOptions:
         """Where the server is, for messages."""
         return ",".join(f"{host}:{port}" for host, port in self.addresses())
 
+    def table_choice(self) -> TableChoice:
+        """Return what option table names and matches."""
+        return table_choice(self.tables, self.table_exclude, self.database)
+
     def table_names(self) -> tuple[TableName, ...]:
-        """Return the captured tables."""
-        names = tuple(TableName.parse(text, self.database) for text in self.tables)
-        if len(set(names)) != len(names):
-            raise BadOption("option 'table' names a table twice.", option="table")
-        return names
+        """Return the tables that are named one by one."""
+        return self.table_choice().names
+
+    def of_tables(self, names: Iterable[TableName]) -> Self:
+        """Return the same options with these tables, named one by one."""
+        shown = tuple(str(name).partition(":")[2] for name in names)
+        return replace(self, tables=shown, table_exclude=())
 
     def connection(self, database: str, db_locale: str = "") -> ConnectionSettings:
         """Return where to connect for one of the server's databases, without the password.

@@ -240,7 +240,7 @@ class SourceOptions(ExecutorOptions):
                 values[declared.name] = _read(declared, merged)
         options = cls(**{**_unread(fields(cls)), **values})  # to be looked at, if all was read or not
         with problems.of("table"):
-            options.table_names()
+            options.table_choice()
         with problems.of("heartbeatTable"):
             options.heartbeat()
         with problems.of("driver"):

@@ -14,6 +14,7 @@ from informix_cdc.server.connections import (
     silent_seconds,
     trace_wire,
 )
+from informix_cdc.server.named_tables import named_tables, with_named_tables
 from informix_cdc.server.server_log import ServerLog, open_server_log, read_server_log
 from informix_cdc.server.source_tables import (
     SourceTables,
@@ -31,6 +32,7 @@ __all__ = [
     "describe_tables",
     "every_connection",
     "look_up_tables",
+    "named_tables",
     "open_capture_connection",
     "open_catalog",
     "open_connection",
@@ -41,4 +43,5 @@ __all__ = [
     "silent_seconds",
     "trace_wire",
     "version_told",
+    "with_named_tables",
 ]

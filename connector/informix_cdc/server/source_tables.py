@@ -6,12 +6,14 @@ Rule: whatever can be wrong with the set-up is found here, before a capture sess
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 
 import pyarrow as pa
 
 from informix_capture_client.catalog import (
     Catalog,
+    DatabaseLogging,
     Table,
     check_cdc_database,
     check_cdc_locale,
@@ -19,7 +21,10 @@ from informix_capture_client.catalog import (
     check_ha_role,
     check_locale,
     choose_columns,
+    list_digest,
     source_digest,
+    table_digest,
+    unqualified,
 )
 from informix_capture_client.choices import ColumnChoice, DecodeRules, RowForm
 from informix_capture_client.dialects import Dialect
@@ -30,6 +35,8 @@ from informix_capture_client.shapes import ChangeEncoder, row_schema
 from informix_capture_client.statements import CDC_DATABASE
 from informix_cdc.options import SourceOptions
 from informix_cdc.server.connections import open_catalog
+from informix_cdc.server.named_tables import named_tables
+from informix_checkpoints.table_states import Tables, TableState
 
 _ANY_COLUMN = ColumnChoice(unsupported="omit-following", lobs="omit")
 _STORED_FORM = 2  # raise it when segments are written in another form
@@ -37,7 +44,13 @@ _STORED_FORM = 2  # raise it when segments are written in another form
 
 @dataclass(frozen=True, slots=True)
 class SourceTables:
-    """The captured tables, how rows are made of them, and the digest their positions belong to."""
+    """The captured tables, how rows are made of them, and the digest their positions belong to.
+
+    Attributes:
+        source: the digest of server and database.
+        server: the server's name.
+        is_buffered: whether the database's commits may be in no log that can be read.
+    """
 
     tables: tuple[Table, ...]
     db_locale: str
@@ -45,6 +58,27 @@ class SourceTables:
     row_form: RowForm
     source: str
     heartbeat: Table | None = None
+    server: str = ""
+    is_buffered: bool = False
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The captured tables as owner.table."""
+        return tuple(unqualified(str(table.name)) for table in self.tables)
+
+    def states(self) -> dict[str, TableState]:
+        """Return what a stream that begins with these tables knows of them."""
+        digests = map(table_digest, self.tables)
+        return {name: TableState(digest) for name, digest in zip(self.names, digests, strict=True)}
+
+    @property
+    def identity(self) -> str:
+        """A digest of server, database and all tables: whatever is another one makes it another."""
+        return f"{self.source} {list_digest(self.server, self.tables)}"
+
+    def of_first(self, count: int) -> str:
+        """Return the digest under which version 1 kept positions of the first of these tables."""
+        return list_digest(self.server, self.tables[:count])
 
     @property
     def all_tables(self) -> tuple[Table, ...]:
@@ -59,9 +93,22 @@ class SourceTables:
         facts = f"{_STORED_FORM} {rules} {form}"
         return hashlib.sha256(facts.encode()).hexdigest()[:16]
 
-    def encoder(self) -> ChangeEncoder:
-        """Return what makes rows of transactions."""
-        return ChangeEncoder(self.tables, self.rules, self.row_form)
+    def digest_of_rows_beside(self, known: int) -> str:
+        """Return `row_digest`, or another one where rows of one table become rows of several.
+
+        Args:
+            known: of how many tables the stream was until now.
+        """
+        is_same = (known > 1) == (len(self.tables) > 1) or self.row_form.shape == "json"
+        return self.row_digest if is_same else f"{self.row_digest}, another number of tables"
+
+    def numbered(self, known: Tables) -> dict[int, int]:
+        """Return since when tables are in the stream, by their numbers."""
+        return {number: known[name].since for number, name in enumerate(self.names) if name in known}
+
+    def encoder(self, since: Mapping[int, int] | None = None) -> ChangeEncoder:
+        """Return what makes rows of transactions; with `since`, of tables that have joined."""
+        return ChangeEncoder(self.tables, self.rules, self.row_form, since)
 
     def schema(self) -> pa.Schema:
         """Return the schema of delivered rows."""
@@ -89,8 +136,8 @@ def describe_tables(options: SourceOptions, catalog: Catalog) -> SourceTables:
             where that matters, or a table or a column does not exist.
         UnsupportedColumn: a column's type cannot be carried.
     """
-    _require_databases(options, catalog)
-    whole = catalog.tables(options.table_names())
+    logging = _require_databases(options, catalog)
+    whole = catalog.tables(named_tables(options, catalog))
     tables = choose_columns(whole, options.column_choice())
     db_locale = _locale(options, catalog)
     found = SourceTables(
@@ -98,21 +145,24 @@ def describe_tables(options: SourceOptions, catalog: Catalog) -> SourceTables:
         db_locale,
         options.decode_rules(codec_of(db_locale)),
         options.row_form(),
-        source_digest(catalog.server_name(), tables),
+        source_digest(server := catalog.server_name(), options.database),
         _heartbeat(options, catalog),
+        server,
+        logging.is_buffered,
     )
     found.schema()
     return found
 
 
-def _require_databases(options: SourceOptions, catalog: Catalog) -> None:
-    require_logged_database(options, catalog)
+def _require_databases(options: SourceOptions, catalog: Catalog) -> DatabaseLogging:
+    logging = require_logged_database(options, catalog)
     is_there = catalog.database_logging(CDC_DATABASE) is not None
     require(check_cdc_database(is_there, options.dialect))
+    return logging
 
 
-def require_logged_database(options: SourceOptions, catalog: Catalog) -> None:
-    """Refuse a database without logging, whose changes no capture can see.
+def require_logged_database(options: SourceOptions, catalog: Catalog) -> DatabaseLogging:
+    """Refuse a database without logging, whose changes no capture can see; return how it is logged.
 
     Raises:
         AccessRefused: there is no such database.
@@ -121,6 +171,8 @@ def require_logged_database(options: SourceOptions, catalog: Catalog) -> None:
     logging = catalog.database_logging()
     there = catalog.databases() if logging is None else ()
     require(check_database_logging(options.database, logging, options.dialect.owner, there))
+    assert logging is not None  # else it was refused
+    return logging
 
 
 def _locale(options: SourceOptions, catalog: Catalog) -> str:

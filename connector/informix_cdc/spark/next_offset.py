@@ -1,7 +1,7 @@
 """Which offset Spark is told next.
 
 Rule: knows no Spark and opens nothing; it reads the capture's state and the manifest. A fresh offset
-compares commits only; when nothing is new the answer is None, and the caller returns the start it was
+compares places only; when nothing is new the answer is None, and the caller returns the start it was
 given, to the letter.
 """
 
@@ -73,7 +73,8 @@ class NextOffset:
             position = self._next_position(spool, state, start.position, limits)
         if position is None:
             return None
-        return StreamOffset(spool.stream, spool.source, position, state.logged)
+        tables = spool.tables_at(position)
+        return StreamOffset(spool.stream, spool.source, position, state.logged, tables=tables)
 
     def _has_news(
         self, state: CaptureState, start: StreamOffset, limits: BatchLimits, is_last: bool
@@ -83,9 +84,9 @@ class NextOffset:
         if _is_new_to(spool, state, start) or (is_last and state.gauges.is_caught_up):
             return True
         end = spool.end_of_batch(start.position, limits)
-        is_new = end.commit > start.position.commit
+        is_new = end.place > start.position.place
         if is_last:
-            return is_new and (state.gauges.is_paused or end.commit < spool.end.commit)
+            return is_new and (state.gauges.is_paused or end.place < spool.end.place)
         return is_new
 
     def _next_position(
@@ -95,8 +96,8 @@ class NextOffset:
         if self.is_available_now and state.gauges.is_caught_up:
             if self._final is None or self._final[0] != spool.stream:
                 self._final = (spool.stream, spool.end)
-            end = min(end, self._final[1], key=lambda position: position.commit)
-        if end.commit > start.commit:
+            end = min(end, self._final[1], key=lambda position: position.place)
+        if end.place > start.place:
             return end
         return self._quiet_position(spool, start)
 
@@ -106,7 +107,8 @@ class NextOffset:
         published = self._published_at  # None: it is due, since the query may be restarted often
         is_due = published is None or now - published > RESTART_PUBLICATION_SECONDS
         mark, end = spool.mark, spool.end
-        is_news = end.commit <= start.commit and mark.restart > start.restart
+        is_later = mark.restart > start.restart or mark.chunk > start.chunk
+        is_news = end.place <= start.place and is_later
         if self._is_closed or not (is_due or self.is_available_now) or not is_news:
             return None
         self._is_closed = self.is_available_now  # one closing pair, then the run ends
@@ -125,7 +127,8 @@ def _is_new_to(spool: Spool, state: CaptureState, start: StreamOffset) -> bool:
     # A spool of its own stream may still be in hand while the capture leaves it.
     if start.stream != spool.stream and start.stream in state.former_streams:
         return True
-    require_same_stream(start, spool.stream, spool.source)
+    # An offset of version 1 has another kind of source; the capture has looked at it.
+    require_same_stream(start, spool.stream, start.source if start.tables is None else spool.source)
     return False
 
 
@@ -141,6 +144,18 @@ def require_same_stream(start: StreamOffset, stream: str, source: str) -> None:
             f" of source {source}.",
             "The checkpoint holds two streams: start a new one with a new checkpoint.",
         )
+
+
+def is_change_of_tables(start: StreamOffset, end: StreamOffset) -> bool:
+    """Tell whether tables join or leave at the end of a range, which has no rows then.
+
+    A stream of version 1 had no tables that joined.
+    """
+    if end.tables is None or start.stream != end.stream:
+        return False
+    if start.tables is None:
+        return any(state.since for state in end.tables.values())
+    return start.tables.keys() != end.tables.keys()
 
 
 def require_same_form(planned: StreamOffset, row_form: str) -> None:

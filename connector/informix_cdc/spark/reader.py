@@ -25,13 +25,18 @@ from informix_capture_client.log_events import (
     MANY_TABLES,
     ROW_FORM_CHANGED,
 )
-from informix_capture_client.positions import show
+from informix_capture_client.positions import Place, Position, show
 from informix_cdc.capture import CaptureState, CaptureThread, can_jump
 from informix_cdc.executors import SegmentPublisher, share_out
 from informix_cdc.monitoring import progress_figures
 from informix_cdc.options import SourceOptions
 from informix_cdc.spark.entry_points import one_line, one_line_rows
-from informix_cdc.spark.next_offset import NextOffset, require_same_form, require_same_stream
+from informix_cdc.spark.next_offset import (
+    NextOffset,
+    is_change_of_tables,
+    require_same_form,
+    require_same_stream,
+)
 from informix_cdc.spark.partitions import SpoolPartition
 from informix_cdc.spark.runner_log import log_to_standard_error
 from informix_cdc.spark.runner_process import settle_in_runner
@@ -53,6 +58,7 @@ logger = logging.getLogger("informix_cdc.connector.stream_reader")  # a name in 
 
 # Spark asks for everything, ReadAllAvailable, with Trigger.Once only: other triggers hand this back.
 _NO_LIMIT = (1 << 63) - 1
+_FOR_EVER: Place = (_NO_LIMIT, 0)
 _SHAPES_OF_STRUCTS = ("rows", "envelope")
 _MANY_TABLES = 20
 # Of CPU in the Python worker, for each value of a delivered row: measured with 100 and 500 tables of
@@ -118,7 +124,7 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         state = self._running(begun).state
         state.take(begun.stream, begun.position)
         if is_only and limits.are_none:
-            state.plan(begun.stream, _NO_LIMIT)  # the spool has room for all of it
+            state.plan(begun.stream, _FOR_EVER)  # the spool has room for all of it
         try:
             self._next.wait(state, begun, limits, takes_all=is_only)
         except DataLoss as loss:
@@ -137,15 +143,18 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Return where the rows of a range lie, capturing it again if this process never saw it."""
         failpoint("reader.partitions")
         begun, wanted = StreamOffset.from_json(start), StreamOffset.from_json(end)
-        after, upto = begun.position.commit, wanted.position.commit
+        after, upto = begun.position.place, wanted.position.place
         self._require_sound(wanted)
         if not begun.is_started or begun == wanted or self._is_jump(begun, wanted):
             return []
-        require_same_stream(begun, wanted.stream, wanted.source)
+        if is_change_of_tables(begun, wanted):
+            return []
+        is_same_version = (begun.tables is None) == (wanted.tables is None)
+        require_same_stream(begun, wanted.stream, wanted.source if is_same_version else begun.source)
         if after == upto:
             return []
         require_same_form(wanted, self._row_form)
-        spool = self._spool_that_holds(begun, upto)
+        spool = self._spool_that_holds(begun, wanted.position)
         if spool is None:
             return []
         places, options = self._publisher.places(spool), self._options
@@ -171,7 +180,7 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         done = StreamOffset.from_json(end)
         spool = self._capture.state.spool if self._capture else None
         if spool is not None and spool.stream == done.stream:
-            spool.trim(done.position.commit)
+            spool.trim(done.position.place)
 
     def stop(self) -> None:
         """Close the capture session; Spark calls this rarely, so SIGTERM ends up here as well."""
@@ -217,7 +226,7 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if wanted.lost is not None and self._options.fail_on_data_loss:
             raise self._loss or wanted.lost.error()
 
-    def _running(self, start: StreamOffset, expected_commit: int | None = None) -> CaptureThread:
+    def _running(self, start: StreamOffset, planned: Position | None = None) -> CaptureThread:
         if self._capture is None:
             if start.is_started and start.lost is None:
                 mark = LossMarks.beside(self._options.spool_path).find(start.stream)
@@ -231,7 +240,7 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._publisher.open()
             check = partial(require_same, self._schema)
             self._state = self._state.successor() if self._state else CaptureState()
-            self._capture = CaptureThread(self._options, start, expected_commit, check, self._state)
+            self._capture = CaptureThread(self._options, start, planned, check, self._state)
             self._capture.start()
         return self._capture
 
@@ -241,7 +250,8 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if options.metrics_port and self._metrics is None:
             from informix_cdc.monitoring import MetricsServer
 
-            tables = ",".join(map(str, options.table_names()))
+            choice = options.table_choice()
+            tables = ",".join(map(str, (*choice.names, *choice.patterns)))
             self._metrics = MetricsServer(
                 options.metrics_host,
                 options.metrics_port,
@@ -270,7 +280,9 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _tell_cost(self) -> None:
         """Log what rows of many tables cost, where each of them carries NULLs for all others."""
-        shape, tables = self._options.row_form().shape, len(self._options.table_names())
+        structs = sum(isinstance(field.dataType, StructType) for field in self._schema)
+        shape = self._options.row_form().shape
+        tables = max(len(self._options.table_names()), structs)
         if shape in _SHAPES_OF_STRUCTS and tables > _MANY_TABLES:
             values = values_in(self._schema)
             microseconds = round(values * _MICROSECONDS_A_VALUE)
@@ -282,11 +294,11 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Tell whether a range leads from a stream that was lost to the one that goes on."""
         return start.stream != end.stream and not self._options.fail_on_data_loss
 
-    def _spool_that_holds(self, start: StreamOffset, upto: int) -> Spool | None:
+    def _spool_that_holds(self, start: StreamOffset, upto: Position) -> Spool | None:
         """Wait for the rows of a range; None when it has none, or lost them and the query may go on."""
-        capture = self._running(start, expected_commit=upto)
+        capture = self._running(start, upto)
         state = capture.state
-        state.plan(start.stream, upto)
+        state.plan(start.stream, upto.place)
         try:
             state.wait_for(lambda: state.has_left(start.stream) or _holds(state.spool, upto), None)
         except DataLoss as loss:
@@ -294,7 +306,8 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 self._keep_mark(start, loss)
                 raise
             after = show(start.position.commit)
-            BATCH_LOST.log(logger, stream=start.stream, after=after, upto=show(upto), reason=loss)
+            end = show(upto.commit)
+            BATCH_LOST.log(logger, stream=start.stream, after=after, upto=end, reason=loss)
             state.counters.count_loss()
             capture.stop()
             self._capture = None  # the next offset that is asked for finds another beginning
@@ -302,5 +315,5 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return None if state.has_left(start.stream) else state.spool
 
 
-def _holds(spool: Spool | None, commit: int) -> bool:
-    return spool is not None and spool.mark.commit >= commit
+def _holds(spool: Spool | None, upto: Position) -> bool:
+    return spool is not None and spool.mark.place >= upto.place

@@ -45,7 +45,7 @@ class Keys:
 
 def observed(keys: Keys, row_form: RowForm, *records: bytes) -> Keys:
     tables = [make_table("orders", COLUMNS), make_table("sizes", "size smallint")]
-    encoder = ChangeEncoder(tables, DecodeRules(), row_form, keys)
+    encoder = ChangeEncoder(tables, DecodeRules(), row_form, observer=keys)
     encoder.announce(ANNOUNCED)
     encoder.announce(OTHER)
     for _ in encoder.encode(transactions(*records)):

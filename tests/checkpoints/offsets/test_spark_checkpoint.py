@@ -119,7 +119,7 @@ SPOILT = {
     "an empty offsets file": ("offsets/1", "", "offsets/1 does not begin"),
     "no version": ("offsets/1", "hello\n{}\n{}", "offsets/1 does not begin"),
     "a newer version of Spark's log": ("offsets/1", GOOD.replace("v1", "v3"), "offsets/1 is an offset"),
-    "a newer version of our offset": ("offsets/1", GOOD.replace(":1,", ":2,", 1), "its version is 2"),
+    "a newer version of our offset": ("offsets/1", GOOD.replace(":1,", ":3,", 1), "its version is 3"),
     "an offset cut off": ("offsets/1", GOOD[:-20], "offsets/1 is cut off at source 0"),
     "no source": ("offsets/1", "v1\n{}", "offsets/1 is cut off"),
     "metadata cut off": ("offsets/1", GOOD.replace("{}", "{"), "offsets/1 is cut off"),

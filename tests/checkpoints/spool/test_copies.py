@@ -49,7 +49,7 @@ def numbers(copies: SegmentCopies, ranges: list[SegmentRange]) -> list[int]:
 def test_the_copies_hold_the_rows_that_the_spool_holds(tmp_path: Path) -> None:
     spool = copied_spool(tmp_path)
     fill(spool)
-    ranges = spool.between(110, 130)
+    ranges = spool.between((110, 0), (130, 0))
     for segment in (tmp_path / "spool").glob("*.arrow"):
         segment.unlink()
     travelled = pickle.loads(pickle.dumps(copies_in(tmp_path / "copies")))
@@ -90,7 +90,7 @@ def test_a_copy_is_a_compressed_file_of_the_same_batches_that_any_tool_opens(tmp
 def test_every_range_of_a_copy_is_that_of_its_segment(tmp_path: Path) -> None:
     spool = copied_spool(tmp_path)
     spool.append(SCHEMA, many(40), Position(600, 600))
-    [whole] = spool.between(100, 600)
+    [whole] = spool.between((100, 0), (600, 0))
     wanted = [n % 7 for n in range(40)]
     for first in range(40):
         for end in range(first + 1, 41):
@@ -105,7 +105,7 @@ def test_what_a_copy_holds_is_said_by_the_manifest_and_by_every_range(tmp_path: 
     kept = load_manifest(tmp_path / "spool")
     assert kept is not None
     assert [(s.copy_bytes, s.copy_checksum) for s in kept.segments] == facts
-    assert [(r.copy_bytes, r.copy_checksum) for r in spool.between(100, 140)] == facts
+    assert [(r.copy_bytes, r.copy_checksum) for r in spool.between((100, 0), (140, 0))] == facts
 
 
 def test_a_segment_that_is_damaged_before_it_is_copied_is_not_copied(
@@ -152,7 +152,13 @@ def test_copies_that_an_earlier_version_made_are_made_again(tmp_path: Path) -> N
     assert not set(files(tmp_path)) & set(made)
     second = copied_spool(tmp_path)
     assert files(tmp_path) == made
-    assert numbers(copies_in(tmp_path / "copies"), second.between(100, 140)) == [1, 2, 3, 4, 5]
+    assert numbers(copies_in(tmp_path / "copies"), second.between((100, 0), (140, 0))) == [
+        1,
+        2,
+        3,
+        4,
+        5,
+    ]
     kept = load_manifest(tmp_path / "spool")
     assert kept is not None
     assert [s.copy_bytes for s in kept.segments] == [path.stat().st_size for path in made]
@@ -167,24 +173,30 @@ def test_an_empty_file_is_no_copy_of_a_segment_that_was_not_copied(tmp_path: Pat
     for path in empty:
         path.touch()
     second = copied_spool(tmp_path)
-    assert numbers(copies_in(tmp_path / "copies"), second.between(100, 140)) == [1, 2, 3, 4, 5]
+    assert numbers(copies_in(tmp_path / "copies"), second.between((100, 0), (140, 0))) == [
+        1,
+        2,
+        3,
+        4,
+        5,
+    ]
 
 
 def test_the_range_of_a_spool_without_copies_finds_none(tmp_path: Path) -> None:
     with_copies, without = copied_spool(tmp_path), open_spool(tmp_path / "other")
     fill(with_copies)
     fill(without)
-    assert [s.checksum for s in without.between(100, 140)] == [
-        s.checksum for s in with_copies.between(100, 140)
+    assert [s.checksum for s in without.between((100, 0), (140, 0))] == [
+        s.checksum for s in with_copies.between((100, 0), (140, 0))
     ]
     with pytest.raises(AccessRefused, match="other bytes than were written"):
-        numbers(copies_in(tmp_path / "copies"), without.between(100, 140))
+        numbers(copies_in(tmp_path / "copies"), without.between((100, 0), (140, 0)))
 
 
 def test_a_copy_of_another_size_than_the_driver_says_is_not_read(tmp_path: Path) -> None:
     spool = copied_spool(tmp_path)
     fill(spool)
-    wanted = spool.between(100, 120)[0]
+    wanted = spool.between((100, 0), (120, 0))[0]
     with pytest.raises(AccessRefused, match="other bytes than were written"):
         numbers(copies_in(tmp_path / "copies"), [replace(wanted, copy_bytes=wanted.copy_bytes + 1)])
 
@@ -192,9 +204,9 @@ def test_a_copy_of_another_size_than_the_driver_says_is_not_read(tmp_path: Path)
 def test_trimming_removes_the_copies_too(tmp_path: Path) -> None:
     spool = copied_spool(tmp_path)
     fill(spool)
-    spool.trim(120)
+    spool.trim((120, 0))
     assert len(files(tmp_path)) == 1
-    assert numbers(copies_in(tmp_path / "copies"), spool.between(120, 140)) == [4, 5]
+    assert numbers(copies_in(tmp_path / "copies"), spool.between((120, 0), (140, 0))) == [4, 5]
 
 
 def test_a_copy_that_lost_its_content_with_the_power_is_made_again(tmp_path: Path) -> None:
@@ -205,7 +217,7 @@ def test_a_copy_that_lost_its_content_with_the_power_is_made_again(tmp_path: Pat
     torn.write_bytes(bytes(torn.stat().st_size))
     before = whole.stat().st_mtime_ns
     again = copied_spool(tmp_path)
-    assert numbers(copies_in(tmp_path / "copies"), again.between(100, 140)) == [1, 2, 3, 4, 5]
+    assert numbers(copies_in(tmp_path / "copies"), again.between((100, 0), (140, 0))) == [1, 2, 3, 4, 5]
     assert whole.stat().st_mtime_ns == before  # what is whole stays as it is
 
 
@@ -220,7 +232,13 @@ def test_opening_a_spool_adds_the_copies_that_are_missing_and_removes_those_too_
     stranger.write_bytes(b"of a process that died")
     second = copied_spool(tmp_path)
     assert len(files(tmp_path)) == 2
-    assert numbers(copies_in(tmp_path / "copies"), second.between(100, 140)) == [1, 2, 3, 4, 5]
+    assert numbers(copies_in(tmp_path / "copies"), second.between((100, 0), (140, 0))) == [
+        1,
+        2,
+        3,
+        4,
+        5,
+    ]
 
 
 def test_a_whole_copy_is_never_written_again(tmp_path: Path) -> None:
@@ -237,11 +255,11 @@ def test_a_stream_captured_again_does_not_meet_the_copies_of_its_former_life(tmp
     first = copied_spool(tmp_path)
     first.append(SCHEMA, [batch((1, 110), (2, 110), (3, 120))], Position(120, 115))
     former = files(tmp_path)
-    [planned] = first.between(100, 120)
+    [planned] = first.between((100, 0), (120, 0))
     first.close()
     second = open_spool(tmp_path / "other", copies=copies_in(tmp_path / "copies"))
     second.append(SCHEMA, [batch((1, 110), (2, 110))], Position(110, 115))
-    [wanted] = second.between(100, 110)
+    [wanted] = second.between((100, 0), (110, 0))
     assert wanted.file == planned.file
     assert not set(former) & set(files(tmp_path))
     assert numbers(copies_in(tmp_path / "copies"), [wanted]) == [1, 2]
@@ -262,7 +280,7 @@ def test_a_copy_that_is_not_what_was_written_is_not_read(damage: str, tmp_path: 
         "remove": path.unlink,
     }[damage]()
     with pytest.raises(AccessRefused, match=r"other bytes than were written|No such file"):
-        numbers(copies_in(tmp_path / "copies"), spool.between(100, 120))
+        numbers(copies_in(tmp_path / "copies"), spool.between((100, 0), (120, 0)))
 
 
 def test_a_place_that_cannot_be_written_is_named_when_the_spool_is_opened(tmp_path: Path) -> None:
@@ -293,7 +311,7 @@ def test_where_nothing_can_be_moved_a_copy_is_written_in_its_place(
     copies = SegmentCopies("s3://bucket/", "s1")
     spool = open_spool(tmp_path / "spool", copies=copies)
     fill(spool)
-    assert numbers(copies, spool.between(100, 140)) == [1, 2, 3, 4, 5]
+    assert numbers(copies, spool.between((100, 0), (140, 0))) == [1, 2, 3, 4, 5]
     left = (tmp_path / "copies" / "bucket" / "s1").iterdir()
     assert all(path.suffix == ".arrow" for path in left)
 
@@ -304,7 +322,13 @@ def test_half_a_copy_of_a_process_that_died_is_written_again(tmp_path: Path) -> 
     first.close()
     files(tmp_path)[0].write_bytes(b"half")
     second = copied_spool(tmp_path)
-    assert numbers(copies_in(tmp_path / "copies"), second.between(100, 140)) == [1, 2, 3, 4, 5]
+    assert numbers(copies_in(tmp_path / "copies"), second.between((100, 0), (140, 0))) == [
+        1,
+        2,
+        3,
+        4,
+        5,
+    ]
 
 
 def test_a_copy_that_cannot_be_removed_is_a_warning(
@@ -316,7 +340,7 @@ def test_a_copy_that_cannot_be_removed_is_a_warning(
     path.unlink()
     path.mkdir()
     with caplog.at_level(logging.WARNING):
-        spool.trim(120)
+        spool.trim((120, 0))
     (record,) = caplog.records
     assert f"event=copy_not_removed file={path.name} place=" in record.getMessage()
     assert spool.segment_count == 1

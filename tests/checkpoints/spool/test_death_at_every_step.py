@@ -98,7 +98,7 @@ def go_on(folder: Path, start: Position = START) -> tuple[list[int], Spool]:
     again = open_spool(folder, start)
     if again.end.commit < 150:
         again.append(SCHEMA, [batch((6, 150), (7, 150))], Position(150, 145))
-    return numbers(again.between(start.commit, 150)), again
+    return numbers(again.between(start.place, (150, 0))), again
 
 
 @pytest.mark.fault(
@@ -134,7 +134,7 @@ def test_a_trim_that_dies_keeps_what_was_not_yet_let_go_of(
     fill(spool)
     before = (tmp_path / FILE_NAME).read_bytes()
     with dying_at(step, monkeypatch):
-        spool.trim(120)
+        spool.trim((120, 0))
     lose(tmp_path, before)
     found, again = go_on(tmp_path, Position(120, 115))
     assert found == [4, 5, 6, 7]
@@ -152,5 +152,5 @@ def test_a_segment_that_the_disk_has_lost_after_all_is_captured_again(
     damage(tmp_path, b"")
     again = open_spool(tmp_path)
     assert (again.end, again.mark) == (Position(120, 115), Position(120, 115))
-    assert numbers(again.between(100, 120)) == [1, 2, 3]
+    assert numbers(again.between((100, 0), (120, 0))) == [1, 2, 3]
     shutil.rmtree(tmp_path)

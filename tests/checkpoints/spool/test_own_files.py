@@ -144,7 +144,7 @@ def test_a_folder_below_a_link_of_the_administrator_is_taken(tmp_path: Path) -> 
     (tmp_path / "mounted").symlink_to(tmp_path / "disk")
     spool = open_spool(tmp_path / "mounted" / "spool")
     fill(spool)
-    assert numbers(spool.between(100, 140)) == [1, 2, 3, 4, 5]
+    assert numbers(spool.between((100, 0), (140, 0))) == [1, 2, 3, 4, 5]
 
 
 def test_a_private_folder_made_again_by_somebody_else_is_not_taken(tmp_path: Path) -> None:
@@ -171,7 +171,7 @@ def test_segments_and_drafts_never_go_through_a_link(tmp_path: Path, victim: Pat
         (tmp_path / "spool" / name).symlink_to(victim)
     fill(spool)
     assert victim.read_bytes() == b"precious"
-    assert numbers(spool.between(100, 140)) == [1, 2, 3, 4, 5]
+    assert numbers(spool.between((100, 0), (140, 0))) == [1, 2, 3, 4, 5]
 
 
 def test_a_manifest_that_is_a_link_is_refused(tmp_path: Path) -> None:
@@ -184,7 +184,7 @@ def test_a_manifest_that_is_a_link_is_refused(tmp_path: Path) -> None:
 
 
 def moved_behind_a_link(spool: Spool) -> SegmentRange:
-    [wanted, *_] = spool.between(100, 120)
+    [wanted, *_] = spool.between((100, 0), (120, 0))
     path = Path(wanted.path)
     path.rename(path.with_suffix(".moved"))
     path.symlink_to(path.with_suffix(".moved"))

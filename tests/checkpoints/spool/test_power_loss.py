@@ -53,7 +53,7 @@ class Story:
             self.spool = open_spool(self.folder)
             fill(self.spool)
             self.start = Position(120, 115)  # in Spark's checkpoint before it lets go of anything
-            self.spool.trim(120)
+            self.spool.trim((120, 0))
             self.spool.append(SCHEMA, [batch((6, 150), (7, 150))], Position(150, 145))
             self.spool.close()
 
@@ -65,7 +65,7 @@ def wrong_with(state: State, announced: Announced, root: Path) -> str:
         spool = open_spool(root / STREAM, announced.start)
     except Exception as reason:  # noqa: BLE001 - whatever it is, the spool does not open
         return f"does not open: {reason!r}"
-    found = numbers(spool.between(announced.start.commit, spool.end.commit))
+    found = numbers(spool.between(announced.start.place, spool.end.place))
     spool.close()
     if spool.end.commit < announced.upto:
         return f"ends at {spool.end.commit}, and {announced.upto} was announced"

@@ -77,11 +77,11 @@ def test_a_quiet_private_folder_that_was_cleaned_away_is_made_again_and_told(
 ) -> None:
     spool = private(tmp_path / "spool")
     fill(spool)
-    spool.trim(140)
+    spool.trim((140, 0))
     shutil.rmtree(tmp_path / "spool")
     with caplog.at_level(logging.WARNING):
         more(spool)
-    assert numbers(spool.between(140, 150)) == [6, 7]
+    assert numbers(spool.between((140, 0), (150, 0))) == [6, 7]
     assert "event=spool_folder_made_again stream=s1" in caplog.text
     with pytest.raises(AccessRefused, match="another query writes"):
         private(tmp_path / "spool")  # it is locked as before
@@ -91,9 +91,9 @@ def test_a_cleaned_folder_is_no_matter_if_spark_lets_go_of_all_that_was_in_it(tm
     spool = private(tmp_path / "spool")
     fill(spool)
     shutil.rmtree(tmp_path / "spool")
-    spool.trim(140)
+    spool.trim((140, 0))
     more(spool)
-    assert numbers(spool.between(140, 150)) == [6, 7]
+    assert numbers(spool.between((140, 0), (150, 0))) == [6, 7]
     assert [path.name[:6] for path in (tmp_path / "spool").glob("*.arrow")] == ["000002"]
 
 
@@ -102,11 +102,11 @@ def test_a_lock_alone_that_was_cleaned_away_is_made_again(tmp_path: Path) -> Non
     fill(spool)
     (tmp_path / "spool" / "writer.lock").unlink()
     more(spool)
-    assert numbers(spool.between(100, 150)) == [1, 2, 3, 4, 5, 6, 7]
+    assert numbers(spool.between((100, 0), (150, 0))) == [1, 2, 3, 4, 5, 6, 7]
 
 
-WRITTEN, PLANNED = more, lambda spool: spool.between(100, 140)
-TRIMMED = lambda spool: spool.trim(120)  # noqa: E731 - one of three uses
+WRITTEN, PLANNED = more, lambda spool: spool.between((100, 0), (140, 0))
+TRIMMED = lambda spool: spool.trim((120, 0))  # noqa: E731 - one of three uses
 USES: list[tuple[str, str, Callable[[Spool], object]]] = [
     *((f"{what}, {word}", what, use)
       for what in ("the folder", "all files")

@@ -65,7 +65,7 @@ def test_a_writer_that_was_thought_dead_writes_nothing_more(tmp_path: Path) -> N
     with pytest.raises(AccessRefused, match="writer number 2 now, and this one is number 1"):
         sleeper.append(SCHEMA, [batch((6, 150))], Position(150, 145))
     assert newcomer.end == Position(140, 135)
-    assert numbers(open_spool(tmp_path / "other").between(100, 100)) == []
+    assert numbers(open_spool(tmp_path / "other").between((100, 0), (100, 0))) == []
 
 
 def test_a_writer_whose_folder_is_gone_says_so(tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ def test_two_writers_never_use_the_same_file_name(tmp_path: Path) -> None:
 def test_a_lost_lock_file_does_not_let_the_number_fall(tmp_path: Path) -> None:
     for _ in range(3):
         last = open_spool(tmp_path)
-        fill(last) if not last.segment_count else last.trim(120)
+        fill(last) if not last.segment_count else last.trim((120, 0))
         last.close()
     (tmp_path / "writer.lock").unlink()
     spool = open_spool(tmp_path, Position(120, 115))
@@ -112,7 +112,7 @@ def test_a_spool_that_was_discarded_lets_nothing_go_and_says_nothing(tmp_path: P
     spool = open_spool(tmp_path / "spool")
     fill(spool)
     spool.discard()
-    spool.trim(140)
+    spool.trim((140, 0))
     assert not (tmp_path / "spool").exists()
 
 
@@ -124,7 +124,7 @@ def test_a_segment_that_somebody_removed_is_named_with_the_remedy(tmp_path: Path
     with pytest.raises(AccessRefused, match=r"cannot be read: .*Start the query again"):
         spool.end_of_batch(Position(100, 90), BatchLimits(rows=1))
     with pytest.raises(AccessRefused, match=r"cannot be read: .*Start the query again"):
-        spool.between(100, 110)
+        spool.between((100, 0), (110, 0))
 
 
 def as_version_1(folder: Path) -> None:
@@ -144,7 +144,7 @@ def test_a_manifest_of_version_1_is_brought_up_to_the_present_one(tmp_path: Path
     spool.close()
     as_version_1(tmp_path)
     again = open_spool(tmp_path)
-    assert numbers(again.between(100, 140)) == [1, 2, 3, 4, 5]
+    assert numbers(again.between((100, 0), (140, 0))) == [1, 2, 3, 4, 5]
     found = manifests.load_manifest(tmp_path)
     assert found is not None
     assert [segment.transactions for segment in found.segments] == [2, 2]
@@ -179,8 +179,8 @@ def test_a_manifest_with_a_flipped_bit_is_refused_or_says_the_same(tmp_path: Pat
             assert manifests.load_manifest(tmp_path) == meant  # a blank became another blank
 
 
-@pytest.mark.parametrize("version", [0, 4, "2", None, True], ids=repr)
+@pytest.mark.parametrize("version", [0, 5, "2", None, True], ids=repr)
 def test_a_manifest_of_an_unknown_version_is_refused_by_name(version: object, tmp_path: Path) -> None:
     (tmp_path / manifests.FILE_NAME).write_text(json.dumps({"version": version}))
-    with pytest.raises(DataLoss, match=r"manifest.json is not a spool manifest of version 3"):
+    with pytest.raises(DataLoss, match=r"manifest.json is not a spool manifest of version 4"):
         manifests.load_manifest(tmp_path)

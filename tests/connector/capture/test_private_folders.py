@@ -25,12 +25,12 @@ from harness.capture.driving import (
 )
 from informix_capture_client.errors import AccessRefused
 from informix_capture_client.positions import Position
-from informix_cdc.capture.private_folders import (
+from informix_cdc.spark.reader import InformixStreamReader
+from informix_checkpoints.private_folders import (
     make_private_folder,
     remove_empty_streams,
     remove_left_overs,
 )
-from informix_cdc.spark.reader import InformixStreamReader
 from informix_checkpoints.spool.spool import Spool
 from informix_checkpoints.spool.writer_lock import WriterLock
 

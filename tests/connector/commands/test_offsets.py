@@ -78,6 +78,8 @@ def test_machines_get_the_same_as_one_object(tmp_path: Path) -> None:
         "restartSequence": LOG_7 + 0x10,
         "unseen": [21, 22],
         "lost": None,
+        "chunk": 0,
+        "tables": None,
     }
     assert source["planned"]["commit"] == "7:0x5e018"
     assert source["restart"] == {

@@ -68,7 +68,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def whole(spool: Spool) -> SegmentRange:
-    [found] = spool.between(100, 209)
+    [found] = spool.between((100, 0), (209, 0))
     return found
 
 

@@ -64,7 +64,7 @@ def server(spool: Spool) -> Iterator[SegmentServer]:
 
 
 def whole(spool: Spool) -> SegmentRange:
-    [found] = spool.between(0, 999)
+    [found] = spool.between((0, 0), (999, 0))
     return found
 
 

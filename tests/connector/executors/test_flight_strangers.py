@@ -105,7 +105,7 @@ def test_a_strangers_request_of_any_size_takes_no_memory(kind: str, running: Run
 
 def test_executors_of_the_query_are_served_all_the_same(running: Running, spool: Spool) -> None:
     _, address = running
-    for wanted in spool.between(100, 140):
+    for wanted in spool.between((100, 0), (140, 0)):
         arrived = list(fetched_range(address, wanted))
         assert sum(batch.num_rows for batch in arrived) == wanted.end - wanted.first
 
@@ -113,7 +113,7 @@ def test_executors_of_the_query_are_served_all_the_same(running: Running, spool:
 def test_an_executor_tells_nothing_to_a_server_of_another_query(running: Running, spool: Spool) -> None:
     _, address = running
     other = replace(address, credentials=OF_ANOTHER_QUERY)
-    [wanted, *_] = spool.between(100, 140)
+    [wanted, *_] = spool.between((100, 0), (140, 0))
     with pytest.raises(AccessRefused, match="belongs to another query"):
         fetched_range(other, wanted)
 

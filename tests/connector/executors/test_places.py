@@ -49,7 +49,7 @@ def copies_in(folder: Path) -> SegmentCopies:
 
 
 def numbers(places: SegmentPlaces, spool: Spool) -> list[int]:
-    read = [found for wanted in spool.between(100, 140) for found in places.read(wanted)]
+    read = [found for wanted in spool.between((100, 0), (140, 0)) for found in places.read(wanted)]
     return [n for found in read for n in found.column("n").to_pylist()]
 
 
@@ -76,7 +76,7 @@ def test_the_file_is_read_where_it_is_there_and_nobody_is_called(spool: Spool) -
 
 
 def test_a_copy_is_read_where_the_file_is_gone(spool: Spool, tmp_path: Path) -> None:
-    planned = spool.between(100, 140)
+    planned = spool.between((100, 0), (140, 0))
     lose_files(spool)
     places = SegmentPlaces("auto", copies_in(tmp_path), NOBODY)
     read = [found for wanted in planned for found in places.read(wanted)]
@@ -86,7 +86,7 @@ def test_a_copy_is_read_where_the_file_is_gone(spool: Spool, tmp_path: Path) -> 
 def test_the_server_is_asked_where_this_host_sees_no_file_and_no_copy(
     spool: Spool, server: SegmentServer, tmp_path: Path
 ) -> None:
-    planned = [replace(r, path=f"/not/mounted/{r.file}") for r in spool.between(110, 130)]
+    planned = [replace(r, path=f"/not/mounted/{r.file}") for r in spool.between((110, 0), (130, 0))]
     lose_copies(tmp_path)
     places = SegmentPlaces("auto", copies_in(tmp_path), server.address)
     read = [found for wanted in planned for found in places.read(wanted)]
@@ -121,7 +121,7 @@ def test_a_file_is_compared_once_in_a_process_and_again_when_it_changes(spool: S
 
 def test_a_damaged_file_is_refused_whichever_byte_it_is(spool: Spool) -> None:
     """Arrow alone would read beyond its buffers, or give another value."""
-    planned = spool.between(100, 140)[0]
+    planned = spool.between((100, 0), (140, 0))[0]
     path, sound = Path(planned.path), Path(planned.path).read_bytes()
     places = SegmentPlaces("files")
     for at in range(0, len(sound), 7):
@@ -138,7 +138,7 @@ def test_a_damaged_file_is_refused_whichever_byte_it_is(spool: Spool) -> None:
 def test_a_file_that_changes_after_it_was_compared_is_no_error_of_arrow_and_is_passed_over(
     spool: Spool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    planned = spool.between(100, 140)[0]
+    planned = spool.between((100, 0), (140, 0))[0]
     path = Path(planned.path)
     path.write_bytes(path.read_bytes()[:-6] + b"ARROW?")
     monkeypatch.setattr(segments, "_file_checksum", lambda *_: planned.checksum)
@@ -168,7 +168,7 @@ def test_a_change_that_hides_its_time_is_seen(spool: Spool) -> None:
 def test_what_the_server_would_send_of_a_damaged_file_is_refused_as_well(
     spool: Spool, server: SegmentServer
 ) -> None:
-    planned = spool.between(100, 140)[0]
+    planned = spool.between((100, 0), (140, 0))[0]
     damage_files(spool)
     with pytest.raises(AccessRefused, match=r"other bytes .* Flight server .* other bytes") as refused:
         SegmentPlaces("auto", None, server.address).read(planned)
@@ -188,7 +188,7 @@ def test_flight_alone_looks_at_no_file(spool: Spool, server: SegmentServer) -> N
 def test_an_executor_that_reaches_nothing_is_told_every_place_and_the_remedy(
     spool: Spool, tmp_path: Path
 ) -> None:
-    planned = spool.between(100, 140)[0]
+    planned = spool.between((100, 0), (140, 0))[0]
     lose_files(spool)
     lose_copies(tmp_path)
     with pytest.raises(AccessRefused) as caught:
@@ -203,7 +203,7 @@ def test_an_executor_that_reaches_nothing_is_told_every_place_and_the_remedy(
 
 
 def test_files_only_means_that_no_server_is_told_of(spool: Spool) -> None:
-    planned = spool.between(100, 140)[0]
+    planned = spool.between((100, 0), (140, 0))[0]
     lose_files(spool)
     with pytest.raises(AccessRefused, match=r"segmentCopies .* or delivery") as caught:
         SegmentPlaces("files").read(planned)

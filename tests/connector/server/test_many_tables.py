@@ -116,4 +116,4 @@ def test_a_table_that_is_dropped_or_made_anew_among_250_is_the_only_one_that_is_
             columns = "id integer primary key, note varchar(20,0)"
             server.create_table("stores:informix.t150", columns, full_row_logging=True)
             assert log_facts(catalog, source, 0.0).unlogged_tables == ("stores:informix.t150",)
-            assert describe_tables(options, catalog).source != source.source
+            assert describe_tables(options, catalog).identity != source.identity

@@ -130,10 +130,10 @@ def test_a_heartbeat_table_may_have_a_collection(served: Served) -> None:
 
 def test_positions_belong_to_the_chosen_columns(papers: Served) -> None:
     choices = ({"columns": "id"}, {"columns": "id,title"}, {"unsupportedColumns": "omit"})
-    sources = [look_up_tables(options(papers, **changes)).source for changes in choices]
+    sources = [look_up_tables(options(papers, **changes)).identity for changes in choices]
     assert len(set(sources)) == len(choices)
     again = look_up_tables(options(papers, columns=' title , "id"'))
-    assert again.source == sources[1]
+    assert again.identity == sources[1]
 
 
 def test_a_table_with_an_odd_name_is_captured(served: Served) -> None:

@@ -17,7 +17,13 @@ AT = Position(9, 9)
 def spool_of(stream: str, start: Position) -> Any:
     """Everything of it has been taken."""
     return SimpleNamespace(
-        stream=stream, source="s", start=start, mark=AT, end=AT, end_of_batch=lambda *_: AT
+        stream=stream,
+        source="s",
+        start=start,
+        mark=AT,
+        end=AT,
+        end_of_batch=lambda *_: AT,
+        tables_at=lambda _: {},
     )
 
 
@@ -32,4 +38,4 @@ def test_the_stream_after_a_loss_begins_at_its_anchor() -> None:
     state = CaptureState(spool=spool_of("next", Position(5, 5)), former_streams={"lost"})
     begun = StreamOffset("lost", "s", AT)
     found = NextOffset().choose(state, begun, BatchLimits())
-    assert found == StreamOffset("next", "s", Position(5, 5))
+    assert found == StreamOffset("next", "s", Position(5, 5), tables={})

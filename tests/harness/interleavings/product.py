@@ -178,7 +178,7 @@ class _Stream:
 
     def __init__(self) -> None:
         self._tables = TouchedTables()
-        self._encoder = ChangeEncoder([TABLE], DecodeRules(), ROW_FORM, self._tables)
+        self._encoder = ChangeEncoder([TABLE], DecodeRules(), ROW_FORM, observer=self._tables)
         self._encoder.announce(TableSchema(0, 4, 1, 0, "id integer"))
 
     def begin(self, touched: TouchedKeys) -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from harness.simulation.wire import InlineReader
+from informix_capture_client.positions import Position
 from informix_cdc.capture.liveness import LogFacts
 from informix_cdc.capture.run import CaptureRun
 from informix_cdc.capture.server_watch import log_facts
@@ -108,11 +109,11 @@ class SimulatedCapture(CaptureThread):
         world: World,
         options: SourceOptions,
         offset: StreamOffset,
-        expected_commit: int | None = None,
+        planned: Position | None = None,
         check_schema: Callable[[pa.Schema], None] = lambda _: None,
         state: CaptureState | None = None,
     ) -> None:
-        super().__init__(options, offset, expected_commit, check_schema, state)
+        super().__init__(options, offset, planned, check_schema, state)
         self.is_running = self.has_run = False
         self._world = world
         self.flag = StopFlag(world)
@@ -122,7 +123,7 @@ class SimulatedCapture(CaptureThread):
         self._capture = CaptureRun(
             options,
             offset,
-            expected_commit,
+            planned,
             lambda _: None,
             self.state,
             self.flag,  # type: ignore[arg-type]

@@ -15,9 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql.types import StructType
-
-from harness.simulation.account import Account, simulated_server
+from harness.simulation.account import COLUMNS, TABLE, Account, simulated_server
 from harness.simulation.capturing import Death, SimulatedCapture
 from harness.simulation.decisions import Decisions
 from harness.simulation.faults import FAULTS, switch_log
@@ -26,15 +24,25 @@ from harness.simulation.setup import LOG_FILES, Setup
 from harness.simulation.spark import Checkpoint, Query
 from harness.simulation.wire import InProcessTransport
 from informix_capture_client import failpoints
+from informix_capture_client.catalog import Table
 from informix_capture_client.errors import ConnectionLost, DataLoss, InformixCdcError
 from informix_capture_client.positions import page_after
+from informix_capture_client.shapes import row_schema
+from informix_capture_client.sql_names import TableName
+from informix_capture_client.values import Column
 from informix_cdc.server import connections
 from informix_cdc.spark import reader as stream_reader
 from informix_cdc.spark.next_offset import NextOffset
 from informix_cdc.spark.reader import InformixStreamReader
+from informix_cdc.spark.schema import to_spark
 
 _BEGINNING = 1_700_000_000.0
 _MOST_TURNS = 3000
+_CAPTURED = Table(
+    TableName.parse(TABLE.partition(":")[2], "stores"),
+    *(0, 0, ""),
+    tuple(Column(*each.split()) for each in COLUMNS.split(", ")),
+)
 # Spark may call while the capture stands here; the spool's lock is not held.
 _OPEN_POINTS = {
     "capture.after_lo_read",
@@ -145,7 +153,8 @@ class World:
     def _begin_process(self) -> None:
         self.lives += 1
         options = self.setup.options(self.folder, self.decide)
-        reader = InformixStreamReader(options, StructType())
+        rules, form = options.decode_rules("utf-8"), options.row_form()
+        reader = InformixStreamReader(options, to_spark(row_schema([_CAPTURED], rules, form)))
         reader._next = NextOffset(clock=self.clock)
         is_available_now = not self.is_draining and self.setup.varies_options and self.decide.one_in(6)
         query = Query(self, reader, self.checkpoint, is_available_now)

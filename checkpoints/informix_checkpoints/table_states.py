@@ -1,0 +1,140 @@
+"""What a stream knows of each of its tables: its digest, from where on it has it, its snapshot.
+
+Rule: values, and their JSON as offsets and manifests keep it; light to import. What is not known was
+written by a later version, and means something: it is refused.
+
+    {"informix.orders": {"digest": "c0ffee01", "since": 0},
+     "informix.items":  {"digest": "0badf00d", "since": 201863847960,
+                         "snapshot": {"after": ["1042", "A7"], "rows": 150000}}}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotState:
+    """How far the snapshot of a table is in the stream.
+
+    Attributes:
+        after: the key of the last row read, as it was fetched; empty before the first chunk.
+        rows: how many rows have been put into the stream.
+        is_done: whether there are no more.
+    """
+
+    after: tuple[str, ...] = ()
+    rows: int = 0
+    is_done: bool = False
+
+    def to_json(self) -> dict[str, object]:
+        """Return what is kept of it."""
+        if self.is_done:
+            return {"done": True, "rows": self.rows}
+        return {"after": list(self.after), "rows": self.rows}
+
+    @classmethod
+    def from_json(cls, given: object) -> SnapshotState:
+        """Read what `to_json` wrote.
+
+        Raises:
+            ValueError: it is something else.
+        """
+        known = _object(given, "a snapshot")
+        rows = _number(known.get("rows"))
+        if known.keys() == {"done", "rows"} and known["done"] is True:
+            return cls((), rows, is_done=True)
+        after = known.get("after")
+        if known.keys() != {"after", "rows"} or not isinstance(after, list):
+            raise ValueError(f"{given!r} is not a snapshot of a table")
+        return cls(tuple(map(_text, after)), rows)
+
+
+@dataclass(frozen=True, slots=True)
+class TableState:
+    """What a stream knows of one of its tables.
+
+    Attributes:
+        digest: of its identity and captured columns.
+        since: changes that committed at or below are not of the stream: it joined there.
+        snapshot: None if none was asked for.
+    """
+
+    digest: str
+    since: int = 0
+    snapshot: SnapshotState | None = None
+
+    def to_json(self) -> dict[str, object]:
+        """Return what is kept of it."""
+        known: dict[str, object] = {"digest": self.digest, "since": self.since}
+        return known if self.snapshot is None else {**known, "snapshot": self.snapshot.to_json()}
+
+    @classmethod
+    def from_json(cls, given: object) -> TableState:
+        """Read what `to_json` wrote.
+
+        Raises:
+            ValueError: it is something else.
+        """
+        known = _object(given, "a table")
+        if unknown := sorted(known.keys() - {"digest", "since", "snapshot"}):
+            raise ValueError(f"of a table it says {', '.join(map(repr, unknown))}")
+        snapshot = SnapshotState.from_json(known["snapshot"]) if "snapshot" in known else None
+        return cls(_text(known.get("digest")), _number(known.get("since")), snapshot)
+
+
+Tables = Mapping[str, TableState]  # by owner.table, as SQL writes it
+TableChanges = Mapping[str, TableState | None]  # None: the table has left
+
+
+def changed(tables: Tables, changes: TableChanges) -> Tables:
+    """Return tables after some of them have changed, joined or left."""
+    after = {**tables, **changes}
+    return {name: state for name, state in after.items() if state is not None}
+
+
+def tables_to_json(tables: TableChanges) -> dict[str, object]:
+    """Return what is kept of tables, in the order of their names."""
+    return {name: state and state.to_json() for name, state in sorted(tables.items())}
+
+
+def tables_from_json(given: object) -> dict[str, TableState]:
+    """Read the states of tables.
+
+    Raises:
+        ValueError: it is something else.
+    """
+    return {
+        _text(name): TableState.from_json(state) for name, state in _object(given, "tables").items()
+    }
+
+
+def changes_from_json(given: object) -> dict[str, TableState | None]:
+    """Read changes of tables.
+
+    Raises:
+        ValueError: it is something else.
+    """
+    return {
+        _text(name): None if state is None else TableState.from_json(state)
+        for name, state in _object(given, "tables").items()
+    }
+
+
+def _object(given: object, what: str) -> Mapping[str, object]:
+    if not isinstance(given, Mapping):
+        raise ValueError(f"{given!r} is not {what}")
+    return given
+
+
+def _number(given: object) -> int:
+    if type(given) is not int or not 0 <= given < 1 << 63:
+        raise ValueError(f"{given!r} is not a number")
+    return given
+
+
+def _text(given: object) -> str:
+    if not isinstance(given, str):
+        raise ValueError(f"{given!r} is not a text")
+    return given

@@ -1,0 +1,69 @@
+"""A process dies while a table joins: the next one loses nothing and repeats nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from connector.capture.test_joining import LATE, THREE, begun, committed, of, until_joined
+from harness.capture.driving import Served, drained, reader
+from harness.servers.stores import CUSTOMERS, ORDERS, listening_stores
+from informix_capture_client.failpoints import EXIT_CODE, VARIABLE
+
+PROCESS = """
+import json, sys
+from connector.capture.test_joining import until_joined, THREE
+from harness.capture.driving import reader
+port, start, kept = int(sys.argv[1]), json.loads(sys.argv[2]), json.loads(sys.argv[3])
+with reader(port, table=THREE, **kept) as made:
+    until_joined(made, start)
+"""
+FAILPOINTS = [
+    "joining.before_switch",
+    "replace_file.before_rename",
+    "replace_file.after_rename",
+    "joining.after_switch",
+]
+
+
+@pytest.mark.parametrize("is_kept", [True, False], ids=["spool kept", "spool lost"])
+@pytest.mark.parametrize("failpoint", FAILPOINTS)
+@pytest.mark.fault(
+    fault="the process dies while a table joins a stream, before and after the switch",
+    outcome="the next one goes on: no row is lost, and none comes twice",
+)
+def test_a_death_while_a_table_joins_loses_and_repeats_nothing(
+    failpoint: str, is_kept: bool, tmp_path: Path
+) -> None:
+    with listening_stores() as served:
+        server, listening = served
+        server.create_table(LATE, "id integer")
+        kept = {"spoolPath": str(tmp_path)} if is_kept else {}
+        start = begun(served, **kept)
+        die(served, start, kept, failpoint)
+        committed(server, 2, ORDERS, CUSTOMERS)
+        with reader(listening.port, table=THREE, **kept) as made:
+            rows, end = until_joined(made, start)
+            last = committed(server, 3, ORDERS, CUSTOMERS, LATE)
+            more, end = drained(made, end, last)
+        rows += more
+        assert of(rows, "orders", "customers") == [
+            *[("orders", 2), ("customers", 2)],
+            *[("orders", 3), ("customers", 3)],
+        ]
+        assert of(rows, "late") == [("late", 3)]
+        assert list(end["tables"]) == sorted(end["tables"])
+
+
+def die(served: Served, start: object, kept: dict[str, str], failpoint: str) -> None:
+    command = [sys.executable, "-c", PROCESS]
+    words = [str(served[1].port), json.dumps(start), json.dumps(kept)]
+    environment = {**os.environ, VARIABLE: failpoint}
+    folder = Path(__file__).parents[2]
+    ended = subprocess.run([*command, *words], cwd=folder, env=environment, check=False)
+    assert ended.returncode == EXIT_CODE
