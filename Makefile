@@ -62,7 +62,7 @@ docs: $(VENV)/.installed ## make the tables and pictures of README and docs/ ane
 	cd tests && $(abspath $(BIN))/python -m manual.pictures demo
 
 quick: $(VENV)/.installed ## tests that neither start Spark nor are slow, with few examples: about two minutes
-	@echo "Tests without Spark, with a fifth of the examples, on $(WORKERS) workers ..."
+	@echo "Tests without Spark, with a tenth of the examples, on $(WORKERS) workers ..."
 	HYPOTHESIS_PROFILE=quick $(PYTEST) -q --numprocesses $(WORKERS) -m "not slow and not spark"
 
 test: $(VENV)/.installed ## the whole test suite

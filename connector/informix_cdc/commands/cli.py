@@ -148,6 +148,11 @@ def doctor(as_json: bool, **given: str | None) -> None:
     metavar="TEXT",
     help="Option table of these queries, if it names other tables than TABLE...; repeatable.",
 )
+@click.option(
+    "--receipt",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="New file for what the streams of the tables need to go on with the same checkpoints.",
+)
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation; refusals are not overridden.")
 @click.option(
     "--quiet-seconds",
@@ -161,6 +166,7 @@ def release(
     checkpoints: tuple[str, ...],
     no_checkpoint: bool,
     stream_tables: tuple[str, ...],
+    receipt: Path | None,
     yes: bool,
     quiet_seconds: float,
     **given: str | None,
@@ -180,13 +186,19 @@ def release(
             needs_no_checkpoint=no_checkpoint,
             is_sure=yes,
             quiet_seconds=quiet_seconds,
+            receipt=receipt,
         )
 
 
 @main.command(epilog=PASSWORD_HINT, short_help="Switch full row logging on again, after an ALTER.")
-@connection_options(*_OF_ROWS, "table", *_OF_READING)
+@connection_options(*_OF_VALUES, "unsupportedColumns", "table", *_OF_READING)
 @click.argument("tables", nargs=-1, required=True, metavar="TABLE...")
-def acquire(tables: tuple[str, ...], **given: str | None) -> None:
+@click.option(
+    "--receipt",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    help="Receipt that release has written: the streams of the tables go on with it.",
+)
+def acquire(tables: tuple[str, ...], receipt: Path | None, **given: str | None) -> None:
     """Switch full row logging of each TABLE on again; print the position from which that holds.
 
     The position is what a new stream, with a new checkpoint, takes as startingPosition. Row logging
@@ -195,7 +207,7 @@ def acquire(tables: tuple[str, ...], **given: str | None) -> None:
     from informix_cdc.commands import acquire as acquire_command
 
     with one_line_errors():
-        acquire_command.acquire(_options_of(tables, given))
+        acquire_command.acquire(_options_of(tables, given), receipt)
 
 
 def _options_of(tables: tuple[str, ...], given: dict[str, str | None]) -> SourceOptions:

@@ -26,6 +26,7 @@ from informix_cdc.terminal import (
     answers,
     as_lines,
     counted,
+    ended_by_interrupt,
     hanging,
     kind_of,
     say,
@@ -79,7 +80,7 @@ def print_changes(
             options, figures, tell_that_it_begins, tell_the_switch, may_switch_on=may_switch_on
         )
     try:
-        with contextlib.suppress(KeyboardInterrupt):
+        with ended_by_interrupt():
             for line in itertools.islice(_PRINTERS[output_format](batches), limit):
                 line.show()
                 figures.count(line.commit, was_there=line.was_there)
@@ -152,8 +153,8 @@ def _head(change: ChangeRow, *, begins: bool) -> Text:
 
 
 def _print(console: Console, head: Text, values: Text) -> None:
-    for line in hanging(head, values, console, _INDENT):
-        console.print(line)
+    # in one piece: Ctrl-C leaves no half of a row behind
+    console.print(Text("\n").join(hanging(head, values, console, _INDENT)))
 
 
 _PRINTERS: dict[str, Callable[[Iterable[list[ChangeRow]]], Iterator[_Line]]] = {

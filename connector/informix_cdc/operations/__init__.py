@@ -5,6 +5,12 @@ Rule: values in, values out; what is shown is decided elsewhere.
 
 from __future__ import annotations
 
+from informix_cdc.operations.altering import (
+    acquired,
+    only_released,
+    receipt_of,
+    require_receipt_of,
+)
 from informix_cdc.operations.doctor import diagnose, diagnose_as_known
 from informix_cdc.operations.recording_file import RecordingFile
 from informix_cdc.operations.row_logging import require_not_captured, switch_off, switch_on
@@ -22,12 +28,16 @@ __all__ = [
     "RecordingFile",
     "StreamOfTables",
     "TailFigures",
+    "acquired",
     "diagnose",
     "diagnose_as_known",
     "follow",
     "follow_with_rows",
+    "only_released",
+    "receipt_of",
     "require_all_delivered",
     "require_not_captured",
+    "require_receipt_of",
     "streams_of",
     "switch_off",
     "switch_on",

@@ -38,6 +38,7 @@ class SnapshotFigures:
 
     Attributes:
         tables_left: tables whose snapshot is not done.
+        is_paused: reading waits until Spark has taken more.
         rows: put into the stream.
         dropped_rows: left out, since the stream has them.
         chunks: read and put into the stream.
@@ -48,6 +49,7 @@ class SnapshotFigures:
     """
 
     tables_left: int = 0
+    is_paused: bool = False
     rows: int = 0
     dropped_rows: int = 0
     chunks: int = 0

@@ -21,6 +21,7 @@ from informix_cdc.terminal.options import (
 from informix_cdc.terminal.screen import (
     answers,
     counted,
+    ended_by_interrupt,
     hanging,
     say,
     say_unbroken,
@@ -47,6 +48,7 @@ __all__ = [
     "connection_options",
     "counted",
     "distance_text",
+    "ended_by_interrupt",
     "flag_of",
     "hanging",
     "headroom_text",
