@@ -97,7 +97,7 @@ class TableBars:
             redirect_stderr=False,
         )
         self._tasks: dict[str, TaskID] = {}
-        self._is_shown = False
+        self.are_shown = False
 
     def __enter__(self) -> TableBars:
         """Begin to show."""
@@ -112,17 +112,17 @@ class TableBars:
         for table in tables:
             self._set(table)
         is_left = not all(table.is_done for table in tables)
-        if is_left and not self._is_shown:
+        if is_left and not self.are_shown:
             self._bars.start()
-            self._is_shown = True
+            self.are_shown = True
         elif not is_left:
             self.hide()
 
     def hide(self) -> None:
         """Make room for what is printed."""
-        if self._is_shown:
+        if self.are_shown:
             self._bars.stop()
-            self._is_shown = False
+            self.are_shown = False
 
     def _set(self, table: TableProgress) -> None:
         if table.name not in self._tasks:
