@@ -71,7 +71,7 @@ def look_at(options: SourceOptions) -> Iterator[Look]:
     )
     if isinstance(set_up.driver, Unanswered):
         nothing = Unanswered("the driver cannot be loaded", was_asked=False)
-        yield Look(_without(set_up, options, nothing, server=nothing))
+        yield Look(_without(replace(set_up, server=nothing), options, nothing))
         return
     if set_up.driver is None:  # of a driver, whose check is the first, the connection tells more
         yield Look(set_up, ("server", "tables", "cdc"))
@@ -93,10 +93,10 @@ def look_at(options: SourceOptions) -> Iterator[Look]:
     yield Look(replace(set_up, tables=tables, snapshots=_ask_for_snapshots(options)))
 
 
-def _without(set_up: SetUp, options: SourceOptions, nothing: Unanswered, **more: Unanswered) -> SetUp:
+def _without(set_up: SetUp, options: SourceOptions, nothing: Unanswered) -> SetUp:
     """Return what is known where nothing of the tables can be."""
     snapshots = nothing if options.initial_snapshot else None
-    return replace(set_up, tables=nothing, cdc=nothing, snapshots=snapshots, **more)
+    return replace(set_up, tables=nothing, cdc=nothing, snapshots=snapshots)
 
 
 def _ask_for_snapshots(options: SourceOptions) -> SnapshotFacts | Unanswered | None:

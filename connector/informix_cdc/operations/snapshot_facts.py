@@ -14,7 +14,7 @@ from informix_capture_client.findings import Unanswered
 from informix_capture_client.snapshot import KeyRules, WholeTableQuery, choose_key
 from informix_capture_client.statements import DROP_MARKER, MAKE_MARKER
 from informix_capture_client.transport import Transport
-from informix_cdc.options import ANY_MARKER, TEMP_MARKER, SourceOptions
+from informix_cdc.options import ANY_MARKER, SourceOptions
 from informix_cdc.server import describe_tables, with_named_tables
 from informix_cdc.snapshots import wanted_tables
 
@@ -75,7 +75,7 @@ def _transactions(catalog: Catalog) -> int | Unanswered:
 
 
 def _marker_refused(options: SourceOptions, transport: Transport) -> Unanswered | None:
-    if options.snapshot_marker not in (ANY_MARKER, TEMP_MARKER):
+    if options.snapshot_marker not in (ANY_MARKER, "temp"):
         return None
     try:
         for statement in (MAKE_MARKER, DROP_MARKER):

@@ -52,6 +52,7 @@ _NOT_HERE = {
     "segmentCopies",
     "minPartitions",
     "maxPartitionBytes",
+    "schemaChange",
     "initialSnapshot",
     "snapshotKey",
     "snapshotWithoutKey",
