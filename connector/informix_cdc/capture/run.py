@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from informix_capture_client.catalog import Table
 from informix_capture_client.errors import ConnectionLost, DataLoss, Gap
 from informix_capture_client.log_events import (
     DATA_LOSS,
@@ -35,7 +36,7 @@ from informix_cdc.capture.liveness import Liveness
 from informix_cdc.capture.loop import capture
 from informix_cdc.capture.pending import Pending
 from informix_cdc.capture.server_watch import ServerWatch, Watch
-from informix_cdc.capture.start import CaptureStart
+from informix_cdc.capture.start import CaptureStart, log_switch
 from informix_cdc.capture.state import CaptureState
 from informix_cdc.joining import (
     Absent,
@@ -80,6 +81,7 @@ class CaptureRun:
         read: how a session is read.
         clock: seconds from anywhere.
         watch: asks the server how its log stands.
+        on_switched_on: called with a table whose full row logging was off before.
     """
 
     options: SourceOptions
@@ -91,6 +93,7 @@ class CaptureRun:
     read: MakeReader = ReadAhead
     clock: Callable[[], float] = time.monotonic
     watch: Callable[[SourceOptions, SourceTables, Callable[[], float]], Watch] = ServerWatch
+    on_switched_on: Callable[[Table], None] = log_switch
     liveness: Liveness = field(init=False)
     _beside: Beside = field(init=False)
     _stream: ChangeStream | None = field(default=None, init=False)  # of the present connection
@@ -179,6 +182,7 @@ class CaptureRun:
             self.state.counters.assembly,
             self.offset.lost.error() if self.offset.lost else None,
             self.offset.logged,
+            on_switched_on=self.on_switched_on,
             joining=joining,
             has_joined=any(since.values()),
         )
