@@ -75,6 +75,7 @@ class _Noted:
 def a_life_of_a_stream(server: EmulatedServer, listening: ListeningServer) -> None:
     """Do what a user may do: look, begin, deliver, resume, get names wrong, release."""
     assert run(listening, "doctor", f"--table={TABLE}").exit_code == 0
+    assert run(listening, "doctor", "--table=informix.ord*").exit_code == 1  # it matches one only
     with reader(listening.port) as made:
         end = anchor_of(made)
         assert run_plain("status", *server_options(listening)).exit_code == 0
