@@ -1,4 +1,4 @@
-"""From committed transactions to the rows that are stored and delivered.
+"""From committed transactions, and what a snapshot has read, to the rows that are stored and delivered.
 
 Rule: same records, same rows; the schema says all that a reader needs.
 """

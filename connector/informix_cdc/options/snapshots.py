@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from informix_cdc.options.source import SourceOptions
 
 NONE, ALL = "none", "all"
-AUTO, TEMP, HEARTBEAT = "auto", "temp", "heartbeat"
+ANY_MARKER, TEMP_MARKER, HEARTBEAT_MARKER, NO_MARKER = "auto", "temp", "heartbeat", "none"
 _WORDS: dict[str, tuple[str, ...]] = {NONE: (), ALL: (ALL,)}
 
 _NAMED = r'(?:"(?:[^"]|"")*"|[^",()])+'
@@ -93,8 +93,8 @@ class SnapshotOptions(ExecutorOptions):
         "What moves the server's log on behind a chunk: temp (a temporary table is made and dropped),"
         " heartbeat (heartbeatTable is updated), auto (temp), or none (other people's changes are"
         " waited for).",
-        one_of(AUTO, TEMP, HEARTBEAT, NONE),
-        default=AUTO,
+        one_of(ANY_MARKER, TEMP_MARKER, HEARTBEAT_MARKER, NO_MARKER),
+        default=ANY_MARKER,
     )
     snapshot_barrier_seconds: int = option(
         "Seconds after which a snapshot fails because the stream shows nothing of what was written"
@@ -162,7 +162,7 @@ def require_snapshot_may_be(options: SourceOptions) -> None:
             "Set spoolPath to a folder that outlives the query.",
             option="spoolPath",
         )
-    if options.snapshot_marker == HEARTBEAT and not options.heartbeat_table:
+    if options.snapshot_marker == HEARTBEAT_MARKER and not options.heartbeat_table:
         raise BadOption(
             "option 'snapshotMarker' is heartbeat, and option heartbeatTable names no table.",
             "Set heartbeatTable, or leave snapshotMarker out.",

@@ -33,8 +33,7 @@ from informix_capture_client.statements import (
     MAKE_MARKER,
 )
 from informix_capture_client.transport import Argument
-from informix_cdc.options import SourceOptions
-from informix_cdc.options.snapshots import AUTO, HEARTBEAT, NONE
+from informix_cdc.options import ANY_MARKER, HEARTBEAT_MARKER, NO_MARKER, SourceOptions
 from informix_cdc.server import SourceTables, open_connection, open_snapshot_connection
 from informix_cdc.snapshots.plan import PlannedTable
 
@@ -200,7 +199,7 @@ class SnapshotConnection:
     def mark(self) -> None:
         """Write something into the log that every session on it is shown, if we may."""
         kind = self._options.snapshot_marker
-        if kind == NONE or not self._has_marker:
+        if kind == NO_MARKER or not self._has_marker:
             return
         try:
             for statement in self._marker():
@@ -208,14 +207,14 @@ class SnapshotConnection:
             if self._commits:
                 self._asking.rows(COMMIT_WORK)
         except (AccessRefused, ServerRefused) as reason:
-            if kind != AUTO:
+            if kind != ANY_MARKER:
                 raise
             self._has_marker = False
             MARKER_REFUSED.log(logger, table=self._planned.name, reason=reason)
 
     def _marker(self) -> Sequence[str]:
         heartbeat = self._source.heartbeat
-        if self._options.snapshot_marker != HEARTBEAT or heartbeat is None:
+        if self._options.snapshot_marker != HEARTBEAT_MARKER or heartbeat is None:
             return MAKE_MARKER, DROP_MARKER
         owner = heartbeat.name.owner.replace('"', '""')
         column = quoted(heartbeat.columns[0].name)

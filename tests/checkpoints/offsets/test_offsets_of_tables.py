@@ -25,7 +25,11 @@ NUMBERS = st.integers(0, (1 << 63) - 1)
 TEXTS = st.text(max_size=5)
 SNAPSHOTS = st.one_of(
     st.none(),
-    st.builds(SnapshotState, st.lists(TEXTS, max_size=3).map(tuple), NUMBERS),
+    st.builds(
+        lambda key, rows: SnapshotState(tuple(v for _, v in key), rows, key=tuple(k for k, _ in key)),
+        st.lists(st.tuples(TEXTS, TEXTS), max_size=3),
+        NUMBERS,
+    ),
     st.builds(SnapshotState, rows=NUMBERS, is_done=st.just(True)),
 )
 STATES = st.builds(TableState, TEXTS, NUMBERS, SNAPSHOTS)

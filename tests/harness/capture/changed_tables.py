@@ -80,6 +80,12 @@ class ChangedTables:
         (read,) = decode_rows(self._columns[table], [self._rows[table][place]]).to_pylist()
         return {column.name: read[column.name] for column in self.tables[table].columns}
 
+    def columns_of(self, table: int) -> pa.Table:
+        """Return all rows of a table as a snapshot would read them."""
+        read = decode_rows(self._columns[table], self._rows[table])
+        names = [column.name for column in self.tables[table].columns]
+        return pa.Table.from_batches([read]).select(names)
+
 
 def numbered(changes: Sequence[Sequence[Change]]) -> Iterator[tuple[int, int, int, Change]]:
     """Yield each change with its transaction's commit, its ordinal there and its own number."""

@@ -80,6 +80,14 @@ def load(kind: ColumnType, stored: Stored) -> Value:
     return _LOAD.get(family_of(kind), _as_it_is)(kind, stored)
 
 
+def loader(kind: ColumnType) -> Callable[[Stored], Value]:
+    """Return what `load` does for a type, for the many values of a column."""
+    load_one = _LOAD.get(family_of(kind))
+    if load_one is None:
+        return lambda stored: stored
+    return lambda stored: None if stored is None else load_one(kind, stored)
+
+
 def printed(kind: ColumnType, stored: Stored) -> str | None:
     """Return a value as Informix prints it, and as a cast to a text type gives it."""
     value = load(kind, stored)

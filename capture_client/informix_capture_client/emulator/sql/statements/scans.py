@@ -15,7 +15,7 @@ from ...answers import RowForm
 from ...encoding import ColumnType
 from ...sql_errors import sql_error
 from ..held_locks import owners_of
-from ..language.values import Stored, load
+from ..language.values import Stored, loader
 from ..reading import Reading
 from ..row_images import Pack, packed_by
 from ..sources import View, filled_in
@@ -35,9 +35,10 @@ class Found:
 
     def __iter__(self) -> Iterator[Sequence[object]]:
         """Return the rows one by one, as values."""
+        loaders = [loader(kind) for kind in self.kinds]
         for page in self.pages:
             for row in page:
-                yield tuple(load(kind, value) for kind, value in zip(self.kinds, row, strict=False))
+                yield tuple([load(value) for load, value in zip(loaders, row, strict=False)])
 
     def pieces(self, form: RowForm) -> Iterator[Sequence[bytes]]:
         """Return some rows after the other, as the wire has them."""
