@@ -16,7 +16,6 @@ from statistics import median
 import pytest
 
 from benchmarks.measuring import Report, Timing, percentiles, timed
-from benchmarks.processes import EmulatedSource
 from benchmarks.rows_that_were_there import Filled
 from benchmarks.sessions import connect
 from benchmarks.whole_snapshot import Run, filled_source, snapshot_of
@@ -45,7 +44,6 @@ def test_rows_a_second_of_a_snapshot_and_of_the_same_rows_one_by_one(report: Rep
                     runs.append(snapshot_of(source, server, plan, **chosen))
                     seconds.append(timed(lambda transport=transport: _all(transport.rows(ONE_BY_ONE))))  # type: ignore[misc]
             _add_runs(report, name, runs, Timing(tuple(seconds)))
-        _add_jdbc(report, source)
 
 
 def _all(rows: object) -> None:
@@ -74,14 +72,15 @@ def _each(seconds: float) -> str:
     return f"{seconds / ROWS * 1e6:.1f}"
 
 
-def _add_jdbc(report: Report, source: EmulatedSource) -> None:
-    """Have Spark's JDBC reader read the same table, with as much in an answer as ours asks for."""
+@pytest.mark.spark
+@pytest.mark.parametrize("properties", [(), ("FET_BUF_SIZE=262144",)], ids=["default", "256 KiB"])
+def test_rows_a_second_of_spark_s_jdbc_reader(report: Report, properties: tuple[str, ...]) -> None:
+    """It reads the same table with IBM's driver: as that is, or with answers as large as ours."""
     try:
         jars = classpath(f"jdbc-{VERSIONS[-1]}")
     except NotHere as reason:
-        report.add("snapshot", "spark.read.jdbc", "-", str(reason))
-        return
-    for words, properties in (("", ()), (", 256 KB an answer", ("FET_BUF_SIZE=262144",))):
+        pytest.skip(str(reason))
+    with filled_source(Filled(ROWS, per_second=0)) as (source, _):
         where = url(source.port, "bench", *properties)
         arguments = [jars, where, "informix", PASSWORD, "lines", str(REPEATS)]
         told = subprocess.run(
@@ -91,10 +90,11 @@ def _add_jdbc(report: Report, source: EmulatedSource) -> None:
             check=True,
             text=True,
         )
-        found = json.loads(told.stdout.splitlines()[-1])
-        assert found["rows"] == ROWS
-        rate = Timing(tuple(found["seconds"])).rate(ROWS)
-        report.add("snapshot", f"spark.read.jdbc{words}, one partition, noop sink", rate)
+    found = json.loads(told.stdout.splitlines()[-1])
+    assert found["rows"] == ROWS
+    rate = Timing(tuple(found["seconds"])).rate(ROWS)
+    how = "".join(f" {each}" for each in properties)
+    report.add("snapshot", f"spark.read.jdbc{how}, one partition, noop sink", rate)
 
 
 @pytest.mark.parametrize("transport", ["sqli", "odbc"])

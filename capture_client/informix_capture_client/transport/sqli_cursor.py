@@ -153,8 +153,8 @@ class TupleCursor:
 def fetched_ahead(fetch: Callable[[], Sequence[T]]) -> Generator[T]:
     """Yield what calls return, one after the other, until one returns nothing.
 
-    One call runs ahead, in a thread that does nothing else. Whoever stops in the middle waits for it: the
-    connection is free then for the next request.
+    One call runs ahead, in a thread that does nothing else. Whoever stops in the middle waits for it:
+    then the connection is free for the next request.
 
     Raises: what a call raises, behind all that came before it.
     """

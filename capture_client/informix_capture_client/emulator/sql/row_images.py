@@ -41,10 +41,10 @@ def keep_images(store: Store, storage: Storage, form: RowForm) -> None:
     for numbers, piece in _pieces(store, storage):
         store.run_many(f"INSERT INTO {images} VALUES (?, ?)", zip(numbers, pack(piece), strict=True))
     store.run(f"DELETE FROM {images} WHERE rid IN (SELECT rid FROM {storage.before})")
-    for change, row in (("INSERT", "new"), ("UPDATE", "old"), ("DELETE", "old")):
+    for change in ("UPDATE", "DELETE"):  # one that is put back was changed or deleted before
         store.run(
             f"CREATE TRIGGER IF NOT EXISTS {images}_{change} AFTER {change} ON {rows}"
-            f" BEGIN DELETE FROM {images} WHERE rid = {row}.rid; END"
+            f" BEGIN DELETE FROM {images} WHERE rid = old.rid; END"
         )
     storage.image_form = form
 

@@ -16,6 +16,7 @@ from informix_capture_client.emulator.sql.engine import engine_of
 from informix_capture_client.emulator.sql_errors import SqlError
 from informix_capture_client.emulator.sqli import TupleForm
 
+USUAL = TupleForm()
 LINES = "stores:informix.lines"
 COLUMNS = "id integer not null, name varchar(20), amount decimal(8,2), note char(6)"
 ROWS = 12
@@ -50,10 +51,10 @@ def opened(server: EmulatedServer) -> Asked:
     return Asked(open_session(server, "informix", "stores", False), server)
 
 
-def sent(asked: Asked, query: str) -> list[bytes]:
+def sent(asked: Asked, query: str, form: TupleForm = USUAL) -> list[bytes]:
     found = asked.run(query).found
     assert found is not None
-    return [row for piece in found.pieces(TupleForm()) for row in piece]
+    return [row for piece in found.pieces(form) for row in piece]
 
 
 def made(server: EmulatedServer, asked: Asked, query: str) -> list[bytes]:
@@ -87,10 +88,30 @@ def test_what_is_kept_is_what_is_sent(server: EmulatedServer) -> None:
     assert sent(opened(server), WHOLE)[6] == b"\xaa"  # of the second step, as the first is made before
 
 
-def test_a_row_that_is_changed_is_kept_no_more(server: EmulatedServer) -> None:
-    asked = opened(server)
-    asked.run("UPDATE lines SET name = 'x' WHERE id = 4")
+@pytest.mark.parametrize(
+    "statement", ["UPDATE lines SET name = 'x' WHERE id = 4", "DELETE FROM lines WHERE id = 4"]
+)
+def test_a_row_that_is_changed_is_kept_no_more(server: EmulatedServer, statement: str) -> None:
+    opened(server).run(statement)
     assert kept_count(server) == ROWS - 1
+
+
+def test_a_row_that_is_being_changed_is_not_kept(server: EmulatedServer) -> None:
+    reader, writer = opened(server), opened(server)
+    reader.run("SET ISOLATION TO COMMITTED READ LAST COMMITTED")
+    before = sent(reader, WHOLE)
+    writer.session.begin()
+    writer.run("UPDATE lines SET name = 'x' WHERE id = 4")
+    pack_rows(server, LINES)
+    assert kept_count(server) == ROWS - 1
+    assert sent(reader, WHOLE) == before
+
+
+def test_a_wire_that_has_rows_in_another_form_gets_them_in_that(server: EmulatedServer) -> None:
+    rows = sent(opened(server), WHOLE, TupleForm(has_long_varchars=True))
+    usual = sent(opened(server), WHOLE)
+    lengths = [(len(row), len(other)) for row, other in zip(rows, usual, strict=True)]
+    assert (28, 26) in lengths  # the VARCHAR's length has a byte more, and rows go in pairs of bytes
 
 
 def test_rows_that_others_are_changing_are_sent_as_they_were_committed(
