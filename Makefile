@@ -3,8 +3,9 @@ PYTHON ?= python3
 SECONDS ?= 60
 VENV   ?= .venv
 BIN    := $(VENV)/bin
-# Tests wait more than they compute: with more workers than cores others go on meanwhile.
-WORKERS ?= 6
+# Tests wait too: with more workers than cores others go on meanwhile. Each takes some five seconds of
+# the processor before its first test.
+WORKERS ?= 4
 SPARK_WORKERS ?= 4
 # Who shares a worker: tests/harness/runs/workers.py
 PYTEST := $(BIN)/pytest --dist loadscope
