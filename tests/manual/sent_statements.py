@@ -64,7 +64,7 @@ WHEN = {
     "COMMIT_WORK": "`snapshotWithoutKey=lock` alone: when the table has been read; in an ANSI database"
     " behind the marker too",
     "MAKE_MARKER": "behind a chunk of a snapshot, but with `snapshotMarker=heartbeat` or `none`;"
-    " touches nothing of yours",
+    " touches nothing of yours; `doctor`, where a snapshot is asked for",
     "DROP_MARKER": "right after it was made",
     "LOCK_HOLDERS": "when others have locked rows of a snapshot for `snapshotLockSeconds`",
     "CDC_USER_TYPE": "`doctor`",
