@@ -18,8 +18,8 @@ _WATCHED = "every 15 s while a stream runs"
 
 WHEN = {
     "OPEN_SESSION": _START,
-    "SET_FULL_ROW_LOGGING": "first start of a stream, or of a table in it; `tail`, `record`, `acquire` (1);"
-    " `release` (0)",
+    "SET_FULL_ROW_LOGGING": "first start of a stream, or of a table in it; `tail`, `record`, `acquire`"
+    " (1); `release` (0)",
     "START_CAPTURE": f"{_START}, for each table",
     "ACTIVATE_SESSION": _START,
     "DEACTIVATE_SESSION": "never in a stream; by programs that use the client themselves",
