@@ -1,9 +1,8 @@
 """One stream, many readers: `python examples/bronze_table.py`. Needs Java 17.
 
-The bronze table gets the rows that were there and every change, each once. Whoever needs the table as
-it is reads the bronze one as a stream, and merges: the server is read once, for readers that come later
-too. For a server of your own, `options` are host, port, server, database, table, initialSnapshot,
-spoolPath; INFORMIX_CDC_PASSWORD is set.
+The bronze table gets the rows that were there and every change, each once; whoever needs the table as
+it is reads the bronze one as a stream, and merges. For a server of your own, `options` are host, port,
+server, database, table, initialSnapshot, spoolPath; INFORMIX_CDC_PASSWORD is set.
 """
 
 import os
