@@ -64,7 +64,8 @@ def _follow(
     reached: Position | None = None
     while True:
         end = _next_end(state, reached)
-        on_progress([*state.counters.snapshots.tables.values()])
+        if reached is not None:
+            on_progress([*state.counters.snapshots.tables.values()])
         if (spool := state.spool) is None or end is None:
             continue
         if reached is None:

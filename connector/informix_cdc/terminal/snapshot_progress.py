@@ -1,6 +1,6 @@
 """How far the snapshot of each table is: bars that are drawn anew on a terminal, plain lines elsewhere.
 
-Rule: all of it goes to stderr. Bars vanish while rows are printed, and when the last table is done.
+Rule: bars and lines go to stderr. Bars vanish while rows are printed, and when the last table is done.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
 from informix_cdc.snapshots import TableProgress
 from informix_cdc.terminal.screen import answers, counted, say, width_of
+from informix_checkpoints.offsets import StreamOffset
+from informix_checkpoints.table_states import SnapshotState
 
 _BAR_WIDTH = 16  # columns, so that 80 have room for what is said beside it
 _LINE_SECONDS = 10.0
@@ -50,6 +52,23 @@ def progress_text(table: TableProgress) -> str:
     if table.is_done or table.percent is None:
         return rows
     return f"{table.rows:,} of about {counted(table.estimate, 'row')}, {table.percent:.0f} %"
+
+
+def snapshots_of(offset: StreamOffset) -> dict[str, SnapshotState]:
+    """Return how far snapshots are in an offset, by table; those that have none are left out."""
+    states = sorted((offset.tables or {}).items())
+    return {name: state.snapshot for name, state in states if state.snapshot is not None}
+
+
+def snapshot_text(name: str, snapshot: SnapshotState) -> str:
+    """Return how far a snapshot is, in words.
+
+    >>> snapshot_text("informix.orders", SnapshotState(rows=20, is_done=True))
+    'informix.orders done, 20 rows'
+    """
+    if snapshot.is_done:
+        return f"{name} done, {counted(snapshot.rows, 'row')}"
+    return f"{name} {counted(snapshot.rows, 'row')} so far"
 
 
 class TableLines:
