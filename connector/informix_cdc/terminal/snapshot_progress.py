@@ -134,8 +134,6 @@ class TableBars:
         if is_left and not self.are_shown:
             self._bars.start()
             self.are_shown = True
-        elif not is_left:
-            self.hide()
 
     def hide(self) -> None:
         """Make room for what is printed."""

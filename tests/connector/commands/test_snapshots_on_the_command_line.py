@@ -54,6 +54,8 @@ def test_a_row_that_was_there_is_called_read_for_people(lines: ListeningServer) 
     result = run(lines, "tail", f"--table={LINES}", *arguments)
     kinds = [line.split()[1 - line.startswith(" ")] for line in result.stdout.splitlines()]
     assert kinds == ["read"] * 10
+    shown = [line.partition("id=")[2].split()[0] for line in result.stdout.splitlines()]
+    assert shown == [str(number) for number in range(10)]
 
 
 def test_tail_keeps_nothing_behind(
