@@ -77,7 +77,7 @@ class AwaitedEnds:
 
 
 def _is_idle(answer: Read) -> bool:
-    """Tell whether the server has nothing more; a stream that has not begun says so in records alone."""
+    """Tell whether the server has nothing more; a stream that has not begun has no events."""
     if answer.block is not None and bool((answer.block.raw.kinds == Kind.TIMEOUT).any()):
         return True
     return any(isinstance(event, Passed) and event.is_timeout for event in answer.events)

@@ -60,7 +60,7 @@ class ReaderInTurns:
 
     @property
     def may_go_on(self) -> bool:
-        """Whether it can do a step: the capture, which stands still, may hold what it would wait for."""
+        """Whether it can do a step: the capture, which stands still, may hold what it needs."""
         return not (self.is_over or self.reader.snapshot._lock.locked())
 
     def advance(self) -> None:
@@ -107,7 +107,9 @@ class InProcessBlocks:
         def batches() -> Iterator[tuple[pa.RecordBatch, Callable[[], tuple[str | None, ...]]]]:
             rows = self._transport.rows(statement, *arguments)
             if rows:
-                arrays = [pa.array([int(v) for v in each], pa.int32()) for each in zip(*rows)]
+                arrays = [
+                    pa.array([int(v) for v in each], pa.int32()) for each in zip(*rows, strict=True)
+                ]
                 names = [column.name for column in columns]
                 yield pa.RecordBatch.from_arrays(arrays, names), lambda: tuple(rows[-1])
 
