@@ -18,7 +18,8 @@ _WATCHED = "every 15 s while a stream runs"
 
 WHEN = {
     "OPEN_SESSION": _START,
-    "SET_FULL_ROW_LOGGING": "first start of a stream, `tail`, `acquire` (1); `release` (0)",
+    "SET_FULL_ROW_LOGGING": "first start of a stream, or of a table in it; `tail`, `record`, `acquire`"
+    " (1); `release` (0)",
     "START_CAPTURE": f"{_START}, for each table",
     "ACTIVATE_SESSION": _START,
     "DEACTIVATE_SESSION": "never in a stream; by programs that use the client themselves",
@@ -63,7 +64,7 @@ WHEN = {
     "COMMIT_WORK": "`snapshotWithoutKey=lock` alone: when the table has been read; in an ANSI database"
     " behind the marker too",
     "MAKE_MARKER": "behind a chunk of a snapshot, but with `snapshotMarker=heartbeat` or `none`;"
-    " touches nothing of yours",
+    " touches nothing of yours; `doctor`, where a snapshot is asked for",
     "DROP_MARKER": "right after it was made",
     "LOCK_HOLDERS": "when others have locked rows of a snapshot for `snapshotLockSeconds`",
     "CDC_USER_TYPE": "`doctor`",

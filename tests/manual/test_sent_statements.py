@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +21,11 @@ from informix_capture_client import statements
 from informix_capture_client.emulator import EmulatedServer, ListeningServer, load_rows
 from informix_capture_client.emulator.answers import Check, Prepared, SqlSession
 from informix_capture_client.emulator.connection import Connection
+from informix_capture_client.emulator.sqli.pam import Prompt, Style
+from informix_capture_client.sqli import WireTrace
 from informix_cdc.capture.server_watch import INTERVAL_SECONDS, log_facts
 from informix_cdc.options import SourceOptions
-from informix_cdc.server import look_up_tables, open_catalog
+from informix_cdc.server import look_up_tables, open_catalog, trace_wire
 from manual.made_parts import ROOT
 from manual.sent_statements import OF_A_TABLE, WHEN, texts
 from odbc_driver.build import Drivers, build_drivers
@@ -142,6 +145,18 @@ def test_over_odbc_a_server_receives_nothing_else(received: set[str], drivers: D
 
 
 PAGE = ROOT / "docs" / "dba.md"
+NAMED = re.compile(r"`(login|SQ_\w+)`")
+
+
+def test_without_a_driver_a_server_receives_the_messages_that_are_listed() -> None:
+    lines: list[str] = []
+    trace = WireTrace(lines.append, lambda: datetime.now(UTC))
+    with listening_stores() as (server, listening), trace_wire(trace):
+        server.prompts = (Prompt(Style.HIDDEN, "Password: "),)
+        a_life_of_a_stream(server, listening)
+    sent = {line.split()[3] for line in lines if line.split()[2] == ">"}
+    paragraph = PAGE.read_text().partition("With `transport=sqli` there is no driver")[2]
+    assert set(NAMED.findall(paragraph.partition("<!--")[0])) == sent
 
 
 def test_every_fifteen_seconds_a_server_is_asked_what_the_page_says(received: set[str]) -> None:
@@ -155,7 +170,7 @@ def test_every_fifteen_seconds_a_server_is_asked_what_the_page_says(received: se
     asked = {name for name, text in texts().items() if text in received}
     assert asked == {name for name, when in WHEN.items() if "every 15 s" in when}
     assert len(asked - {"PARTITION_FLAGS"}) == 6
-    assert "every 15 s: six queries, and one for each table or fragment" in PAGE.read_text()
+    assert "every 15 s: six queries, and one for up to a hundred tables, or their" in PAGE.read_text()
 
 
 def test_one_stream_is_two_connections_that_stay(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,7 +35,7 @@ from informix_checkpoints.spool.segments import (
     write_segment,
 )
 from informix_checkpoints.spool.writer_lock import WriterLock
-from informix_checkpoints.table_states import TableChanges, Tables
+from informix_checkpoints.table_states import TableChanges, Tables, listed
 
 logger = logging.getLogger("informix_cdc.checkpoints.spool")  # a name in logs, not a module
 
@@ -387,7 +387,7 @@ def _with_later_restart(held: Manifest, start: Position) -> Manifest:
     commits above the mark commits above `start` too, so that its restart is valid for both; but not for
     a table that has joined in between.
     """
-    is_same = held.tables_at(start).keys() == held.tables_at(held.mark).keys()
+    is_same = listed(held.tables_at(start)) == listed(held.tables_at(held.mark))
     if start.restart <= held.mark.restart or not is_same:
         return held
     return replace(held, mark=replace(held.mark, restart=start.restart, unseen=start.unseen))

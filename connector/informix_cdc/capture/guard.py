@@ -25,6 +25,7 @@ from informix_capture_client.transactions import other_log, replay_failed
 from informix_cdc.capture.liveness import Liveness, LogFacts, Response, Stall
 from informix_cdc.capture.server_watch import Watch
 from informix_cdc.capture.state import CaptureState
+from informix_cdc.joining import other_source
 
 # A log that ends below what was delivered may still be on its way to the disk.
 WITNESS_SECONDS = 60.0
@@ -248,32 +249,6 @@ def _held_back(restart: int, mark: Position, begin: int | None) -> tuple[int | N
     if begin is None:
         return None, "nothing captured has changed for long: see option heartbeatTable"
     return begin, f"the transaction that began at {show(begin)} is still open"
-
-
-def other_source(begun_on: str, found: str) -> DataLoss:
-    """Return the error for a server or tables that are not those of the stream."""
-    return DataLoss(
-        f"the stream was begun on source {begun_on}, but server, database and tables now make source"
-        f" {found}.",
-        "A table was dropped, re-created or altered, another server answers, or the options changed:"
-        " start a new stream with a new checkpoint.",
-        expected=begun_on,
-        found=found,
-        gap=Gap.OTHER_SOURCE,
-    )
-
-
-def other_table(name: str, begun_on: str, found: str) -> DataLoss:
-    """Return the error for a table that is not the one that the stream has delivered rows of."""
-    return DataLoss(
-        f"the stream has table {name} of digest {begun_on}, but it now makes digest {found}.",
-        "The table was dropped, re-created or altered, or the options choose other columns of it: start"
-        " a new stream with a new checkpoint.",
-        expected=begun_on,
-        found=found,
-        table=name,
-        gap=Gap.OTHER_SOURCE,
-    )
 
 
 def row_logging_off(table: str, position: Position) -> DataLoss:

@@ -25,9 +25,9 @@ from threading import Event as StopFlag
 from informix_capture_client.shapes import ChangeEncoder
 from informix_capture_client.stream import ChangeStream
 from informix_cdc.capture.guard import Guard, Unguarded
-from informix_cdc.capture.joining import Joining
 from informix_cdc.capture.pending import Pending
 from informix_cdc.capture.state import CaptureState
+from informix_cdc.joining import Absent
 from informix_cdc.snapshots import Snapshots
 
 
@@ -38,12 +38,12 @@ def capture(
     state: CaptureState,
     stop: StopFlag,
     guard: Guard = Unguarded(),  # noqa: B008 - it has no state
-    joining: Joining | None = None,
+    joining: Absent | None = None,
     snapshots: Snapshots | None = None,
 ) -> None:
     """Move committed transactions from the server into the spool until told to stop.
 
-    With `joining` it ends as well when these tables may join: a session over all of them goes on.
+    With `joining` it ends as well when these tables may come in: a session over all of them goes on.
     `snapshots` are read beside it, and let into the stream here alone.
 
     Raises:
@@ -57,6 +57,8 @@ def capture(
         with pending.kept_on_error(encoder):  # what is whole does not wait for what is broken
             answer = stream.next(pending.patience_seconds())  # bytes -> records -> transactions
             guard.hear(answer)
+            if joining is not None:
+                answer = joining.upto(answer)
             catches_up = state.catches_up(answer)
             at_once = catches_up or (joining is not None and joining.is_near)
             if pending.take(answer, encoder, at_once=at_once):  # transactions -> Arrow -> spool

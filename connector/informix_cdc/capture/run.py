@@ -11,12 +11,13 @@ import logging
 import secrets
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pyarrow as pa
 
+from informix_capture_client.catalog import Table
 from informix_capture_client.errors import ConnectionLost, DataLoss, Gap
 from informix_capture_client.log_events import (
     DATA_LOSS,
@@ -28,20 +29,22 @@ from informix_capture_client.log_events import (
 from informix_capture_client.positions import LogEnd, Position, page_after, show
 from informix_capture_client.session import ReadAhead
 from informix_capture_client.stream import ChangeStream, MakeReader, shows_transactions
-from informix_cdc.capture.guard import CaptureGuard, other_source, other_table
-from informix_cdc.capture.joining import (
-    Joining,
-    in_this_version,
-    require_chunks,
-    require_may_leave,
-)
+from informix_cdc.capture.beside import Beside
+from informix_cdc.capture.guard import CaptureGuard
 from informix_cdc.capture.jump import Jump, can_jump
 from informix_cdc.capture.liveness import Liveness
 from informix_cdc.capture.loop import capture
 from informix_cdc.capture.pending import Pending
 from informix_cdc.capture.server_watch import ServerWatch, Watch
-from informix_cdc.capture.start import CaptureStart
+from informix_cdc.capture.start import CaptureStart, log_switch
 from informix_cdc.capture.state import CaptureState
+from informix_cdc.joining import (
+    Absent,
+    in_this_version,
+    other_source,
+    require_chunks,
+    require_may_leave,
+)
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import (
     SourceTables,
@@ -50,13 +53,6 @@ from informix_cdc.server import (
     silent_seconds,
     version_told,
     with_named_tables,
-)
-from informix_cdc.snapshots import (
-    PlannedTable,
-    ServerSays,
-    Snapshots,
-    plan_snapshots,
-    states_at_first,
 )
 from informix_checkpoints.offsets import NOT_STARTED, StreamOffset
 from informix_checkpoints.private_folders import (
@@ -85,6 +81,7 @@ class CaptureRun:
         read: how a session is read.
         clock: seconds from anywhere.
         watch: asks the server how its log stands.
+        on_switched_on: called with a table whose full row logging was off before.
     """
 
     options: SourceOptions
@@ -96,7 +93,9 @@ class CaptureRun:
     read: MakeReader = ReadAhead
     clock: Callable[[], float] = time.monotonic
     watch: Callable[[SourceOptions, SourceTables, Callable[[], float]], Watch] = ServerWatch
+    on_switched_on: Callable[[Table], None] = log_switch
     liveness: Liveness = field(init=False)
+    _beside: Beside = field(init=False)
     _stream: ChangeStream | None = field(default=None, init=False)  # of the present connection
     _jump: Jump | None = field(default=None, init=False)
     _loss: DataLoss | None = field(default=None, init=False)
@@ -110,6 +109,7 @@ class CaptureRun:
             stalled=self.options.stalled,
             has_heartbeat=bool(self.options.heartbeat_table),
         )
+        self._beside = Beside(self.options, self.state, self._expected, self.clock)
 
     def run(self) -> None:
         """Capture until told to stop, or until the connection is lost.
@@ -149,7 +149,7 @@ class CaptureRun:
         """Capture over one session; tell whether tables have joined, so that another one goes on."""
         with open_catalog(self.options) as catalog:
             # What matches is looked up once: another table joins at the next start.
-            self.options = with_named_tables(self.options, catalog)
+            self.options = self._beside.options = with_named_tables(self.options, catalog)
             source = describe_tables(self.options, catalog)
             if not self.state.target_position:  # the first time, not when a connection was lost
                 self.state.target_position = page_after(catalog.current_position())
@@ -167,8 +167,11 @@ class CaptureRun:
         return self._capture(source)
 
     def _capture(self, source: SourceTables) -> bool:
-        spool, joining = self.state.spool, self._joining(source)
-        snapshots = self._snapshots(source, () if joining is None else joining.tables)
+        spool, joining = self.state.spool, self._beside.absent(source, self.offset)
+        if joining is not None and self._beside.may_come_at_once(joining, source):
+            self._let_in(joining)
+            return True
+        snapshots = self._beside.snapshots(source, () if joining is None else joining.absent)
         since = source.numbered(spool.tables) if spool else {}
         start = CaptureStart(
             self.options,
@@ -179,6 +182,7 @@ class CaptureRun:
             self.state.counters.assembly,
             self.offset.lost.error() if self.offset.lost else None,
             self.offset.logged,
+            on_switched_on=self.on_switched_on,
             joining=joining,
             has_joined=any(since.values()),
         )
@@ -187,7 +191,7 @@ class CaptureRun:
             start.close,
             self.read,
             self.state.counters.received,
-            snapshots.watch if snapshots else None,
+            self._beside.watching(source, snapshots),
         )
         self._stream = stream
         watch = self.state.watch = self.watch(self.options, source, self.clock)
@@ -216,63 +220,14 @@ class CaptureRun:
                 snapshots.close()
         if joining is None or self.stop.is_set():
             return False
+        self._let_in(joining)
+        return True
+
+    def _let_in(self, joining: Absent) -> None:
         for name, state in joining.switch().items():
             place = state and show(state.since)
             TABLE_JOINED.log(logger, stream=self.state.stream, table=name, since=place)
         self.state.join(None)
-        return True
-
-    def _joining(self, source: SourceTables) -> Joining | None:
-        """Return what waits for tables that are in the options, and not in the stream yet."""
-        spool = self.state.spool
-        if spool is None:
-            return None
-        states = states_at_first(self.options, source)
-        late = {name: state for name, state in states.items() if name not in spool.tables}
-        if not late:
-            return None
-        self.state.join(self.clock())
-        return Joining(
-            late,
-            spool,
-            self._ask_server,
-            source.is_buffered,
-            is_free=lambda: self._expected() is None,
-            clock=self.clock,
-        )
-
-    def _snapshots(self, source: SourceTables, late: Collection[str]) -> Snapshots | None:
-        """Return what reads tables whose snapshot is not done; those that join have theirs later."""
-        planned = [each for each in self._planned_tables(source) if each.name not in late]
-        figures = self.state.counters.snapshots
-        figures.tables_left = 0
-        if not planned:
-            return None
-        most_ahead = self.options.max_spool_bytes // 2  # changes may take the other half
-        return Snapshots(
-            self.options,
-            source,
-            planned,
-            figures,
-            self._ask_server,
-            may_begin=lambda: self.state.gauges.is_caught_up and self._expected() is None,
-            has_room=lambda: self.state.bytes_ahead <= most_ahead,
-            is_quiet=lambda: self.state.gauges.heard_at is not None,
-            clock=self.clock,
-        )
-
-    def _planned_tables(self, source: SourceTables) -> Sequence[PlannedTable]:
-        known = self.state.spool.tables if self.state.spool else {}
-        under_way = any(state.snapshot and not state.snapshot.is_done for state in known.values())
-        if not (self.options.initial_snapshot or under_way):
-            return ()
-        with open_catalog(self.options) as catalog:
-            return plan_snapshots(self.options, source, catalog, known)
-
-    def _ask_server(self) -> ServerSays:
-        with open_catalog(self.options) as catalog:
-            still_open = catalog.open_transactions()
-            return ServerSays(still_open, catalog.clock(), page_after(catalog.current_position()))
 
     def _reads_from(self, place: int, source: SourceTables) -> bool:
         """Tell whether a session of its own that begins at a place is given records; bounded."""
@@ -326,14 +281,11 @@ class CaptureRun:
         Raises:
             DataLoss: names what it was, and what it is.
         """
-        spool, found = self.state.spool, source.states()
-        if spool is None:
+        if (spool := self.state.spool) is None:
             return
         if spool.source != source.source:
             raise other_source(spool.source, source.source)
-        for name, state in spool.tables.items():
-            if name in found and found[name].digest != state.digest:
-                raise other_table(name, state.digest, found[name].digest)
+        self._beside.require_known(source, self.offset)
 
     def _begin_stream(self, source: SourceTables, anchor: Position, logged: LogEnd | None) -> Spool:
         """Open the spool of a new stream; say so if it goes on where another was lost."""
@@ -342,7 +294,7 @@ class CaptureRun:
             LossMarks.beside(self.options.spool_path).remove(self._jump.stream)
             self._jump = self._loss = None
             self._jumps = 0
-        stream, tables = secrets.token_hex(8), states_at_first(self.options, source)
+        stream, tables = secrets.token_hex(8), self._beside.first_states(source)
         self.offset = StreamOffset(stream, source.source, anchor, logged, tables=tables)
         return self._open_spool(source, self.offset)
 
@@ -411,6 +363,7 @@ class CaptureRun:
                 not_before=loss.goes_on_at or 0,
             ),
         )
+        self._beside.left = former.tables
         self.offset, self._private_folder = NOT_STARTED, None
         self.liveness.begin_stream()
         self.state.leave(former)

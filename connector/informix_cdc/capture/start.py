@@ -44,8 +44,8 @@ from informix_capture_client.transactions import (
 )
 from informix_capture_client.transport import Transport
 from informix_cdc.capture.guard import row_logging_off
-from informix_cdc.capture.joining import Joining, Switched
 from informix_cdc.capture.jump import Jump
+from informix_cdc.joining import Absent, Joining, Switched
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import (
     SourceTables,
@@ -60,7 +60,8 @@ logger = logging.getLogger("informix_cdc.connector.capture_start")  # a name in 
 _NEAR_BYTES = 16 << 20  # of log that is read again at most, to see that it is the same
 
 
-def _log_switch(table: Table) -> None:
+def log_switch(table: Table) -> None:
+    """Log that full row logging of a table was off and is on now."""
     ROW_LOGGING_SWITCHED_ON.log(logger, table=table.name, remedy=to_alter(table))
 
 
@@ -89,8 +90,8 @@ class CaptureStart:
     loss: DataLoss | None = None  # to be raised once the expected commit has passed
     logged: LogEnd | None = None  # as `StreamOffset` has it; found where a stream begins
     scout_reads: int = 0  # of the log for older transactions, before there is a session
-    on_switched_on: Callable[[Table], None] = _log_switch
-    joining: Joining | None = None
+    on_switched_on: Callable[[Table], None] = log_switch
+    joining: Absent | None = None
     has_joined: bool = False
     _connection: Transport | None = None
     _former: FormerTables = field(default_factory=FormerTables)
@@ -183,11 +184,15 @@ class CaptureStart:
             session.start_capture(CapturedTable(str(table.name), names, number))
 
     def _is_late(self, table: Table) -> bool:
-        return self.joining is not None and unqualified(str(table.name)) in self.joining.tables
+        return self.joining is not None and unqualified(str(table.name)) in self.joining.absent
+
+    def _is_to_be_logged(self, table: Table) -> bool:
+        """Tell whether full row logging may be off; that of an altered table was switched on again."""
+        return isinstance(self.joining, Joining) and self._is_late(table)
 
     def _log_late(self, session: CaptureSession, catalog: Catalog) -> None:
         """Switch full row logging on for what joins, then ask where that holds and who is open."""
-        if self.joining is not None:
+        if isinstance(self.joining, Joining):
             late = [table for table in self.source.tables if self._is_late(table)]
             self._switch_on(session, catalog, late)
             # In this order: who begins in between lies behind the place, and being listed does no harm.
@@ -292,7 +297,7 @@ class CaptureStart:
         # Off now may mean off for a while: rows that changed meanwhile are not whole. Switching it on
         # again here would hide that (decision 0005, docs/design.md section 5).
         # Asked twice: one wrong look must not end a stream for good.
-        present = [table for table in self.source.tables if not self._is_late(table)]
+        present = [table for table in self.source.tables if not self._is_to_be_logged(table)]
         seen_off = catalog.without_row_logging(present)
         for table in catalog.without_row_logging(seen_off):
             self._note_loss(row_logging_off(str(table.name), position), session, catalog, table)

@@ -9,27 +9,36 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Collection
+from dataclasses import replace
+from pathlib import Path
 
 import click
 
 from informix_capture_client.catalog import Catalog
 from informix_capture_client.errors import ServerRefused
 from informix_capture_client.positions import page_after, show
-from informix_cdc.operations import switch_on
+from informix_cdc.operations import acquired, require_receipt_of, switch_on
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import (
     open_capture_connection,
     open_catalog,
+    open_connection,
     require_logged_database,
     with_named_tables,
 )
 from informix_cdc.terminal import say
+from informix_checkpoints.receipts import load_receipt, save_receipt
 
 _NEXT = (
     "Every change that is made from now on has whole rows, and lies at {position} or behind it. What"
     " was changed shortly before may lie behind it too, without them: no writer should have run until"
     " now. Start a new stream there, with a new checkpoint:\n"
     '  .option("startingPosition", "{position}")'
+)
+
+_IN_STREAM = (
+    "Writers may go on. Start the query again with the same checkpoint and the option\n"
+    '  .option("schemaChange", "{receipt}")'
 )
 
 WAIT_SECONDS = 10.0
@@ -41,8 +50,12 @@ _DONE = {
 }
 
 
-def acquire(options: SourceOptions) -> None:
+def acquire(options: SourceOptions, receipt: Path | None = None) -> None:
     """Switch full row logging on for the tables and print from where a new stream can begin.
+
+    Args:
+        options: option `table` names the tables.
+        receipt: of `release`; it is completed, so that their streams go on with the altered tables.
 
     Raises:
         BadOption: the database is not logged, or a table does not exist.
@@ -52,14 +65,24 @@ def acquire(options: SourceOptions) -> None:
         options = with_named_tables(options, catalog)
         require_logged_database(options, catalog)
         tables = catalog.tables(options.table_names())
+        known = None if receipt is None else load_receipt(receipt)
+        if known is not None:
+            require_receipt_of(known, catalog, options)
         db_locale = options.db_locale or catalog.database_locale()
         with contextlib.closing(open_capture_connection(options, db_locale)) as connection:
             for table in tables:
                 was_on = catalog.logs_full_rows(table)
                 switch_on(connection, catalog, table, options.dialect)
                 say(f"{table.name}: {_DONE[was_on]}.")
-        position, still_open = _position_behind_the_switch(catalog)
-        _tell(show(position), still_open)
+        if known is None or receipt is None:
+            position, still_open = _position_behind_the_switch(catalog)
+            _tell(show(position), still_open)
+            return
+        with contextlib.closing(open_connection(options, options.database)) as marking:
+            found = acquired(options, catalog, marking, _tell_who_is_waited_for)
+        save_receipt(replace(known, acquired=found), receipt, is_new=False)
+        say(_IN_STREAM.format(receipt=receipt))
+        click.echo(show(found.since))
 
 
 def _position_behind_the_switch(catalog: Catalog) -> tuple[int, frozenset[int]]:
@@ -87,6 +110,11 @@ def _position_behind_the_switch(catalog: Catalog) -> tuple[int, frozenset[int]]:
                 " onmode -l.",
             )
         time.sleep(_POLL_SECONDS)
+
+
+def _tell_who_is_waited_for(still_open: Collection[int]) -> None:
+    ids = ", ".join(map(str, sorted(still_open)))
+    say(f"Waiting for transactions that were open before the switch to end: {ids}.")
 
 
 def _tell(position: str, open_transactions: Collection[int]) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 
 import click
 
@@ -19,6 +20,8 @@ from informix_capture_client.sql_names import TableName
 from informix_cdc.operations import (
     OnRead,
     StreamOfTables,
+    only_released,
+    receipt_of,
     require_all_delivered,
     require_not_captured,
     streams_of,
@@ -33,6 +36,7 @@ from informix_cdc.server import (
     with_named_tables,
 )
 from informix_cdc.terminal import say, shown_progress
+from informix_checkpoints.receipts import save_receipt
 
 _WARNING = (
     "Full row logging of {tables} will be switched off on server {server}. From then on its changes"
@@ -46,6 +50,12 @@ _READING = (
     "Reading the log to its end. On a server where nothing is written this takes {seconds:g} seconds"
     " without new records."
 )
+_NEXT_IN_STREAM = """\
+Full row logging is off for {tables}. What comes next, while nobody changes its rows:
+  1. ALTER.
+  2. informix-cdc acquire {names} --receipt {receipt}: switches it on again. Then writers may go on.
+  3. Start the query again with the same checkpoint and the option
+     .option("schemaChange", "{receipt}")"""
 _NEXT = """\
 Full row logging is off for {tables}. What comes next:
   1. ALTER, while no writer changes the table.
@@ -61,6 +71,7 @@ def release(
     needs_no_checkpoint: bool,
     is_sure: bool,
     quiet_seconds: float,
+    receipt: Path | None = None,
 ) -> None:
     """Check, ask, and switch full row logging off.
 
@@ -71,13 +82,14 @@ def release(
         needs_no_checkpoint: the user says that no query needs their changes.
         is_sure: do not ask.
         quiet_seconds: how long the log must show nothing new to count as read to its end.
+        receipt: where to write what the streams need to go on with the altered tables.
 
     Raises:
         BadOption: neither or both of checkpoints and `needs_no_checkpoint`; one that does not fit.
         DataLoss: a query has not delivered everything.
         ServerRefused: a session captures a table, or the server turns it down.
     """
-    _require_one_choice(checkpoints, needs_no_checkpoint)
+    _require_one_choice(checkpoints, needs_no_checkpoint, receipt)
     with open_catalog(options) as catalog:
         options = with_named_tables(options, catalog)
         tables = _logged_tables(options, catalog)
@@ -89,6 +101,8 @@ def release(
         streams = streams_of(checkpoints, _table_sets(options, stream_tables), catalog, options)
         if checkpoints:
             _require_streams_cover(streams, tables)
+        if receipt is not None:
+            streams = only_released(streams, tables)
         _warn_of_buffered_logging(options, catalog)
         _ask(options, tables, streams, is_sure)
         if streams:
@@ -97,8 +111,10 @@ def release(
             reached = require_all_delivered(
                 streams, options, catalog, db_locale, quiet_seconds, on_read
             )
+        if receipt is not None:  # before the switch: where it cannot be written, nothing is done
+            save_receipt(receipt_of(streams, tables), receipt, is_new=True)
         _switch_all_off(tables, options, catalog, db_locale)
-        _tell(options.table_names(), reached, catalog.current_position())
+        _tell(options.table_names(), reached, catalog.current_position(), receipt)
 
 
 @contextlib.contextmanager
@@ -122,7 +138,14 @@ def _switch_all_off(
             say(f"{table.name}: full row logging is off.")
 
 
-def _require_one_choice(checkpoints: Sequence[str], needs_no_checkpoint: bool) -> None:
+def _require_one_choice(
+    checkpoints: Sequence[str], needs_no_checkpoint: bool, receipt: Path | None
+) -> None:
+    if receipt is not None and (needs_no_checkpoint or not checkpoints):
+        raise BadOption(
+            "--receipt is for queries that go on with the tables.",
+            "Give --checkpoint PATH for each of them, or leave --receipt out.",
+        )
     if bool(checkpoints) == needs_no_checkpoint:
         raise BadOption(
             "release must know which queries still need changes of these tables.",
@@ -190,11 +213,13 @@ def _other_tables(tables: Iterable[Table], streams: Iterable[StreamOfTables]) ->
     return sorted(captured - {str(table.name) for table in tables})
 
 
-def _tell(names: Sequence[TableName], reached: int | None, switched: int) -> None:
+def _tell(names: Sequence[TableName], reached: int | None, switched: int, receipt: Path | None) -> None:
     if reached is not None:
         say(
             f"Everything up to {show(reached)} is delivered; row logging went off before"
             f" {show(switched)}. What was changed in between is lost to the streams."
         )
     short = " ".join(f"{name.owner}.{name.table}" for name in names)
-    say(_NEXT.format(tables=", ".join(map(str, names)), names=short), to_stdout=True)
+    next_steps = _NEXT if receipt is None else _NEXT_IN_STREAM
+    shown = ", ".join(map(str, names))
+    say(next_steps.format(tables=shown, names=short, receipt=receipt), to_stdout=True)

@@ -25,7 +25,7 @@ from informix_capture_client.catalog import (
     unqualified,
 )
 from informix_capture_client.errors import BadOption, DataLoss, ServerRefused
-from informix_capture_client.positions import show
+from informix_capture_client.positions import page_after, show
 from informix_capture_client.session import CapturedTable, CaptureSession, SessionSettings
 from informix_capture_client.sql_names import TableName
 from informix_capture_client.stream import ChangeCount, UndeliveredChanges, find_undelivered_changes
@@ -205,7 +205,7 @@ def _read_log(
         return find_undelivered_changes(
             session,
             position,
-            catalog.current_position,
+            lambda: page_after(catalog.current_position()),  # a page that is not full may not count
             quiet_seconds,
             time.monotonic,
             _in_bytes(catalog.log_space(), position.restart, on_read),

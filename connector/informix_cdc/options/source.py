@@ -27,7 +27,7 @@ from informix_cdc.options.declaring import (
     starting_position,
     whole_number,
 )
-from informix_cdc.options.executors import LOOPBACK, listening_address
+from informix_cdc.options.executors import LOOPBACK, listening_address, local_folder
 from informix_cdc.options.problems import Problems, refuse_unknown
 from informix_cdc.options.row_form import require_metadata_of_shape, row_form
 from informix_cdc.options.snapshots import SnapshotOptions, require_snapshot_may_be
@@ -195,6 +195,12 @@ class SourceOptions(SnapshotOptions):
     heartbeat_table: str = option(
         "owner.table that is updated regularly: its changes move the restart position on and are not"
         " delivered.",
+        default="",
+    )
+    schema_change: str = option(
+        "Path of the receipt that informix-cdc release and acquire have written for tables that were"
+        " altered: the stream goes on with them as they are now.",
+        local_folder,
         default="",
     )
     before_image: bool = option(

@@ -42,7 +42,7 @@ from informix_cdc.snapshots.figures import SnapshotFigures, TableProgress
 from informix_cdc.snapshots.plan import PlannedTable
 from informix_cdc.snapshots.reading import TableReader, run_in_a_thread
 from informix_cdc.snapshots.table_snapshot import TableSnapshot
-from informix_checkpoints.spool import Spool
+from informix_checkpoints.spool import Segment, Spool
 from informix_checkpoints.table_states import SnapshotState
 
 Connect = Callable[[SourceOptions, SourceTables, PlannedTable], SnapshotConnection]
@@ -63,6 +63,7 @@ class Snapshots:
         may_begin: whether the stream is where a table may begin: caught up, and no planned batch first.
         has_room: whether the spool has room for rows that need not come now.
         is_quiet: whether the server has said that there is nothing more to read.
+        note: is told of each segment, and the server's time of its rows.
         connect: opens the connections by which a table is read.
         clock: seconds from anywhere.
         run: runs what reads a table, at its own pace.
@@ -82,13 +83,14 @@ class Snapshots:
         may_begin: Callable[[], bool],
         has_room: Callable[[], bool],
         is_quiet: Callable[[], bool],
+        note: Callable[[Segment, int], None] = lambda _segment, _seconds: None,
         connect: Connect = SnapshotConnection,
         clock: Callable[[], float] = time.monotonic,
         run: Callable[[TableReader, Callable[[BaseException], None]], None] = run_in_a_thread,
     ) -> None:
         self.touched = TouchedTables()
         self._options, self._source, self._figures, self._ask = options, source, figures, ask
-        self._connect, self._run = connect, run
+        self._note, self._connect, self._run = note, connect, run
         self._may_begin, self._has_room, self._is_quiet = may_begin, has_room, is_quiet
         self._clock = clock
         self._planned = deque(planned)
@@ -267,7 +269,9 @@ class Snapshots:
         key = planned.key.names if planned.key and emitted.last_key else ()
         known = SnapshotState(emitted.last_key or (), count, is_done=emitted.is_last, key=key)
         failpoint("snapshot.before_append")
-        spool.append_chunk(rows.schema, rows, {planned.name: replace(state, snapshot=known)})
+        changes = {planned.name: replace(state, snapshot=known)}
+        segment = spool.append_chunk(rows.schema, rows, changes)
+        self._note(segment, emitted.read_at)
         failpoint("snapshot.after_append")
         self._figures.rows += len(emitted.rows)
         self._figures.dropped_rows += emitted.dropped
@@ -310,6 +314,7 @@ class Snapshots:
         figures = self._figures
         figures.tables_left = len(self._planned) + len(self._reading)
         keys = [snapshot.touched for snapshot in self._reading if snapshot.touched is not None]
+        figures.is_paused = bool(self._reading) and not self._has_room()
         figures.touched_keys = sum(map(len, keys))
         waiting = [snapshot.waiting_seconds() for snapshot in self._reading]
         figures.waiting_seconds = max(waiting, default=0.0)

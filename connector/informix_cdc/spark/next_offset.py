@@ -17,6 +17,7 @@ from informix_cdc.capture import CaptureState
 from informix_checkpoints.limits import BatchLimits
 from informix_checkpoints.offsets import StreamOffset
 from informix_checkpoints.spool import Spool
+from informix_checkpoints.table_states import listed
 
 ANCHOR_WAIT_SECONDS = 30.0  # Spark would run an empty batch if the first answer were "not started"
 LONG_POLL_SECONDS = 0.2  # spares Spark its idle polling and answers at once when rows come
@@ -86,7 +87,7 @@ class NextOffset:
         end = spool.end_of_batch(start.position, limits)
         is_new = end.place > start.position.place
         if is_last:
-            return is_new and (state.gauges.is_paused or end.place < spool.end.place)
+            return is_new and (state.waits_for_spark or end.place < spool.end.place)
         return is_new
 
     def _next_position(
@@ -155,7 +156,7 @@ def is_change_of_tables(start: StreamOffset, end: StreamOffset) -> bool:
         return False
     if start.tables is None:
         return any(state.since for state in end.tables.values())
-    return start.tables.keys() != end.tables.keys()
+    return listed(start.tables) != listed(end.tables)
 
 
 def require_same_form(planned: StreamOffset, row_form: str) -> None:

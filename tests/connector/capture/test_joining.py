@@ -274,7 +274,7 @@ def test_a_table_does_not_leave_while_its_snapshot_is_under_way(served: Served) 
     states = {**start["tables"]}
     states["informix.customers"] = {
         **states["informix.customers"],
-        "snapshot": {"after": ["5"], "rows": 5},
+        "snapshot": {"key": ["id"], "after": ["5"], "rows": 5},
     }
     with reader(listening.port, table="informix.orders") as made:
         error = failure_of(lambda: next_offset(made, {**start, "tables": states}))
@@ -293,7 +293,7 @@ def test_rows_of_a_snapshot_that_were_planned_and_are_gone_cannot_be_made_again(
 def test_what_is_known_of_a_snapshot_is_passed_on(served: Served) -> None:
     server, listening = served
     start = begun(served)
-    known = {"after": ["5", "A"], "rows": 5}
+    known = {"done": True, "rows": 5}
     states = {name: {**state, "snapshot": known} for name, state in start["tables"].items()}
     with reader(listening.port, table=TWO) as made:
         _, end = drained(made, {**start, "tables": states}, committed(server, 2, ORDERS))

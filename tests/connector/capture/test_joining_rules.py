@@ -20,7 +20,7 @@ from harness.capture.streams import begin, commit, feed, rollback, row, rows_of,
 from informix_capture_client.positions import Position
 from informix_capture_client.stream import Read
 from informix_capture_client.transactions import Passed, TransactionAssembler, Transactions
-from informix_cdc.capture.joining import Joining, Switched
+from informix_cdc.joining import Joining, Switched
 from informix_cdc.snapshots import ServerSays
 from informix_checkpoints.table_states import TableState
 

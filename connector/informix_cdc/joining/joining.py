@@ -1,7 +1,6 @@
-"""Which tables a stream has, and which join or leave.
+"""Tables that join a running stream.
 
-Rule: what a stream knows of its tables is in its offsets and in its spool; what it shall have, in the
-options. No other table is read or captured again for one that joins.
+Rule: no other table is read or captured again for one that joins.
 
     phase 1   full row logging on for what joins; the others' session goes on as ever
     switch    all that was open then has ended: it joins here, on the disk
@@ -11,77 +10,15 @@ options. No other table is read or captured again for one that joins.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from informix_capture_client.errors import BadOption, DataLoss
 from informix_capture_client.failpoints import failpoint
-from informix_capture_client.positions import Position, show
 from informix_capture_client.stream import Answer, Read
-from informix_cdc.capture.guard import other_source
-from informix_cdc.server import SourceTables
 from informix_cdc.snapshots import AwaitedEnds, ServerSays
-from informix_checkpoints.offsets import StreamOffset
 from informix_checkpoints.spool import Spool
 from informix_checkpoints.table_states import TableChanges, Tables
-
-
-def in_this_version(offset: StreamOffset, source: SourceTables) -> StreamOffset:
-    """Return an offset with what it says of tables; version 1 has one digest for all of them.
-
-    It is that of the list of tables in the options, or of the first of them, where others were added
-    behind them since.
-
-    Raises:
-        DataLoss: it is of another list of tables, or of another server.
-    """
-    if offset.tables is not None:
-        return offset
-    for count in range(len(source.tables), 0, -1):
-        if source.of_first(count) == offset.source:
-            states = source.states()
-            known = {name: states[name] for name in source.names[:count]}
-            return replace(offset, source=source.source, tables=known)
-    raise other_source(offset.source, source.of_first(len(source.tables)))
-
-
-def require_may_leave(offset: StreamOffset, source: SourceTables, planned: Position | None) -> None:
-    """Refuse to leave out a table that the stream is not done with.
-
-    Raises:
-        BadOption: rows of it are in a planned batch, or its snapshot is under way.
-    """
-    left = sorted((offset.tables or {}).keys() - set(source.names))
-    if left and planned is not None and planned.place > offset.position.place:
-        raise BadOption(
-            f"Spark runs a batch again that was planned with table {left[0]}, which option table does"
-            " not name any more.",
-            "Run the query once with the former options until that batch is done, then change them.",
-            option="table",
-        )
-    for name, state in (offset.tables or {}).items():
-        if name in left and state.snapshot is not None and not state.snapshot.is_done:
-            raise BadOption(
-                f"table {name}, which option table does not name any more, has a snapshot under way.",
-                "Let the snapshot end, then take the table out of the option.",
-                option="table",
-            )
-
-
-def require_chunks(spool: Spool, planned: Position | None) -> None:
-    """Refuse to capture a planned batch again that has rows of a snapshot: the log does not have them.
-
-    Raises:
-        DataLoss: the spool does not hold them any more.
-    """
-    if planned is not None and planned.chunk > spool.mark.chunk:
-        raise DataLoss(
-            f"Spark runs a batch again, up to {show(planned.commit)}, that has rows of a snapshot, and"
-            f" the spool {spool.folder} does not hold them any more.",
-            "Bring the folder back, if it was moved or spoolPath was changed; else start a new stream"
-            " with a new checkpoint.",
-        )
 
 
 class Switched(NamedTuple):
@@ -126,6 +63,15 @@ class Joining:
 
     def __post_init__(self) -> None:
         self._ends = AwaitedEnds(self.ask, self.is_buffered, self.clock)
+
+    @property
+    def absent(self) -> Collection[str]:
+        """All tables that this session does not capture."""
+        return self.tables.keys()
+
+    def upto(self, answer: Answer) -> Answer:
+        """Return what came: there is no place that the others may not pass."""
+        return answer
 
     @property
     def is_near(self) -> bool:

@@ -1,0 +1,179 @@
+"""The receipt of a table that is altered: what `release` saw, what `acquire` found, for the query.
+
+Rule: a small file of facts that nobody has to vouch for. It is checked against the offset that the
+query goes on from; one that was edited, or is of another stream, is refused.
+
+    release   the streams that had delivered all of the table, how far, and its digest then
+    acquire   from where its rows are whole again, from where on it is delivered, its digest now
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from informix_capture_client.errors import AccessRefused, BadOption
+
+VERSION = 1
+_OPTION = "schemaChange"
+
+
+@dataclass(frozen=True, slots=True)
+class Acquired:
+    """What is known once full row logging is on again.
+
+    Attributes:
+        place: every record that was written since lies at or behind it.
+        since: whoever was open then has ended below; writers were let in behind.
+        still_open: who was open then.
+        digests: of the tables as they are now, by owner.table.
+    """
+
+    place: int
+    since: int
+    still_open: tuple[int, ...]
+    digests: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What `release` saw, and `acquire`, if it has run.
+
+    Attributes:
+        source: the digest of server and database.
+        delivered: by stream, the commit up to which everything of the tables was delivered.
+        digests: of the tables as they were, by owner.table.
+    """
+
+    source: str
+    delivered: Mapping[str, int]
+    digests: Mapping[str, str]
+    acquired: Acquired | None = None
+
+    def to_json(self) -> dict[str, object]:
+        """Return what the file holds, but its checksum."""
+        known: dict[str, object] = {
+            "version": VERSION,
+            "source": self.source,
+            "delivered": dict(sorted(self.delivered.items())),
+            "tables": dict(sorted(self.digests.items())),
+        }
+        if (acquired := self.acquired) is not None:
+            known["acquired"] = {
+                "place": acquired.place,
+                "since": acquired.since,
+                "still_open": list(acquired.still_open),
+                "tables": dict(sorted(acquired.digests.items())),
+            }
+        return known
+
+    @classmethod
+    def from_json(cls, given: Mapping[str, object]) -> Receipt:
+        """Read what `to_json` wrote.
+
+        Raises:
+            ValueError: it is something else.
+        """
+        if given.get("version") != VERSION or given.keys() - {*_KEYS, "acquired"}:
+            raise ValueError("its version is not known")
+        acquired = given.get("acquired")
+        return cls(
+            _text(given.get("source")),
+            {_text(name): _number(commit) for name, commit in _object(given.get("delivered")).items()},
+            _digests(given.get("tables")),
+            None if acquired is None else _acquired(_object(acquired)),
+        )
+
+
+_KEYS = ("version", "source", "delivered", "tables")
+
+
+def save_receipt(receipt: Receipt, path: Path, *, is_new: bool) -> None:
+    """Write a receipt; a new one replaces no file.
+
+    Raises:
+        AccessRefused: the file cannot be written, or is there.
+    """
+    content = receipt.to_json()
+    text = json.dumps({**content, "checksum": _checksum(content)}, indent=1) + "\n"
+    try:
+        if is_new:
+            with path.open("x", encoding="utf-8") as file:
+                file.write(text)
+            return
+        beside = path.with_name(f"{path.name}.new")
+        beside.write_text(text, encoding="utf-8")
+        beside.replace(path)
+    except OSError as reason:
+        raise AccessRefused(
+            f"the receipt {path} cannot be written: {reason.strerror}.",
+            "Name a new file in a folder that you may write.",
+        ) from None
+
+
+def load_receipt(path: Path) -> Receipt:
+    """Return the receipt in a file.
+
+    Raises:
+        AccessRefused: the file cannot be read.
+        BadOption: it is no receipt, or was edited.
+    """
+    try:
+        content = _object(json.loads(path.read_text(encoding="utf-8")))
+        known = {name: value for name, value in content.items() if name != "checksum"}
+        if content.get("checksum") != _checksum(known):
+            raise ValueError("its checksum is not that of its content")
+        return Receipt.from_json(known)
+    except OSError as reason:
+        raise AccessRefused(
+            f"the receipt {path} cannot be read: {reason.strerror}.",
+            "Name the file that informix-cdc release --receipt has written, where the driver sees it.",
+        ) from None
+    except (ValueError, RecursionError) as reason:
+        raise BadOption(
+            f"{path} is no receipt of informix-cdc release, or was changed since: {reason}.",
+            "Take the file as release and acquire have written it.",
+            option=_OPTION,
+        ) from None
+
+
+def _checksum(content: Mapping[str, object]) -> str:
+    text = json.dumps(content, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _acquired(given: Mapping[str, object]) -> Acquired:
+    still_open = given.get("still_open")
+    if given.keys() != {"place", "since", "still_open", "tables"} or not isinstance(still_open, list):
+        raise ValueError(f"{given!r} is not what acquire has found")
+    return Acquired(
+        _number(given["place"]),
+        _number(given["since"]),
+        tuple(map(_number, still_open)),
+        _digests(given["tables"]),
+    )
+
+
+def _digests(given: object) -> dict[str, str]:
+    return {_text(name): _text(digest) for name, digest in _object(given).items()}
+
+
+def _object(given: object) -> Mapping[str, object]:
+    if not isinstance(given, Mapping):
+        raise ValueError(f"{given!r} is not what it should be")
+    return given
+
+
+def _number(given: object) -> int:
+    if type(given) is not int or not 0 <= given < 1 << 63:
+        raise ValueError(f"{given!r} is not a number")
+    return given
+
+
+def _text(given: object) -> str:
+    if not isinstance(given, str):
+        raise ValueError(f"{given!r} is not a text")
+    return given

@@ -1,0 +1,186 @@
+"""What goes on beside a capture's session: tables that come in later, and snapshots.
+
+Rule: decided anew for each connection, by what the spool knows; what is on its way is nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from informix_capture_client.positions import page_after
+from informix_capture_client.records import RecordBlock
+from informix_cdc.capture.state import CaptureState
+from informix_cdc.joining import Absent, Joining, NobodyWrote, Returning, altered_tables
+from informix_cdc.options import SourceOptions
+from informix_cdc.server import SourceTables, open_catalog
+from informix_cdc.snapshots import (
+    PlannedTable,
+    ServerSays,
+    Snapshots,
+    plan_snapshots,
+    states_at_first,
+)
+from informix_checkpoints.offsets import StreamOffset
+from informix_checkpoints.receipts import Receipt, load_receipt
+from informix_checkpoints.spool import Spool
+from informix_checkpoints.table_states import Tables
+
+Watch = Callable[[RecordBlock], None]
+
+
+@dataclass(slots=True)
+class Beside:
+    """Says what goes on beside the next session.
+
+    Args:
+        options: with the tables named one by one, once they are known.
+        state: of the capture.
+        expected: the commit that a replay must pass first; None where there is none.
+        clock: seconds from anywhere.
+
+    Attributes:
+        left: what was known of tables where a stream was lost.
+    """
+
+    options: SourceOptions
+    state: CaptureState
+    expected: Callable[[], int | None]
+    clock: Callable[[], float]
+    left: Tables = field(default_factory=dict)
+
+    # tables that come in
+
+    def require_known(self, source: SourceTables, offset: StreamOffset) -> None:
+        """Refuse other tables under the names of those that are captured.
+
+        Raises:
+            BadOption: a receipt does not fit.
+            DataLoss: names what a table was, and what it is.
+        """
+        if (spool := self.state.spool) is not None:
+            altered_tables(offset, source, spool.tables, self._receipt())
+
+    def absent(self, source: SourceTables, offset: StreamOffset) -> Absent | None:
+        """Return what waits for tables that are in the options, and not in the stream as they are.
+
+        Altered ones come first: until they are back, nothing behind that place is delivered.
+        """
+        if (spool := self.state.spool) is None:
+            return None
+        states = states_at_first(self.options, source)
+        late = {name: state for name, state in states.items() if name not in spool.tables}
+        back = altered_tables(offset, source, spool.tables, self._receipt())
+        if not (late or back):
+            return None
+        self.state.join(self.clock())
+        return (
+            self._returning(source, spool, back, late) if back else self._joining(source, spool, late)
+        )
+
+    def _joining(self, source: SourceTables, spool: Spool, late: Tables) -> Joining:
+        return Joining(
+            late, spool, self.ask_server, source.is_buffered, is_free=self._is_free, clock=self.clock
+        )
+
+    def _returning(
+        self, source: SourceTables, spool: Spool, back: Tables, late: Collection[str]
+    ) -> Returning:
+        receipt = self._receipt()
+        assert receipt is not None  # or nothing was altered that may be
+        assert receipt.acquired is not None
+        return Returning(
+            back,
+            {*back, *late},
+            receipt.acquired,
+            spool,
+            self.ask_server,
+            source.is_buffered,
+            is_free=self._is_free,
+            clock=self.clock,
+        )
+
+    def may_come_at_once(self, absent: Absent, source: SourceTables) -> bool:
+        """Tell whether there are no others that a session would capture meanwhile."""
+        is_alone = set(source.names) <= set(absent.absent)
+        return isinstance(absent, Returning) and is_alone and self._is_free()
+
+    def _receipt(self) -> Receipt | None:
+        path = self.options.schema_change
+        return load_receipt(Path(path)) if path else None
+
+    def _is_free(self) -> bool:
+        return self.expected() is None
+
+    def ask_server(self) -> ServerSays:
+        """Ask who is open, and where the log ends, over a connection of its own."""
+        with open_catalog(self.options) as catalog:
+            still_open = catalog.open_transactions()
+            return ServerSays(still_open, catalog.clock(), page_after(catalog.current_position()))
+
+    # snapshots
+
+    def first_states(self, source: SourceTables) -> Tables:
+        """Return what a new stream knows of its tables.
+
+        Behind a loss of data it goes on with snapshots as far as they were: what was delivered is not
+        read again without being asked for.
+        """
+        states = states_at_first(self.options, source)
+        return {
+            name: replace(state, snapshot=self.left[name].snapshot) if name in self.left else state
+            for name, state in states.items()
+        }
+
+    def snapshots(self, source: SourceTables, absent: Collection[str]) -> Snapshots | None:
+        """Return what reads tables whose snapshot is not done; those that come in have theirs later."""
+        planned = [each for each in self._planned(source) if each.name not in absent]
+        figures = self.state.counters.snapshots
+        figures.tables_left = 0
+        if not planned:
+            return None
+        most_ahead = self.options.max_spool_bytes // 2  # changes may take the other half
+        return Snapshots(
+            self.options,
+            source,
+            planned,
+            figures,
+            self.ask_server,
+            may_begin=lambda: self.state.gauges.is_caught_up and self._is_free(),
+            has_room=lambda: self.state.bytes_ahead <= most_ahead,
+            is_quiet=lambda: self.state.gauges.heard_at is not None,
+            note=self.state.counters.appended.note,
+            clock=self.clock,
+        )
+
+    def _planned(self, source: SourceTables) -> Sequence[PlannedTable]:
+        spool = self.state.spool
+        known = spool.tables if spool else self.first_states(source) if self.left else {}
+        under_way = any(state.snapshot and not state.snapshot.is_done for state in known.values())
+        if not (self.options.initial_snapshot or under_way):
+            return ()
+        with open_catalog(self.options) as catalog:
+            return plan_snapshots(self.options, source, catalog, known)
+
+    # what looks at records
+
+    def watching(self, source: SourceTables, snapshots: Snapshots | None) -> Watch | None:
+        """Return what is shown each block of records of the session, if anything is."""
+        watches = [] if snapshots is None else [snapshots.watch]
+        if (receipt := self._receipt()) is not None and receipt.acquired is not None:
+            since = receipt.acquired.since
+            known = self.state.spool.tables if self.state.spool else {}
+            back = {
+                number: name
+                for number, name in enumerate(source.names)
+                if name in receipt.digests and name in known and known[name].since == since
+            }
+            if back:
+                watches.append(NobodyWrote(back, since).watch)
+
+        def watch(block: RecordBlock) -> None:
+            for each in watches:
+                each(block)
+
+        return watch if watches else None

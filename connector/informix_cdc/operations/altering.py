@@ -1,0 +1,157 @@
+"""Receipts of tables that are altered while their streams live on.
+
+Rule: what a receipt says was looked up here, of checkpoints, catalog and log; nothing is asked of the
+user.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+
+from informix_capture_client.catalog import (
+    Catalog,
+    Table,
+    choose_columns,
+    source_digest,
+    table_digest,
+    unqualified,
+)
+from informix_capture_client.errors import BadOption, ServerRefused
+from informix_capture_client.positions import page_after
+from informix_capture_client.statements import DROP_MARKER, MAKE_MARKER
+from informix_capture_client.transport import Transport
+from informix_cdc.operations.undelivered import StreamOfTables
+from informix_cdc.options import SourceOptions
+from informix_checkpoints.receipts import Acquired, Receipt
+
+POLL_SECONDS = 0.1
+TELL_SECONDS = 10.0
+MOVE_SECONDS = 10.0  # in which a log that is written to moves on by a page
+_NOTHING_DONE = "Nothing was switched off."
+
+
+def only_released(streams: Iterable[StreamOfTables], tables: Sequence[Table]) -> list[StreamOfTables]:
+    """Return streams as far as they capture the tables: the others' writers need not stand still.
+
+    Raises:
+        BadOption: a stream knows nothing of single tables yet, or reads one for a snapshot.
+    """
+    wanted = {str(table.name) for table in tables}
+    found = []
+    for stream in streams:
+        mine = tuple(table for table in stream.tables if str(table.name) in wanted)
+        states = stream.progress.delivered.tables
+        if states is None:
+            raise BadOption(
+                f"{stream}, was written by an earlier version, which had one digest for all of its"
+                f" tables. {_NOTHING_DONE}",
+                "Run its query once with this version, and stop it again.",
+            )
+        for table in mine:
+            snapshot = states[unqualified(str(table.name))].snapshot
+            if snapshot is not None and not snapshot.is_done:
+                raise BadOption(
+                    f"{stream}, has a snapshot of {table.name} under way. {_NOTHING_DONE}",
+                    "Let the snapshot end first.",
+                )
+        found.append(replace(stream, tables=mine))
+    return found
+
+
+def receipt_of(streams: Iterable[StreamOfTables], tables: Sequence[Table]) -> Receipt:
+    """Return what is known once all changes of the tables are delivered."""
+    delivered = [stream.progress.delivered for stream in streams]
+    digests = {
+        unqualified(str(table.name)): table_digest(table)
+        for stream in streams
+        for table in stream.tables
+    }
+    missing = [str(table.name) for table in tables if unqualified(str(table.name)) not in digests]
+    assert not missing  # it was looked at before
+    return Receipt(
+        delivered[0].source,
+        {offset.stream: offset.position.commit for offset in delivered},
+        digests,
+    )
+
+
+def require_receipt_of(receipt: Receipt, catalog: Catalog, options: SourceOptions) -> None:
+    """Refuse a receipt of another server, or of other tables.
+
+    Raises:
+        BadOption: names both.
+    """
+    source = source_digest(catalog.server_name(), options.database)
+    if receipt.source != source:
+        raise BadOption(
+            f"the receipt is of source {receipt.source}, and server and database make {source}.",
+            "Name the server and database that release was given.",
+        )
+    named = sorted(unqualified(str(name)) for name in options.table_names())
+    if named != sorted(receipt.digests):
+        raise BadOption(
+            f"the receipt is of {', '.join(sorted(receipt.digests))}, not of {', '.join(named)}.",
+            "Acquire all tables of a receipt at once, and no others.",
+        )
+
+
+def acquired(
+    options: SourceOptions,
+    catalog: Catalog,
+    marking: Transport,
+    tell: Callable[[frozenset[int]], None],
+    clock: Callable[[], float] = time.monotonic,
+) -> Acquired:
+    """Return from where the tables are whole in the log, and from where on they are delivered.
+
+    Whoever was open when full row logging went on is waited for, however long it takes: its rows may
+    not be whole. Then the log is moved on by a page, since its end is known no better.
+
+    Args:
+        options: which columns are captured, as the query has it.
+        catalog: of the captured database; full row logging is on.
+        marking: a connection to it that may make temporary tables.
+        tell: is told now and then who is waited for.
+        clock: seconds from anywhere.
+
+    Raises:
+        ServerRefused: the log does not move on.
+    """
+    place, still_open = catalog.next_position(), catalog.open_transactions()
+    _await_ends(catalog, still_open, tell, clock)
+    since = page_after(catalog.current_position())
+    _move_log(catalog, marking, since, clock)
+    tables = choose_columns(catalog.tables(options.table_names()), options.column_choice())
+    digests = {unqualified(str(table.name)): table_digest(table) for table in tables}
+    return Acquired(place, since, tuple(sorted(still_open)), digests)
+
+
+def _await_ends(
+    catalog: Catalog,
+    waited_for: frozenset[int],
+    tell: Callable[[frozenset[int]], None],
+    clock: Callable[[], float],
+) -> None:
+    """Wait until each was seen to be gone once: an id is a slot, and may be taken again."""
+    told_at = clock()
+    while waited_for := waited_for & catalog.open_transactions():
+        if clock() - told_at >= TELL_SECONDS:
+            told_at = clock()
+            tell(waited_for)
+        time.sleep(POLL_SECONDS)
+
+
+def _move_log(catalog: Catalog, marking: Transport, upto: int, clock: Callable[[], float]) -> None:
+    """Write into the log until every record yet to be written lies behind a place."""
+    deadline = clock() + MOVE_SECONDS
+    while catalog.next_position() < upto:
+        if clock() >= deadline:
+            raise ServerRefused(
+                "full row logging is on, but the log does not move on by a page, so that it is not"
+                " known from where on the tables are delivered.",
+                "Run this again, and meanwhile switch the log: onmode -l.",
+            )
+        marking.rows(MAKE_MARKER)
+        marking.rows(DROP_MARKER)
