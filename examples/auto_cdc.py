@@ -23,7 +23,10 @@ SPEC = "{{name: shop, storage: 'file://{0}/state', libraries: [{{glob: {{include
 
 basel, bern, zug = ({"order_num": n, "city": c} for n, c in ((1, "Basel"), (2, "Bern"), (1, "Zug")))
 tables = {"informix.orders": "order_num serial primary key, city varchar(20)"}
-with emulated_source(tables) as (server, options), tempfile.TemporaryDirectory() as folder:
+with (
+    emulated_source(tables, keeps_rows=True) as (server, options),
+    tempfile.TemporaryDirectory() as folder,
+):
     with server.transaction() as shop:  # they are there before the pipeline runs
         shop.insert(ORDERS, basel)
         shop.insert(ORDERS, bern)

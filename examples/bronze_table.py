@@ -46,7 +46,7 @@ settings = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "1"}
 spark = SparkSession.builder.master("local[1]").config(map=settings).getOrCreate()
 basel, bern, zug = ({"order_num": n, "city": c} for n, c in ((1, "Basel"), (2, "Bern"), (1, "Zug")))
 orders = {"informix.orders": "order_num serial primary key, city varchar(20)"}
-with emulated_source(orders) as (server, options):
+with emulated_source(orders, keeps_rows=True) as (server, options):
     options |= {"initialSnapshot": "all", "spoolPath": f"{folder}/spool"}
     for changes in [("insert", basel), ("insert", bern)], [("update", basel, zug), ("delete", bern)]:
         with server.transaction() as shop:  # the first one before there is a stream

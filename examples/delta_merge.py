@@ -44,7 +44,7 @@ spark = configure_spark_with_delta_pip(builder).getOrCreate()
 spark.sql("CREATE TABLE orders (order_num BIGINT, city STRING) USING delta")
 basel, bern, zug = ({"order_num": n, "city": c} for n, c in ((1, "Basel"), (2, "Bern"), (3, "Zug")))
 tables = {"informix.orders": "order_num serial primary key, city varchar(20)"}
-with emulated_source(tables) as (server, options):
+with emulated_source(tables, keeps_rows=True) as (server, options):
     options |= {"initialSnapshot": "all", "spoolPath": f"{folder}/spool"}
     rows = spark.readStream.format("informix-cdc").options(**options).load()
     sink = rows.writeStream.option("checkpointLocation", f"{folder}/checkpoint").foreachBatch(merge)

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from informix_capture_client.emulator import EmulatedServer, ListeningServer, load_rows
+from informix_capture_client.emulator import EmulatedServer, ListeningServer, keep_rows, load_rows
 from informix_cdc.demo import database as database
 from informix_cdc.demo.check import DemoCheck
 from informix_cdc.demo.rows_there import NEXT_CUSTOMER, NEXT_ORDER, rows_there
@@ -183,6 +183,7 @@ class _Demo:
             self._check.there.expect(table, row)
         for table, rows in tables.items():
             load_rows(server, table, rows)
+        keep_rows(server)
         return server
 
     def _start_query(self, listening: ListeningServer) -> StreamingQuery:

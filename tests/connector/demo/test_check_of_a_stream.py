@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness.runs.patience import patiently
-from informix_capture_client.emulator import ListeningServer, load_rows
+from informix_capture_client.emulator import ListeningServer, keep_rows, load_rows
 from informix_cdc.demo.check import DemoCheck
 from informix_cdc.demo.database import DATABASE, PASSWORD, TABLE_NAMES, Values, demo_server
 from informix_cdc.demo.rows_there import NEXT_CUSTOMER, NEXT_ORDER, rows_there
@@ -27,6 +27,7 @@ def test_rows_there_and_transactions_beside_them_are_verified(tmp_path: Path) ->
         check.there.expect(table, row)
     for table, rows in tables.items():
         load_rows(server, table, rows)
+    keep_rows(server)
     workload = Workload(
         server, 4, 100, check.expect, first_customer=NEXT_CUSTOMER, first_order=NEXT_ORDER
     )
