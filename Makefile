@@ -3,8 +3,9 @@ PYTHON ?= python3
 SECONDS ?= 60
 VENV   ?= .venv
 BIN    := $(VENV)/bin
-# Tests wait more than they compute: with more workers than cores others go on meanwhile.
-WORKERS ?= 6
+# Tests wait too: with more workers than cores others go on meanwhile. Each takes some five seconds of
+# the processor before its first test.
+WORKERS ?= 4
 SPARK_WORKERS ?= 4
 # Who shares a worker: tests/harness/runs/workers.py
 PYTEST := $(BIN)/pytest --dist loadscope
@@ -62,7 +63,7 @@ docs: $(VENV)/.installed ## make the tables and pictures of README and docs/ ane
 	cd tests && $(abspath $(BIN))/python -m manual.pictures demo
 
 quick: $(VENV)/.installed ## tests that neither start Spark nor are slow, with few examples: about two minutes
-	@echo "Tests without Spark, with a fifth of the examples, on $(WORKERS) workers ..."
+	@echo "Tests without Spark, with a tenth of the examples, on $(WORKERS) workers ..."
 	HYPOTHESIS_PROFILE=quick $(PYTEST) -q --numprocesses $(WORKERS) -m "not slow and not spark"
 
 test: $(VENV)/.installed ## the whole test suite

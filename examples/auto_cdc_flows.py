@@ -19,7 +19,7 @@ END = f"lead({SEQUENCE}) OVER (PARTITION BY order_num ORDER BY {SEQUENCE}) AS en
 
 @pipelines.table
 def changes() -> DataFrame:
-    """Every committed change, once."""
+    """The rows that were there, and every committed change, once."""
     return spark.readStream.format("informix-cdc").options(**json.loads(os.environ["SOURCE"])).load()
 
 

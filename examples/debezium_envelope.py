@@ -1,9 +1,10 @@
 """The rows as Debezium names them: `python examples/debezium_envelope.py`. Needs Java 17, no Informix.
 
 What differs from Debezium's Informix topics: before and after keep exact types (no base64 decimals, no
-epoch numbers), there is no schema part and no tombstone, a changed key is one `u`, and no `r` comes,
-since there is no snapshot. For a server of your own, `options` are host, port, server, database and
-table, and INFORMIX_CDC_PASSWORD is set in the environment.
+epoch numbers), there is no schema part and no tombstone, a changed key is one `u`, and an `r`, which
+comes with initialSnapshot only, has a `transaction`, without an id, for its place. For a server of
+your own, `options` are host, port, server, database and table, and INFORMIX_CDC_PASSWORD is set in the
+environment.
 """
 
 import os

@@ -1,8 +1,9 @@
 """Keep a Delta table equal to the Informix table: `python examples/delta_merge.py`. Needs Java 17.
 
 Also needs `pip install pyspark==4.2.0 delta-spark==4.4.0`, or another pair of docs/versions.md.
-Batch N is merged with txnVersion=N: should Spark run it again, Delta leaves it out. For a server of
-your own, `options` are host, port, server, database, table; INFORMIX_CDC_PASSWORD is set.
+The rows that were there come first, as inserts. Batch N is merged with txnVersion=N: should Spark run
+it again, Delta leaves it out. For a server of your own, `options` are host, port, server, database,
+table, initialSnapshot, spoolPath; INFORMIX_CDC_PASSWORD is set.
 """
 
 import os
@@ -42,11 +43,13 @@ builder.config("spark.sql.shuffle.partitions", "1").config("spark.ui.enabled", "
 spark = configure_spark_with_delta_pip(builder).getOrCreate()
 spark.sql("CREATE TABLE orders (order_num BIGINT, city STRING) USING delta")
 basel, bern, zug = ({"order_num": n, "city": c} for n, c in ((1, "Basel"), (2, "Bern"), (3, "Zug")))
-with emulated_source({"informix.orders": "order_num serial, city varchar(20)"}) as (server, options):
+tables = {"informix.orders": "order_num serial primary key, city varchar(20)"}
+with emulated_source(tables, keeps_rows=True) as (server, options):
+    options |= {"initialSnapshot": "all", "spoolPath": f"{folder}/spool"}
     rows = spark.readStream.format("informix-cdc").options(**options).load()
     sink = rows.writeStream.option("checkpointLocation", f"{folder}/checkpoint").foreachBatch(merge)
-    inserts, others = [("insert", basel), ("insert", bern)], [("update", basel, zug), ("delete", bern)]
-    for changes in [], inserts, others:  # three runs of one stream; the first only notes its beginning
+    others = [("update", basel, zug), ("delete", bern)]
+    for changes in [("insert", basel)], [("insert", bern)], others:  # runs of one stream
         with server.transaction() as shop:
             for kind, *images in changes:
                 getattr(shop, kind)(ORDERS, *images)

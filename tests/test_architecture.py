@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from importlib import import_module
 from importlib.metadata import packages_distributions
 from pathlib import Path
@@ -49,11 +50,19 @@ def name_of(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
+@cache
+def docstring_and_imports(path: Path) -> tuple[str, list[ast.Import | ast.ImportFrom]]:
+    """Return what all these tests ask of a module, which is parsed once."""
+    module = ast.parse(path.read_text())
+    found = [node for node in ast.walk(module) if isinstance(node, ast.Import | ast.ImportFrom)]
+    return ast.get_docstring(module) or "", found
+
+
 def imported_names(path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in docstring_and_imports(path)[1]:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+        elif node.module and node.level == 0:
             yield node.module
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
@@ -76,7 +85,7 @@ def test_other_rooms_import_from_the_room_and_its_own_files_from_the_file() -> N
     strangers = []
     for path in MODULES:
         own = tuple(module_of(path)[:2])
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in docstring_and_imports(path)[1]:
             if not isinstance(node, ast.ImportFrom) or node.level or not node.module:
                 continue
             parts = node.module.split(".")
@@ -93,7 +102,7 @@ def test_other_rooms_import_from_the_room_and_its_own_files_from_the_file() -> N
 def test_a_room_says_what_it_is_its_rule_and_what_it_offers() -> None:
     for room in ROOMS:
         (init,) = ROOT.glob(f"*/{'/'.join(room)}/__init__.py")
-        text = ast.get_docstring(ast.parse(init.read_text())) or ""
+        text, _ = docstring_and_imports(init)
         assert "\n\nRule: " in text, room
         module = import_module(".".join(room))
         assert all(hasattr(module, name) for name in module.__all__), room
@@ -146,7 +155,7 @@ def test_every_package_is_shipped_and_says_that_it_is_typed() -> None:
 
 
 def test_every_module_opens_with_its_purpose() -> None:
-    assert not [name_of(path) for path in MODULES if not ast.get_docstring(ast.parse(path.read_text()))]
+    assert not [name_of(path) for path in MODULES if not docstring_and_imports(path)[0]]
 
 
 def test_no_folder_of_tests_hides_an_installed_package() -> None:

@@ -9,7 +9,7 @@ import contextlib
 import tempfile
 from collections.abc import Iterator, Mapping
 
-from informix_capture_client.emulator import EmulatedServer, ListeningServer
+from informix_capture_client.emulator import EmulatedServer, ListeningServer, keep_rows
 
 __all__ = ["EmulatedServer", "ListeningServer", "emulated_source"]
 
@@ -17,19 +17,24 @@ _NAME, _DATABASE, _USER, _PASSWORD = "informix", "stores", "informix", "in4mix"
 
 
 @contextlib.contextmanager
-def emulated_source(tables: Mapping[str, str]) -> Iterator[tuple[EmulatedServer, dict[str, str]]]:
+def emulated_source(
+    tables: Mapping[str, str], *, keeps_rows: bool = False
+) -> Iterator[tuple[EmulatedServer, dict[str, str]]]:
     """Serve an emulated Informix as long as the block lasts.
 
     Its password is in a file of the user's own: over Spark Connect, option password would be refused.
 
     Args:
         tables: column lists by owner.table, all in the database `stores`.
+        keeps_rows: whether what is written is there to be read too, as a snapshot does.
 
     Yields:
         the server, whose tables are called `stores:owner.table` there, and the source's options.
     """
     server = EmulatedServer(_NAME, {_USER: _PASSWORD})
     server.create_database(_DATABASE)
+    if keeps_rows:
+        keep_rows(server)
     for table, columns in tables.items():
         server.create_table(f"{_DATABASE}:{table}", columns)
     with ListeningServer(server) as listening, tempfile.NamedTemporaryFile("w") as secret:

@@ -26,10 +26,11 @@ _REST = ["environment", "sql?details=true", "jobs", "stages?details=true"]
 def main() -> None:
     plan = json.load(sys.stdin)
     folder = Path(plan["folder"])
-    spark = _spark(folder)
+    spark = _spark(folder, plan["jar"])
     spark.streams.addListener(ProgressListener())
     for name, stream in plan["streams"].items():
         (folder / name).mkdir()
+        spark.conf.set("spark.informix-cdc.readInJvm", str(stream["in_jvm"]).lower())
         frame = spark.readStream.format("informix-cdc").options(**stream["options"]).load()
         (folder / name / "error.txt").write_text(_die(frame, folder / name, stream["failpoint"]))
         query = _start(frame, folder / name)
@@ -53,13 +54,14 @@ def _die(frame: DataFrame, folder: Path, failpoint: str) -> str:
     return str(query.exception())
 
 
-def _spark(folder: Path) -> SparkSession:
+def _spark(folder: Path, jar: str) -> SparkSession:
     (folder / "events").mkdir()
     settings = {
         "spark.eventLog.enabled": "true",
         "spark.eventLog.compress": "false",
         "spark.eventLog.dir": (folder / "events").as_uri(),
         "spark.ui.port": "0",
+        **({"spark.jars": jar} if jar else {}),
     }
     builder = SparkSession.builder.master("local[2]")
     for key, value in settings.items():

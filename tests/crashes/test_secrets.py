@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from connector.jvm.java_reader import has_javac, jar
 from harness.capture.driving import (
     anchor_of,
     drained,
@@ -81,9 +82,10 @@ def test_the_search_finds_what_it_looks_for(before: bytes, tmp_path: Path) -> No
 
 
 @pytest.mark.fault(
-    fault="a run with crashes, all logs at DEBUG, password by option, passwordFile or passwordCommand",
-    outcome="no password in logs, errors, plans, progress, metrics, event log, UI, checkpoint, spool or"
-    " pickles",
+    fault="a run with crashes, all logs at DEBUG, password by option, passwordFile or passwordCommand,"
+    " rows or JSON, read in Python or in the JVM",
+    outcome="no password in logs, errors, plans, progress, metrics, event log, UI, checkpoint, spool,"
+    " copies or pickles",
 )
 def test_a_run_with_crashes_shows_its_password_nowhere(served: Served, tmp_path: Path) -> None:
     folder, work = tmp_path / "run", LongWorkload(served[0], seed=1)
@@ -94,15 +96,26 @@ def test_a_run_with_crashes_shows_its_password_nowhere(served: Served, tmp_path:
     secret = tmp_path / "secret"
     secret.write_text(by_option["password"])
     streams = {
-        "option": {"options": by_option, "failpoint": "capture.before_flush"},
-        "file": {"options": {**other, "passwordFile": str(secret)}, "failpoint": "reader.read"},
+        "option": {"options": by_option, "failpoint": "capture.before_flush", "in_jvm": True},
+        "file": {
+            "options": {**other, "passwordFile": str(secret), "shape": "json"},
+            "failpoint": "reader.read",
+            "in_jvm": False,
+        },
         "command": {
-            "options": {**other, "passwordCommand": f"cat {shlex.quote(str(secret))}"},
+            "options": {
+                **other,
+                "passwordCommand": f"cat {shlex.quote(str(secret))}",
+                "shape": "json",
+                "segmentCopies": (folder / "copies").as_uri(),
+            },
             "failpoint": "capture.before_flush",
+            "in_jvm": True,
         },
     }
     with work.going_on():
-        _run({"folder": str(folder), "streams": streams}, folder, tmp_path)
+        plan = {"folder": str(folder), "streams": streams, "jar": str(jar()) if has_javac() else ""}
+        _run(plan, folder, tmp_path)
     _pickle_what_travels(served, folder)
     for name, stream in streams.items():
         (folder / f"{name}.pickle").write_bytes(sent_to_executors(stream["options"]))
@@ -145,5 +158,7 @@ def _assert_that_there_was_something_to_search(folder: Path) -> None:
         assert len(list((folder / name / "pages").iterdir())) > 10
         assert "informix_cdc_rows_total{" in (folder / name / "metrics.txt").read_text()
         assert list((folder / name / "checkpoint" / "offsets").iterdir())
-    for pattern in "events/**/*", "spool/*/*.arrow", "*.pickle":
+    if has_javac():
+        assert "ColumnarToRow" in (folder / "out.log").read_text()  # rows came from the JVM's reader
+    for pattern in "events/**/*", "spool/*/*.arrow", "copies/*/*.arrow", "*.pickle":
         assert list(folder.glob(pattern)), pattern

@@ -32,6 +32,7 @@ STARTS = [(60.0 * ago, 1000.0 - 60 * ago) for ago in (8, 6, 4, 2)]
 FALLING = each_minute(*(1000.0 - 10 * minute for minute in range(60)))
 
 # what, alarm, samples, whether it fires
+LEFT, CHUNKS = P + "snapshot_tables_left", P + "snapshot_chunks_total"
 CASES: list[tuple[str, str, Series, bool]] = [
     ("the port does not answer", "Down", {"up": 0}, True),
     ("it answers", "Down", {"up": 1}, False),
@@ -152,6 +153,14 @@ CASES: list[tuple[str, str, Series, bool]] = [
         False,
     ),
     ("the query is down", "LogUnknown", {}, False),
+    ("a table is left and no chunk comes", "SnapshotStands", {LEFT: 1, CHUNKS: 7}, True),
+    (
+        "chunks come",
+        "SnapshotStands",
+        {LEFT: 1, CHUNKS: each_minute(*range(31))},
+        False,
+    ),
+    ("no table is left", "SnapshotStands", {LEFT: 0, CHUNKS: 7}, False),
 ]
 
 

@@ -88,7 +88,7 @@ def main() -> None:
     plan, folder = json.load(sys.stdin), Path(sys.argv[1])
     os.environ["SPARK_HOME"] = str(spark_home(folder / "spark"))
     builder = SparkSession.builder.master("local-cluster[2,1,1024]")
-    for name, value in _SETTINGS.items():
+    for name, value in {**_SETTINGS, **plan["settings"]}.items():
         builder = builder.config(name, value)
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("OFF")

@@ -14,10 +14,12 @@ from typing import Any
 
 import pytest
 
+from connector.jvm.java_reader import has_javac, jar
 from harness.capture.driving import insert
 from harness.runs.patience import patiently
 from harness.servers.stores import (
     ORDERS,
+    PASSWORD,
     Change,
     Workload,
     listening_stores,
@@ -52,6 +54,7 @@ class Found:
 
     by_query: dict[str, Any]
     committed: list[Change]
+    folder: Path
 
 
 @pytest.fixture(scope="module")
@@ -68,8 +71,10 @@ def found(searched: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) ->
             "auto": {**unseen, "flightHost": "127.0.0.1"},
             "files": {**unseen, "delivery": "files"},
         }
-        plan = {"queries": queries, "searched": searched}
-        return Found(run_on_a_cluster(tmp_path_factory.mktemp("cluster"), plan), work.changes())
+        jars = {"spark.jars": str(jar())} if has_javac() else {}
+        plan = {"queries": queries, "searched": searched, "settings": jars}
+        folder = tmp_path_factory.mktemp("cluster")
+        return Found(run_on_a_cluster(folder, plan), work.changes(), folder)
 
 
 def run_on_a_cluster(folder: Path, plan: dict[str, Any]) -> dict[str, Any]:
@@ -110,6 +115,18 @@ def test_files_that_executors_cannot_see_are_told_with_the_place(found: Found) -
     assert given["rows"] == []
     assert "IFXCDC-0002: spool segment" in given["error"]
     assert "cannot be had on this host" in given["error"]
+
+
+def test_what_executors_log_holds_no_password_also_where_the_jvm_s_reader_fails(found: Found) -> None:
+    logs = [path for path in (found.folder / "spark" / "work").rglob("stderr") if path.is_file()]
+    assert len(logs) >= 2
+    said = "".join(path.read_text() for path in logs)
+    if has_javac():
+        assert "informix-cdc: rows are read in Python, and put into columns" in said
+    told = [found.by_query[query]["error"] for query in ("flight", "auto", "files")]
+    for secret in (SECRET, PASSWORD):
+        assert not [path for path in logs if secret in path.read_text()]
+        assert not [error for error in told if secret in error]
 
 
 @pytest.mark.fault(

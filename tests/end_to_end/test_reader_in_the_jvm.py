@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from pyspark import cloudpickle
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import Row, SparkSession
 
 from connector.jvm.java_reader import require_javac
@@ -95,3 +96,22 @@ def test_an_executor_without_the_files_reads_in_python_and_has_the_same_values(
     assert is_read_in_columns(made)
     assert [one.after.asDict() for one in made.rows] == [expected for _, expected in rows]
     assert {one.before for one in made.rows} == {None}
+
+
+def started(session: SparkSession, options: dict[str, str], checkpoint: Path) -> Collected:
+    """Start a query that the reader in the JVM is to read."""
+    session.conf.set(IN_JVM, "true")
+    frame = session.readStream.format("informix-cdc").options(**options).load()
+    return Collected(frame, checkpoint).start()
+
+
+def test_an_error_of_the_source_is_its_line_with_the_jar_too(
+    session: SparkSession, served: Served, tmp_path: Path
+) -> None:
+    """Java's proxies take the text from a checked exception, and Spark's own is one."""
+    options = source_options(served[1].port, startingPosition="47")
+    made = started(session, options, tmp_path / "checkpoint")
+    with pytest.raises(StreamingQueryException) as caught:
+        made.wait_until(lambda: False)
+    assert "BadOption: IFXCDC-0003: option 'startingPosition' is 0:0x2f" in str(caught.value)
+    assert "UndeclaredThrowable" not in str(caught.value)

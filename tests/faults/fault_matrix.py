@@ -52,6 +52,8 @@ def lines_of(source: str, test_file: str) -> list[Line]:
     Raises:
         ValueError: a marker lacks `fault` or `outcome`, or an argument is no literal.
     """
+    if ".fault(" not in source:
+        return []
     module = ast.parse(source, test_file)
     constants = dict(_constants(module))
     tests = (node for node in ast.walk(module) if isinstance(node, ast.FunctionDef))

@@ -12,14 +12,14 @@ from informix_capture_client import statements
 
 _START = "at each start of a stream, and of each new session"
 _TABLES = "at `load()` and each start, for up to 100 tables at once: `IN (?, ?, ...)`"
-_SNAPSHOT = "by no command yet: before a snapshot, which is being built, for up to 100 tables at once"
-_SNAPSHOT_SESSION = "by snapshots (`initialSnapshot`)"
-_MARKER = "by snapshots; `acquire --receipt`, so that the log moves on by a page"
+_SNAPSHOT = "at the start of a stream with a snapshot, for up to 100 tables at once"
+_CHUNK = "while a snapshot runs: before or after each chunk"
 _WATCHED = "every 15 s while a stream runs"
 
 WHEN = {
     "OPEN_SESSION": _START,
-    "SET_FULL_ROW_LOGGING": "first start of a stream, `tail`, `acquire` (1); `release` (0)",
+    "SET_FULL_ROW_LOGGING": "first start of a stream, or of a table in it; `tail`, `record`, `acquire`"
+    " (1); `release` (0)",
     "START_CAPTURE": f"{_START}, for each table",
     "ACTIVATE_SESSION": _START,
     "DEACTIVATE_SESSION": "never in a stream; by programs that use the client themselves",
@@ -34,8 +34,8 @@ WHEN = {
     "SESSION_TABLES": "`status`, `doctor`, `release`",
     "LO_READ": "without pause while a stream runs; each waits up to `readTimeoutSeconds` for data",
     "SERVER_NAME": "at `load()` and each start; `status`, `doctor`",
-    "SERVER_CLOCK": _WATCHED,
-    "CURRENT_LOG": f"{_WATCHED}; at each start",
+    "SERVER_CLOCK": f"{_WATCHED}; {_CHUNK}, until the marker is written",
+    "CURRENT_LOG": f"{_WATCHED}; at each start; {_CHUNK}",
     "OLDEST_LOG": f"{_WATCHED}; at each start",
     "LOG_FILES": f"{_WATCHED}; at each start",
     "LOG_FILL_TIMES": f"{_WATCHED}; at each start",
@@ -43,7 +43,7 @@ WHEN = {
     "SERVER_VERSION": "at each start; `doctor`",
     "HA_ROLE": "at each start; `doctor`",
     "PARAMETER": "`doctor`: LOGFILES, LTXHWM and the like",
-    "OPEN_TRANSACTIONS": "first start of a stream; `acquire`",
+    "OPEN_TRANSACTIONS": f"first start of a stream; `acquire`; {_CHUNK}",
     "DATABASE_LOGGING": "at `load()` and each start",
     "DATABASE_LOCALE": "at `load()` and each start",
     "TABLE": _TABLES,
@@ -57,20 +57,49 @@ WHEN = {
     "DISABLED": _SNAPSHOT,
     "COLUMN_NUMBERS": _SNAPSHOT,
     "ROW_LOCKS": _SNAPSHOT,
-    "IGNORES_CASE": "by no command yet: before a snapshot, which is being built",
-    "LAST_COMMITTED": _SNAPSHOT_SESSION,
-    "LOCK_WAIT": _SNAPSHOT_SESSION,
-    "BEGIN_WORK": _SNAPSHOT_SESSION,
-    "COMMIT_WORK": _SNAPSHOT_SESSION,
-    "MAKE_MARKER": _MARKER,
-    "DROP_MARKER": _MARKER,
-    "LOCK_HOLDERS": _SNAPSHOT_SESSION,
+    "IGNORES_CASE": "at the start of a stream with a snapshot",
+    "LAST_COMMITTED": "by each connection that reads a table for its snapshot, when it has connected",
+    "LOCK_WAIT": "by each connection that reads a table for its snapshot, when it has connected",
+    "BEGIN_WORK": "`snapshotWithoutKey=lock` alone: before the table is locked",
+    "COMMIT_WORK": "`snapshotWithoutKey=lock` alone: when the table has been read; in an ANSI database"
+    " behind the marker too",
+    "MAKE_MARKER": "behind a chunk of a snapshot, but with `snapshotMarker=heartbeat` or `none`;"
+    " touches nothing of yours; `doctor`, where a snapshot is asked for; `acquire --receipt`, so that"
+    " the log moves on by a page",
+    "DROP_MARKER": "right after it was made",
+    "LOCK_HOLDERS": "when others have locked rows of a snapshot for `snapshotLockSeconds`",
     "CDC_USER_TYPE": "`doctor`",
     "FRAGMENTS": "as often as `sysptnhdr` is asked, for up to 100 fragmented tables at once",
     "PARTITION_CREATED": "at a start in the past; `acquire --receipt`; for up to 100 tables at once",
     "PARTITION_VERSIONS": "`doctor`, for up to 100 tables at once",
     "PARTITION_FLAGS": f"{_WATCHED}, for up to 100 tables (or fragments) at once; at each start",
 }
+
+# What is made of the names of a table and its columns: how it begins, the whole, when it is sent.
+OF_A_TABLE = (
+    (
+        "SELECT /*+ AVOID_FULL(t) */ FIRST ",
+        "SELECT /*+ AVOID_FULL(t) */ FIRST n (the columns) FROM (the table) t WHERE (behind a key)"
+        " ORDER BY (the key)",
+        "while a snapshot runs: once for each chunk",
+    ),
+    (
+        "SELECT ",
+        "SELECT (the columns) FROM (the table) WHERE 1 = 0",
+        "at the start of a stream with a snapshot: whether the table may be read; with"
+        " `snapshotWithoutKey=lock` without a condition, to read it",
+    ),
+    (
+        "LOCK TABLE ",
+        "LOCK TABLE (the table) IN SHARE MODE",
+        "`snapshotWithoutKey=lock` alone: its writers wait until the table has been read",
+    ),
+    (
+        "UPDATE ",
+        "UPDATE (heartbeatTable) SET (its first column) = (itself)",
+        "`snapshotMarker=heartbeat` alone: behind a chunk of a snapshot",
+    ),
+)
 
 
 def texts() -> dict[str, str]:
@@ -93,3 +122,5 @@ def statement_lines() -> Iterator[str]:
     yield "|---|---|"
     for name, text in texts().items():
         yield f"| `{text}` | {WHEN[name]} |"
+    for _, text, when in OF_A_TABLE:
+        yield f"| `{text}` | {when} |"

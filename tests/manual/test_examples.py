@@ -83,8 +83,20 @@ def keeps_history_and_present(output: str) -> None:
     assert states == [("1", "Basel", "{"), ("1", "Zug", "None"), ("2", "Bern", "{")]
 
 
+def has_rows_there_and_changes(output: str) -> None:
+    prints(
+        "|        1|Basel|          insert|     true|",
+        "|        2| Bern|          insert|     true|",
+        "|        1|Basel| update_preimage|    false|",
+        "|        1|  Zug|update_postimage|    false|",
+        "|        2| Bern|          delete|    false|",
+    )(output)
+    assert output.splitlines()[-1] == "present: {1: 'Zug'}"
+
+
 CHECKS: dict[str, Check] = {
     "auto_cdc": keeps_history_and_present,
+    "bronze_table": has_rows_there_and_changes,
     "debezium_envelope": is_debeziums_envelope,
     "exactly_once_sink": prints("|    1|        1|", "|    2|        2|"),
     "many_tables": prints(

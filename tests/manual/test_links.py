@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from pathlib import Path
 
-import pytest
-
+from harness.runs.places import at
 from informix_capture_client import errors
 from informix_cdc.commands.cli import main as command_line
 from manual.made_parts import ROOT
@@ -30,28 +30,32 @@ def name_of(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
-def anchors(page: str) -> set[str]:
+@cache
+def anchors(path: Path) -> set[str]:
     """Return a page's headings as GitHub turns them into anchors."""
-    kept = (re.sub(r"[^\w\- ]", "", heading.lower()) for heading in _HEADING.findall(page))
+    headings = _HEADING.findall(path.read_text(encoding="utf-8"))
+    kept = (re.sub(r"[^\w\- ]", "", heading.lower()) for heading in headings)
     return {heading.strip().replace(" ", "-") for heading in kept}
 
 
-@pytest.mark.parametrize("path", PAGES, ids=name_of)
-def test_every_link_leads_somewhere(path: Path) -> None:
-    for target, anchor in _LINK.findall(_FENCE.sub("", path.read_text(encoding="utf-8"))):
-        place = (path.parent / target).resolve() if target else path
-        assert place.exists(), f"{target} of {name_of(path)}"
-        if anchor:
-            assert anchor in anchors(place.read_text(encoding="utf-8")), f"{target}#{anchor}"
+def test_every_link_leads_somewhere() -> None:
+    for path in PAGES:
+        for target, anchor in _LINK.findall(_FENCE.sub("", path.read_text(encoding="utf-8"))):
+            place = (path.parent / target).resolve() if target else path
+            with at(f"{target}#{anchor} of {name_of(path)}"):
+                assert place.exists()
+                assert not anchor or anchor in anchors(place)
 
 
-@pytest.mark.parametrize("path", PAGES, ids=name_of)
-def test_every_command_exists_and_takes_its_flags(path: Path) -> None:
-    page = path.read_text(encoding="utf-8").replace("\\\n", " ")  # a line that goes on
-    for name, rest in _COMMAND.findall(page):
-        if name not in _NO_COMMANDS:
-            known = {text for option in command_line.commands[name].params for text in option.opts}
-            assert set(_FLAG.findall(rest)) <= known | {"--help"}, name
+def test_every_command_exists_and_takes_its_flags() -> None:
+    for path in PAGES:
+        page = path.read_text(encoding="utf-8").replace("\\\n", " ")  # a line that goes on
+        for name, rest in _COMMAND.findall(page):
+            if name not in _NO_COMMANDS:
+                with at(f"{name} of {name_of(path)}"):
+                    parameters = command_line.commands[name].params
+                    known = {text for option in parameters for text in option.opts}
+                    assert set(_FLAG.findall(rest)) <= known | {"--help"}
 
 
 def test_every_command_has_its_place_on_the_page_of_commands() -> None:

@@ -2,38 +2,45 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from connector.commands.commands import refusal, run, run_plain, server_options
 from harness.capture.driving import anchor_of, drained, figure, insert, reader
+from harness.capture.snapshots import LOGIN, until_snapshots_are_done
 from harness.runs.patience import wait_until
-from harness.servers.stores import listening_stores, source_options
+from harness.servers.in_process import InProcessConnection
+from harness.servers.stores import DATABASE, listening_stores, source_options
 from informix_capture_client import statements
-from informix_capture_client.emulator import EmulatedServer, ListeningServer
+from informix_capture_client.emulator import EmulatedServer, ListeningServer, load_rows
 from informix_capture_client.emulator.answers import Check, Prepared, SqlSession
 from informix_capture_client.emulator.connection import Connection
+from informix_capture_client.emulator.sqli.pam import Prompt, Style
+from informix_capture_client.sqli import WireTrace
 from informix_cdc.capture.server_watch import INTERVAL_SECONDS, log_facts
 from informix_cdc.options import SourceOptions
-from informix_cdc.server import look_up_tables, open_catalog
+from informix_cdc.server import look_up_tables, open_catalog, trace_wire
 from manual.made_parts import ROOT
-from manual.sent_statements import WHEN, texts
+from manual.sent_statements import OF_A_TABLE, WHEN, texts
 from odbc_driver.build import Drivers, build_drivers
 
-OF_A_SNAPSHOT = (
-    *("CONSTRAINTS", "UNIQUE_INDEXES", "DISABLED", "COLUMN_NUMBERS", "ROW_LOCKS", "IGNORES_CASE"),
-)
 # Statements that no run against this server sends, each with the reason.
 NOT_SENT_HERE = {
     "DEACTIVATE_SESSION": "a stream closes its session at once",
     "RECORD_BOUNDARY": "no stream sends it",
     "FRAGMENTS": "the emulator's tables are not fragmented",
-    **dict.fromkeys(OF_A_SNAPSHOT, "no option asks for a snapshot yet"),
+    "LOCK_HOLDERS": "nobody locks a table for so long",
 }
 TABLE = "informix.orders"
+# of the captured tables, whose names a statement is made of
+_OF_A_TABLE = re.compile(r'"?informix"?\.(lines|heaps|pulse)\b')
+_MANY = re.compile(r"(?<=IN )\(\?(, \?)+\)")
 
 
 @pytest.fixture(scope="module")
@@ -90,12 +97,42 @@ def a_life_of_a_stream(server: EmulatedServer, listening: ListeningServer) -> No
     assert released.exit_code == 0, released.output
 
 
-def test_a_server_receives_what_is_listed_and_all_of_it(received: set[str]) -> None:
+def a_life_with_snapshots(server: EmulatedServer, listening: ListeningServer, folder: Path) -> None:
+    """Read a table by its key and one that has none; a marker of ours, and a table of the user's."""
+    writer = InProcessConnection(server, LOGIN, DATABASE)
+    for table in ("lines (id INTEGER PRIMARY KEY)", "heaps (id INTEGER)", "pulse (n INTEGER)"):
+        writer.rows(f"CREATE TABLE informix.{table}")
+    for table in ("lines", "heaps", "pulse"):
+        load_rows(server, f"{DATABASE}:informix.{table}", [{"id": n, "n": n} for n in range(3)])
+    snapshot = {
+        "table": "informix.lines,informix.heaps",
+        "initialSnapshot": "all",
+        "snapshotWithoutKey": "lock",
+        "snapshotChunkRows": "2",
+        "heartbeatTable": "informix.pulse",
+    }
+    for marker in ("temp", "heartbeat"):
+        own = {**snapshot, "snapshotMarker": marker, "spoolPath": str(folder / marker)}
+        with reader(listening.port, **own) as made:
+            rows, _ = until_snapshots_are_done(made, anchor_of(made))
+        assert len(rows) == 6
+
+
+def test_a_server_receives_what_is_listed_and_all_of_it(received: set[str], tmp_path: Path) -> None:
     with listening_stores() as (server, listening):
         a_life_of_a_stream(server, listening)
+        written_beside = {*received}
+        a_life_with_snapshots(server, listening, tmp_path)
+    made_of_names = {text for text in received if _OF_A_TABLE.search(text)}
+    ours = {text for text in made_of_names - written_beside if not text.startswith("CREATE")}
+    beginnings = tuple(beginning for beginning, _, _ in OF_A_TABLE)
+    assert {text for text in ours if not text.startswith(beginnings)} == set()
+    unused = [each for each in beginnings if not any(text.startswith(each) for text in ours)]
+    assert unused == []
     listed = {text: name for name, text in texts().items()}
-    assert received - listed.keys() == set()
-    assert {listed[text] for text in listed.keys() - received} == NOT_SENT_HERE.keys()
+    others = {_MANY.sub("(?)", text) for text in received - made_of_names}
+    assert others - listed.keys() == set()
+    assert {listed[text] for text in listed.keys() - others} == NOT_SENT_HERE.keys()
 
 
 def test_over_odbc_a_server_receives_nothing_else(received: set[str], drivers: Drivers) -> None:
@@ -108,6 +145,18 @@ def test_over_odbc_a_server_receives_nothing_else(received: set[str], drivers: D
 
 
 PAGE = ROOT / "docs" / "dba.md"
+NAMED = re.compile(r"`(login|SQ_\w+)`")
+
+
+def test_without_a_driver_a_server_receives_the_messages_that_are_listed() -> None:
+    lines: list[str] = []
+    trace = WireTrace(lines.append, lambda: datetime.now(UTC))
+    with listening_stores() as (server, listening), trace_wire(trace):
+        server.prompts = (Prompt(Style.HIDDEN, "Password: "),)
+        a_life_of_a_stream(server, listening)
+    sent = {line.split()[3] for line in lines if line.split()[2] == ">"}
+    paragraph = PAGE.read_text().partition("With `transport=sqli` there is no driver")[2]
+    assert set(NAMED.findall(paragraph.partition("<!--")[0])) == sent
 
 
 def test_every_fifteen_seconds_a_server_is_asked_what_the_page_says(received: set[str]) -> None:
@@ -121,7 +170,7 @@ def test_every_fifteen_seconds_a_server_is_asked_what_the_page_says(received: se
     asked = {name for name, text in texts().items() if text in received}
     assert asked == {name for name, when in WHEN.items() if "every 15 s" in when}
     assert len(asked - {"PARTITION_FLAGS"}) == 6
-    assert "every 15 s: six queries, and one for each table or fragment" in PAGE.read_text()
+    assert "every 15 s: six queries, and one for up to a hundred tables, or their" in PAGE.read_text()
 
 
 def test_one_stream_is_two_connections_that_stay(monkeypatch: pytest.MonkeyPatch) -> None:

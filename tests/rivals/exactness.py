@@ -19,6 +19,7 @@ from rivals.processes import Consumer, World, debezium, ours, world
 
 NAMES = [*SETTINGS, "ours"]
 OURS_TUNED = "ours, tuned"  # with the two settings of Spark that the README has under latency
+OURS_TO_PARQUET = "ours, to Parquet"
 _TUNED = {
     "spark.python.unix.domain.socket.enabled": "true",
     "spark.sql.streaming.checkpointFileManagerClass": (
@@ -67,8 +68,9 @@ def rival(
 
     `wait_ms` is how long the peer's sink takes over an event.
     """
-    if name in (OURS_TUNED, "ours"):
-        return _ours(port, folder, _TUNED if name == OURS_TUNED else {})
+    if name in (OURS_TUNED, OURS_TO_PARQUET, "ours"):
+        tuned = _TUNED if name == OURS_TUNED else {}
+        return _ours(port, folder, tuned, stores=name == OURS_TO_PARQUET)
     return _debezium(port, folder, name, {**SETTINGS[name], **(more or {})}, wait_ms)
 
 
@@ -90,12 +92,13 @@ def _debezium(port: int, folder: Path, name: str, settings: Mapping[str, str], w
     return Rival(f"Debezium, {name}", live, keys, _Lines(events).count)
 
 
-def _ours(port: int, folder: Path, spark: Mapping[str, str]) -> Rival:
+def _ours(port: int, folder: Path, spark: Mapping[str, str], *, stores: bool = False) -> Rival:
     plan = {
         "options": source_options(port),
         "spark": spark,
         "checkpoint": str(folder / "checkpoint"),
         "sink": str(folder / "batches"),
+        "stores": stores,
     }
 
     @contextmanager

@@ -1,6 +1,7 @@
 """Our stream in a Spark of its own: python -m rivals.our_stream '{"options": {...}, "sink": ...}'.
 
-The sink writes one file a batch, named by the batch's number, or counts rows without looking at them.
+The sink writes one file a batch, named by the batch's number, or counts rows without looking at them;
+with `stores` Spark writes Parquet, and no row comes to the driver.
 `written` beside the files has a line for each batch: number, rows, when it was written, and how long
 ago its rows were committed, in milliseconds. The end of the input is an orderly stop.
 """
@@ -15,6 +16,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
+import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -32,7 +34,8 @@ def main() -> None:
     if "sink" in plan:
         sink = Path(plan["sink"])
         sink.mkdir(exist_ok=True)
-        writer = writer.foreachBatch(lambda batch, number: _write(sink, batch, number))
+        write = _store if plan.get("stores") else _write
+        writer = writer.foreachBatch(lambda batch, number: write(sink, batch, number))
     else:
         writer = writer.format("noop")
     query = writer.start()
@@ -55,6 +58,14 @@ def _write(sink: Path, batch: DataFrame, number: int) -> None:
     written = [row["written_at"] for row in rows if row["written_at"]]
     with (sink / "written").open("a") as log:
         log.write(f"{number} {len(rows)} {now} {' '.join(str(now - at) for at in written)}\n")
+
+
+def _store(sink: Path, batch: DataFrame, number: int) -> None:
+    folder = sink / f"{number}.parquet"
+    batch.write.mode("overwrite").parquet(str(folder))
+    rows = sum(pq.read_metadata(file).num_rows for file in folder.glob("*.parquet"))
+    with (sink / "written").open("a") as log:
+        log.write(f"{number} {rows} {int(time.time() * 1000)}\n")
 
 
 def _row(row: dict[str, Any]) -> dict[str, Any]:

@@ -145,12 +145,13 @@ def cpu_seconds(pid: int) -> float:
 
 
 def resident_bytes(pid: int) -> int:
-    """Return what a process holds in memory, shared pages counted with each."""
+    """Return what a process holds in memory: of a page that several share, its part (proc(5), Pss)."""
     try:
-        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-    except (OSError, IndexError):
+        rolled_up = Path(f"/proc/{pid}/smaps_rollup").read_text()
+    except OSError:
         return 0
-    return pages * os.sysconf("SC_PAGE_SIZE")
+    (line,) = [line for line in rolled_up.splitlines() if line.startswith("Pss:")]
+    return int(line.split()[1]) << 10
 
 
 def _children() -> Mapping[int, list[int]]:

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from rivals.exactness import NAMES, OURS_TUNED, begun, source_options
+from rivals.exactness import NAMES, OURS_TO_PARQUET, OURS_TUNED, begun, source_options
 from rivals.peer import SETTINGS, Peer
 from rivals.processes import Consumer, World, cpu_seconds, debezium, ours, world
 
@@ -36,7 +36,7 @@ class Rate:
 
 @dataclass(frozen=True)
 class Memory:
-    """The most that all processes of a consumer held, shared pages counted with each."""
+    """The most that all processes of a consumer held, a page that several share counted once."""
 
     small_bytes: int
     giant_bytes: int
@@ -142,7 +142,7 @@ def _delays(folder: Path) -> list[int]:
 def memory(folder: Path, size_bytes: int) -> dict[str, Memory]:
     """Let each consumer read small transactions, and then one of so many bytes of the log."""
     used: dict[str, Memory] = {}
-    for name in NAMES:
+    for name in (*SETTINGS, OURS_TO_PARQUET):
         with begun(name, folder / name, log_pages=1 << 20) as (served, each, consumer):
             small = consumer.peak_bytes
             wanted = each.count() + served.do("giant", size_bytes=size_bytes)

@@ -13,7 +13,7 @@ from informix_capture_client.block_fetch.declared import require_declared
 from informix_capture_client.block_fetch.tuple_columns import TupleDecoder
 from informix_capture_client.choices import DecodeRules
 from informix_capture_client.sqli import RowReader, Tuples
-from informix_capture_client.transport import Argument, SqliTransport, TupleCursor
+from informix_capture_client.transport import Argument, SqliTransport
 from informix_capture_client.values import Column
 
 # Of one answer. IBM's driver asks for 4,096 unless FET_BUF_SIZE says more, which may be 2 GB.
@@ -50,12 +50,14 @@ class SqliBlocks:
     ) -> Generator[Batch]:
         decoder = TupleDecoder(columns, self._table, self._rules)
         cursor = self._transport.open_tuples(statement, arguments, ROOM_BYTES)
+        rows = cursor.fetched()
         try:
             require_declared(cursor.columns, columns, self._table)
             reader = RowReader(cursor.columns, self._rules.codec, "surrogateescape")
-            for tuples in _in_blocks(_fetched(cursor), most):
+            for tuples in _in_blocks(rows, most):
                 yield decoder.decode(tuples), _last(reader, tuples[-1])
         finally:
+            rows.close()
             cursor.close()
 
 
@@ -63,11 +65,6 @@ def _last(reader: RowReader, tuples: Tuples) -> Callable[[], Texts]:
     begin, length = int(tuples.starts[-1]), int(tuples.lengths[-1])
     row = tuples.data[begin : begin + length]  # not the block, which may be gone by then
     return lambda: reader.row(row)
-
-
-def _fetched(cursor: TupleCursor) -> Iterator[Tuples]:
-    while found := cursor.fetch():
-        yield from found
 
 
 def _in_blocks(fetched: Iterator[Tuples], most: int) -> Iterator[list[Tuples]]:

@@ -17,6 +17,7 @@ from informix_capture_client.doctor.facts import (
 )
 from informix_capture_client.doctor.log_checks import shown_bytes, shown_hours
 from informix_capture_client.doctor.security_checks import KEYSTORE, STASH, SecurityFacts, TlsFacts
+from informix_capture_client.doctor.snapshot_checks import SnapshotFacts, SnapshotTable
 
 __all__ = [
     "KEYSTORE",
@@ -27,6 +28,8 @@ __all__ = [
     "SecurityFacts",
     "ServerFacts",
     "SetUp",
+    "SnapshotFacts",
+    "SnapshotTable",
     "TlsFacts",
     "examine",
     "examine_as_known",

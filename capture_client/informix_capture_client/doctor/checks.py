@@ -35,6 +35,7 @@ from informix_capture_client.doctor.facts import (
 from informix_capture_client.doctor.log_checks import check_log_space, check_long_transactions
 from informix_capture_client.doctor.row_logging_check import check_row_logging
 from informix_capture_client.doctor.security_checks import SecurityFacts, check_security
+from informix_capture_client.doctor.snapshot_checks import SnapshotFacts, check_snapshots
 from informix_capture_client.findings import (
     Finding,
     State,
@@ -56,7 +57,7 @@ _NOT_ASKED = Unanswered("nothing was asked", was_asked=False)
 class SetUp:
     """The input of all checks: what the user wants, and what is known of the server.
 
-    `driver` is None where the transport needs none.
+    `driver` is None where the transport needs none, `snapshots` where none is asked for.
     """
 
     database: str
@@ -70,10 +71,11 @@ class SetUp:
     tables: tuple[TableFacts, ...] | Unanswered = _NOT_ASKED
     cdc: CdcFacts | Unanswered = _NOT_ASKED
     security: SecurityFacts | Unanswered = _NOT_ASKED
+    snapshots: SnapshotFacts | Unanswered | None = None
 
 
 def examine(set_up: SetUp) -> list[Finding]:
-    """Run every check; each leaves at least one finding."""
+    """Run every check; each leaves at least one finding, if it is asked for."""
     return [finding for check in CHECKS for finding in check(set_up)]
 
 
@@ -314,6 +316,10 @@ def _security(set_up: SetUp) -> Iterator[Finding]:
     yield from check_security(set_up.security)
 
 
+def _snapshots(set_up: SetUp) -> Iterator[Finding]:
+    yield from check_snapshots(set_up.snapshots)
+
+
 CHECKS: tuple[Callable[[SetUp], Iterator[Finding]], ...] = (
     _driver,
     _security,
@@ -333,6 +339,7 @@ CHECKS: tuple[Callable[[SetUp], Iterator[Finding]], ...] = (
     _long_transactions,
     _sessions,
     _high_availability,
+    _snapshots,
 )
 
 

@@ -36,24 +36,25 @@ class SecurityFacts:
         address: where the connection goes; `stays_here`: it leaves this machine nowhere.
         tls: the client's settings, where encryption is asked for; None where it is not.
         is_trusted: the server is given no password.
-        open_password_file: the path of passwordFile, if others than its owner and group may read it.
+        open_files: what every user of this machine may read and should not: the path of passwordFile or
+            of a TLS key, with what it holds in words.
     """
 
     address: str
     stays_here: bool = False
     tls: TlsFacts | None = None
     is_trusted: bool = False
-    open_password_file: str = ""
+    open_files: tuple[tuple[str, str], ...] = ()
 
 
 def check_security(facts: SecurityFacts | Unanswered) -> Iterator[Finding]:
-    """Judge the connection's encryption, and where the password lies."""
+    """Judge the connection's encryption, and where the password and a TLS key lie."""
     if isinstance(facts, Unanswered):
         for check in ("encryption", "password"):
             yield Finding(check, State.NOT_CHECKED, facts.reason)
         return
     yield _encryption(facts)
-    yield _password(facts)
+    yield from _secrets(facts)
 
 
 def _encryption(facts: SecurityFacts) -> Finding:
@@ -99,14 +100,15 @@ def _to_write(path: str) -> str:
     return f"Write {path}, with a line: {KEYSTORE} <keystore with the certificates of servers>: {PAGE}"
 
 
-def _password(facts: SecurityFacts) -> Finding:
-    check, path = "password", facts.open_password_file
-    if facts.is_trusted:
-        return ok(check, "no password is sent: the server is to trust this host and its user.")
-    if path:
-        return warning(
+def _secrets(facts: SecurityFacts) -> Iterator[Finding]:
+    check = "password"
+    for path, holds in facts.open_files:
+        yield warning(
             check,
-            f"every user of this machine may read {path}, which holds the password.",
+            f"every user of this machine may read {path}, which holds {holds}.",
             f"chmod o= {path}",
         )
-    return ok(check, "it lies in no file that every user may read.")
+    if facts.is_trusted:
+        yield ok(check, "no password is sent: the server is to trust this host and its user.")
+    elif not facts.open_files:
+        yield ok(check, "it lies in no file that every user may read.")

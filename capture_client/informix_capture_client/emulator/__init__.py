@@ -10,6 +10,7 @@ from .late_release import LateRelease
 from .listening import Listener, ListeningServer, serve
 from .locks import LockWait, LockWaits
 from .logical_log import LongTransactionError
+from .packed_rows import pack_rows
 from .recording_reader import BadRecording, Recording, read_recording
 from .replay import ReplayedServer
 from .server import EmulatedServer
@@ -31,6 +32,7 @@ __all__ = [
     "Transaction",
     "keep_rows",
     "load_rows",
+    "pack_rows",
     "read_recording",
     "serve",
 ]

@@ -38,14 +38,23 @@ class ResultColumn:
     not_null: bool = False
 
 
+class RowForm(Protocol):
+    """How a wire has rows; two that give the same are equal."""
+
+    def __call__(
+        self, kinds: Sequence[ColumnType], columns: Sequence[Sequence[bytes | None]]
+    ) -> list[bytes]:
+        """Return rows, given their columns as `ColumnType.encode` has them."""
+
+
 class FoundRows(Protocol):
     """Rows that are found piece by piece while they are taken, by one way or the other."""
 
     def __iter__(self) -> Iterator[Sequence[Value]]:
         """Return the rows one by one, as values."""
 
-    def pieces(self) -> Iterator[Sequence[Sequence[bytes | None]]]:
-        """Return the columns of some rows after the other, as `ColumnType.encode` has them."""
+    def pieces(self, form: RowForm) -> Iterator[Sequence[bytes]]:
+        """Return some rows after the other, as the wire has them."""
 
     def close(self) -> None:
         """Let go what an open cursor holds."""

@@ -124,12 +124,12 @@ class TouchedKeys:
         self._compact()
         if not self._pieces:
             return pa.table({})
-        return self._pieces[0].filter(pc.field(_COMMIT) > low)
+        return _behind(self._pieces[0], low)
 
     def _compact(self) -> None:
         """Keep each key once, with its last commit."""
         if self._pieces:
-            every = pa.concat_tables(self._pieces).filter(pc.field(_COMMIT) > self.complete_above)
+            every = _behind(pa.concat_tables(self._pieces), self.complete_above)
             last = every.group_by(self._names).aggregate([(_COMMIT, "max")])
             self._pieces = [last.rename_columns([*self._names, _COMMIT]).combine_chunks()]
             self._count = self._compacted = len(last)
@@ -142,6 +142,11 @@ class TouchedKeys:
             self._pieces, self._count, self._compacted = [], 0, 0
             self.overflows += 1
             self.complete_above = max(self.complete_above, commit)
+
+
+def _behind(keys: pa.Table, commit: int) -> pa.Table:
+    """Return the keys touched above a place; by a mask: Arrow's own query takes a millisecond more."""
+    return keys.filter(pc.greater(keys[_COMMIT], commit))
 
 
 class TouchedTables:

@@ -6,9 +6,12 @@ middle leaves nothing of the answer that it was in.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Generator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from queue import SimpleQueue
+from typing import TypeVar
 
 from informix_capture_client.errors import InformixCdcError
 from informix_capture_client.sqli import (
@@ -23,6 +26,7 @@ from informix_capture_client.sqli import (
 )
 from informix_capture_client.transport.odbc_errors import Door
 
+T = TypeVar("T")
 Ask = Callable[[Request, bool], Answer]  # and whether rows come in bulk
 
 
@@ -130,6 +134,10 @@ class TupleCursor:
             answer = self._cursor.fetch()
             return [] if answer is None else answer.tuples
 
+    def fetched(self) -> Generator[Tuples]:
+        """Yield all rows; the server makes the next answer while whoever takes them has one in hand."""
+        return fetched_ahead(self.fetch)
+
     def close(self) -> None:
         """Let cursor and statement go; a connection that breaks meanwhile is no news to who closes."""
         if self._is_released or self._door.closed or self._door.is_foreign:
@@ -140,3 +148,47 @@ class TupleCursor:
                 self._cursor.close()
             finally:
                 self._release()
+
+
+def fetched_ahead(fetch: Callable[[], Sequence[T]]) -> Generator[T]:
+    """Yield what calls return, one after the other, until one returns nothing.
+
+    One call runs ahead, in a thread that does nothing else. Whoever stops in the middle waits for it:
+    then the connection is free for the next request.
+
+    Raises: what a call raises, behind all that came before it.
+    """
+    wanted, answers = SimpleQueue[bool](), SimpleQueue[Sequence[T] | BaseException]()
+    # A daemon: a server that does not answer must not keep a process from ending.
+    threading.Thread(target=_answer, args=(fetch, wanted, answers), daemon=True).start()
+    on_its_way = _ask(wanted)
+    try:
+        while True:
+            answer, on_its_way = answers.get(), False
+            if isinstance(answer, BaseException):
+                raise answer
+            if not answer:
+                return
+            on_its_way = _ask(wanted)
+            yield from answer
+    finally:
+        if on_its_way:
+            answers.get()
+        wanted.put(False)
+
+
+def _ask(wanted: SimpleQueue[bool]) -> bool:
+    wanted.put(True)
+    return True
+
+
+def _answer(
+    fetch: Callable[[], Sequence[T]],
+    wanted: SimpleQueue[bool],
+    answers: SimpleQueue[Sequence[T] | BaseException],
+) -> None:
+    while wanted.get():
+        try:
+            answers.put(fetch())
+        except BaseException as reason:  # noqa: BLE001 - whoever waits for the answer raises it
+            answers.put(reason)

@@ -127,7 +127,7 @@ class SegmentCopies:
         """Return the rows of a range as they are stored; asking again gives them again.
 
         Every byte of the copy is compared by checksum, once in a process: it is read twice the first
-        time. That is the price of not trusting a place that anybody may write to.
+        time. That finds damage, and no malice: who may write there is the place's matter (SECURITY.md).
 
         Raises:
             AccessRefused: the copy is not there, or is not the one that was written.

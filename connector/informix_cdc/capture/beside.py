@@ -6,7 +6,7 @@ Rule: decided anew for each connection, by what the spool knows; what is on its 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from informix_capture_client.positions import page_after
@@ -39,12 +39,16 @@ class Beside:
         state: of the capture.
         expected: the commit that a replay must pass first; None where there is none.
         clock: seconds from anywhere.
+
+    Attributes:
+        left: what was known of tables where a stream was lost.
     """
 
     options: SourceOptions
     state: CaptureState
     expected: Callable[[], int | None]
     clock: Callable[[], float]
+    left: Tables = field(default_factory=dict)
 
     # tables that come in
 
@@ -122,6 +126,18 @@ class Beside:
 
     # snapshots
 
+    def first_states(self, source: SourceTables) -> Tables:
+        """Return what a new stream knows of its tables.
+
+        Behind a loss of data it goes on with snapshots as far as they were: what was delivered is not
+        read again without being asked for.
+        """
+        states = states_at_first(self.options, source)
+        return {
+            name: replace(state, snapshot=self.left[name].snapshot) if name in self.left else state
+            for name, state in states.items()
+        }
+
     def snapshots(self, source: SourceTables, absent: Absent | None) -> Snapshots | None:
         """Return what reads tables whose snapshot is not done; those that come in have theirs later.
 
@@ -143,12 +159,13 @@ class Beside:
             self.ask_server,
             may_begin=lambda: self.state.gauges.is_caught_up and self._is_free(),
             has_room=lambda: self.state.bytes_ahead <= most_ahead,
-            is_quiet=lambda: self.state.gauges.heard_at is not None,
+            note=self.state.counters.appended.note,
             clock=self.clock,
         )
 
     def _planned(self, source: SourceTables) -> Sequence[PlannedTable]:
-        known = self.state.spool.tables if self.state.spool else {}
+        spool = self.state.spool
+        known = spool.tables if spool else self.first_states(source) if self.left else {}
         under_way = any(state.snapshot and not state.snapshot.is_done for state in known.values())
         if not (self.options.initial_snapshot or under_way):
             return ()

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from informix_capture_client.catalog import Table
 from informix_capture_client.errors import ConnectionLost, DataLoss, Gap
 from informix_capture_client.log_events import (
     DATA_LOSS,
@@ -35,7 +36,7 @@ from informix_cdc.capture.liveness import Liveness
 from informix_cdc.capture.loop import capture
 from informix_cdc.capture.pending import Pending
 from informix_cdc.capture.server_watch import ServerWatch, Watch
-from informix_cdc.capture.start import CaptureStart
+from informix_cdc.capture.start import CaptureStart, log_switch
 from informix_cdc.capture.state import CaptureState
 from informix_cdc.joining import (
     Absent,
@@ -53,7 +54,6 @@ from informix_cdc.server import (
     version_told,
     with_named_tables,
 )
-from informix_cdc.snapshots import states_at_first
 from informix_checkpoints.offsets import NOT_STARTED, StreamOffset
 from informix_checkpoints.private_folders import (
     make_private_folder,
@@ -81,6 +81,7 @@ class CaptureRun:
         read: how a session is read.
         clock: seconds from anywhere.
         watch: asks the server how its log stands.
+        on_switched_on: called with a table whose full row logging was off before.
     """
 
     options: SourceOptions
@@ -92,6 +93,7 @@ class CaptureRun:
     read: MakeReader = ReadAhead
     clock: Callable[[], float] = time.monotonic
     watch: Callable[[SourceOptions, SourceTables, Callable[[], float]], Watch] = ServerWatch
+    on_switched_on: Callable[[Table], None] = log_switch
     liveness: Liveness = field(init=False)
     _beside: Beside = field(init=False)
     _stream: ChangeStream | None = field(default=None, init=False)  # of the present connection
@@ -180,6 +182,7 @@ class CaptureRun:
             self.state.counters.assembly,
             self.offset.lost.error() if self.offset.lost else None,
             self.offset.logged,
+            on_switched_on=self.on_switched_on,
             joining=joining,
             joined_at=max(since.values(), default=0),
         )
@@ -291,7 +294,7 @@ class CaptureRun:
             LossMarks.beside(self.options.spool_path).remove(self._jump.stream)
             self._jump = self._loss = None
             self._jumps = 0
-        stream, tables = secrets.token_hex(8), states_at_first(self.options, source)
+        stream, tables = secrets.token_hex(8), self._beside.first_states(source)
         self.offset = StreamOffset(stream, source.source, anchor, logged, tables=tables)
         return self._open_spool(source, self.offset)
 
@@ -360,6 +363,7 @@ class CaptureRun:
                 not_before=loss.goes_on_at or 0,
             ),
         )
+        self._beside.left = former.tables
         self.offset, self._private_folder = NOT_STARTED, None
         self.liveness.begin_stream()
         self.state.leave(former)

@@ -60,7 +60,8 @@ logger = logging.getLogger("informix_cdc.connector.capture_start")  # a name in 
 _NEAR_BYTES = 16 << 20  # of log that is read again at most, to see that it is the same
 
 
-def _log_switch(table: Table) -> None:
+def log_switch(table: Table) -> None:
+    """Log that full row logging of a table was off and is on now."""
     ROW_LOGGING_SWITCHED_ON.log(logger, table=table.name, remedy=to_alter(table))
 
 
@@ -90,7 +91,7 @@ class CaptureStart:
     loss: DataLoss | None = None  # to be raised once the expected commit has passed
     logged: LogEnd | None = None  # as `StreamOffset` has it; found where a stream begins
     scout_reads: int = 0  # of the log for older transactions, before there is a session
-    on_switched_on: Callable[[Table], None] = _log_switch
+    on_switched_on: Callable[[Table], None] = log_switch
     joining: Absent | None = None
     joined_at: int = 0
     _connection: Transport | None = None

@@ -135,6 +135,11 @@ class CaptureState:
         """Whether all that was there when the capture began is in the spool: changes, and snapshots."""
         return self.gauges.is_caught_up and not self.counters.snapshots.tables_left
 
+    @property
+    def waits_for_spark(self) -> bool:
+        """Whether something is not read on until Spark has taken more: the log, or a snapshot."""
+        return self.gauges.is_paused or self.counters.snapshots.is_paused
+
     # what the capture says
 
     def catches_up(self, answer: Answer) -> bool:

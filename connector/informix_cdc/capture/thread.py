@@ -16,10 +16,12 @@ from collections.abc import Callable
 import pyarrow as pa
 from tenacity import RetryCallState, Retrying, retry_if_exception, wait_exponential, wait_random
 
+from informix_capture_client.catalog import Table
 from informix_capture_client.errors import ConnectionLost, InformixCdcError
 from informix_capture_client.log_events import CAPTURE_FAILED, CONNECTION_LOST
 from informix_capture_client.positions import Position
 from informix_cdc.capture.run import STOP_MARGIN_SECONDS, CaptureRun
+from informix_cdc.capture.start import log_switch
 from informix_cdc.capture.state import CaptureState
 from informix_cdc.options import SourceOptions
 from informix_checkpoints.offsets import StreamOffset
@@ -40,6 +42,7 @@ class CaptureThread:
         planned: the end of a batch that Spark has planned and asks for again.
         check_schema: refuses the schema of the tables if it is not the declared one.
         state: a new one, or what goes on from that of a capture before.
+        on_switched_on: called with a table whose full row logging was off before.
     """
 
     def __init__(
@@ -49,6 +52,7 @@ class CaptureThread:
         planned: Position | None = None,
         check_schema: Callable[[pa.Schema], None] = lambda _: None,
         state: CaptureState | None = None,
+        on_switched_on: Callable[[Table], None] = log_switch,
     ) -> None:
         self.state = state or CaptureState()
         self._options = options
@@ -58,7 +62,15 @@ class CaptureThread:
         self._session_ended_at: object = _NOWHERE
         self._tried_at = time.monotonic()
         self._stop = threading.Event()
-        self._capture = CaptureRun(options, offset, planned, check_schema, self.state, self._stop)
+        self._capture = CaptureRun(
+            options,
+            offset,
+            planned,
+            check_schema,
+            self.state,
+            self._stop,
+            on_switched_on=on_switched_on,
+        )
         self._thread = threading.Thread(target=self._run, name="informix-cdc capture", daemon=True)
 
     def start(self) -> None:

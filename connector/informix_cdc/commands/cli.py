@@ -6,6 +6,7 @@ Rule: quick to start. A command imports what it needs when it runs; Spark is loa
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,6 +40,14 @@ _OF_HOST = (
     *("spoolPath", "maxSpoolBytes", "delivery"),
     *("flightHost", "flightPort", "metricsHost", "metricsPort"),
 )
+_DOCTOR_ON_SNAPSHOTS = (
+    "initialSnapshot",
+    "snapshotKey",
+    "snapshotWithoutKey",
+    "snapshotMarker",
+    "heartbeatTable",
+)
+_OF_SNAPSHOTS = ("snapshotKey", "snapshotWithoutKey", "snapshotChunkRows")
 _OF_TABLES = ("database", "table", *_OF_READING, *_OF_ROWS)
 
 
@@ -54,7 +63,7 @@ def main() -> None:
 
 
 @main.command(short_help="Print committed changes as they happen, without Spark.")
-@connection_options("maxRecordsPerRead", "readBufferBytes")
+@connection_options("maxRecordsPerRead", "readBufferBytes", also=_OF_SNAPSHOTS)
 @click.option(
     "--format",
     "output_format",
@@ -79,24 +88,30 @@ def main() -> None:
     is_flag=True,
     help="Refuse a table whose full row logging is off, and change nothing on the server.",
 )
-def tail(output_format: str, limit: int | None, no_switch: bool, **given: str | None) -> None:
+@click.option(
+    "--snapshot", is_flag=True, help="Print the rows that are there first, then what changes."
+)
+def tail(
+    output_format: str, limit: int | None, no_switch: bool, snapshot: bool, **given: str | None
+) -> None:
     """Print committed changes as they happen, without Spark.
 
-    Begins now, unless --from says otherwise, and ends with Ctrl-C. Switches full row logging on for the
-    tables, as every capture must: the server then refuses ALTER TABLE of them until
-    `informix-cdc release` switches it off again.
+    Begins now, unless --from says otherwise, or with the rows that are there (--snapshot), and ends
+    with Ctrl-C. Switches full row logging on for the tables, as every capture must: the server then
+    refuses ALTER TABLE of them until `informix-cdc release` switches it off again.
     """
-    from informix_cdc.commands.tail import print_changes
+    from informix_cdc.commands.tail import print_changes, with_rows_that_are_there
 
-    with one_line_errors():
-        print_changes(parse_options(given), output_format, limit, may_switch_on=not no_switch)
+    begin = with_rows_that_are_there if snapshot else nullcontext
+    with one_line_errors(), begin(given) as said:
+        print_changes(parse_options(said), output_format, limit, may_switch_on=not no_switch)
 
 
 tail.epilog = PASSWORD_HINT
 
 
 @main.command(epilog=PASSWORD_HINT, short_help="Check all that a stream needs, and name the remedies.")
-@connection_options(*_OF_VALUES, *_OF_READING, also=_OF_HOST)
+@connection_options(*_OF_VALUES, *_OF_READING, also=(*_OF_HOST, *_DOCTOR_ON_SNAPSHOTS))
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
 def doctor(as_json: bool, **given: str | None) -> None:
     """Check driver, server, tables and this host, and name the remedy for what is wrong.

@@ -100,14 +100,15 @@ def _print_group(console: Console, group: Sequence[Finding]) -> None:
 
 def _print_not_checked(console: Console, groups: Iterable[Sequence[Finding]]) -> None:
     """Print what could not be looked at, by reason, in one paragraph."""
-    by_reason: dict[str, list[str]] = {}
+    together: dict[tuple[str, str], list[str]] = {}
     for group in groups:
         if group[0].state is State.NOT_CHECKED:
-            tables = _names(group)
-            name = f"{group[0].check} of {tables}" if tables else group[0].check
-            by_reason.setdefault(group[0].found, []).append(name)
-    if by_reason:
-        parts = [f"{', '.join(names)} ({reason})" for reason, names in by_reason.items()]
+            together.setdefault((group[0].found, _names(group)), []).append(group[0].check)
+    if together:
+        parts = [
+            f"{', '.join(checks)}{tables and f' of {tables}'} ({reason})"
+            for (reason, tables), checks in together.items()
+        ]
         line = Text.assemble(("Not checked: ", "dim"), "; ".join(parts) + ".")
         console.print(line, soft_wrap=not console.is_terminal)
 

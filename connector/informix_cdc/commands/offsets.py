@@ -204,7 +204,7 @@ def _table_text(name: str, state: TableState) -> str:
     if state.since:
         facts.append(f"since {show(state.since)}")
     if (snapshot := state.snapshot) is not None:
-        kind = "snapshot done" if snapshot.is_done else "snapshot"
+        kind = "snapshot done" if snapshot.is_done else "snapshot under way"
         facts.append(f"{kind}, {counted(snapshot.rows, 'row')}")
     return f"{name} ({'; '.join(facts)})" if facts else name
 

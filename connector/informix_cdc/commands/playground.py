@@ -5,7 +5,11 @@ Rule: as in `cli.py`: what a word needs is imported when it is typed.
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import os
 import ssl
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -142,15 +146,30 @@ def emulator(
         _refuse_beside_replay(context)
         from informix_cdc.commands.emulator import serve_replay
 
-        with one_line_errors():
+        with one_line_errors(), _named_address(host, port):
             return serve_replay(replay, host, port)
     if poses_as is not None and dialect != "informix":
         raise click.UsageError("--poses-as names a version of Informix, and --dialect another product.")
     server = demo_server(server_name, latency_ms / 1000, wait_to_fill, dialect, poses_as or dialect)
     keep_rows(server)
-    with one_line_errors():
+    with one_line_errors(), _named_address(host, port):
         tls = _tls_context(tls_certificate, tls_key)
         serve_demo(server, host, port, demo_workload, dialect, tls)
+
+
+@contextlib.contextmanager
+def _named_address(host: str, port: int) -> Iterator[None]:
+    """Say what to do about an address at which nothing can listen."""
+    try:
+        yield
+    except OSError as reason:
+        if reason.errno not in (errno.EADDRINUSE, errno.EADDRNOTAVAIL):
+            raise
+        why = os.strerror(reason.errno)
+        raise OneLineError(
+            f"{host}:{port} cannot be listened on: {why}. Name another by --host and --port;"
+            " --port 0 picks a port that is free."
+        ) from None
 
 
 def _tls_context(certificate: Path | None, key: Path | None) -> ssl.SSLContext | None:

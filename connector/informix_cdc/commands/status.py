@@ -25,7 +25,14 @@ from informix_capture_client.positions import log_page, show
 from informix_capture_client.session import OpenSession
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import ServerLog, open_server_log, read_server_log
-from informix_cdc.terminal import answers, distance_text, headroom_text, place_as_json
+from informix_cdc.terminal import (
+    answers,
+    distance_text,
+    headroom_text,
+    place_as_json,
+    snapshot_text,
+    snapshots_of,
+)
 from informix_checkpoints.offsets import SourceProgress, read_checkpoint, restart_needs_of
 
 
@@ -152,6 +159,10 @@ def _checkpoint_json(checkpoint: CheckpointStatus) -> dict[str, object]:
         "commit": show(checkpoint.progress.delivered.position.commit),
         "restart": show(checkpoint.restart),
         "lost": _loss(checkpoint),
+        "snapshots": {
+            name: {"rows": state.rows, "done": state.is_done}
+            for name, state in snapshots_of(checkpoint.progress.planned[1]).items()
+        },
         **place_as_json(checkpoint.in_log),
     }
 
@@ -204,6 +215,8 @@ def _checkpoint_lines(checkpoint: CheckpointStatus) -> Iterator[Text]:
     yield Text(f"  delivered up to {show(commit)}; a restart reads from {show(checkpoint.restart)}")
     if loss := _loss(checkpoint):
         yield Text(f"  A loss was reported where it stands: {loss}", "bold red")
+    if snapshots := snapshots_of(checkpoint.progress.planned[1]):
+        yield Text(f"  snapshots: {'; '.join(map(snapshot_text, snapshots, snapshots.values()))}")
     yield Text(f"  lag, behind the end of the log: {distance_text(checkpoint.in_log.behind)}")
     yield Text("  headroom, until that is overwritten: ").append_text(headroom_text(checkpoint.in_log))
 

@@ -1,6 +1,7 @@
 """`informix-cdc tail`: print what commits, until Ctrl-C or a number of rows.
 
-Rule: changes go to stdout, everything else to stderr, so that `| jq` and `| head` just work.
+Rule: changes go to stdout, everything else to stderr, so that `| jq` and `| head` just work. How far a
+snapshot is stands on the last line of a terminal, and makes room for what is printed.
 """
 
 from __future__ import annotations
@@ -8,9 +9,10 @@ from __future__ import annotations
 import contextlib
 import itertools
 import signal
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from tempfile import TemporaryDirectory
 
 import click
 from rich.console import Console
@@ -18,25 +20,35 @@ from rich.text import Text
 
 from informix_capture_client.catalog import Table
 from informix_capture_client.shapes import ChangeRow
-from informix_cdc.operations import TailFigures, follow
+from informix_cdc.operations import TailFigures, follow, follow_with_rows
 from informix_cdc.options import SourceOptions
 from informix_cdc.terminal import (
     answers,
     as_lines,
     counted,
+    ended_by_interrupt,
     hanging,
     kind_of,
     say,
     say_stays_on,
     say_switched_on,
     table_of,
+    table_progress,
     time_of,
     to_json,
 )
 
 _TIME_WIDTH, _KIND_WIDTH, _TABLE_WIDTH = 9, 9, 13
 _INDENT = _TIME_WIDTH + _KIND_WIDTH + _TABLE_WIDTH
+_WITH_ROWS = "from the rows that are there on"
 _BEGINNINGS = {"latest": "from now on", "earliest": "from the oldest log file on"}
+
+
+@contextlib.contextmanager
+def with_rows_that_are_there(given: Mapping[str, str | None]) -> Iterator[dict[str, str | None]]:
+    """Ask for a snapshot too, by way of a folder that is gone afterwards."""
+    with TemporaryDirectory(prefix="informix-cdc-tail-") as folder:
+        yield {**given, "initialSnapshot": "all", "spoolPath": folder, "truncate": "emit"}
 
 
 def print_changes(
@@ -52,28 +64,49 @@ def print_changes(
     choice = options.table_choice()
     tables = ", ".join(map(str, (*choice.names, *choice.patterns)))
     place = options.starting_position
+    beginning = _WITH_ROWS if options.initial_snapshot else _BEGINNINGS.get(place, f"from {place} on")
 
     def tell_that_it_begins() -> None:
-        say(f"Following {tables} {_BEGINNINGS.get(place, f'from {place} on')}. Ctrl-C ends.")
+        say(f"Following {tables} {beginning}. Ctrl-C ends.")
 
     def tell_the_switch(table: Table) -> None:
         switched_on.append(table)
         say_switched_on(table)
 
-    batches = follow(
-        options, figures, tell_that_it_begins, tell_the_switch, may_switch_on=may_switch_on
-    )
+    if options.initial_snapshot:
+        batches = _with_progress(options, tell_that_it_begins, tell_the_switch, may_switch_on)
+    else:
+        batches = follow(
+            options, figures, tell_that_it_begins, tell_the_switch, may_switch_on=may_switch_on
+        )
     try:
-        with contextlib.suppress(KeyboardInterrupt):
+        with ended_by_interrupt():
             for line in itertools.islice(_PRINTERS[output_format](batches), limit):
                 line.show()
-                figures.count(line.commit)
+                figures.count(line.commit, was_there=line.was_there)
     finally:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # closing the session takes a moment, not long
         batches.close()
         say_stays_on(switched_on)
     rows, transactions = counted(figures.rows, "row"), counted(figures.transactions, "transaction")
-    say(f"{rows} of {transactions} in {figures.seconds:.1f} s.")
+    there = f"{counted(figures.rows_there, 'row')} that were there, " if figures.rows_there else ""
+    say(f"{there}{rows} of {transactions} in {figures.seconds:.1f} s.")
+
+
+def _with_progress(
+    options: SourceOptions,
+    on_ready: Callable[[], None],
+    on_switched_on: Callable[[Table], None],
+    may_switch_on: bool,
+) -> Generator[list[ChangeRow], None, None]:
+    progress = table_progress()
+    batches = follow_with_rows(
+        options, on_ready, progress.show, on_switched_on, may_switch_on=may_switch_on
+    )
+    with progress, contextlib.closing(batches):
+        for changes in batches:
+            progress.hide()
+            yield changes
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +115,13 @@ class _Line:
 
     commit: int
     show: Callable[[], None]
+    was_there: bool = False
 
 
 def _json_lines(batches: Iterable[list[ChangeRow]]) -> Iterator[_Line]:
     for changes in batches:
         for change in changes:
-            yield _Line(change.commit, partial(_print_json, change))
+            yield _Line(change.commit, partial(_print_json, change), _was_there(change))
 
 
 def _print_json(change: ChangeRow) -> None:
@@ -102,7 +136,11 @@ def _table_lines(batches: Iterable[list[ChangeRow]]) -> Iterator[_Line]:
             begins = change.commit != latest_commit
             latest_commit = change.commit
             head = _head(change, begins=begins)
-            yield _Line(change.commit, partial(_print, console, head, values))
+            yield _Line(change.commit, partial(_print, console, head, values), _was_there(change))
+
+
+def _was_there(change: ChangeRow) -> bool:
+    return bool(change.metadata.get("_snapshot"))
 
 
 def _head(change: ChangeRow, *, begins: bool) -> Text:
@@ -115,8 +153,8 @@ def _head(change: ChangeRow, *, begins: bool) -> Text:
 
 
 def _print(console: Console, head: Text, values: Text) -> None:
-    for line in hanging(head, values, console, _INDENT):
-        console.print(line)
+    # in one piece: Ctrl-C leaves no half of a row behind
+    console.print(Text("\n").join(hanging(head, values, console, _INDENT)))
 
 
 _PRINTERS: dict[str, Callable[[Iterable[list[ChangeRow]]], Iterator[_Line]]] = {

@@ -15,6 +15,7 @@ from threading import Lock
 
 from informix_capture_client.positions import show
 from informix_capture_client.shapes import ChangeRow
+from informix_cdc.demo.rows_there import RowsThere
 from informix_cdc.demo.workload import CommittedTransaction
 
 _RECENT = 15
@@ -34,6 +35,7 @@ class DemoCheck:
     committed: int = 0
     verified: int = 0
     rows: int = 0
+    there: RowsThere = field(default_factory=RowsThere)
     kinds: Counter[str] = field(default_factory=Counter)
     latencies: list[float] = field(default_factory=list)
     latest: deque[ChangeRow] = field(default_factory=lambda: deque(maxlen=2 * _RECENT))
@@ -54,11 +56,15 @@ class DemoCheck:
     def arrive(self, changes: Sequence[ChangeRow], now: float) -> None:
         """Note rows that have arrived, in their order."""
         with self._lock:
-            for commit, group in itertools.groupby(changes, key=lambda change: change.commit):
+            for change in changes:
+                self.there.note(change)
+            self.difference = self.difference or self.there.difference
+            news = [change for change in changes if not change.metadata["_snapshot"]]
+            for commit, group in itertools.groupby(news, key=lambda change: change.commit):
                 self._arrived.append(_Arrived(commit, now, tuple(group)))
-            self.rows += len(changes)
-            self.kinds.update(change.change_type for change in changes)
-            self.latest.extend(changes)
+            self.rows += len(news)
+            self.kinds.update(change.change_type for change in news)
+            self.latest.extend(news)
             self._compare()
 
     def start_clock(self) -> None:
@@ -72,14 +78,21 @@ class DemoCheck:
         transactions, rows = self.warm_up
         return (self.verified - transactions) / seconds, (self.rows - rows) / seconds
 
+    def has_all_changes(self) -> bool:
+        """Tell whether everything that was committed has arrived."""
+        return self.verified == self.committed
+
     def is_complete(self) -> bool:
         """Tell whether everything that was committed has arrived, or a difference has been found."""
-        return bool(self.difference) or self.verified == self.committed
+        return bool(self.difference) or (self.verified == self.committed and self.there.is_complete)
 
     def verdict(self) -> tuple[bool, str]:
         """Return whether both accounts agree, and that in words."""
         if self.difference:
             return False, f"NOT verified: {self.difference}"
+        if not self.there.is_complete:
+            total = self.there.total
+            return False, f"NOT verified: {self.there.arrived:,} of {total:,} rows that were there came"
         extra = len(self._arrived)
         if extra or not self.is_complete():
             return False, (
@@ -87,7 +100,8 @@ class DemoCheck:
                 f" as committed, {extra:,} are too many"
             )
         return True, (
-            f"verified: {self.verified:,} of {self.committed:,} transactions, in order, every value"
+            f"verified: {self.there.total:,} rows that were there, each once; {self.verified:,} of"
+            f" {self.committed:,} transactions, in order; every value"
         )
 
     def recent(self) -> list[ChangeRow]:

@@ -1,6 +1,7 @@
 """`informix-cdc demo`: a busy shop on an embedded server, streamed through Spark and checked.
 
-Rule: this file is the order of events; what each part does is in the `demo_*` files.
+Rule: this file is the order of events; what each part does is in the files beside it. The shop has rows
+before the stream begins: they are read by a snapshot while the first transactions commit.
 
     Workload -> EmulatedServer -> the informix-cdc source -> Spark -> DemoCheck <- Workload's account
 """
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import random
 import signal
 import tempfile
 import threading
@@ -22,9 +24,10 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from informix_capture_client.emulator import ListeningServer
+from informix_capture_client.emulator import EmulatedServer, ListeningServer, keep_rows, load_rows
 from informix_cdc.demo import database as database
 from informix_cdc.demo.check import DemoCheck
+from informix_cdc.demo.rows_there import NEXT_CUSTOMER, NEXT_ORDER, rows_there
 from informix_cdc.demo.view import Account, summary, view_for
 from informix_cdc.demo.workload import Workload
 from informix_cdc.host import Java, JavaUnfit, find_java
@@ -39,6 +42,7 @@ _FIRST_BATCH_SECONDS = 60.0
 _LAST_ROWS_SECONDS = 15.0
 _LAST_PROGRESS_SECONDS = 2.0
 _REFRESH_SECONDS = 0.15
+_ROUND_SECONDS = 1.0  # of the warm-up, at most: the snapshot is read meanwhile
 _WARM_UP_ROUNDS, _WARM_UP_TRANSACTIONS = 4, 5
 _INTERRUPTED = 130
 _STRUCTS = {f"{database.DATABASE}:{name}": name.partition(".")[2] for name in database.TABLE_NAMES}
@@ -163,7 +167,7 @@ class _Demo:
 
         if self._patience.over.is_set():
             return self._sum_up(None)
-        with ListeningServer(database.demo_server()) as listening:
+        with ListeningServer(self._filled_server()) as listening:
             query = again_if_late(lambda: self._start_query(listening))
             try:
                 account = self._watch(listening, query) if self._has_begun.is_set() else None
@@ -171,11 +175,24 @@ class _Demo:
                 query.stop()
         return self._sum_up(account)
 
+    def _filled_server(self) -> EmulatedServer:
+        """Return a server with the rows that are there, which the check expects."""
+        server, tables = database.demo_server(), dict[str, list[database.Values]]()
+        for table, row in rows_there(random.Random(self._settings.seed), time.time()):
+            tables.setdefault(table, []).append(row)
+            self._check.there.expect(table, row)
+        for table, rows in tables.items():
+            load_rows(server, table, rows)
+        keep_rows(server)
+        return server
+
     def _start_query(self, listening: ListeningServer) -> StreamingQuery:
         """Start the stream and wait for its first micro-batch."""
         from informix_cdc.demo.spark import start_query
 
-        query = start_query(self._context, _source_options(listening), self._take, self._folder)
+        query = start_query(
+            self._context, _source_options(listening, self._folder), self._take, self._folder
+        )
         self._wait_for_the_stream(query)
         return query
 
@@ -210,7 +227,12 @@ class _Demo:
     def _watch(self, listening: ListeningServer, query: StreamingQuery) -> Account:
         settings, check = self._settings, self._check
         workload = Workload(
-            listening.server, settings.seed, settings.transactions_per_second, check.expect
+            listening.server,
+            settings.seed,
+            settings.transactions_per_second,
+            check.expect,
+            first_customer=NEXT_CUSTOMER,
+            first_order=NEXT_ORDER,
         )
         self._warm_up(workload, query)
         stop = threading.Event()
@@ -230,14 +252,33 @@ class _Demo:
         )
 
     def _warm_up(self, workload: Workload, query: StreamingQuery) -> None:
-        """Let a few transactions through before the clock starts: Spark's first batches are slow."""
-        with waiting("First rows"):
+        """Let the rows that were there come, and a few transactions, before the clock starts.
+
+        Spark's first batches are slow.
+        """
+        check, there = self._check, self._check.there
+        with waiting("Rows that were there", there.total) as show:
+
+            def is_over() -> bool:
+                show(there.arrived, f"{there.arrived:,} of {there.total:,}")
+                return check.is_complete() or not query.isActive
+
             for _ in range(_WARM_UP_ROUNDS):
                 workload.run_transactions(workload.begun + _WARM_UP_TRANSACTIONS)
-                self._patience.wait_until(
-                    lambda: self._check.is_complete() or not query.isActive, _LAST_ROWS_SECONDS
-                )
-        self._check.start_clock()
+                self._patience.wait_until(lambda: check.has_all_changes() or is_over(), _ROUND_SECONDS)
+            self._patience.wait_until(
+                lambda: is_over() and (not query.isActive or self._has_all_rows(query)),
+                _LAST_ROWS_SECONDS,
+            )
+        there.end()
+        check.start_clock()
+
+    def _has_all_rows(self, query: StreamingQuery) -> bool:
+        """Tell by the stream's own account whether no row of a snapshot comes any more."""
+        from informix_cdc.demo.spark import end_offset
+
+        tables = end_offset(query).get("tables", {}).values()
+        return bool(tables) and all(table["snapshot"].get("done") for table in tables)
 
     def _show_until_the_end(self, query: StreamingQuery, began: float) -> None:
         with view_for(self._console, self._check, self._settings.seconds) as view:
@@ -268,7 +309,7 @@ _NEXT = (
 _HINT = "local[2], with the low-latency settings that the README recommends"
 
 
-def _source_options(listening: ListeningServer) -> dict[str, str]:
+def _source_options(listening: ListeningServer, folder: Path) -> dict[str, str]:
     return {
         "host": listening.host,
         "port": str(listening.port),
@@ -277,6 +318,10 @@ def _source_options(listening: ListeningServer) -> dict[str, str]:
         "table": ",".join(database.TABLE_NAMES),
         "password": database.PASSWORD,
         "transport": "sqli",
+        "initialSnapshot": "all",
+        "snapshotChunkRows": "500",  # so that its progress is seen
+        "snapshotParallelism": "3",
+        "spoolPath": str(folder / "spool"),
     }
 
 

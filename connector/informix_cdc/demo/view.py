@@ -137,6 +137,8 @@ def _figures(check: DemoCheck, elapsed: float) -> Text:
     _, rate = check.rates(max(elapsed, 1.0))
     kinds = check.kinds
     pieces = (
+        (f"{check.there.arrived:,}", "bold cyan"),
+        (" were there · ", ""),
         (f"{check.verified:,}", "bold"),
         (" transactions · ", ""),
         (f"{check.rows:,}", "bold"),
@@ -170,6 +172,7 @@ def summary(check: DemoCheck, account: Account) -> Table:
     transactions, rows = check.rates(account.seconds)
     kinds, p50, p95 = check.kinds, 1000 * check.latency(50), 1000 * check.latency(95)
     facts = {
+        "Rows there": f"{check.there.total:,} before the stream began, read by a snapshot beside it",
         "Transactions": f"{check.committed:,} committed, {account.rolled_back:,} rolled back,"
         f" {account.savepoints_undone:,} savepoints undone",
         "Rows": f"{check.rows:,}: {kinds['insert']:,} inserts, {kinds['update_postimage']:,} updates"

@@ -93,6 +93,7 @@ class Workload:
         clock: seconds since 1970.
         clears_up: deletes the oldest rows, so that a server that keeps rows can run for days too;
             otherwise they are left alone.
+        first_customer, first_order: the numbers that it gives out begin here.
     """
 
     def __init__(
@@ -104,6 +105,8 @@ class Workload:
         clock: Callable[[], float] = time.time,
         *,
         clears_up: bool = False,
+        first_customer: int = 101,
+        first_order: int = 1001,
     ) -> None:
         self.begun = self.committed = self.rolled_back = self.savepoints_undone = 0
         self._server = server
@@ -117,7 +120,7 @@ class Workload:
         self._ticks = 0
         self._open: list[_Work] = []
         self._claimed: set[tuple[str, int]] = set()
-        self._customer_numbers, self._order_numbers = count(101), count(1001)
+        self._customer_numbers, self._order_numbers = count(first_customer), count(first_order)
         self._customers: dict[int, Values] = {}
         self._orders: dict[int, _Order] = {}
 

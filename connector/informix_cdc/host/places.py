@@ -12,12 +12,12 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+from informix_capture_client.doctor import shown_bytes
 from informix_capture_client.findings import Finding, failure, ok, warning
 from informix_cdc.options import LOOPBACK, SourceOptions
 
 _SPOOL, _FLIGHT, _METRICS = "spool", "flight address", "metrics address"
 _LOOPBACK = {"127.0.0.1", "::1", "localhost"}
-_MIB = 1 << 20
 
 
 def check_spool(options: SourceOptions, _environment: Mapping[str, str]) -> Finding:
@@ -31,13 +31,13 @@ def check_spool(options: SourceOptions, _environment: Mapping[str, str]) -> Find
         what = "cannot be written to" if place.is_dir() else "is no folder"
         return failure(_SPOOL, f"{place} {what}.", "Name a folder of this user in option spoolPath.")
     free_bytes = shutil.disk_usage(place).free
-    found = f"{folder} has {free_bytes // _MIB:,} MiB free"
+    found = f"{folder} has {shown_bytes(free_bytes)} free"
     if not options.spool_path:
         found = f"no spoolPath: a private folder in {found}"
     if free_bytes < options.max_spool_bytes:
         return warning(
             _SPOOL,
-            f"{found}; the spool may take {options.max_spool_bytes // _MIB:,} MiB (maxSpoolBytes)"
+            f"{found}; the spool may take {shown_bytes(options.max_spool_bytes)} (maxSpoolBytes)"
             " while Spark does not keep up.",
             "Name a larger disk in option spoolPath, or lower maxSpoolBytes.",
         )

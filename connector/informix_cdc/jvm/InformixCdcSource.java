@@ -1,5 +1,8 @@
 package informixcdc;
 
+import java.io.IOException;
+import java.io.InterruptedIOException;
+import java.io.UncheckedIOException;
 import java.lang.reflect.InvocationHandler;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
@@ -128,7 +131,7 @@ public final class InformixCdcSource extends PythonDataSourceV2 implements DataS
   }
 
   /** A stream of Spark's for a Python source, of which two calls are answered otherwise. */
-  private static final class Stream implements InvocationHandler {
+  static final class Stream implements InvocationHandler {
     private final MicroBatchStream inPython;
     private final StructType rows;
     private Object[] planned = {};
@@ -157,12 +160,37 @@ public final class InformixCdcSource extends PythonDataSourceV2 implements DataS
 
     @Override
     public Object invoke(Object proxy, Method method, Object[] given) throws Throwable {
-      return switch (method.getName()) {
-        case "createReaderFactory" -> new SegmentReaders(inPython.createReaderFactory(), rows);
-        case "planInputPartitions" -> planned(given);
-        case "equals" -> proxy == given[0];
-        default -> passedOn(method, given);
-      };
+      try {
+        return switch (method.getName()) {
+          case "createReaderFactory" -> new SegmentReaders(inPython.createReaderFactory(), rows);
+          case "planInputPartitions" -> planned(given);
+          case "equals" -> proxy == given[0];
+          default -> method.invoke(inPython, given);
+        };
+      } catch (InvocationTargetException wrapped) {
+        throw unchecked(wrapped.getCause());
+      } catch (Exception reason) {
+        throw unchecked(reason);
+      }
+    }
+
+    /**
+     * Return an error as a proxy lets it pass with its text: a checked one, as Spark's own is,
+     * though Scala need not declare it, would become an UndeclaredThrowableException without any.
+     *
+     * <p>An interruption stays one that Spark knows: it is how a query is stopped, and no failure.
+     */
+    private static Throwable unchecked(Throwable reason) {
+      if (reason instanceof RuntimeException || reason instanceof Error) {
+        return reason;
+      }
+      if (reason instanceof IOException broken) {
+        return new UncheckedIOException(broken.getMessage(), broken);
+      }
+      if (reason instanceof InterruptedException) {
+        return new UncheckedIOException(new InterruptedIOException(reason.getMessage()));
+      }
+      return new RuntimeException(reason.getMessage(), reason);
     }
 
     /** Spark asks as often as it copies its plan, and each question goes to the Python process. */
@@ -172,14 +200,6 @@ public final class InformixCdcSource extends PythonDataSourceV2 implements DataS
         planned = range.clone();
       }
       return plan;
-    }
-
-    private Object passedOn(Method method, Object[] given) throws Throwable {
-      try {
-        return method.invoke(inPython, given);
-      } catch (InvocationTargetException wrapped) {
-        throw wrapped.getCause();
-      }
     }
   }
 }

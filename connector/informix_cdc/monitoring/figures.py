@@ -282,6 +282,56 @@ FIGURES = (
         "counters.ignored_truncates",
         "TRUNCATEs of captured tables left out (truncate=ignore)",
     ),
+    Figure(
+        "snapshot_rows",
+        COUNTER,
+        "counters.snapshots.rows",
+        "rows that were there before, written to the spool by snapshots",
+    ),
+    Figure(
+        "snapshot_dropped_rows",
+        COUNTER,
+        "counters.snapshots.dropped_rows",
+        "rows that snapshots read and left out, since the stream has newer ones",
+    ),
+    Figure(
+        "snapshot_chunks",
+        COUNTER,
+        "counters.snapshots.chunks",
+        "chunks of snapshots put into the stream",
+    ),
+    Figure(
+        "snapshot_repeated_chunks",
+        COUNTER,
+        "counters.snapshots.thrown_away",
+        "chunks of snapshots read again, because more keys were touched meanwhile than"
+        " snapshotMaxTouchedKeys",
+    ),
+    Figure(
+        "snapshot_percent",
+        GAUGE,
+        "counters.snapshots.percent",
+        "how much of the tables under snapshot has been read, by the rows that their statistics name;"
+        " unknown where a table has none, and without a snapshot",
+    ),
+    Figure(
+        "snapshot_tables_left",
+        GAUGE,
+        "counters.snapshots.tables_left",
+        "tables whose snapshot is not done",
+    ),
+    Figure(
+        "snapshot_touched_keys",
+        GAUGE,
+        "counters.snapshots.touched_keys",
+        "keys remembered as changed, so that their rows are left out of chunks that wait",
+    ),
+    Figure(
+        "snapshot_waiting_seconds",
+        GAUGE,
+        "counters.snapshots.waiting_seconds",
+        "seconds that the oldest chunk has waited for the stream to pass it; 0 if none waits",
+    ),
 )
 
 

@@ -15,6 +15,7 @@ from informix_cdc.operations.doctor import diagnose, diagnose_as_known
 from informix_cdc.operations.recording_file import RecordingFile
 from informix_cdc.operations.row_logging import require_not_captured, switch_off, switch_on
 from informix_cdc.operations.tail import TailFigures, follow
+from informix_cdc.operations.tail_with_rows import follow_with_rows
 from informix_cdc.operations.undelivered import (
     OnRead,
     StreamOfTables,
@@ -31,6 +32,7 @@ __all__ = [
     "diagnose",
     "diagnose_as_known",
     "follow",
+    "follow_with_rows",
     "only_released",
     "receipt_of",
     "require_all_delivered",

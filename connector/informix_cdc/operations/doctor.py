@@ -19,6 +19,7 @@ from informix_capture_client.doctor import (
     Look,
     ServerFacts,
     SetUp,
+    SnapshotFacts,
     examine_as_known,
     read_cdc_facts,
     read_server_facts,
@@ -30,6 +31,7 @@ from informix_capture_client.statements import CDC_DATABASE, SYSTEM_DATABASE
 from informix_capture_client.transport import Transport
 from informix_cdc.host import check_host
 from informix_cdc.operations.security_facts import look_at_security
+from informix_cdc.operations.snapshot_facts import read_snapshot_facts
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import named_tables, open_capture_connection, open_connection
 
@@ -69,14 +71,14 @@ def look_at(options: SourceOptions) -> Iterator[Look]:
     )
     if isinstance(set_up.driver, Unanswered):
         nothing = Unanswered("the driver cannot be loaded", was_asked=False)
-        yield Look(replace(set_up, server=nothing, tables=nothing, cdc=nothing))
+        yield Look(_without(replace(set_up, server=nothing), options, nothing))
         return
     if set_up.driver is None:  # of a driver, whose check is the first, the connection tells more
         yield Look(set_up, ("server", "tables", "cdc"))
     set_up = _ask_the_server(options, set_up)
     if isinstance(set_up.server, Unanswered):
         nothing = Unanswered("there is no connection", was_asked=False)
-        yield Look(replace(set_up, tables=nothing, cdc=nothing))
+        yield Look(_without(set_up, options, nothing))
         return
     yield Look(set_up, ("tables", "cdc"))
     options = _with_sound_locale(options, set_up.server)
@@ -88,7 +90,22 @@ def look_at(options: SourceOptions) -> Iterator[Look]:
             it, options.database, named_tables(options, Catalog(it, options.database))
         ),
     )
-    yield Look(replace(set_up, tables=tables))
+    yield Look(replace(set_up, tables=tables, snapshots=_ask_for_snapshots(options)))
+
+
+def _without(set_up: SetUp, options: SourceOptions, nothing: Unanswered) -> SetUp:
+    """Return what is known where nothing of the tables can be."""
+    snapshots = nothing if options.initial_snapshot else None
+    return replace(set_up, tables=nothing, cdc=nothing, snapshots=snapshots)
+
+
+def _ask_for_snapshots(options: SourceOptions) -> SnapshotFacts | Unanswered | None:
+    if not options.initial_snapshot:
+        return None
+    return _asked(
+        lambda: open_connection(options, options.database),
+        lambda it: read_snapshot_facts(options, it),
+    )
 
 
 def _driver(options: SourceOptions) -> DriverFacts | Unanswered | None:

@@ -1,4 +1,4 @@
-"""Look at this side of a connection: is it encrypted, by what, and who may read the password's file.
+"""Look at this side of a connection: is it encrypted, by what, and who may read its secrets' files.
 
 Rule: it opens conssl.cfg and looks at other files from outside; it connects to nothing.
 """
@@ -9,7 +9,7 @@ import contextlib
 import ipaddress
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from informix_capture_client.doctor import KEYSTORE, STASH, SecurityFacts, TlsFacts
@@ -31,7 +31,7 @@ def look_at_security(
         stays_here=all(_is_this_machine(host) for host, _ in options.addresses()),
         tls=_tls(options, environment) if options.encryption == TLS else None,
         is_trusted=options.authentication == TRUSTED,
-        open_password_file=_open_to_all(options.password_file),
+        open_files=tuple((path, what) for path, what in _secrets(options) if _is_open_to_all(path)),
     )
 
 
@@ -68,8 +68,15 @@ def _entries(text: str) -> dict[str, str]:
     return {words[0].upper(): words[1].strip() for words in lines if len(words) > 1}
 
 
-def _open_to_all(path: str) -> str:
+def _secrets(options: SourceOptions) -> Iterator[tuple[str, str]]:
+    """Yield the files that hold a secret, and in words which."""
+    yield options.password_file, "the password"
+    # without a file of its own the key lies beside the certificate
+    yield options.tls_key_file or options.tls_certificate_file, "the key of this client's certificate"
+
+
+def _is_open_to_all(path: str) -> bool:
     try:
-        return path if path and Path(path).stat().st_mode & stat.S_IROTH else ""
+        return bool(path and Path(path).stat().st_mode & stat.S_IROTH)
     except OSError:  # that it cannot be read is told where it is needed
-        return ""
+        return False

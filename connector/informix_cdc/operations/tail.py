@@ -28,15 +28,22 @@ _STOP_MARGIN_SECONDS = 2.0
 
 @dataclass(slots=True)
 class TailFigures:
-    """What was shown; rows of a transaction that was read with them, and not shown, do not count."""
+    """What was shown; rows of a transaction that was read with them, and not shown, do not count.
+
+    `rows_there` are those of a snapshot, which are of no transaction.
+    """
 
     transactions: int = 0
     rows: int = 0
+    rows_there: int = 0
     latest_commit: int = -1
     begun_at: float = field(default_factory=time.monotonic)
 
-    def count(self, commit: int) -> None:
+    def count(self, commit: int, *, was_there: bool = False) -> None:
         """Count a row that was shown; those of one commit come one after another."""
+        if was_there:
+            self.rows_there += 1
+            return
         self.rows += 1
         self.transactions += commit != self.latest_commit
         self.latest_commit = commit
@@ -69,7 +76,7 @@ def follow(
     """
     source = look_up_tables(options)
     if not may_switch_on:
-        _require_row_logging(options, source)
+        require_row_logging(options, source)
     start = CaptureStart(options, source, None, on_switched_on=on_switched_on)
     stream = ChangeStream(start.begin, start.close)
     contact = _Contact(2 * silent_seconds(options))  # the transport gives up first, if it can
@@ -87,7 +94,12 @@ def follow(
         stream.stop(options.read_timeout_seconds + _STOP_MARGIN_SECONDS)
 
 
-def _require_row_logging(options: SourceOptions, source: SourceTables) -> None:
+def require_row_logging(options: SourceOptions, source: SourceTables) -> None:
+    """Refuse tables whose full row logging is off.
+
+    Raises:
+        BadOption: names them.
+    """
     with open_catalog(options) as catalog:
         off = [str(table.name) for table in catalog.without_row_logging(source.tables)]
     if off:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from informix_cdc.snapshots.awaited_ends import AwaitedEnds, ServerSays
 from informix_cdc.snapshots.figures import SnapshotFigures, TableProgress
-from informix_cdc.snapshots.plan import PlannedTable, plan_snapshots, states_at_first
+from informix_cdc.snapshots.plan import PlannedTable, plan_snapshots, states_at_first, wanted_tables
 from informix_cdc.snapshots.snapshots import Snapshots
 
 __all__ = [
@@ -20,4 +20,5 @@ __all__ = [
     "TableProgress",
     "plan_snapshots",
     "states_at_first",
+    "wanted_tables",
 ]

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from informix_capture_client.records import Kind
 from informix_capture_client.stream import Read
 from informix_capture_client.transactions import Passed
 
@@ -61,8 +62,7 @@ class AwaitedEnds:
             return False
         since, then = self._ended
         is_passed = answer.latest_time > then.clock or answer.reached >= then.log_end
-        is_idle = any(isinstance(event, Passed) and event.is_timeout for event in answer.events)
-        is_settled = is_idle and not self.is_buffered and self.clock() - since >= SETTLE_SECONDS
+        is_settled = is_idle(answer) and not self.is_buffered and self.clock() - since >= SETTLE_SECONDS
         return is_passed or is_settled
 
     def _look(self, is_open: Callable[[ServerSays], bool]) -> None:
@@ -72,3 +72,10 @@ class AwaitedEnds:
         says = self.ask()
         if not is_open(says):
             self._ended = (self.clock(), says)
+
+
+def is_idle(answer: Read) -> bool:
+    """Tell whether the server has nothing more; a stream that has not begun has no events."""
+    if answer.block is not None and bool((answer.block.raw.kinds == Kind.TIMEOUT).any()):
+        return True
+    return any(isinstance(event, Passed) and event.is_timeout for event in answer.events)

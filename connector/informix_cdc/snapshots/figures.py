@@ -38,6 +38,7 @@ class SnapshotFigures:
 
     Attributes:
         tables_left: tables whose snapshot is not done.
+        is_paused: reading waits until Spark has taken more.
         rows: put into the stream.
         dropped_rows: left out, since the stream has them.
         chunks: read and put into the stream.
@@ -48,6 +49,7 @@ class SnapshotFigures:
     """
 
     tables_left: int = 0
+    is_paused: bool = False
     rows: int = 0
     dropped_rows: int = 0
     chunks: int = 0
@@ -59,8 +61,10 @@ class SnapshotFigures:
     @property
     def percent(self) -> float | None:
         """How much of all tables has been read, by their statistics; None if these say nothing."""
-        known = [each for each in [*self.tables.values()] if each.is_done or each.estimate]
-        if not self.tables or len(known) < len(self.tables):
+        tables = [*self.tables.values()]
+        if not tables or any(each.percent is None for each in tables):
             return None
-        size = sum(max(each.rows, each.estimate) if not each.is_done else each.rows for each in known)
-        return 100.0 * sum(each.rows for each in known) / size if size else 100.0
+        if all(each.is_done for each in tables):
+            return 100.0
+        size = sum(each.rows if each.is_done else max(each.rows, each.estimate) for each in tables)
+        return min(100.0 * sum(each.rows for each in tables) / size, 99.9)

@@ -48,7 +48,7 @@ def states_at_first(options: SourceOptions, source: SourceTables) -> dict[str, T
     Raises:
         BadOption: option initialSnapshot names what is not captured.
     """
-    wanted = _wanted(options, source.tables)
+    wanted = wanted_tables(options, source.tables)
     return {
         name: replace(state, snapshot=SnapshotState()) if table.name in wanted else state
         for (name, state), table in zip(source.states().items(), source.tables, strict=True)
@@ -105,8 +105,12 @@ def _key(
         raise
 
 
-def _wanted(options: SourceOptions, tables: Sequence[Table]) -> set[TableName]:
-    """Return the names of the captured tables that option initialSnapshot asks for."""
+def wanted_tables(options: SourceOptions, tables: Sequence[Table]) -> set[TableName]:
+    """Return the names of the captured tables that option initialSnapshot asks for.
+
+    Raises:
+        BadOption: it names what is not captured.
+    """
     if not options.initial_snapshot:
         return set()
     names = [table.name for table in tables]
@@ -130,7 +134,7 @@ def _matching(choice: TableName | TablePattern, names: Sequence[TableName]) -> l
 
 def _tell_of_those_without(options: SourceOptions, source: SourceTables, known: Tables) -> None:
     """Say which tables have been captured without: what was left out then could not be made good."""
-    wanted = _wanted(options, source.tables)
+    wanted = wanted_tables(options, source.tables)
     for name, table in zip(source.names, source.tables, strict=True):
         if table.name in wanted and name in known and known[name].snapshot is None:
             SNAPSHOT_NOT_MADE.log(logger, table=name)

@@ -58,16 +58,15 @@ class InformixCdcDataSource(DataSource):
 
     @one_line
     def reader(self, schema: StructType) -> DataSourceReader:
-        """Refuse `spark.read`: changes have no end, and there is no snapshot.
+        """Refuse `spark.read`: changes have no end, and their rows need a checkpoint.
 
         Raises:
             BadOption: always.
         """
         raise BadOption(
-            "spark.read asks for a table as it is now, and format informix-cdc has changes only: there"
-            " is no snapshot.",
-            "Use spark.readStream; load the rows that are there already by other means:"
-            " docs/operations.md#a-new-stream.",
+            "spark.read asks for a table as it is now, and format informix-cdc has a stream only.",
+            "Use spark.readStream; with initialSnapshot=all it begins with the rows that are there, and"
+            " with trigger(availableNow=True) it ends once it has them.",
         )
 
     @one_line

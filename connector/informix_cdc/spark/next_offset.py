@@ -87,7 +87,7 @@ class NextOffset:
         end = spool.end_of_batch(start.position, limits)
         is_new = end.place > start.position.place
         if is_last:
-            return is_new and (state.gauges.is_paused or end.place < spool.end.place)
+            return is_new and (state.waits_for_spark or end.place < spool.end.place)
         return is_new
 
     def _next_position(

@@ -21,6 +21,7 @@ from informix_cdc.terminal.options import (
 from informix_cdc.terminal.screen import (
     answers,
     counted,
+    ended_by_interrupt,
     hanging,
     say,
     say_unbroken,
@@ -31,20 +32,32 @@ from informix_cdc.terminal.screen import (
 if TYPE_CHECKING:
     from informix_cdc.terminal.change_text import as_lines, kind_of, table_of, time_of, to_json
     from informix_cdc.terminal.console import plain_console
-    from informix_cdc.terminal.log_distance_text import distance_text, headroom_text, place_as_json
+    from informix_cdc.terminal.log_distance_text import (
+        distance_text,
+        headroom_text,
+        place_as_json,
+    )
     from informix_cdc.terminal.progress import shown_progress, waiting
     from informix_cdc.terminal.row_logging_text import say_stays_on, say_switched_on
+    from informix_cdc.terminal.snapshot_progress import (
+        TableProgressShown,
+        snapshot_text,
+        snapshots_of,
+        table_progress,
+    )
 
 __all__ = [
     "PASSWORD_HINT",
     "Command",
     "Commands",
     "OneLineError",
+    "TableProgressShown",
     "answers",
     "as_lines",
     "connection_options",
     "counted",
     "distance_text",
+    "ended_by_interrupt",
     "flag_of",
     "hanging",
     "headroom_text",
@@ -59,7 +72,10 @@ __all__ = [
     "say_switched_on",
     "say_unbroken",
     "shown_progress",
+    "snapshot_text",
+    "snapshots_of",
     "table_of",
+    "table_progress",
     "time_of",
     "to_json",
     "unbroken",
@@ -70,6 +86,7 @@ __all__ = [
 __getattr__ = lazy_names(
     __name__,
     {
+        "TableProgressShown": "snapshot_progress",
         "as_lines": "change_text",
         "distance_text": "log_distance_text",
         "headroom_text": "log_distance_text",
@@ -79,7 +96,10 @@ __getattr__ = lazy_names(
         "say_stays_on": "row_logging_text",
         "say_switched_on": "row_logging_text",
         "shown_progress": "progress",
+        "snapshot_text": "snapshot_progress",
+        "snapshots_of": "snapshot_progress",
         "table_of": "change_text",
+        "table_progress": "snapshot_progress",
         "time_of": "change_text",
         "to_json": "change_text",
         "waiting": "progress",

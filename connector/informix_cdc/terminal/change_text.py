@@ -19,7 +19,13 @@ from informix_capture_client.shapes import ChangeRow
 
 _LARGEST_EXACT_DOUBLE = 2**53
 _LONGEST_VALUE = 40
-_STYLES = {"insert": "green", "update": "yellow", "delete": "red", "truncate": "magenta"}
+_STYLES = {
+    "insert": "green",
+    "update": "yellow",
+    "delete": "red",
+    "truncate": "magenta",
+    "read": "cyan",
+}
 
 
 def to_json(change: ChangeRow) -> str:
@@ -82,8 +88,8 @@ def as_lines(changes: Iterable[ChangeRow]) -> Iterator[tuple[ChangeRow, Text]]:
 
 
 def kind_of(change: ChangeRow) -> Text:
-    """Return insert, update, delete or truncate in its colour."""
-    kind = change.change_type.partition("_")[0]
+    """Return insert, update, delete, truncate, or read for a row of a snapshot, in its colour."""
+    kind = "read" if change.metadata.get("_snapshot") else change.change_type.partition("_")[0]
     return Text(kind, _STYLES.get(kind, ""))
 
 

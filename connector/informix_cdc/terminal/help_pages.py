@@ -1,13 +1,18 @@
-"""Pages of `--help`: lines are broken between words, and not at the hyphen of a flag.
+"""Pages of `--help` and errors of usage: lines are broken between words, and not at a flag's hyphen.
 
-Rule: click makes the pages; here is only what it breaks lines at.
+Rule: click makes the pages; here is only what it breaks lines at, and that a command's own flags come
+before those that all commands share.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import contextlib
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 import click
+
+from informix_cdc.terminal.screen import broken_between_words
 
 _UNBREAKABLE = "\N{NON-BREAKING HYPHEN}"
 
@@ -39,10 +44,26 @@ class _Context(click.Context):
     formatter_class = _Pages
 
 
+class SharedOption(click.Option):
+    """An option that most commands have: how to reach a server, and how rows are read."""
+
+
 class Command(click.Command):
     """A word of the command line."""
 
     context_class = _Context
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write its own flags first: the shared ones are many, and the same everywhere."""
+        options = [each for each in self.get_params(ctx) if isinstance(each, click.Option)]
+        for heading, is_shared in _SECTIONS.items():
+            chosen = [each for each in options if isinstance(each, SharedOption) == is_shared]
+            if records := [record for each in chosen if (record := each.get_help_record(ctx))]:
+                with formatter.section(heading):
+                    formatter.write_dl(records)
+
+
+_SECTIONS = {"Options": False, "Options of the source, as in Spark": True}
 
 
 class Commands(click.Group):
@@ -50,3 +71,23 @@ class Commands(click.Group):
 
     context_class = _Context
     command_class = Command
+
+    def make_context(self, *arguments: Any, **settings: Any) -> click.Context:  # noqa: ANN401 - click's
+        """Read the words before a command."""
+        with _errors_broken_between_words():
+            return super().make_context(*arguments, **settings)
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Read the words of a command, and run it."""
+        with _errors_broken_between_words():
+            return super().invoke(ctx)
+
+
+@contextlib.contextmanager
+def _errors_broken_between_words() -> Iterator[None]:
+    try:
+        yield
+    except click.UsageError as error:
+        start = "Error: "  # which click puts before it
+        shown = broken_between_words(start + error.format_message()).removeprefix(start)
+        raise click.UsageError(shown, error.ctx) from None

@@ -27,6 +27,7 @@ from informix_cdc.options import (
     option_rows,
     with_connection_string,
 )
+from informix_cdc.terminal.help_pages import SharedOption
 from informix_cdc.terminal.option_types import type_of
 from informix_cdc.terminal.profiles import profiles_path, read_profile, read_profiles
 from informix_cdc.terminal.screen import say_unbroken
@@ -51,6 +52,17 @@ _NOT_HERE = {
     "segmentCopies",
     "minPartitions",
     "maxPartitionBytes",
+    "schemaChange",
+    "initialSnapshot",
+    "snapshotKey",
+    "snapshotWithoutKey",
+    "snapshotChunkRows",
+    "snapshotChunkBytes",
+    "snapshotParallelism",
+    "snapshotMarker",
+    "snapshotBarrierSeconds",
+    "snapshotLockSeconds",
+    "snapshotMaxTouchedKeys",
     "maxRowsPerTrigger",
     "maxBytesPerTrigger",
     "maxTransactionsPerTrigger",
@@ -67,6 +79,8 @@ _NOT_HERE = {
     "metricsHost",
     "logLevel",
 }
+# What a command does where nobody says: `with_a_transport`.
+_DEFAULTS_HERE = {"transport": "odbc where a driver is found, else sqli"}
 ENVIRONMENT_PREFIX = "INFORMIX_CDC_"
 PASSWORD_HINT = (
     "What an option of the source is may also come from the environment (--host from"
@@ -130,10 +144,11 @@ def _click_option(
     name: str, default: str, meaning: str, read: Callable[[str], Any]
 ) -> Callable[[Command], Command]:
     # The default is shown, not set: what the user leaves out is left to the declaration.
+    default = _DEFAULTS_HERE.get(name, default)
     shown = f"{meaning}  [default: {default}]" if default not in ("", "required") else meaning
     flag = flag_of(name)
     kind = type_of(name, read, lambda mistake: OptionMistake(str(mistake)))
-    return click.option(flag, name, type=kind, envvar=_variable_of(name), help=shown)
+    return click.option(flag, name, cls=SharedOption, type=kind, envvar=_variable_of(name), help=shown)
 
 
 def _profile_option(command: Command) -> Command:
@@ -147,6 +162,7 @@ def _profile_option(command: Command) -> Command:
 
     return click.option(
         "--profile",
+        cls=SharedOption,
         metavar="NAME",
         envvar=f"{ENVIRONMENT_PREFIX}PROFILE",
         is_eager=True,

@@ -44,9 +44,9 @@ def shown_progress(what: str, total: float | None = None) -> Iterator[Show]:
 
 
 @contextlib.contextmanager
-def waiting(what: str) -> Iterator[Show]:
-    """Show that something goes on that has no measure; a plain line where that is no terminal."""
+def waiting(what: str, total: float | None = None) -> Iterator[Show]:
+    """Show that something goes on, of `total` if there is a measure; else a plain line."""
     if not width_of(sys.stderr):
         say(f"{what} …")
-    with shown_progress(f"{what} …") as show:
+    with shown_progress(f"{what} …", total) as show:
         yield show

@@ -7,6 +7,7 @@ break fall between words.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import textwrap
@@ -36,10 +37,14 @@ def counted(count: int, noun: str) -> str:
 
 def say(text: str, *, to_stdout: bool = False) -> None:
     """Print sentences, mostly on stderr; a line that begins with blanks is continued below its text."""
-    stream, text = sys.stdout if to_stdout else sys.stderr, printable(text)
-    if width := width_of(stream):
-        text = "\n".join(_wrapped(line, width) for line in text.splitlines())
-    click.echo(text, file=stream)
+    stream = sys.stdout if to_stdout else sys.stderr
+    click.echo(broken_between_words(text, stream), file=stream)
+
+
+def broken_between_words(text: str, stream: IO[Any] | None = None) -> str:
+    """Return sentences as a terminal, mostly that of stderr, shows them without breaking a word."""
+    text, width = printable(text), width_of(stream or sys.stderr)
+    return "\n".join(_wrapped(line, width) for line in text.splitlines()) if width else text
 
 
 def say_unbroken(text: str, *, to_stdout: bool = False) -> None:
@@ -47,6 +52,16 @@ def say_unbroken(text: str, *, to_stdout: bool = False) -> None:
     stream, text = sys.stdout if to_stdout else sys.stderr, printable(text)
     width = width_of(stream)
     click.echo(unbroken(text, width) if width else text, file=stream)
+
+
+@contextlib.contextmanager
+def ended_by_interrupt() -> Iterator[None]:
+    """Let Ctrl-C end it; what is said next has a line without the terminal's ^C, and breaks rightly."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if width_of(sys.stderr):
+            click.echo(err=True)
 
 
 def unbroken(text: str, width: int, indent: int = 0) -> str:

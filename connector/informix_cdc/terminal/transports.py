@@ -19,6 +19,7 @@ from informix_capture_client.dialects import DIALECTS, INFORMIX
 from informix_capture_client.errors import AccessRefused
 from informix_capture_client.transport import find_driver
 from informix_cdc.options import ODBC, SQLI, for_the_driver
+from informix_cdc.terminal.help_pages import SharedOption
 from informix_cdc.terminal.screen import say
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -59,6 +60,7 @@ def trace_option(command: Command) -> Command:
 
     return click.option(
         "--trace-wire",
+        cls=SharedOption,
         type=click.Path(path_type=Path, dir_okay=False),
         metavar="FILE",
         expose_value=False,

@@ -38,8 +38,12 @@ CASES = {
         *("encryption", "warning", "cannot read: /opt/client.p12", "Put the file there"),
     ),
     "password file for all": (
-        replace(PLAIN, open_password_file="/run/s"),
+        replace(PLAIN, open_files=(("/run/s", "the password"),)),
         *("password", "warning", "every user of this machine may read /run/s", "chmod o= /run/s"),
+    ),
+    "TLS key for all, of a trusted user": (
+        replace(PLAIN, open_files=(("/run/key.pem", "the key of a certificate"),)),
+        *("password", "warning", "/run/key.pem, which holds the key of a", "chmod o= /run/key.pem"),
     ),
     "password out of sight": (PLAIN, "password", "ok", "", ""),
     "trusted": (replace(PLAIN, is_trusted=True), "password", "ok", "no password is sent", ""),

@@ -146,6 +146,8 @@ def test_a_port_that_is_taken_is_one_line(shop: ListeningServer) -> None:
     result = run("emulator", f"--port={shop.port}")
     assert result.exit_code == 1
     assert result.stderr.count("\n") == 1
+    assert f"127.0.0.1:{shop.port} cannot be listened on" in result.stderr
+    assert "--port 0 picks a port that is free" in result.stderr
 
 
 def test_the_command_line_starts_without_loading_spark_or_arrow() -> None:

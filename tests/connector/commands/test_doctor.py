@@ -15,6 +15,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from connector.commands.conftest import connection_arguments
+from informix_capture_client.doctor.snapshot_checks import CHECKS_OF_SNAPSHOTS
 from informix_capture_client.emulator import EmulatedServer, ListeningServer
 from informix_capture_client.session.session import CapturedTable, CaptureSession, SessionSettings
 from informix_capture_client.statements import CDC_DATABASE
@@ -392,8 +393,8 @@ def test_failures_come_first_in_the_summary_and_what_was_not_checked_is_one_line
     remedies = [line for line in summary.splitlines() if line.startswith("  ")]
     assert [line.split(":")[0].strip() for line in remedies][:2] == ["table", "database"]
     (line,) = [line for line in text.splitlines() if line.startswith("Not checked: ")]
-    assert "primary key of informix.odrers, columns of informix.odrers" in line
-    assert line.endswith("(there is no such table to look at).")
+    checks = "primary key, columns, in-place alter, full row logging of informix.odrers"
+    assert line == f"Not checked: {checks} (there is no such table to look at)."
     assert "\nnot checked" not in text
 
 
@@ -511,5 +512,6 @@ def test_the_page_of_the_doctor_lists_every_check_in_order() -> None:
     page = (Path(__file__).parents[3] / "docs" / "doctor.md").read_text()
     assert [line.split("`")[1] for line in page.splitlines() if line.startswith("| `")] == [
         *CHECKS,
+        *CHECKS_OF_SNAPSHOTS,
         *OF_THIS_HOST,
     ]

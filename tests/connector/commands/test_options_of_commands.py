@@ -10,6 +10,7 @@ import socket
 import stat
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -339,16 +340,18 @@ def test_a_profile_s_name_with_control_characters_is_not_completed(profiles: Pat
     assert [each.value for each in found] == ["abc", "a é"]
 
 
+_BEGIN = 'source /dev/stdin <<< "$(env _INFORMIX_CDC_COMPLETE=bash_source informix-cdc)"'
 _COMPLETE = """
-source /dev/stdin <<< "$(env _INFORMIX_CDC_COMPLETE=bash_source informix-cdc)"
-COMP_WORDS=({words}) COMP_CWORD={place}
+COMPREPLY=() COMP_WORDS=({words}) COMP_CWORD={place}
 _informix_cdc_completion informix-cdc
-printf '%s\\n' "${{COMPREPLY[@]}}"
+echo "${{COMPREPLY[@]}}"
 """
 
 
-def completed(words: str, environment: dict[str, str], place: int) -> list[str]:
-    script = _COMPLETE.format(words=words, place=place)
+def completed(lines: Sequence[str], environment: dict[str, str]) -> list[list[str]]:
+    """Return what bash offers for the last word of each line."""
+    asked = [_COMPLETE.format(words=line, place=len(line.split()) - 1) for line in lines]
+    script = "".join([_BEGIN, *asked])
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     found = subprocess.run(
         ["bash", "-c", script],
@@ -357,7 +360,7 @@ def completed(words: str, environment: dict[str, str], place: int) -> list[str]:
         check=True,
         env={**os.environ, "PATH": path, **environment},
     )
-    return found.stdout.split()
+    return [line.split() for line in found.stdout.splitlines()]
 
 
 @pytest.mark.skipif(
@@ -367,7 +370,7 @@ def completed(words: str, environment: dict[str, str], place: int) -> list[str]:
 def test_bash_completes_commands_flags_words_and_profiles(profiles: Path) -> None:
     written(profiles, "stores_test", {"host": "h"})
     environment = {"XDG_CONFIG_HOME": os.environ["XDG_CONFIG_HOME"]}
-    assert completed("informix-cdc rel", environment, 1) == ["release"]
-    assert "--transport" in completed("informix-cdc tail --tr", environment, 2)
-    assert completed("informix-cdc tail --transport s", environment, 3) == ["sqli"]
-    assert completed("informix-cdc tail --profile st", environment, 3) == ["stores_test"]
+    lines = [f"informix-cdc {words}" for words in ("rel", "tail --tr", "tail --transport s")]
+    command, flags, word, profile = completed([*lines, "informix-cdc tail --profile st"], environment)
+    assert (command, word, profile) == (["release"], ["sqli"], ["stores_test"])
+    assert "--transport" in flags

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 import sys
 from collections.abc import Callable, Iterator
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from rich.text import Text
 
 from connector.commands.commands import run
 from connector.commands.conftest import connection_arguments
@@ -21,10 +23,12 @@ from informix_capture_client.emulator import ListeningServer
 from informix_capture_client.positions import log_page
 from informix_cdc.commands import emulator as emulator_command
 from informix_cdc.commands import release as release_command
+from informix_cdc.commands import tail as tail_command
 from informix_cdc.commands.cli import main
 from informix_cdc.demo.database import CUSTOMERS, ORDERS, PASSWORD
 from informix_cdc.options import PASSWORD_VARIABLE
 from informix_cdc.terminal import screen
+from informix_cdc.terminal.console import plain_console
 
 pytestmark = pytest.mark.slow
 
@@ -80,6 +84,18 @@ def test_help_breaks_no_word_and_no_flag(command: list[str]) -> None:
     wide, narrow = page(4000), page(COLUMNS)
     assert not words_of(wide.splitlines()) - words_of(narrow.splitlines())
     assert max(map(len, narrow.splitlines())) <= COLUMNS
+
+
+def test_a_command_s_own_flags_come_before_those_that_all_have() -> None:
+    page = CliRunner().invoke(main, ["tail", "--help"], terminal_width=COLUMNS).output
+    own, heading, shared = page.partition("Options of the source, as in Spark:")
+    assert heading
+    assert {"--from", "--limit", "--help"} <= set(re.findall(r"--[a-z-]+", own))
+    assert {"--host", "--password-file", "--profile"} <= set(re.findall(r"--[a-z-]+", shared))
+    assert "--host" not in own
+    assert "[default: odbc where a driver is found, else sqli]" in " ".join(page.split())
+    alone = CliRunner().invoke(main, ["jar", "--help"]).output
+    assert "Options of the source" not in alone
 
 
 def test_each_command_has_a_short_help_that_is_a_whole_sentence() -> None:
@@ -188,6 +204,45 @@ def test_a_remedy_is_one_line_for_whoever_copies_it(busy: ListeningServer) -> No
     assert len(lines_on(remedy, COLUMNS)) > 1
     narrow, wide = both(command)
     assert broken_words(narrow, wide) == {}
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["tail", "--hots=x"],
+        ["tail", "--limit=0"],
+        ["emulator", "--replay=/etc/hosts", "--wait-to-fill"],
+    ],
+)
+def test_an_error_of_usage_is_broken_between_words(command: list[str]) -> None:
+    narrow, wide = (text.partition("Error: ")[2] for text in both(command))  # before it: who was called
+    assert wide
+    assert broken_words("Error: " + narrow, wide) == {}
+
+
+def test_ctrl_c_on_a_terminal_leaves_whole_rows_and_whole_sentences(
+    busy: ListeningServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The terminal shows ^C where the cursor is: what follows would be longer than its line."""
+    monkeypatch.setattr(screen, "width_of", lambda _stream: COLUMNS)
+    with screen.ended_by_interrupt():
+        raise KeyboardInterrupt
+    screen.say("Full row logging stays on.")
+    assert capsys.readouterr().err == "\nFull row logging stays on.\n"
+    monkeypatch.setattr(screen, "width_of", lambda _stream: 0)
+    with screen.ended_by_interrupt():
+        raise KeyboardInterrupt
+    assert capsys.readouterr().err == ""  # a pipe has no ^C
+
+
+def test_a_row_of_several_lines_is_printed_in_one_piece(monkeypatch: pytest.MonkeyPatch) -> None:
+    pieces: list[str] = []
+    console = plain_console(file=io.StringIO(), force_terminal=True, width=COLUMNS)
+    monkeypatch.setattr(console, "print", lambda piece: pieces.append(piece.plain))
+    tail_command._print(console, Text("18:54:13 insert   orders       "), Text("word " * 40))
+    (piece,) = pieces
+    assert len(piece.splitlines()) > 1
+    assert all(len(line) <= COLUMNS for line in piece.splitlines())
 
 
 def test_waiting_is_shown_on_a_terminal_and_is_a_plain_line_elsewhere(

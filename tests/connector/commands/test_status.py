@@ -224,3 +224,28 @@ def test_offsets_with_half_a_server_says_which_half_is_missing(tmp_path: Path) -
     run_batches(tmp_path, offset(1, 1))
     line = refusal(run_plain("offsets", str(tmp_path), "--server=informix"), exit_code=2)
     assert "--host is missing" in line
+
+
+def test_snapshots_show_how_far_they_are_by_table(served: Served, tmp_path: Path) -> None:
+    here = log_page(40, 0)
+    tables = {
+        "informix.items": {"digest": "0badf00d", "since": 0, "snapshot": {"done": True, "rows": 20}},
+        "informix.lines": {"digest": "0badf00e", "since": 0},
+        "informix.orders": {
+            "digest": "c0ffee01",
+            "since": 0,
+            "snapshot": {"key": ["order_num"], "after": ["1042"], "rows": 5000},
+        },
+    }
+    run_batches(tmp_path, {**offset(here, here), "version": 2, "tables": tables, "chunk": 3})
+    (found,) = status(served, f"--checkpoint={tmp_path}")["checkpoints"]
+    assert found["snapshots"] == {
+        "informix.items": {"rows": 20, "done": True},
+        "informix.orders": {"rows": 5000, "done": False},
+    }
+    shown = told(served, f"--checkpoint={tmp_path}")
+    assert "snapshots: informix.items done, 20 rows; informix.orders 5,000 rows so far" in shown
+    of_offsets = run_plain("offsets", str(tmp_path)).output
+    words = " ".join(of_offsets.split())
+    assert "informix.orders (snapshot under way, 5,000 rows)" in words
+    assert "informix.items (snapshot done, 20 rows), informix.lines," in words

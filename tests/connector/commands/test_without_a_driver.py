@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 
 from connector.commands.commands import run_plain, server_options
-from harness.servers.stores import PASSWORD, listening_stores
+from harness.servers.stores import ORDERS, PASSWORD, listening_stores, order_row
 from informix_capture_client.emulator import ListeningServer
+from informix_capture_client.emulator.sqli.pam import Prompt, Style
 from odbc_driver.build import build_drivers
 
+WRONG = "wr0ng-and-secret"
 CODECS = ("utf-8", "utf-16-le", "utf-16-be")
 
 
@@ -70,6 +72,31 @@ def test_a_trace_has_each_message_and_no_password(shop: ListeningServer, tmp_pat
     for codec in CODECS:
         assert PASSWORD.encode(codec).hex() not in text
     assert PASSWORD not in text
+
+
+@pytest.mark.parametrize("way", ["environment", "file", "refused", "asked by PAM"])
+def test_a_trace_of_rows_that_pass_has_no_password_whichever_way_it_comes(
+    way: str, shop: ListeningServer, tmp_path: Path
+) -> None:
+    path, secret = tmp_path / "wire.txt", tmp_path / "secret"
+    secret.write_text(WRONG if way == "refused" else PASSWORD)
+    given = [f"--password-file={secret}"] if way in ("file", "refused") else []
+    if way == "asked by PAM":
+        shop.server.prompts = (Prompt(Style.HIDDEN, "Password: "),)
+    with shop.server.transaction() as transaction:
+        transaction.insert(ORDERS, order_row((4711, None, "a row", None)))
+    shop.server.set_full_row_logging(ORDERS, on=True)
+    with shop.server.transaction() as transaction:
+        transaction.insert(ORDERS, order_row((4712, None, "another", None)))
+    flags = ["--table=informix.orders", "--from=earliest", "--limit=1", f"--trace-wire={path}"]
+    result = run_plain("tail", *server_options(shop), "--database=stores", *given, *flags)
+    text = path.read_text()
+    assert result.exit_code == (1 if way == "refused" else 0), result.output
+    assert (b"another".hex() in text) is (way != "refused")
+    assert ("SQ_RESPONSE" in text) is (way == "asked by PAM")
+    for word in (PASSWORD, WRONG):
+        assert word not in text + result.output
+        assert not [codec for codec in CODECS if word.encode(codec).hex() in text]
 
 
 def test_a_trace_is_never_written_over(shop: ListeningServer, tmp_path: Path) -> None:

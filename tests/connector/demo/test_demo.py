@@ -37,13 +37,17 @@ def test_the_demo_verifies_every_transaction_and_keeps_spark_quiet(demos: Demos)
     demo = demos[0]
     output, errors = demo.communicate(timeout=patiently(120))
     assert demo.returncode == 0, output + errors
-    found = re.search(r"verified: (\d+) of (\d+) transactions, in order", output)
+    found = re.search(
+        r"verified: ([\d,]+) rows .* each once; (\d+) of (\d+) transactions, in order",
+        output,
+    )
     assert found
-    assert found[1] == found[2]
-    assert int(found[1]) > 100
+    assert int(found[1].replace(",", "")) > 2000
+    assert found[2] == found[3]
+    assert int(found[2]) > 100
     for fact in ("Transactions", "Rows", "Rate", "Latency", "Last offset", "p95"):
         assert fact in output
-    assert errors.splitlines() == ["Starting Spark …", "Opening the stream …", "First rows …"]
+    assert errors.splitlines() == ["Starting Spark …", "Opening the stream …", "Rows that were there …"]
     assert not re.search(r"Traceback| INFO | WARN |in4mix", output)
 
 

@@ -25,7 +25,7 @@ from informix_cdc.host import compile_jar
 ROOT = Path(__file__).parents[3]
 _SOURCES = ROOT / "connector" / "informix_cdc" / "jvm"
 JARS = Path(pyspark.__file__).parent / "jars"
-_PROGRAM = Path(__file__).with_name("RowsOf.java")
+_PROGRAMS = [Path(__file__).with_name(name) for name in ("RowsOf.java", "ErrorsOf.java")]
 # What spark-submit gives to Java as well: Arrow's memory lies outside of Java's.
 _OPENS = ["--add-opens=java.base/java.nio=ALL-UNNAMED", "--add-opens=java.base/sun.nio.ch=ALL-UNNAMED"]
 
@@ -70,7 +70,7 @@ def _classes() -> str:
         "-d",
         folder,
     ]
-    subprocess.run([*command, str(_PROGRAM)], check=True, capture_output=True, text=True)
+    subprocess.run([*command, *map(str, _PROGRAMS)], check=True, capture_output=True, text=True)
     return f"{folder}:{jar()}:{JARS}/*"
 
 
@@ -92,13 +92,22 @@ def read_in_jvm(partitions: Sequence[tuple[StructType, bytes]], folder: Path) ->
         paths += [folder / f"{number}.json", folder / f"{number}.pickle"]
         paths[-2].write_text(schema.json())
         paths[-1].write_bytes(pickled)
+    *lines, left = _printed("RowsOf", *map(str, paths))
+    return Read([json.loads(line) for line in lines], int(left))
+
+
+def errors_in_jvm() -> list[list[str]]:
+    """Return what leaves a stream of the jar for each failure: class, text, the class of the cause."""
+    return [line.split("|") for line in _printed("ErrorsOf")]
+
+
+def _printed(program: str, *arguments: str) -> list[str]:
     command = ["java", "-Xshare:auto", "-XX:TieredStopAtLevel=1", *_OPENS, "-cp", _classes()]
     done = subprocess.run(
-        [*command, "informixcdc.RowsOf", *map(str, paths)], capture_output=True, text=True, check=False
+        [*command, f"informixcdc.{program}", *arguments], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr[-3000:]
-    *lines, left = done.stdout.splitlines()
-    return Read([json.loads(line) for line in lines], int(left))
+    return done.stdout.splitlines()
 
 
 def plain_rows(batches: Sequence[pa.RecordBatch]) -> list[dict[str, Any]]:

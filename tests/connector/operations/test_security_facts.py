@@ -88,7 +88,27 @@ def test_a_password_file_that_everyone_may_read_is_named(
     secret.write_text("s3cret")
     secret.chmod(mode)
     options = parse(password="", passwordFile=str(secret))
-    assert look_at_security(options, {}).open_password_file == (str(secret) if is_open else "")
+    assert look_at_security(options, {}).open_files == ((str(secret), "the password"),) * is_open
+
+
+@pytest.mark.parametrize("is_apart", [True, False])
+def test_the_key_of_a_certificate_that_everyone_may_read_is_named(
+    is_apart: bool, tmp_path: Path
+) -> None:
+    own, key = tmp_path / "own.pem", tmp_path / "key.pem"
+    for path in (own, key):
+        path.touch(0o644)
+    options = parse(
+        transport="sqli",
+        encryption="tls",
+        tlsCertificateFile=str(own),
+        **({"tlsKeyFile": str(key)} if is_apart else {}),
+    )
+    secret = key if is_apart else own
+    (found,) = look_at_security(options, {}).open_files
+    assert found == (str(secret), "the key of this client's certificate")
+    secret.chmod(0o640)
+    assert look_at_security(options, {}).open_files == ()
 
 
 def test_without_a_driver_no_conssl_cfg_is_read_and_the_authorities_are_told() -> None:

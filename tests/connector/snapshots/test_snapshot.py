@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from harness.capture.driving import Offset, anchor_of, next_offset, reader, rows_of
+from harness.capture.driving import LIMIT, Offset, anchor_of, next_offset, reader, rows_of
 from harness.servers.in_process import InProcessConnection
 from harness.servers.stores import DATABASE, PASSWORD, SHORT_SECOND
 from informix_capture_client.emulator import EmulatedServer, ListeningServer, load_rows
@@ -54,3 +54,26 @@ def test_rows_that_were_there_are_delivered_as_inserts(
     assert [(row["id"], row["name"]) for row in rows] == [(n, f"n{n}") for n in range(10)]
     assert {row["_change_type"] for row in rows} == {"insert"}
     assert {row["_snapshot"] for row in rows} == {True}
+
+
+def test_a_run_of_available_now_ends_with_the_snapshot_though_the_spool_has_room_for_a_part(
+    served: tuple[EmulatedServer, ListeningServer], tmp_path: Path
+) -> None:
+    server, listening = served
+    load_rows(server, LINES, ({"id": n, "name": f"n{n}" * 4} for n in range(20_000)))
+    with reader(
+        listening.port,
+        table="informix.lines",
+        initialSnapshot="all",
+        spoolPath=str(tmp_path),
+        snapshotChunkRows="1000",
+        snapshotChunkBytes="64k",
+        maxSpoolBytes="1m",
+    ) as made:
+        made.prepareForTriggerAvailableNow()
+        rows, start = [], made.initialOffset()
+        while (end := made.latestOffset(start, LIMIT)) != start:
+            rows += rows_of(made, start, end)
+            start = end
+    assert [row["id"] for row in rows] == list(range(20_000))
+    assert start["tables"]["informix.lines"]["snapshot"] == {"done": True, "rows": 20_000}

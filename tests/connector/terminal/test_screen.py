@@ -8,6 +8,7 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
+from harness.runs.places import at
 from informix_cdc.terminal import counted, hanging, unbroken
 from informix_cdc.terminal import screen as screen_module
 from informix_cdc.terminal.screen import say
@@ -38,13 +39,14 @@ def test_a_line_to_copy_is_one_line_with_the_same_words_that_breaks_between_them
     assert [word for word in COMMAND.split() if len(word) <= width - 2 and word not in pieces] == []
 
 
-@pytest.mark.parametrize("width", [*range(4, 40)])
 @pytest.mark.parametrize("text", ["chmod 12 /x/y", "chmod /abcdef go-w /abcdefghijkl now", COMMAND])
-def test_a_piece_as_long_as_the_terminal_keeps_its_blank(text: str, width: int) -> None:
-    line = unbroken(text, width)
-    assert line.split() == text.split()
-    rows = " ".join(line[at : at + width] for at in range(0, len(line), width)).split()
-    assert [word for word in text.split() if len(word) < width and word not in rows] == []
+def test_a_piece_as_long_as_the_terminal_keeps_its_blank(text: str) -> None:
+    for width in range(4, 40):
+        with at(f"{width} columns"):
+            line = unbroken(text, width)
+            assert line.split() == text.split()
+            rows = " ".join(line[n : n + width] for n in range(0, len(line), width)).split()
+            assert [word for word in text.split() if len(word) < width and word not in rows] == []
 
 
 def test_a_sentence_is_continued_below_its_own_beginning(

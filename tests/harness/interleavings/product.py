@@ -77,6 +77,7 @@ class Product:
     def __init__(self, slots: Sequence[int]) -> None:
         self._slots = slots
         self._answers: dict[object, object] = {}
+        self._stream = _Stream()
 
     def settled(
         self,
@@ -130,7 +131,8 @@ class Product:
 
     def _emitted(self, waiting: Waiting, shown: History, news: News) -> list[int]:
         touched = TouchedKeys(KEY, place_of(waiting.known_from))
-        stream = _Stream(touched)
+        stream = self._stream
+        stream.begin(touched)
         chunks = Reconciliation(touched, most_rows=9)
         for block in self._blocks([each for each in shown if each[0] < waiting.begun_at]):
             stream.take(block)
@@ -172,14 +174,17 @@ class Product:
 
 
 class _Stream:
-    """What a stream shows, down to the keys that are collected."""
+    """What a stream shows, down to the keys that are collected; one encoder is enough for all."""
 
-    def __init__(self, touched: TouchedKeys) -> None:
-        tables = TouchedTables()
-        tables.watch(0, touched)
-        self._assembler = TransactionAssembler(Position(0, 0))
-        self._encoder = ChangeEncoder([TABLE], DecodeRules(), ROW_FORM, observer=tables)
+    def __init__(self) -> None:
+        self._tables = TouchedTables()
+        self._encoder = ChangeEncoder([TABLE], DecodeRules(), ROW_FORM, observer=self._tables)
         self._encoder.announce(TableSchema(0, 4, 1, 0, "id integer"))
+
+    def begin(self, touched: TouchedKeys) -> None:
+        """Begin a stream that collects keys anew."""
+        self._tables.watch(0, touched)
+        self._assembler = TransactionAssembler(Position(0, 0))
 
     def take(self, block: RecordBlock) -> None:
         found = [event for event in self._assembler.feed(block) if isinstance(event, Transactions)]

@@ -12,8 +12,9 @@ behind a chunk, for the keys of that chunk.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import NamedTuple
 
 from harness.interleavings import server as model
@@ -107,11 +108,16 @@ class Search:
         """Follow every step from a set-up on, to the first end that is wrong."""
         programs, values = set_up
         rules = Rules(programs, self._variant.is_buffered, self._variant.slots)
+
+        @cache  # many states have the same server
+        def moves(server: Server) -> list[Server]:
+            return list(model.steps(server, rules))
+
         start = State(Server.at_start(values, len(programs)), 0, Snapshot(), ())
         waiting, known, ends = [start], {start}, 0
         while waiting:
             state = waiting.pop()
-            nexts = [each for each in self._steps(state, rules) if each not in known]
+            nexts = [each for each in self._steps(state, moves) if each not in known]
             known.update(nexts)
             waiting += nexts
             if self._is_over(state, programs):
@@ -129,8 +135,8 @@ class Search:
         is_emitted = snapshot.chunk == len(self._variant.chunks)
         return is_emitted or (self._variant.by_number and snapshot.phase == READ)
 
-    def _steps(self, state: State, rules: Rules) -> Iterator[State]:
-        for server in model.steps(state.server, rules):
+    def _steps(self, state: State, moves: Callable[[Server], list[Server]]) -> Iterator[State]:
+        for server in moves(state.server):
             yield state._replace(server=server)
         for seen in {state.seen + 1, state.server.flushed}:
             if state.seen < seen <= state.server.flushed:

@@ -14,19 +14,24 @@ from xdist.remote import Producer
 from xdist.scheduler.loadscope import LoadScopeScheduling
 
 SPARK, PROCESSES = "spark", "processes"
-_OF_SPARK = ("tests/end_to_end/", "tests/crashes/", "tests/benchmarks/")
+_OF_SPARK = (
+    "tests/end_to_end/",
+    "tests/crashes/",
+    "tests/benchmarks/",
+    # These have Sparks of their own too: they go where there is time, of two workers that take longest.
+    "tests/connector/capture/test_large_transactions.py",
+    "tests/docker_files/test_client_scripts.py::test_the_client_service_shows_changes",
+)
 # Tests that have Sparks of their own, and no need of the session's.
 _OF_PROCESSES = (
     "tests/crashes/test_secrets.py",
     "tests/crashes/test_secrets_over_connect.py",
     "tests/end_to_end/test_local_cluster.py",
     "tests/connector/demo/test_demo.py",
-    "tests/connector/capture/test_large_transactions.py",
     "tests/manual/test_examples.py::test_an_example_prints",
     "tests/manual/test_examples.py::test_an_example_of_spark_connect",
     "tests/end_to_end/test_mistakes.py::test_the_password_is_in_no_log",
     "tests/end_to_end/test_wheel.py",
-    "tests/docker_files/test_client_scripts.py::test_the_client_service_shows_changes",
 )
 _BY_FILE = "tests/end_to_end/test_guide_sample.py"
 # Tests that wait for servers and deadlines, or take seconds: each goes by itself, so that they wait

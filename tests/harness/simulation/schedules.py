@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,16 +37,24 @@ class Reached:
         return Reached(**{name: count + vars(other)[name] for name, count in vars(self).items()})
 
 
-def play(source: int | Sequence[int]) -> World:
+Make = Callable[[Decisions, Path], World]
+
+
+def plain(decide: Decisions, folder: Path) -> World:
+    """Make the world of a stream."""
+    return World(decide, Setup.decided(decide), folder)
+
+
+def play(source: int | Sequence[int], make: Make = plain) -> World:
     """Play one schedule.
 
     Raises:
         AssertionError: it failed; the text says all that is needed to play it again.
     """
-    world, reason = _played(source)
+    world, reason = played(source, make)
     if reason is None:
         return world
-    shortest, reason = _shrunk(world, reason)
+    shortest, reason = _shrunk(world, reason, make)
     which = f"seed {source}: " if isinstance(source, int) else ""
     told = [f"{which}{reason}", f"{shortest.setup}", *shortest.steps, f"{shortest.decide.made}"]
     raise AssertionError("\n".join(told)) from reason.__cause__
@@ -77,10 +85,11 @@ def _counted(world: World) -> Reached:
     )
 
 
-def _played(source: int | Sequence[int]) -> tuple[World, Violation | None]:
+def played(source: int | Sequence[int], make: Make = plain) -> tuple[World, Violation | None]:
+    """Play one schedule, and return what is not true."""
     decide = Decisions(source)
     folder = Path(tempfile.mkdtemp(prefix="simulation-", dir=_MEMORY if _MEMORY.is_dir() else None))
-    world = World(decide, Setup.decided(decide), folder)
+    world = make(decide, folder)
     try:
         world.run()
     except Violation as reason:
@@ -90,7 +99,7 @@ def _played(source: int | Sequence[int]) -> tuple[World, Violation | None]:
     return world, None
 
 
-def _shrunk(world: World, reason: Violation) -> tuple[World, Violation]:
+def _shrunk(world: World, reason: Violation, make: Make) -> tuple[World, Violation]:
     """Return the simplest schedule found that fails with the same kind of message."""
     kind, plays = str(reason)[:24], 0
     is_shorter = True
@@ -98,7 +107,7 @@ def _shrunk(world: World, reason: Violation) -> tuple[World, Violation]:
         is_shorter = False
         for simpler in _simpler(world.decide.made):
             plays += 1
-            tried, failure = _played(simpler)
+            tried, failure = played(simpler, make)
             if failure is not None and str(failure)[:24] == kind:
                 world, reason, is_shorter = tried, failure, True
                 break

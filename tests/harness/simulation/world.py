@@ -94,15 +94,34 @@ class World:
             log_count=LOG_FILES,
             foreign_transactions=setup.foreign_transactions,
         )
-        self.account = Account(self.server, decide)
+        self.account = self.made_account()
         self.checkpoint = Checkpoint()
-        self.oracle = Oracle(self)
+        self.oracle = self.made_oracle()
         self.transports: list[InProcessTransport] = []
         self.down_turns = self.mute_reads = self.lives = self.turns = 0
         self.is_dead = self.is_sparks_turn = self.is_silent = self.is_draining = False
         self.is_over = self.is_lost = self.has_overwritten = False
         self.failures: list[InformixCdcError] = []
         self.process: Process
+
+    def made_account(self) -> Account:
+        return Account(self.server, self.decide)
+
+    def made_oracle(self) -> Oracle:
+        return Oracle(self)
+
+    def places(self) -> list[tuple[Any, str, object]]:
+        """Return where the simulation stands in the product, and what stands there."""
+        return [
+            (stream_reader, "CaptureThread", partial(SimulatedCapture, self)),
+            (stream_reader, "settle_in_runner", lambda: lambda: None),
+            (connections, "_TRANSPORTS", {"sqli": lambda s, _: InProcessTransport(self, s)}),
+            (failpoints, "reached", self.reached),
+            (tempfile, "tempdir", str(self.folder)),
+        ]
+
+    def before_statement(self, statement: str) -> None:
+        """Take that a statement is about to be sent."""
 
     def clock(self) -> float:
         return self.now
@@ -243,11 +262,15 @@ class World:
     def _query_failed(self, reason: InformixCdcError) -> None:
         self.log(f"the query fails: {reason}")
         self.failures.append(reason)
-        if isinstance(reason, DataLoss) and self.has_overwritten and self._may_fail_for_it():
+        if isinstance(reason, DataLoss) and self.may_lose() and self._may_fail_for_it():
             self.is_lost = self.is_over = bool(self.checkpoint.offsets)
         elif not _is_of_the_server(reason):
             raise Violation(f"the query failed: {reason}") from reason
         self.die("the query failed")
+
+    def may_lose(self) -> bool:
+        """Tell whether what is needed is gone."""
+        return self.has_overwritten
 
     def _may_fail_for_it(self) -> bool:
         """Tell whether a log that is gone ends the query; before the first batch it always does."""
@@ -260,7 +283,7 @@ class World:
         for _ in range(3):
             self.spark_step()
         state = self.process.capture.state if self.process.capture else None
-        is_through = self.checkpoint.is_all_done and not self.oracle.undelivered(self.checkpoint)
+        is_through = self.checkpoint.is_all_done and self.is_all_there()
         if (
             is_through
             and state is not None
@@ -269,6 +292,10 @@ class World:
         ):
             self.is_over = True
             self.stop_query()
+
+    def is_all_there(self) -> bool:
+        """Tell whether Spark has been told of everything."""
+        return not self.oracle.undelivered(self.checkpoint)
 
     def _heal(self) -> None:
         self.log("from here on nothing goes wrong")
@@ -346,13 +373,7 @@ def _judged(check: Callable[[], None]) -> None:
 @contextlib.contextmanager
 def _in_place_of_the_real_ones(world: World) -> Iterator[None]:
     """Put the simulation where the product has its thread, its wire, its failpoints and its /tmp."""
-    places: list[tuple[Any, str, object]] = [
-        (stream_reader, "CaptureThread", partial(SimulatedCapture, world)),
-        (stream_reader, "settle_in_runner", lambda: lambda: None),
-        (connections, "_TRANSPORTS", {"sqli": lambda s, _: InProcessTransport(world, s)}),
-        (failpoints, "reached", world.reached),
-        (tempfile, "tempdir", str(world.folder)),
-    ]
+    places = world.places()
     former = [getattr(module, name) for module, name, _ in places]
     for module, name, ours in places:
         setattr(module, name, ours)

@@ -9,10 +9,11 @@ Whatever is written is in the logical log with whole images. Nothing here knows 
     changes     INSERT, UPDATE, DELETE, TRUNCATE           work        undo, locks, the log
     definitions CREATE, DROP, ALTER                        storage     the rows, in SQLite
     scans       one table, step by step                    held_locks  what sysmaster shows
+    row_images  loaded rows as a wire has them
 """
 
 from __future__ import annotations
 
-from .engine import keep_rows, load_rows, open_session
+from .engine import keep_rows, load_rows, open_session, pack_rows
 
-__all__ = ["keep_rows", "load_rows", "open_session"]
+__all__ = ["keep_rows", "load_rows", "open_session", "pack_rows"]

@@ -13,6 +13,7 @@ from itertools import count
 from weakref import WeakValueDictionary
 
 from .. import codes
+from ..answers import RowForm
 from ..locks import NO_SESSION, HeldLock, LockWait, SqlSessionFacts
 from ..poses import DEFAULT_LOCALE
 from ..server import EmulatedServer
@@ -21,6 +22,7 @@ from ..transactions import Row, Transaction
 from .held_locks import locks_of, owners_of
 from .language.values import store
 from .reading import Reading
+from .row_images import keep_images
 from .session import Session
 from .storage import RowValues, Storage, Store, is_serial
 from .transactions import WORK_NUMBERS, Transactions
@@ -58,6 +60,11 @@ class Engine:
         session = Session(Transactions(reading, self._works), locale)
         session.begin_in_database()
         return session
+
+    @property
+    def store(self) -> Store:
+        """Where the rows are."""
+        return self._store
 
     def storage_of(self, table: Table) -> Storage:
         """Return where the rows of a table are."""
@@ -246,6 +253,13 @@ def load_rows(server: EmulatedServer, name: str, rows: Iterable[Row]) -> int:
         kinds = [(column.name, column.type) for column in storage.columns]
         stored = (tuple(store(kind, row.get(key)) for key, kind in kinds) for row in rows)
         return engine_of(server).fill(storage, stored)
+
+
+def pack_rows(server: EmulatedServer, name: str, form: RowForm) -> None:
+    """Have the rows of a table ready as a wire has them; those that are changed later are not."""
+    with server.log.changed:
+        engine = engine_of(server)
+        keep_images(engine.store, engine.storage_of(server.table(name)), form)
 
 
 def keep_rows(server: EmulatedServer) -> None:

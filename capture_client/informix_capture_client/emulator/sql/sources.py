@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Protocol
 
 from ..catalog import find_rows
@@ -119,17 +120,23 @@ class Finder:
         return place
 
     def fill(self, table: Catalogue) -> str:
-        """Write a system table's rows where SQLite finds them, if they have changed since."""
+        """Write a system table's rows where SQLite finds them: those that have changed since."""
         place, make = self.place(table), find_rows(self.server, table.database, table.name)
         if make is None:
             raise sql_error(-206, table.name)
-        rows = make()
-        if rows != self.rows.filled[place]:
-            marks = ", ".join("?" for _ in table.columns)
-            stored = [[store(c.type, row.get(c.name)) for c in table.columns] for row in rows]
-            self.rows.run(f"DELETE FROM {place}")
-            self.rows.run_many(f"INSERT INTO {place} VALUES ({marks})", stored)
-            self.rows.filled[place] = rows
+        rows, former = make(), self.rows.filled[place]
+        stored = [
+            (number, *[store(c.type, row.get(c.name)) for c in table.columns])
+            for number, (row, old) in enumerate(zip_longest(rows, former[: len(rows)]), start=1)
+            if row != old
+        ]
+        if len(rows) < len(former):
+            self.rows.run(f"DELETE FROM {place} WHERE rowid > ?", (len(rows),))
+        if stored:
+            names = "".join(f", c{n}" for n in range(len(table.columns)))
+            marks = ", ?" * len(table.columns)
+            self.rows.run_many(f"REPLACE INTO {place} (rowid{names}) VALUES (?{marks})", stored)
+        self.rows.filled[place] = rows
         return place
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from weakref import finalize
 
-from ..answers import Check
+from ..answers import Check, RowForm
 from ..catalog import Row
 from ..sql_errors import SqlError, sql_error
 from ..table_definition import Definition, Reference
@@ -49,6 +49,7 @@ class Storage:
     shared_rows: dict[int, set[int]] = field(default_factory=dict)  # that readers have locked, by work
     is_gone: bool = False
     revoked: set[str] = field(default_factory=set)  # privileges that public no longer has
+    image_form: RowForm | None = None  # of images of its rows, if there are any: `row_images`
 
     @property
     def rows(self) -> str:
@@ -59,6 +60,11 @@ class Storage:
     def before(self) -> str:
         """SQLite's name of the committed images of changed rows."""
         return f"b{self.number}"
+
+    @property
+    def images(self) -> str:
+        """SQLite's name of the images of rows."""
+        return f"p{self.number}"
 
     @property
     def names(self) -> list[str]:
@@ -316,6 +322,7 @@ class Store:
         self._latest = None
         self.run(f"DROP TABLE IF EXISTS {storage.rows}")
         self.run(f"DROP TABLE IF EXISTS {storage.before}")
+        self.run(f"DROP TABLE IF EXISTS {storage.images}")
 
     def next_page(self, storage: Storage) -> int:
         """Return the number of the first row of a page that has none yet."""

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from .login import Greeting
 from .pam import Prompt
+from .replies import TupleForm
 from .serving import converse
 from .stream import ClientStream
 
-__all__ = ["ClientStream", "Greeting", "Prompt", "converse"]
+__all__ = ["ClientStream", "Greeting", "Prompt", "TupleForm", "converse"]

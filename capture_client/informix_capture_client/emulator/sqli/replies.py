@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 from ..answers import Outcome, Prepared, ResultColumn
@@ -14,7 +15,7 @@ from ..encoding import ColumnType
 from ..sql_errors import SqlError
 from .dialect import Dialect
 from .requests import Code
-from .tuples import place_bytes
+from .tuples import encode_rows, place_bytes
 
 _U16 = struct.Struct(">H")
 _NOT_NULL = 0x100
@@ -101,6 +102,19 @@ def input_description(parameters: Sequence[ColumnType]) -> bytes:
 def tuple_of(data: bytes) -> bytes:
     """SQ_TUPLE: a row."""
     return tuples_of([data])[0]
+
+
+@dataclass(frozen=True, slots=True)
+class TupleForm:
+    """Rows as messages; `answers.RowForm`."""
+
+    has_long_varchars: bool = False
+
+    def __call__(
+        self, kinds: Sequence[ColumnType], columns: Sequence[Sequence[bytes | None]]
+    ) -> list[bytes]:
+        """Return SQ_TUPLE of each row, given the columns as their types encode them."""
+        return tuples_of(encode_rows(kinds, self.has_long_varchars, columns))
 
 
 def tuples_of(rows: Iterable[bytes]) -> list[bytes]:

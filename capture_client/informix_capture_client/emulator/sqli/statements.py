@@ -14,7 +14,7 @@ from ..sql_errors import SqlError, sql_error
 from . import replies
 from .binds import Bound, value_of
 from .dialect import Dialect
-from .tuples import encode_row, encode_rows, encoder
+from .tuples import encode_row, encoder
 
 
 class Statement:
@@ -58,9 +58,9 @@ class Statement:
         """Return the rows of an outcome as messages."""
         if outcome.found is None:
             return (replies.tuple_of(encode_row(self._encoders, row)) for row in outcome.rows)
-        columns, dialect = self.prepared.columns, self._dialect
-        pieces = (encode_rows(columns, dialect, piece) for piece in outcome.found.pieces())
-        return chain.from_iterable(map(replies.tuples_of, pieces))
+        return chain.from_iterable(
+            outcome.found.pieces(replies.TupleForm(self._dialect.has_long_varchars))
+        )
 
     def close(self) -> None:
         """Forget the rows that are left, and what their cursor holds."""

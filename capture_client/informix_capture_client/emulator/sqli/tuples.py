@@ -27,30 +27,31 @@ _LONG_NULL = b"\0\1\0"
 
 def encoder(kind: ColumnType, dialect: Dialect) -> EncodeValue:
     """Return what encodes a column's values."""
-    frame = frame_of(kind, dialect) or (lambda data: kind.null if data is None else data)
+    frame = frame_of(kind, dialect.has_long_varchars)
+    frame = frame or (lambda data: kind.null if data is None else data)
     return lambda value: frame(None if value is None else kind.encode(value))
 
 
-def frame_of(kind: ColumnType, dialect: Dialect) -> Frame | None:
+def frame_of(kind: ColumnType, has_long_varchars: bool) -> Frame | None:
     """Return what a tuple makes of a value's bytes; None: it has them as they are."""
-    if dialect.has_long_varchars and kind.coltype & 0xFF in (13, 16):
+    if has_long_varchars and kind.coltype & 0xFF in (13, 16):
         return _long_varchar
     head = _HEADS.get(kind.coltype & 0xFF)
     return head(kind) if head else None
 
 
 def encode_rows(
-    columns: Sequence[ResultColumn], dialect: Dialect, piece: Sequence[Sequence[bytes | None]]
+    kinds: Sequence[ColumnType], has_long_varchars: bool, piece: Sequence[Sequence[bytes | None]]
 ) -> Iterator[bytes]:
     """Return rows whose values are encoded, a column at a time."""
-    framed = (_framed(c.type, dialect, data) for c, data in zip(columns, piece, strict=True))
+    framed = (_framed(kind, has_long_varchars, data) for kind, data in zip(kinds, piece, strict=True))
     return map(b"".join, zip(*framed, strict=True))
 
 
 def _framed(
-    kind: ColumnType, dialect: Dialect, data: Sequence[bytes | None]
+    kind: ColumnType, has_long_varchars: bool, data: Sequence[bytes | None]
 ) -> Sequence[bytes | None] | Iterator[bytes]:
-    frame = frame_of(kind, dialect)
+    frame = frame_of(kind, has_long_varchars)
     if frame is not None:
         return map(frame, data)
     return [kind.null if value is None else value for value in data] if None in data else data

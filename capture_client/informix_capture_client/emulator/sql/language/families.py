@@ -7,7 +7,7 @@ our choice where a comment says so.
 
 from __future__ import annotations
 
-from enum import Enum, auto
+from enum import IntEnum, auto
 from functools import lru_cache
 
 from ...column_list import TypeText, parse_column_list
@@ -19,8 +19,8 @@ MOST_DIGITS = 32
 FLOATING = 255  # the scale of a DECIMAL without one
 
 
-class Family(Enum):
-    """How a value is kept and compared."""
+class Family(IntEnum):
+    """How a value is kept and compared; its hash is asked for with each value."""
 
     INTEGER = auto()
     FLOAT = auto()

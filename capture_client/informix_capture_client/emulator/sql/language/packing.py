@@ -14,7 +14,7 @@ from functools import lru_cache
 from ...encoding import ColumnType
 from ...sql_errors import sql_error
 from .families import CHARS, FLOATING, Family, digits_of, family_of, qualifier_of
-from .values import Stored, load
+from .values import COMPLEMENT, Stored, load
 
 PackColumn = Callable[[Sequence[Stored]], Sequence[bytes | None]]
 PackAll = Callable[[Sequence[Stored]], list[bytes]]  # of values without NULL
@@ -99,27 +99,35 @@ class _Heads(dict[str, tuple[bytes, str]]):
     """What the first four signs of a key mean: the first byte, and a digit that goes in front."""
 
     def __missing__(self, begin: str) -> tuple[bytes, str]:
-        before_point = int(begin[1:]) - _BIAS if begin != "5" else 0
+        is_negative = begin[0] == "4"
+        size = begin[1:].translate(COMPLEMENT) if is_negative else begin[1:]
+        before_point = int(size) - _BIAS if begin != "5" else 0
         odd = before_point & 1
         head = 0x80 if begin == "5" else 0xC0 + (before_point + odd >> 1)
-        self[begin] = found = bytes((head,)), "0" * odd
+        self[begin] = found = bytes((head ^ 0xFF if is_negative else head,)), "0" * odd
         return found
 
 
 def _decimal(kind: ColumnType) -> PackAll:
-    """Pack from `decimal_key`: of numbers from 0 on, whose digits are there as they are needed."""
+    """Pack from `decimal_key`, whose digits are there as they are needed, or as complements to 9."""
     slow, most, heads = _the_long_way(kind), 2 * ((kind.size or 0) - 1), _Heads()
+    whole = 10**most
     if digits_of(kind)[1] == FLOATING:
         return slow
 
     def pack(values: Sequence[Stored]) -> list[bytes]:
         keys = [str(value) for value in values]
-        if not keys or min(keys) < "5":
-            return slow(values)
         found = [heads[key[:4]] for key in keys]
-        digits = [pad + key[4:] for (_, pad), key in zip(found, keys, strict=True)]
-        pieces = _cut([text.ljust(most, "0") for text in digits], most)
+        digits = [
+            (pad + key[4:]).ljust(most, "0") if key >= "5" else below_zero(pad, key)
+            for (_, pad), key in zip(found, keys, strict=True)
+        ]
+        pieces = _cut(digits, most)
         return [head + piece for (head, _), piece in zip(found, pieces, strict=True)]
+
+    def below_zero(pad: str, key: str) -> str:
+        digits = (pad + key[4:-1].translate(COMPLEMENT)).ljust(most, "0")
+        return str(whole - int(digits)).zfill(most)
 
     return pack
 

@@ -72,10 +72,12 @@ class Tokens:
 
     def sees(self, *words: str) -> bool:
         """Whether these words or signs come next, in this order."""
-        for distance, word in enumerate(words):
-            token = self.after_next(distance)
+        place = self.place
+        for word in words:
+            token = self._items[place]  # there is one: the last, END, is no word
             if token.text != word or token.kind not in (WORD, SIGN):
                 return False
+            place += 1
         return True
 
     def accept(self, *words: str) -> bool:

@@ -34,7 +34,7 @@ Stored = int | float | str | bytes | None
 WIDE = Context(prec=400)  # nothing is rounded by accident
 _DAY_ZERO = datetime.date(1899, 12, 31).toordinal()
 _BIAS = 500
-_COMPLEMENT = str.maketrans("0123456789", "9876543210")
+COMPLEMENT = str.maketrans("0123456789", "9876543210")
 _DATE_FORMS = (
     re.compile(r"(?P<month>\d{1,2})[-/.](?P<day>\d{1,2})[-/.](?P<year>\d{4}|\d{2})"),
     re.compile(r"(?P<year>\d{4})[-/.](?P<month>\d{1,2})[-/.](?P<day>\d{1,2})"),
@@ -54,14 +54,14 @@ def decimal_key(number: Decimal) -> str:
     if not text:
         return "5"
     key = f"{size + _BIAS:03}{text}"
-    return f"4{key.translate(_COMPLEMENT)}~" if sign else f"6{key}"
+    return f"4{key.translate(COMPLEMENT)}~" if sign else f"6{key}"
 
 
 def decimal_of(key: str) -> Decimal:
     """Return the number of a text that `decimal_key` made."""
     if key == "5":
         return Decimal(0)
-    text = key[1:-1].translate(_COMPLEMENT) if key[0] == "4" else key[1:]
+    text = key[1:-1].translate(COMPLEMENT) if key[0] == "4" else key[1:]
     size, digits = int(text[:3]) - _BIAS, text[3:]
     return Decimal((int(key[0] == "4"), tuple(map(int, digits)), size - len(digits)))
 
@@ -78,6 +78,14 @@ def load(kind: ColumnType, stored: Stored) -> Value:
     if stored is None:
         return None
     return _LOAD.get(family_of(kind), _as_it_is)(kind, stored)
+
+
+def loader(kind: ColumnType) -> Callable[[Stored], Value]:
+    """Return what `load` does for a type, for the many values of a column."""
+    load_one = _LOAD.get(family_of(kind))
+    if load_one is None:
+        return lambda stored: stored
+    return lambda stored: None if stored is None else load_one(kind, stored)
 
 
 def printed(kind: ColumnType, stored: Stored) -> str | None:

@@ -8,15 +8,16 @@ before it shows the first row. A position is the order's columns and the row's n
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
+from ...answers import RowForm
 from ...encoding import ColumnType
 from ...sql_errors import sql_error
 from ..held_locks import owners_of
-from ..language.packing import packer
-from ..language.values import Stored, load
+from ..language.values import Stored, loader
 from ..reading import Reading
+from ..row_images import Pack, packed_by
 from ..sources import View, filled_in
 from ..storage import RowValues, Storage
 from ..work import Blocked, Work
@@ -34,16 +35,18 @@ class Found:
 
     def __iter__(self) -> Iterator[Sequence[object]]:
         """Return the rows one by one, as values."""
+        loaders = [loader(kind) for kind in self.kinds]
         for page in self.pages:
             for row in page:
-                yield tuple(load(kind, value) for kind, value in zip(self.kinds, row, strict=False))
+                yield tuple([load(value) for load, value in zip(loaders, row, strict=False)])
 
-    def pieces(self) -> Iterator[Sequence[Sequence[bytes | None]]]:
-        """Return the columns of some rows after the other, as their types encode them."""
-        packers = [packer(kind) for kind in self.kinds]
-        for page in self.pages:
-            columns = zip(*page, strict=True)
-            yield [pack(column) for pack, column in zip(packers, columns, strict=False)]
+    def pieces(self, form: RowForm) -> Iterator[Sequence[bytes]]:
+        """Return some rows after the other, as the wire has them."""
+        pack = packed_by(form, self.kinds)
+        if isinstance(self.pages, Scan) and self.pages.has_images(form):
+            yield from self.pages.images(pack)
+        else:
+            yield from map(pack, self.pages)
 
     def close(self) -> None:
         """Let go what an open cursor holds."""
@@ -66,7 +69,7 @@ class Scan:
         self._position: RowValues = ()
         self._is_done = self._left == 0
         self._holder: Work | None = None
-
+        self._added: Callable[[Rows], Rows] = lambda rows: rows  # under the condition of the step
         self._first: Rows = []
 
     def begin(self) -> Scan:
@@ -90,6 +93,45 @@ class Scan:
             raise StopIteration
         return page
 
+    # --- rows as the wire has them --------------------------------------------------------------
+
+    def has_images(self, form: RowForm) -> bool:
+        """Whether the query is for whole rows, of a table that has images of these."""
+        alias = self._text.rid.partition(".")[0]
+        names = (f"{alias}.{name} AS r{n}" for n, name in enumerate(self._table.names))
+        return self._table.image_form == form and self._shown == ", ".join(names)
+
+    @property
+    def _shown(self) -> str:
+        """What is shown; in which order texts sort is of no matter here."""
+        return self._text.items.replace(" COLLATE RTRIM", "")
+
+    def images(self, pack: Pack) -> Iterator[list[bytes]]:
+        """Return the rows of each step; `pack` makes images of those that have none."""
+        if self._first:
+            yield pack(self._first)
+            self._first = []
+        cells, rid = self._text, self._text.rid
+        image = f"(SELECT image FROM {self._table.images} AS i WHERE i.rid = {rid}) AS image"
+        self._text = replace(cells, items=image)
+        self._added = lambda rows: self._with_images(rows, cells, pack)
+        for page in self:
+            yield [row[0] for row in page]  # type: ignore[misc]
+
+    def _with_images(self, rows: Rows, cells: ScanText, pack: Pack) -> Rows:
+        bare = {int(row[-1] or 0): place for place, row in enumerate(rows) if row[0] is None}
+        if not bare:
+            return rows
+        sql = (
+            f"SELECT {cells.items}, {cells.rid} {cells.source}"
+            f" WHERE {cells.rid} IN ({', '.join(map(str, bare))})"
+        )
+        found = self._reading.find(filled_in(sql, [self._reading.view.words(self._table)]), ())
+        for row, image in zip(found, pack([row[:-1] for row in found]), strict=True):
+            place = bare[int(row[-1] or 0)]
+            rows[place] = (image, *rows[place][1:])
+        return rows
+
     def _step(self) -> Rows:
         table, view = self._table, self._reading.view
         if self._position and not self._reading.is_there(table):
@@ -108,7 +150,7 @@ class Scan:
         if rows:
             self._position = rows[-1][-len(self._text.order) - 1 :]
         self._lock_row()
-        return rows
+        return self._added(rows)
 
     @property
     def _rows_per_step(self) -> int:

@@ -1,0 +1,91 @@
+"""The rows that a demo begins with, and the account of how they arrive.
+
+Rule: a row that was there arrives once, as it was. Any other row of a snapshot must be the one that its
+key has by the changes that came before it: nothing old may replace anything newer.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from informix_capture_client.shapes import ChangeRow
+from informix_cdc.demo import database as database
+from informix_cdc.demo.database import CUSTOMERS, ITEMS, ORDERS, Values
+
+FIRST_CUSTOMER, FIRST_ORDER = 101, 1001
+_CUSTOMERS, _ORDERS = 300, 700
+_MONTH_SECONDS = 30 * 24 * 3600.0
+_KEYS = {CUSTOMERS: ("customer_num",), ORDERS: ("order_num",), ITEMS: ("order_num", "item_num")}
+NEXT_CUSTOMER, NEXT_ORDER = FIRST_CUSTOMER + _CUSTOMERS, FIRST_ORDER + _ORDERS
+
+Key = tuple[object, ...]
+Place = tuple[str, Key]
+
+
+def rows_there(chance: random.Random, now: float) -> Iterator[tuple[str, Values]]:
+    """Yield table and row of a shop that has been open for a month."""
+    for number in range(FIRST_CUSTOMER, NEXT_CUSTOMER):
+        yield CUSTOMERS, database.customer(chance, number)
+    for number in range(FIRST_ORDER, NEXT_ORDER):
+        content = list(database.items(chance, number))
+        customer = chance.randrange(FIRST_CUSTOMER, NEXT_CUSTOMER)
+        placed = now - chance.random() * _MONTH_SECONDS
+        yield ORDERS, database.order(chance, number, customer, content, placed)
+        for item in content:
+            yield ITEMS, item
+
+
+@dataclass(slots=True)
+class RowsThere:
+    """Which rows that were there have not arrived, and what the changes beside them have made.
+
+    Attributes:
+        total: how many there were.
+        difference: what arrived otherwise; empty as long as nothing did.
+    """
+
+    total: int = 0
+    difference: str = ""
+    _left: dict[Place, Values] = field(default_factory=dict)
+    _changed: dict[Place, Values | None] = field(default_factory=dict)
+    _is_over: bool = False
+
+    def expect(self, table: str, row: Values) -> None:
+        """Note a row that is there."""
+        self._left[_place(table, row)] = row
+        self.total += 1
+
+    @property
+    def arrived(self) -> int:
+        """How many of them have arrived."""
+        return self.total - len(self._left)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all have."""
+        return not self._left
+
+    def end(self) -> None:
+        """Note that no row of a snapshot comes any more: what was kept beside them is freed."""
+        self._is_over = True
+        self._changed.clear()
+
+    def note(self, change: ChangeRow) -> None:
+        """Take in what arrives, in its order: rows of snapshots, and changes."""
+        place = _place(change.table, change.row)
+        if not change.metadata["_snapshot"]:
+            if not self._is_over:
+                gone = change.change_type in ("delete", "update_preimage")
+                self._changed[place] = None if gone else change.row
+            return
+        wanted = self._left.pop(place, None)
+        if wanted is None:
+            wanted = self._changed.get(place)
+        if wanted != change.row and not self.difference:
+            self.difference = f"a row of {change.table} that was read, {place[1]}, is another one"
+
+
+def _place(table: str, row: Values) -> Place:
+    return table, tuple(row[name] for name in _KEYS[table])

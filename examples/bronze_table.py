@@ -1,0 +1,59 @@
+"""One stream, many readers: `python examples/bronze_table.py`. Needs Java 17.
+
+The bronze table gets the rows that were there and every change, each once; whoever needs the table as
+it is reads the bronze one as a stream, and merges. For a server of your own, `options` are host, port,
+server, database, table, initialSnapshot, spoolPath; INFORMIX_CDC_PASSWORD is set.
+"""
+
+import os
+import sys
+import tempfile
+
+from pyspark.sql import DataFrame, SparkSession, functions
+
+from informix_cdc.testing import emulated_source
+
+LAST = "max_by(struct(*), struct(_commit_version, _change_ordinal)) AS last"
+ORDERS, folder = "stores:informix.orders", tempfile.mkdtemp()
+present: dict[int, str] = {}  # of a reader: a table that can merge, in earnest
+
+
+def bronze() -> None:
+    """Append what is new: the first time the rows that are there too."""
+    rows = spark.readStream.format("informix-cdc").options(**options).load()
+    sink = rows.writeStream.option("checkpointLocation", f"{folder}/bronze.at").format("parquet")
+    sink.trigger(availableNow=True).start(f"{folder}/bronze").awaitTermination()
+
+
+def merge(batch: DataFrame, _number: int) -> None:
+    """Bring a reader's table up to the end of a batch; an insert may meet a key that is there."""
+    for row in batch.groupBy("order_num").agg(functions.expr(LAST)).select("last.*").collect():
+        present.pop(row.order_num, None)
+        if row._change_type in ("insert", "update_postimage"):
+            present[row.order_num] = row.city
+
+
+def silver() -> None:
+    """Read the bronze table as a stream, with a checkpoint of its own."""
+    form = spark.read.parquet(f"{folder}/bronze").schema
+    rows = spark.readStream.schema(form).parquet(f"{folder}/bronze")
+    sink = rows.writeStream.option("checkpointLocation", f"{folder}/silver.at").foreachBatch(merge)
+    sink.trigger(availableNow=True).start().awaitTermination()
+
+
+os.environ["PYSPARK_PYTHON"] = sys.executable  # Spark's workers need this environment's packages
+settings = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "1"}
+spark = SparkSession.builder.master("local[1]").config(map=settings).getOrCreate()
+basel, bern, zug = ({"order_num": n, "city": c} for n, c in ((1, "Basel"), (2, "Bern"), (1, "Zug")))
+orders = {"informix.orders": "order_num serial primary key, city varchar(20)"}
+with emulated_source(orders, keeps_rows=True) as (server, options):
+    options |= {"initialSnapshot": "all", "spoolPath": f"{folder}/spool"}
+    for changes in [("insert", basel), ("insert", bern)], [("update", basel, zug), ("delete", bern)]:
+        with server.transaction() as shop:  # the first one before there is a stream
+            for kind, *images in changes:
+                getattr(shop, kind)(ORDERS, *images)
+        bronze()
+silver()
+table = spark.read.parquet(f"{folder}/bronze").orderBy("_commit_version", "_change_ordinal")
+table.select("order_num", "city", "_change_type", "_snapshot").show()
+print("present:", present)

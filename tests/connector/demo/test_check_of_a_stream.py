@@ -1,0 +1,69 @@
+"""The demo's check over a stream without Spark: every row that was there, and every change."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from harness.runs.patience import patiently
+from informix_capture_client.emulator import ListeningServer, keep_rows, load_rows
+from informix_cdc.demo.check import DemoCheck
+from informix_cdc.demo.database import DATABASE, PASSWORD, TABLE_NAMES, Values, demo_server
+from informix_cdc.demo.rows_there import NEXT_CUSTOMER, NEXT_ORDER, rows_there
+from informix_cdc.demo.workload import Workload
+from informix_cdc.operations import follow_with_rows
+from informix_cdc.options import SourceOptions
+
+
+@pytest.mark.slow
+def test_rows_there_and_transactions_beside_them_are_verified(tmp_path: Path) -> None:
+    check, server, tables = DemoCheck(), demo_server(), dict[str, list[Values]]()
+    for table, row in rows_there(random.Random(4), time.time()):
+        tables.setdefault(table, []).append(row)
+        check.there.expect(table, row)
+    for table, rows in tables.items():
+        load_rows(server, table, rows)
+    keep_rows(server)
+    workload = Workload(
+        server, 4, 100, check.expect, first_customer=NEXT_CUSTOMER, first_order=NEXT_ORDER
+    )
+    with ListeningServer(server) as listening:
+        options = SourceOptions.parse(
+            {
+                "host": listening.host,
+                "port": str(listening.port),
+                "server": server.name,
+                "database": DATABASE,
+                "table": ",".join(TABLE_NAMES),
+                "password": PASSWORD,
+                "transport": "sqli",
+                "initialSnapshot": "all",
+                "snapshotParallelism": "3",
+                "snapshotChunkRows": "500",
+                "spoolPath": str(tmp_path),
+            }
+        )
+        ready, stop = threading.Event(), threading.Event()
+        worker = threading.Thread(target=lambda: ready.wait() and workload.run(stop))
+        worker.start()
+        deadline = time.monotonic() + patiently(30)
+        batches = follow_with_rows(options, ready.set, lambda _: None)
+        try:
+            for changes in batches:
+                check.arrive(changes, time.time())
+                if check.there.is_complete:
+                    stop.set()
+                if (stop.is_set() and check.is_complete()) or time.monotonic() > deadline:
+                    break
+        finally:
+            batches.close()
+            ready.set()
+            stop.set()
+            worker.join()
+    assert check.difference == ""
+    assert check.there.is_complete
+    assert check.verified > 20

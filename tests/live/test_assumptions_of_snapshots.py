@@ -1,0 +1,123 @@
+"""What docs/assumptions.md assumes of reading tables beside a capture: markers, keys, the query."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+
+from harness.capture.reading import Reader
+from harness.servers.capture_server import CaptureServer
+from harness.servers.sql_text import ContractTable
+from informix_capture_client import statements
+from informix_capture_client.records.records import Commit
+from informix_capture_client.transport.base import Transport
+
+COLUMNS = {"id": "integer", "v": "integer"}
+_ROUNDS, _PATIENCE_SECONDS = 20, 10.0
+
+
+@pytest.fixture
+def other(server: CaptureServer) -> Iterator[Transport]:
+    with closing(server.connect(server.database)) as transport:
+        yield transport
+
+
+def filled(server: CaptureServer, other: Transport) -> ContractTable:
+    table = server.create_table(COLUMNS, "LOCK MODE ROW")
+    other.rows(f"CREATE UNIQUE INDEX u_{table.name} ON {table.name} (id)")
+    for number in range(1, 6):
+        other.rows(f"INSERT INTO {table.name} VALUES ({number}, 0)")
+    return table
+
+
+@pytest.mark.assumption(90)
+def test_a_temporary_table_that_somebody_makes_moves_a_session_on(
+    server: CaptureServer, other: Transport
+) -> None:
+    with server.session(server.create_table(COLUMNS)) as session:
+        reader = Reader(session)
+        reader.until_quiet(timeouts=1)
+        before = len(reader.of(Commit))
+        other.rows(statements.MAKE_MARKER)
+        other.rows(statements.DROP_MARKER)
+        reader.until(lambda _: len(reader.of(Commit)) > before)
+
+
+@pytest.mark.assumption(91)
+def test_an_update_that_changes_nothing_moves_a_session_on(
+    server: CaptureServer, other: Transport
+) -> None:
+    table = filled(server, other)
+    with server.session(table) as session:
+        reader = Reader(session)
+        reader.until_quiet(timeouts=1)
+        before = len(reader.of(Commit))
+        other.rows(f"UPDATE {table.name} SET v = v WHERE id = 1")
+        reader.until(lambda _: len(reader.of(Commit)) > before)
+
+
+@pytest.mark.assumption(94)
+def test_a_part_of_an_index_is_its_column_s_number_whatever_its_direction(
+    server: CaptureServer, other: Transport
+) -> None:
+    table = server.create_table(COLUMNS)
+    index = f"d_{table.name}"
+    other.rows(f"CREATE UNIQUE INDEX {index} ON {table.name} (v DESC, id)")
+    asked = f"SELECT part1, part2, part3 FROM sysindexes WHERE idxname = '{index}'"
+    ((first, second, third),) = other.rows(asked)
+    # below zero where it descends; the emulator knows no directions
+    assert (abs(int(first or 0)), int(second or 0), int(third or 0)) == (2, 1, 0)
+
+
+@pytest.mark.assumption(95)
+def test_a_database_that_regards_case_says_so(server: CaptureServer, other: Transport) -> None:
+    ((ignores,),) = other.rows(statements.IGNORES_CASE, server.database)
+    assert int(ignores or 0) == 0
+
+
+@pytest.mark.assumption(96)
+def test_the_first_rows_behind_a_key_are_read_in_its_order(
+    server: CaptureServer, other: Transport
+) -> None:
+    table = filled(server, other)
+    asked = (
+        f"SELECT /*+ AVOID_FULL(t) */ FIRST 2 t.id, t.v FROM {table.name} t"
+        " WHERE t.id >= 2 AND t.id > 2 ORDER BY t.id"
+    )
+    assert other.rows(asked) == [("3", "0"), ("4", "0")]
+
+
+@pytest.mark.assumption(97)
+def test_a_transaction_that_is_not_listed_any_more_holds_no_lock(
+    server: CaptureServer, other: Transport
+) -> None:
+    table = filled(server, other)
+    is_over, is_seen = threading.Event(), threading.Event()
+
+    def write() -> None:
+        with closing(server.connect(server.database)) as writer:
+            for number in range(_ROUNDS):
+                is_seen.clear()
+                writer.rows("BEGIN WORK")
+                writer.rows(f"UPDATE {table.name} SET v = {number}")
+                writer.rows("COMMIT WORK")
+                is_seen.wait(_PATIENCE_SECONDS)  # so that locks seen twice are of one transaction
+        is_over.set()
+
+    locks = f"SELECT owner FROM sysmaster:syslocks WHERE tabname = '{table.name}' AND type = 'X'"
+    worker = threading.Thread(target=write)
+    worker.start()
+    try:
+        while not is_over.is_set():
+            held = other.rows(locks)
+            listed = other.rows(statements.OPEN_TRANSACTIONS)
+            still_held = other.rows(locks)
+            assert listed or not (held and still_held)
+            if not still_held:
+                is_seen.set()
+    finally:
+        worker.join()
+    assert other.rows(locks) == []
