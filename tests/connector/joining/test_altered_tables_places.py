@@ -264,7 +264,7 @@ def test_a_layout_that_comes_again_does_not_come_back_with_the_receipt_of_the_fi
     end = shop.offsets[-1]
     for columns in (ALTERED, ORDER_COLUMNS):
         assert shop.release().exit_code == 0
-        shop.alter(columns)
+        shop.alter(columns, in_place=True)
         assert shop.acquire().exit_code == 0
         with shop.query(schemaChange=str(shop.receipt)) as made:
             _, end = shop.until_back(made, end)
@@ -272,11 +272,11 @@ def test_a_layout_that_comes_again_does_not_come_back_with_the_receipt_of_the_fi
         run_next(shop, end)
         shop.receipt.rename(first if columns == ALTERED else first.with_name("second.json"))
     assert shop.release().exit_code == 0
-    shop.alter()
+    shop.alter(in_place=True)
     assert shop.acquire().exit_code == 0
     with shop.query(schemaChange=str(first)) as made:
         message = failure_of(lambda: next_offset(made, end)).message
-    assert "earlier change" in message or "is of a checkpoint between" in message
+    assert "is of an earlier change" in message
     since = json.loads(shop.receipt.read_text())["acquired"]["since"]
     with shop.query(schemaChange=str(shop.receipt)) as made:
         assert shop.until_back(made, end)[1]["tables"]["informix.orders"]["since"] == since

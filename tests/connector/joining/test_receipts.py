@@ -137,7 +137,12 @@ def test_no_snapshot_is_read_while_an_altered_table_is_on_its_way_back(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     options = SourceOptions.parse(
-        source_options(shop.served[1].port, table=TWO, initialSnapshot="informix.customers")
+        source_options(
+            shop.served[1].port,
+            table=TWO,
+            initialSnapshot="informix.customers",
+            spoolPath=str(shop.folder),
+        )
     )
     monkeypatch.setattr(Beside, "_planned", lambda *_: [Named("informix.customers")])
     returning = Mock(spec=Returning, absent=("informix.orders",))
