@@ -2,7 +2,7 @@
 
     python -m benchmarks.jdbc_rows JARS URL USER PASSWORD TABLE REPEATS
 
-Prints a line of JSON: the rows, and the seconds of each time, Spark being warm.
+Prints a line of JSON: the rows, and of each time the seconds and those of CPU in the JVM.
 """
 
 from __future__ import annotations
@@ -26,12 +26,14 @@ def main(jars: str, url: str, user: str, password: str, table: str, repeats: str
     reader = reader.option("user", user).option("password", password).option("dbtable", table)
     frame = reader.option("fetchsize", 10_000).load()
     rows = frame.count()
-    seconds = [
-        timed(lambda: frame.write.format("noop").mode("overwrite").save())
-        for _ in range(int(repeats) + 1)
-    ]
+    beans = spark._jvm.java.lang.management.ManagementFactory  # type: ignore[union-attr]
+    seconds, cpu = list[float](), list[float]()
+    for _ in range(int(repeats) + 1):  # the first of them warms up
+        cpu.append(-beans.getOperatingSystemMXBean().getProcessCpuTime() / 1e9)
+        seconds.append(timed(lambda: frame.write.format("noop").mode("overwrite").save()))
+        cpu[-1] += beans.getOperatingSystemMXBean().getProcessCpuTime() / 1e9
     spark.stop()
-    say(json.dumps({"rows": rows, "seconds": seconds[1:]}))
+    say(json.dumps({"rows": rows, "seconds": seconds[1:], "cpu": cpu[1:]}))
 
 
 if __name__ == "__main__":

@@ -66,15 +66,16 @@ def test_half_an_update_is_data_loss(write: str) -> None:
 )
 def test_half_an_update_that_is_undone_is_nothing() -> None:
     with stores_behind_proxy() as stores, followed(stores.proxy.port) as stream:
-        with stores.server.transaction() as transaction:
-            transaction.insert(ORDERS, ROW)
-            mark = transaction.savepoint()
-            transaction.update_before_only(ORDERS, ROW)
-            transaction.rollback_to(mark)
+        transaction = stores.server.begin()
+        transaction.insert(ORDERS, ROW)
+        mark = transaction.savepoint()
+        transaction.update_before_only(ORDERS, ROW)
+        transaction.rollback_to(mark)
+        commit = transaction.commit()
         rolled_back = stores.server.begin()
         rolled_back.update_after_only(ORDERS, ROW)
         rolled_back.rollback()
-        stream.step()
+        stream.upto(commit)
         ((_, changes),) = stream.delivered
         assert [kind for kind, _ in changes] == ["insert"]
 

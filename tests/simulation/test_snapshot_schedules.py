@@ -4,7 +4,7 @@
 
 Rule: the whole product but for Spark, sockets and threads; what reads the table stands still between
 two of its statements, two rows of a SELECT, and at its failpoints. At the end of every batch the state
-of a consumer is what the writers' own account says; each fault that is put into the product is found.
+of a consumer is what the writers' own account says; each fault put into the product is found.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ def quiet() -> Iterator[None]:
 
 @pytest.mark.fault(
     fault="writers of every kind between any two steps of a chunk of a snapshot: insert, update,"
-    " delete, a key that moves, TRUNCATE, rollback, savepoints; locks that stay after a COMMIT, a log that is"
-    " flushed late, locks on pages; deaths, lost connections and a lost spool",
+    " delete, a key that moves, TRUNCATE, rollback, savepoints; locks that stay after a COMMIT, a log"
+    " that is flushed late, locks on pages; deaths, lost connections and a lost spool",
     outcome="at the end of every batch a consumer has the rows that the writers' own account has, in"
     " the range that was read; each change once; places unique and rising",
     seeds="400 fixed and 120 new ones in each build, 10,400 in `make thorough`",

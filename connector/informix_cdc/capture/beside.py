@@ -149,7 +149,6 @@ class Beside:
             self.ask_server,
             may_begin=lambda: self.state.gauges.is_caught_up and self._is_free(),
             has_room=lambda: self.state.bytes_ahead <= most_ahead,
-            is_quiet=lambda: self.state.gauges.heard_at is not None,
             note=self.state.counters.appended.note,
             clock=self.clock,
         )

@@ -62,9 +62,7 @@ class AwaitedEnds:
             return False
         since, then = self._ended
         is_passed = answer.latest_time > then.clock or answer.reached >= then.log_end
-        is_settled = (
-            _is_idle(answer) and not self.is_buffered and self.clock() - since >= SETTLE_SECONDS
-        )
+        is_settled = is_idle(answer) and not self.is_buffered and self.clock() - since >= SETTLE_SECONDS
         return is_passed or is_settled
 
     def _look(self, is_open: Callable[[ServerSays], bool]) -> None:
@@ -76,7 +74,7 @@ class AwaitedEnds:
             self._ended = (self.clock(), says)
 
 
-def _is_idle(answer: Read) -> bool:
+def is_idle(answer: Read) -> bool:
     """Tell whether the server has nothing more; a stream that has not begun has no events."""
     if answer.block is not None and bool((answer.block.raw.kinds == Kind.TIMEOUT).any()):
         return True

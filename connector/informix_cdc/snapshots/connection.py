@@ -206,11 +206,23 @@ class SnapshotConnection:
                 self._asking.rows(statement)
             if self._commits:
                 self._asking.rows(COMMIT_WORK)
+            if self._source.is_buffered:
+                self._ask_anew()
         except (AccessRefused, ServerRefused) as reason:
             if kind != ANY_MARKER:
                 raise
             self._has_marker = False
             MARKER_REFUSED.log(logger, table=self._planned.name, reason=reason)
+
+    def _ask_anew(self) -> None:
+        """End the connection that has marked: a buffered log is written when one ends.
+
+        Guide to SQL: Syntax, "CREATE DATABASE", WITH BUFFERED LOG. Without it a marker would be in no
+        log that can be read before a checkpoint, minutes later on a server that is idle.
+        """
+        self._asking.close()
+        self._asking = open_connection(self._options, self._options.database)
+        self._catalog = Catalog(self._asking, self._options.database)
 
     def _marker(self) -> Sequence[str]:
         heartbeat = self._source.heartbeat

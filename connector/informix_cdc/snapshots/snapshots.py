@@ -36,7 +36,7 @@ from informix_capture_client.snapshot import (
 from informix_capture_client.stream import Answer, Read
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import SourceTables
-from informix_cdc.snapshots.awaited_ends import AwaitedEnds, ServerSays
+from informix_cdc.snapshots.awaited_ends import AwaitedEnds, ServerSays, is_idle
 from informix_cdc.snapshots.connection import SnapshotConnection, logger
 from informix_cdc.snapshots.figures import SnapshotFigures, TableProgress
 from informix_cdc.snapshots.plan import PlannedTable
@@ -62,7 +62,6 @@ class Snapshots:
         ask: asks the server who is open.
         may_begin: whether the stream is where a table may begin: caught up, and no planned batch first.
         has_room: whether the spool has room for rows that need not come now.
-        is_quiet: whether the server has said that there is nothing more to read.
         note: is told of each segment, and the server's time of its rows.
         connect: opens the connections by which a table is read.
         clock: seconds from anywhere.
@@ -82,7 +81,6 @@ class Snapshots:
         *,
         may_begin: Callable[[], bool],
         has_room: Callable[[], bool],
-        is_quiet: Callable[[], bool],
         note: Callable[[Segment, int], None] = lambda _segment, _seconds: None,
         connect: Connect = SnapshotConnection,
         clock: Callable[[], float] = time.monotonic,
@@ -91,7 +89,7 @@ class Snapshots:
         self.touched = TouchedTables()
         self._options, self._source, self._figures, self._ask = options, source, figures, ask
         self._note, self._connect, self._run = note, connect, run
-        self._may_begin, self._has_room, self._is_quiet = may_begin, has_room, is_quiet
+        self._may_begin, self._has_room = may_begin, has_room
         self._clock = clock
         self._planned = deque(planned)
         self._reading: list[TableSnapshot] = []
@@ -157,12 +155,14 @@ class Snapshots:
             return False
         self._note_place(spool.mark.commit)
         self._begin_next(spool)
-        self._require_passage()
         self._tell()
         if not isinstance(answer, Read) or answer.block is None:
             return False
         proof = Proof.of(answer.block)
-        return any([snapshot.hear(proof) for snapshot in self._reading])
+        is_due = any([snapshot.hear(proof) for snapshot in self._reading])
+        if not is_due and is_idle(answer):  # else what passes a chunk may still be on its way
+            self._require_passage()
+        return is_due
 
     def _note_place(self, commit: int) -> None:
         now = self._clock()
@@ -231,7 +231,7 @@ class Snapshots:
             ServerRefused: a chunk has waited for longer than option snapshotBarrierSeconds.
         """
         longest = max([snapshot.waiting_seconds() for snapshot in self._reading], default=0.0)
-        if longest > self._options.snapshot_barrier_seconds and self._is_quiet():
+        if longest > self._options.snapshot_barrier_seconds:
             raise ServerRefused(
                 f"rows of a snapshot have waited for {longest:.0f} s, and the stream shows nothing of"
                 " what was written behind them: this server shows a session the transactions of"

@@ -353,7 +353,7 @@ def test_a_silent_hour_does_not_count_against_the_time_for_reconnecting(
     a_silent_hour = {"readTimeoutSeconds": "60", "maxReconnectSeconds": "1"}
     with reader(listening.port, **a_silent_hour) as made:
         threading.Timer(0.3, insert, [server, 1]).start()
-        anchor = made.latestOffset(made.initialOffset(), LIMIT)
+        anchor = anchor_of(made)
         time.sleep(1.3)
         listening.disconnect_all()
         rows, _ = drained(made, anchor, insert(server, 2))

@@ -15,6 +15,7 @@ import pyarrow as pa
 from harness.simulation.account import Change, Noted
 from harness.simulation.oracle import Oracle
 from harness.simulation_of_snapshots.writers import Writers, apply
+from informix_capture_client.emulator.locks import NO_SESSION
 
 if TYPE_CHECKING:
     from harness.simulation.spark import Checkpoint, Offset
@@ -29,6 +30,9 @@ class SnapshotOracle(Oracle):
     def check(self, checkpoint: Checkpoint) -> None:
         """Judge the whole schedule."""
         self._check_pairs()
+        waits = [wait for wait in self.world.server.lock_waits.seen if wait.waiter == NO_SESSION]
+        ours = [wait for wait in waits if wait.owners - {NO_SESSION}]
+        assert not ours, f"a writer met locks of ours: {ours}"
         places, rows = list[tuple[int, int]](), dict[int, int]()
         self._unapplied = sorted(self.world.account.committed, key=lambda noted: noted.commit or 0)
         for batch, end in enumerate(checkpoint.ends):

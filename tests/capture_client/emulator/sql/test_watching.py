@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from capture_client.emulator.sql.asking import Asked
+from harness.runs.patience import patiently
 from informix_capture_client.emulator.sql import watching
 from informix_capture_client.emulator.sql_errors import SqlError, sql_error
 
@@ -37,7 +38,10 @@ class Gone:
 
 @pytest.mark.parametrize("error", [EOFError(), sql_error(-213)], ids=["gone", "interrupted"])
 @pytest.mark.parametrize("text", [ENDLESS, f"DELETE FROM t WHERE n IN ({ENDLESS})"])
-def test_a_client_ends_its_query(table: Asked, text: str, error: BaseException) -> None:
+def test_a_client_ends_its_query(
+    table: Asked, text: str, error: BaseException, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watching, "LONGEST_QUERY_SECONDS", patiently(60))  # the client comes first
     table.run("BEGIN WORK")
     table.run("INSERT INTO t VALUES (5)")
     with pytest.raises(type(error)) as ended:
