@@ -267,11 +267,9 @@ class _Demo:
             for _ in range(_WARM_UP_ROUNDS):
                 workload.run_transactions(workload.begun + _WARM_UP_TRANSACTIONS)
                 self._patience.wait_until(lambda: check.has_all_changes() or is_over(), _ROUND_SECONDS)
-            self._patience.wait_until(
-                lambda: is_over() and (not query.isActive or self._has_all_rows(query)),
-                _FIRST_ROWS_SECONDS,
-            )
-        there.end()
+            self._patience.wait_until(is_over, _FIRST_ROWS_SECONDS)
+            if self._patience.wait_until(lambda: self._has_all_rows(query), _LAST_PROGRESS_SECONDS):
+                there.end()
         check.start_clock()
 
     def _has_all_rows(self, query: StreamingQuery) -> bool:
