@@ -22,23 +22,20 @@ RUN = [sys.executable, "-m", "pyspark.pipelines.cli", "run", "--refresh", "chang
 SPEC = "{{name: shop, storage: 'file://{0}/state', libraries: [{{glob: {{include: 'flows/**'}}}}]}}"
 
 basel, bern, zug = ({"order_num": n, "city": c} for n, c in ((1, "Basel"), (2, "Bern"), (1, "Zug")))
-tables = {"informix.orders": "order_num serial primary key, city varchar(20)"}
-with (
-    emulated_source(tables, keeps_rows=True) as (server, options),
-    tempfile.TemporaryDirectory() as folder,
-):
-    with server.transaction() as shop:  # they are there before the pipeline runs
+tables = {"informix.orders": "order_num serial, city varchar(20)"}
+with emulated_source(tables) as (server, options), tempfile.TemporaryDirectory() as folder:
+    server.set_full_row_logging(ORDERS, True)  # as an earlier capture left it: the past can be read
+    with server.transaction() as shop:
         shop.insert(ORDERS, basel)
         shop.insert(ORDERS, bern)
-    Path(folder, "flows").mkdir()
-    shutil.copy(Path(__file__).with_name("auto_cdc_flows.py"), Path(folder, "flows"))
-    Path(folder, "spark-pipeline.yml").write_text(SPEC.format(folder))
-    source = json.dumps({**options, "initialSnapshot": "all", "spoolPath": f"{folder}/spool"})
-    settings = {"SPARK_REMOTE": "local[1]", "PYSPARK_PYTHON": sys.executable, "SOURCE": source}
-    subprocess.run(RUN, cwd=folder, env={**os.environ, **settings}, check=True)
     with server.transaction() as shop:
         shop.update(ORDERS, basel, zug)
         shop.delete(ORDERS, bern)
-    subprocess.run(RUN, cwd=folder, env={**os.environ, **settings}, check=True)  # it goes on from there
+    Path(folder, "flows").mkdir()
+    shutil.copy(Path(__file__).with_name("auto_cdc_flows.py"), Path(folder, "flows"))
+    Path(folder, "spark-pipeline.yml").write_text(SPEC.format(folder))
+    source = json.dumps({**options, "startingPosition": "earliest"})
+    settings = {"SPARK_REMOTE": "local[1]", "PYSPARK_PYTHON": sys.executable, "SOURCE": source}
+    subprocess.run(RUN, cwd=folder, env={**os.environ, **settings}, check=True)
     for table in "history", "orders":
         print(table, pyarrow.parquet.read_table(f"{folder}/spark-warehouse/{table}").to_pylist())

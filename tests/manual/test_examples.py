@@ -163,7 +163,7 @@ def test_an_example_prints_in_the_notebook_what_it_was_saved_with(
 
 @pytest.mark.slow
 def test_an_example_of_spark_connect_prints_what_it_is_about(tmp_path: Path) -> None:
-    CHECKS[ALONE](run([str(EXAMPLES / f"{ALONE}.py")], tmp_path, seconds=240))
+    CHECKS[ALONE](run([str(EXAMPLES / f"{ALONE}.py")], tmp_path, seconds=120))
 
 
 def test_every_example_is_run_and_listed() -> None:
