@@ -75,7 +75,7 @@ def has_lost_a_chunk(kept: Batches) -> bool:
 @pytest.mark.parametrize("goes_on", ["true", "false"], ids=["spool lost", "spool lost, may lose"])
 @pytest.mark.parametrize("failpoint", FAILPOINTS)
 @pytest.mark.fault(
-    fault=f"{FAULT}, and the spool is lost",
+    fault="the process dies at every step of a chunk of a snapshot, and the spool is lost",
     outcome="a planned batch with rows of a chunk is refused by name; else the snapshot goes on, and"
     " the state of a consumer is exact",
 )

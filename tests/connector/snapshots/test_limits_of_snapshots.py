@@ -121,15 +121,37 @@ def test_a_lock_that_stays_is_named_with_its_session(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(snapshot_connection, "LOCK_WAIT", "SET LOCK MODE TO NOT WAIT")
+    options = {"initialSnapshot": "all", "spoolPath": str(tmp_path), "snapshotLockSeconds": "0"}
     with serving_tables(LINES) as (server, listening, writer):
         fill(server, "lines", 3)
-        writer.rows("BEGIN WORK")
-        writer.rows("LOCK TABLE informix.lines IN EXCLUSIVE MODE")
-        failure = failure_of(lambda: snapshot_of(listening.port, tmp_path, snapshotLockSeconds="0"))
+        with reader(listening.port, table="informix.lines", **options) as made:
+            start = anchor_of(made)
+            writer.rows("BEGIN WORK")
+            writer.rows("LOCK TABLE informix.lines IN EXCLUSIVE MODE")
+            failure = failure_of(lambda: until_snapshots_are_done(made, start))
         writer.rows("ROLLBACK WORK")
     assert isinstance(failure, ServerRefused)
     assert "informix.lines" in str(failure)
     assert "hold locks of it" in str(failure)
+
+
+def test_a_table_that_is_locked_at_the_start_is_no_table_that_may_not_be_read(tmp_path: Path) -> None:
+    with serving_tables(LINES) as (server, listening, writer):
+        fill(server, "lines", 3)
+        writer.rows("BEGIN WORK")
+        writer.rows("LOCK TABLE informix.lines IN EXCLUSIVE MODE")
+        options = {"initialSnapshot": "all", "spoolPath": str(tmp_path)}
+
+        def let_go() -> None:
+            wait_until(lambda: bool(server.lock_waits.seen))
+            writer.rows("COMMIT WORK")
+
+        with reader(listening.port, table="informix.lines", **options) as made:
+            beside = threading.Thread(target=let_go)
+            beside.start()
+            rows, _ = until_snapshots_are_done(made, anchor_of(made))
+            beside.join()
+    assert [row["id"] for row in rows] == [0, 1, 2]
 
 
 def test_a_lock_that_goes_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
