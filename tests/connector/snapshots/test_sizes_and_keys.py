@@ -60,7 +60,7 @@ KEYS = {
     "three columns": (
         "a INTEGER, b DATE, c VARCHAR(5)",
         "a, b, c",
-        _three := [
+        [
             "1, DATE('01/01/2020'), 'x'",
             "1, DATE('01/01/2020'), 'y'",
             "1, DATE('01/02/2020'), 'a'",

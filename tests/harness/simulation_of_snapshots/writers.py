@@ -48,7 +48,7 @@ class Writers(Account):
     def step(self) -> str:
         if self.late and self.decide.one_in(5):
             return self.release()
-        if self.truncates and not self._held() and self.decide.one_in(25):
+        if self.truncates and not self._held() and self.decide.one_in(12):
             return self.truncate()
         return super().step()
 
