@@ -52,6 +52,7 @@ class TransactionAssembler:
         floor: where a first start was activated; no pair lies below it, not even one of a TIMEOUT.
         begins_at: where the session is activated, if that is not at the restart position of `start`.
         expected_commit: a replay must pass exactly this COMMTX; anything beyond it first is loss.
+        delivered_upto: where everything is delivered, although `start` may lie below.
 
     Attributes:
         anchor: where the stream begins; None as long as that is not known.
@@ -68,6 +69,7 @@ class TransactionAssembler:
         floor: int = 0,
         begins_at: int | None = None,
         expected_commit: int | None = None,
+        delivered_upto: int = 0,
     ) -> None:
         self.anchor = start
         self.with_bounds = False
@@ -79,6 +81,7 @@ class TransactionAssembler:
         self._open = OpenTransactions()
         self._log_end = log_end
         self._replay = Replay(expected_commit)
+        self._delivered_upto = delivered_upto
         self._witness = WitnessCheck(start, begins_at)
         self._waits_for_unseen = True
         self._carried = CarriedRecords()
@@ -304,7 +307,8 @@ class TransactionAssembler:
         if not is_commit or was_unseen or self.anchor is None:
             return
         earlier = ends.sequence_numbers[:number][ends.is_commit[:number]]
-        if sequence_number > max(self._position.commit, int(earlier.max(initial=0))):
+        known = max(self._position.commit, self._delivered_upto)
+        if sequence_number > max(known, int(earlier.max(initial=0))):
             reason = beginning_lost(key, sequence_number, self._position.restart)
             self._note_failure(int(ends.places[number]), reason)
 

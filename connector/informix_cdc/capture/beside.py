@@ -60,7 +60,7 @@ class Beside:
             DataLoss: names what a table was, and what it is.
         """
         if (spool := self.state.spool) is not None:
-            altered_tables(offset, source, spool.tables, self._receipt())
+            self._altered(source, offset, spool)
 
     def absent(self, source: SourceTables, offset: StreamOffset) -> Absent | None:
         """Return what waits for tables that are in the options, and not in the stream as they are.
@@ -71,13 +71,18 @@ class Beside:
             return None
         states = states_at_first(self.options, source)
         late = {name: state for name, state in states.items() if name not in spool.tables}
-        back = altered_tables(offset, source, spool.tables, self._receipt())
+        back = self._altered(source, offset, spool)
         if not (late or back):
             return None
         self.state.join(self.clock())
         return (
             self._returning(source, spool, back, late) if back else self._joining(source, spool, late)
         )
+
+    def _altered(self, source: SourceTables, offset: StreamOffset, spool: Spool) -> Tables:
+        """Return what has been altered; the spool may be further than the offset of a planned batch."""
+        known = replace(offset, position=spool.mark)
+        return altered_tables(known, source, spool.tables, self._receipt())
 
     def _joining(self, source: SourceTables, spool: Spool, late: Tables) -> Joining:
         return Joining(
@@ -133,12 +138,17 @@ class Beside:
             for name, state in states.items()
         }
 
-    def snapshots(self, source: SourceTables, absent: Collection[str]) -> Snapshots | None:
-        """Return what reads tables whose snapshot is not done; those that come in have theirs later."""
-        planned = [each for each in self._planned(source) if each.name not in absent]
+    def snapshots(self, source: SourceTables, absent: Absent | None) -> Snapshots | None:
+        """Return what reads tables whose snapshot is not done; those that come in have theirs later.
+
+        None is read while an altered table is on its way back: what is delivered then ends at a place
+        of the past, and a SELECT shows what committed behind it.
+        """
+        late = () if absent is None else absent.absent
+        planned = [each for each in self._planned(source) if each.name not in late]
         figures = self.state.counters.snapshots
         figures.tables_left = 0
-        if not planned:
+        if not planned or isinstance(absent, Returning):
             return None
         most_ahead = self.options.max_spool_bytes // 2  # changes may take the other half
         return Snapshots(

@@ -59,7 +59,8 @@ def capture(
             guard.hear(answer)
             if joining is not None:
                 answer = joining.upto(answer)
-            catches_up = state.catches_up(answer)
+            has_more = joining is not None and joining.has_all  # which another session shows
+            catches_up = not has_more and state.catches_up(answer)
             at_once = catches_up or (joining is not None and joining.is_near)
             if pending.take(answer, encoder, at_once=at_once):  # transactions -> Arrow -> spool
                 state.notify()

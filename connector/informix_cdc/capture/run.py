@@ -171,7 +171,7 @@ class CaptureRun:
         if joining is not None and self._beside.may_come_at_once(joining, source):
             self._let_in(joining)
             return True
-        snapshots = self._beside.snapshots(source, () if joining is None else joining.absent)
+        snapshots = self._beside.snapshots(source, joining)
         since = source.numbered(spool.tables) if spool else {}
         start = CaptureStart(
             self.options,
@@ -184,7 +184,7 @@ class CaptureRun:
             self.offset.logged,
             on_switched_on=self.on_switched_on,
             joining=joining,
-            has_joined=any(since.values()),
+            joined_at=max(since.values(), default=0),
         )
         stream = ChangeStream(
             start.begin,

@@ -76,7 +76,8 @@ class CaptureStart:
 
     `jump` is set when it starts where another one was lost. `on_switched_on` is called with a table
     whose full row logging was off before. `joining` waits for tables of the source that are not in the
-    stream yet: they are logged, and not captured. `has_joined` tells whether others did so before.
+    stream yet: they are logged, and not captured. `joined_at` is where the last of
+    the others came in, up to which all is delivered; 0 where none did.
 
     Use `begin` and `close` in one thread: it owns the connection.
     """
@@ -92,7 +93,7 @@ class CaptureStart:
     scout_reads: int = 0  # of the log for older transactions, before there is a session
     on_switched_on: Callable[[Table], None] = log_switch
     joining: Absent | None = None
-    has_joined: bool = False
+    joined_at: int = 0
     _connection: Transport | None = None
     _former: FormerTables = field(default_factory=FormerTables)
 
@@ -134,7 +135,7 @@ class CaptureStart:
 
     def _former_tables(self, catalog: Catalog) -> FormerTables:
         """Return what is to be left out: nothing where the stream began at the end of the log."""
-        if not self.has_joined and (self.logged or (self.position is None and self._begins_now)):
+        if not self.joined_at and (self.logged or (self.position is None and self._begins_now)):
             return FormerTables()
         tables = self.source.tables
         created = zip(tables, catalog.created(tables), strict=True)
@@ -308,6 +309,7 @@ class CaptureStart:
             log_end=self.logged or UNKNOWN_END,
             begins_at=place,
             expected_commit=self.expected_commit,
+            delivered_upto=self.joined_at,
         )
         return assembler, place
 

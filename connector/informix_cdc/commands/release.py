@@ -92,7 +92,7 @@ def release(
     _require_one_choice(checkpoints, needs_no_checkpoint, receipt)
     with open_catalog(options) as catalog:
         options = with_named_tables(options, catalog)
-        tables = _logged_tables(options, catalog)
+        tables = _logged_tables(options, catalog, receipt)
         if not tables:
             return
         db_locale = options.db_locale or catalog.database_locale()
@@ -102,7 +102,7 @@ def release(
         if checkpoints:
             _require_streams_cover(streams, tables)
         if receipt is not None:
-            streams = only_released(streams, tables)
+            streams = only_released(streams, tables, catalog)
         _warn_of_buffered_logging(options, catalog)
         _ask(options, tables, streams, is_sure)
         if streams:
@@ -153,12 +153,23 @@ def _require_one_choice(
         )
 
 
-def _logged_tables(options: SourceOptions, catalog: Catalog) -> list[Table]:
-    """Return the tables whose full row logging is on; say which need nothing."""
+def _logged_tables(options: SourceOptions, catalog: Catalog, receipt: Path | None) -> list[Table]:
+    """Return the tables whose full row logging is on; say which need nothing.
+
+    Raises:
+        BadOption: a receipt is wanted of one that has none: what was changed since is not known.
+    """
     require_logged_database(options, catalog)
     tables = catalog.tables(options.table_names())
     off = catalog.without_row_logging(tables)
     for table in off:
+        if receipt is not None:
+            raise BadOption(
+                f"full row logging of {table.name} is off already, so that no receipt can say what was"
+                " delivered of it.",
+                "Where release has written one before, go on with that. Else the stream has lost what"
+                " was changed since: informix-cdc acquire, and start a new stream.",
+            )
         say(f"{table.name}: full row logging is off already.")
     return [table for table in tables if table not in off]
 

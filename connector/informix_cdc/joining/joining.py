@@ -78,6 +78,11 @@ class Joining:
         """Whether every position counts from here on."""
         return self._ends.have_ended
 
+    @property
+    def has_all(self) -> bool:
+        """Whether what comes next is for a session over all tables: this one may catch up."""
+        return False
+
     def is_over(self, answer: Answer) -> bool:
         """Tell whether a session over all tables may go on where the spool's mark is."""
         known = self.switched

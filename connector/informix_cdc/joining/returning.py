@@ -62,6 +62,8 @@ def altered_tables(
         if receipt is None or name not in receipt.digests:
             raise other_table(name, state.digest, found[name].digest)
         acquired = _acquired(receipt, offset, name, state.digest, found[name].digest)
+        if state.since >= acquired.since:
+            raise _refused(f"is of an earlier change of {name}, that the stream has got over", _LAST)
         back[name] = replace(found[name], since=acquired.since, snapshot=state.snapshot)
     return back
 
@@ -81,12 +83,13 @@ def _acquired(receipt: Receipt, offset: StreamOffset, name: str, known: str, fou
         raise _refused(
             f"is of a checkpoint between {show(receipt.delivered[offset.stream])} and"
             f" {show(acquired.since)}, and this one is at {show(commit)}",
-            "Take the checkpoint as it was when informix-cdc release looked at it, or a later one.",
+            "Take the checkpoint as it was when informix-cdc release looked at it, or a later one, with"
+            " its spool: a batch that Spark runs again is not captured again from behind an ALTER.",
         )
     if known != receipt.digests[name]:
         raise _refused(
             f"is of table {name} of digest {receipt.digests[name]}, and the stream has {known}",
-            "It is the receipt of an earlier change: name that of the last one.",
+            _LAST,
         )
     if (digest := acquired.digests.get(name)) != found:
         raise _refused(
@@ -97,6 +100,7 @@ def _acquired(receipt: Receipt, offset: StreamOffset, name: str, known: str, fou
     return acquired
 
 
+_LAST = "Name the receipt of the table's last change."
 _ACQUIRE = "Run informix-cdc acquire TABLE --receipt FILE behind the ALTER."
 
 
@@ -142,6 +146,11 @@ class Returning:
         is_idle_behind = self._log.are_passed(answer, lambda _: False)
         self.is_near = self.is_near or answer.reached >= since or is_idle_behind
         return replace(answer, events=_committed_upto(answer.events, since))
+
+    @property
+    def has_all(self) -> bool:
+        """Whether what comes next is for a session over all tables: this one has not caught up."""
+        return self.is_near
 
     def is_over(self, answer: Answer) -> bool:
         """Tell whether everything up to there is in the spool."""

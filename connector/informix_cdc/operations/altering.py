@@ -7,7 +7,7 @@ user.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 
 from informix_capture_client.catalog import (
@@ -19,7 +19,7 @@ from informix_capture_client.catalog import (
     unqualified,
 )
 from informix_capture_client.errors import BadOption, ServerRefused
-from informix_capture_client.positions import page_after
+from informix_capture_client.positions import page_after, show
 from informix_capture_client.statements import DROP_MARKER, MAKE_MARKER
 from informix_capture_client.transport import Transport
 from informix_cdc.operations.undelivered import StreamOfTables
@@ -32,16 +32,22 @@ MOVE_SECONDS = 10.0  # in which a log that is written to moves on by a page
 _NOTHING_DONE = "Nothing was switched off."
 
 
-def only_released(streams: Iterable[StreamOfTables], tables: Sequence[Table]) -> list[StreamOfTables]:
+def only_released(
+    streams: Iterable[StreamOfTables], tables: Sequence[Table], catalog: Catalog
+) -> list[StreamOfTables]:
     """Return streams as far as they capture the tables: the others' writers need not stand still.
 
     Raises:
-        BadOption: a stream knows nothing of single tables yet, or reads one for a snapshot.
+        BadOption: a stream knows nothing of single tables yet, reads one for a snapshot, or has
+            another one that was released.
     """
     wanted = {str(table.name) for table in tables}
     found = []
     for stream in streams:
         mine = tuple(table for table in stream.tables if str(table.name) in wanted)
+        if not mine:
+            continue
+        _require_others_logged(stream, wanted, catalog)
         states = stream.progress.delivered.tables
         if states is None:
             raise BadOption(
@@ -58,6 +64,17 @@ def only_released(streams: Iterable[StreamOfTables], tables: Sequence[Table]) ->
                 )
         found.append(replace(stream, tables=mine))
     return found
+
+
+def _require_others_logged(stream: StreamOfTables, wanted: Collection[str], catalog: Catalog) -> None:
+    """Refuse to release a table beside one that is: a query goes on with one receipt, not with two."""
+    others = [table for table in stream.tables if str(table.name) not in wanted]
+    for table in catalog.without_row_logging(others):
+        raise BadOption(
+            f"{stream}, captures {table.name} too, whose full row logging is off. {_NOTHING_DONE}",
+            "Release tables that are altered together at once, with one receipt; or end the ALTER of"
+            " that one first: acquire it, and run the query.",
+        )
 
 
 def receipt_of(streams: Iterable[StreamOfTables], tables: Sequence[Table]) -> Receipt:
@@ -78,7 +95,10 @@ def receipt_of(streams: Iterable[StreamOfTables], tables: Sequence[Table]) -> Re
 
 
 def require_receipt_of(receipt: Receipt, catalog: Catalog, options: SourceOptions) -> None:
-    """Refuse a receipt of another server, or of other tables.
+    """Refuse a receipt of another server, or of other tables, or one that is complete.
+
+    Completed again it would say that nothing was changed before the second time, and the stream would
+    leave out, without a word, what writers have done since the first.
 
     Raises:
         BadOption: names both.
@@ -95,6 +115,12 @@ def require_receipt_of(receipt: Receipt, catalog: Catalog, options: SourceOption
             f"the receipt is of {', '.join(sorted(receipt.digests))}, not of {', '.join(named)}.",
             "Acquire all tables of a receipt at once, and no others.",
         )
+    if receipt.acquired is not None:
+        raise BadOption(
+            f"the receipt is complete: acquire has run, and found {show(receipt.acquired.since)}.",
+            "Start the query with it. To alter the table again, let the query run first; then"
+            " release, ALTER and acquire it with another receipt.",
+        )
 
 
 def acquired(
@@ -106,8 +132,9 @@ def acquired(
 ) -> Acquired:
     """Return from where the tables are whole in the log, and from where on they are delivered.
 
-    Whoever was open when full row logging went on is waited for, however long it takes: its rows may
-    not be whole. Then the log is moved on by a page, since its end is known no better.
+    A session that begins in the page of the ALTER may be handed rows of the former layout, so the log
+    is moved on by a page first. Whoever is open then is waited for, however long it takes: its rows
+    may not be whole. Then the log is moved on once more, since its end is known by pages only.
 
     Args:
         options: which columns are captured, as the query has it.
@@ -119,13 +146,27 @@ def acquired(
     Raises:
         ServerRefused: the log does not move on.
     """
+    names = options.table_names()
+    _await_later_second(catalog, catalog.created(catalog.tables(names)))
+    _move_log(catalog, marking, page_after(catalog.current_position()), clock)
     place, still_open = catalog.next_position(), catalog.open_transactions()
     _await_ends(catalog, still_open, tell, clock)
     since = page_after(catalog.current_position())
     _move_log(catalog, marking, since, clock)
-    tables = choose_columns(catalog.tables(options.table_names()), options.column_choice())
+    tables = choose_columns(catalog.tables(names), options.column_choice())
     digests = {unqualified(str(table.name)): table_digest(table) for table in tables}
     return Acquired(place, since, tuple(sorted(still_open)), digests)
+
+
+def _await_later_second(catalog: Catalog, created: Iterable[int]) -> None:
+    """Wait until nobody begins in the second in which a table was made: such rows pass for another's.
+
+    What began no later than a partition was made is of the table that had its number before (decision
+    0032), and the server tells both by seconds.
+    """
+    newest = max(created, default=0)
+    while catalog.clock() == newest:
+        time.sleep(POLL_SECONDS)
 
 
 def _await_ends(

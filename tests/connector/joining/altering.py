@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from click.testing import Result
 
 from connector.commands.commands import run
 from harness.capture.driving import Offset, Served, anchor_of, drained, next_offset, reader, rows_of
+from harness.runs.patience import patiently
 from harness.servers.stores import CUSTOMERS, ORDER_COLUMNS, ORDERS, order_row
 from harness.spark.checkpoints import run_batches
 from informix_capture_client.emulator import Transaction
+from informix_cdc.operations import altering
 from informix_cdc.spark.reader import InformixStreamReader
 
 TWO = "informix.orders,informix.customers"
@@ -36,6 +40,7 @@ class Shop:
     expected: list[tuple[str, int]] = field(default_factory=list)
     offsets: list[Offset] = field(default_factory=list)
     priority: dict[str, object] = field(default_factory=dict)
+    dialect: str = "informix"
 
     @property
     def receipt(self) -> Path:
@@ -67,7 +72,7 @@ class Shop:
 
     @contextmanager
     def query(self, **options: str) -> Iterator[InformixStreamReader]:
-        with reader(self.served[1].port, table=self.table, **options) as made:
+        with reader(self.served[1].port, table=self.table, dialect=self.dialect, **options) as made:
             yield made
 
     def begin(self, **options: str) -> Rows:
@@ -79,18 +84,45 @@ class Shop:
         run_batches(self.checkpoint, *self.offsets)
         return rows
 
-    def release(self, *more: str) -> Result:
-        checkpoint = f"--checkpoint={self.checkpoint}"
-        arguments = ("release", "informix.orders", checkpoint, "--yes", "--quiet-seconds=0.2")
-        return run(self.served[1], *arguments, f"--receipt={self.receipt}", *more)
+    def run(self, *arguments: str) -> Result:
+        return run(self.served[1], *arguments, f"--dialect={self.dialect}")
 
-    def alter(self, columns: str = ALTERED) -> None:
-        self.served[0].alter_table(ORDERS, columns)
+    def release(self, *more: str, tables: tuple[str, ...] = ("informix.orders",)) -> Result:
+        checkpoint = f"--checkpoint={self.checkpoint}"
+        arguments = ("release", *tables, checkpoint, "--yes", "--quiet-seconds=0.2")
+        return self.run(*arguments, f"--receipt={self.receipt}", *more)
+
+    def alter(self, columns: str = ALTERED, *, in_place: bool = False) -> None:
+        self.served[0].alter_table(ORDERS, columns, in_place)
+        self.served[0].finish_alter(ORDERS)
         self.priority = {"priority": 7} if columns == ALTERED else {}
 
-    def acquire(self, *more: str) -> Result:
-        arguments = ("acquire", "informix.orders", f"--receipt={self.receipt}")
-        return run(self.served[1], *arguments, *more)
+    def acquire(self, *more: str, tables: tuple[str, ...] = ("informix.orders",)) -> Result:
+        arguments = ("acquire", *tables, f"--receipt={self.receipt}")
+        return self.run(*arguments, *more)
+
+    @contextmanager
+    def acquire_that_waits(self) -> Iterator[None]:
+        """Run acquire beside the block, at whose end a transaction ends that it has waited for."""
+        open_now = self.served[0].begin()
+        self.customer(8, open_now)
+        results: list[Result] = []
+        is_waiting, await_ends = threading.Event(), altering._await_ends
+
+        def noted(*arguments: Any) -> None:
+            is_waiting.set()
+            await_ends(*arguments)
+
+        waiting = threading.Thread(target=lambda: results.append(self.acquire()))
+        with patch.object(altering, "_await_ends", noted):
+            waiting.start()
+            assert is_waiting.wait(patiently(20))
+            assert not results
+            yield
+            assert not results
+            open_now.commit()
+            waiting.join(patiently(20))
+        assert results[0].exit_code == 0, results[0].output
 
     def procedure(self) -> None:
         """Release, ALTER, acquire."""

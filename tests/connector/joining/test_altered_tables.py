@@ -3,37 +3,19 @@
 from __future__ import annotations
 
 import json
-import threading
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
-from click.testing import Result
 
 from connector.commands.commands import refusal, run
 from connector.joining.altering import ALTERED, Shop
 from harness.capture.driving import anchor_of, drained, failure_of, next_offset
-from harness.runs.patience import patiently, wait_until
-from harness.servers.stores import ORDER_COLUMNS, ORDERS, listening_stores
+from harness.servers.stores import ORDER_COLUMNS, ORDERS
 from informix_capture_client.emulator.sessions import CaptureSession
 from informix_capture_client.errors import BadOption, DataLoss
-from informix_cdc.operations import row_logging
-from informix_cdc.operations.altering import POLL_SECONDS
 from informix_cdc.spark.reader import InformixStreamReader
 
 Activation = tuple[int, frozenset[str]]
-
-
-@pytest.fixture(params=["flushed", "begun", "full"])
-def shop(
-    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Shop]:
-    monkeypatch.setattr(row_logging, "PAUSE_SECONDS", 0)
-    with listening_stores() as served:
-        served[0].used_pages = request.param
-        yield Shop(served, tmp_path)
 
 
 @pytest.fixture
@@ -131,11 +113,15 @@ def test_without_the_option_it_is_another_table_and_the_error_says_what_there_is
     assert "schemaChange" in reason.remedy
 
 
+@pytest.mark.fault(
+    fault="a writer of a table that is being altered does not stand still until acquire is done",
+    outcome="IFXCDC-0006 that names the commit, not a silent gap",
+)
 def test_a_change_before_acquire_is_done_is_an_error_and_not_a_silent_gap(shop: Shop) -> None:
     shop.begin()
     assert shop.release().exit_code == 0
     shop.alter()
-    with acquire_that_waits(shop):
+    with shop.acquire_that_waits():
         shop.committed(("orders", 66))
     with shop.query(schemaChange=str(shop.receipt)) as made:
         reason = failure_of(lambda: until_an_error(shop, made))
@@ -152,28 +138,11 @@ def test_acquire_waits_for_whoever_was_open_when_row_logging_went_on(shop: Shop)
     shop.begin()
     assert shop.release().exit_code == 0
     shop.alter()
-    with acquire_that_waits(shop):
+    with shop.acquire_that_waits():
         pass
     with shop.query(schemaChange=str(shop.receipt)) as made:
         more, _ = shop.until_back(made, shop.offsets[-1])
     assert shop.delivered(more) == [("customers", 8)]
-
-
-@contextmanager
-def acquire_that_waits(shop: Shop) -> Iterator[None]:
-    """Run acquire beside the block, at whose end a transaction ends that it has waited for."""
-    open_now = shop.served[0].begin()
-    shop.customer(8, open_now)
-    results: list[Result] = []
-    waiting = threading.Thread(target=lambda: results.append(shop.acquire()))
-    waiting.start()
-    wait_until(lambda: shop.served[0].table(ORDERS).full_row_logging, 10)
-    time.sleep(3 * POLL_SECONDS)
-    assert not results
-    yield
-    open_now.commit()
-    waiting.join(patiently(20))
-    assert results[0].exit_code == 0
 
 
 # what is refused

@@ -1,0 +1,22 @@
+"""A shop whose server counts the pages of its log in one of three manners."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from connector.joining.altering import Shop
+from harness.servers.stores import listening_stores
+from informix_cdc.operations import row_logging
+
+
+@pytest.fixture(params=["flushed", "begun", "full"])
+def shop(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Shop]:
+    monkeypatch.setattr(row_logging, "PAUSE_SECONDS", 0)
+    with listening_stores() as served:
+        served[0].used_pages = request.param
+        yield Shop(served, tmp_path)
