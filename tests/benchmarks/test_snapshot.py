@@ -27,6 +27,7 @@ from witnesses.jdbc import VERSIONS, url
 ROWS = 400_000
 REPEATS = 3
 ROWS_ONE_BY_ONE = 60_000
+ROWS_IN_MEMORY = 1_000_000
 MOST_MIB = 512
 _COLUMNS = ", ".join(column.name for column in catalog_table().columns)
 ONE_BY_ONE = f"SELECT FIRST {ROWS_ONE_BY_ONE} {_COLUMNS} FROM informix.lines ORDER BY line_num"
@@ -103,7 +104,7 @@ def test_memory_and_the_stream_beside_a_snapshot(report: Report, transport: str)
     chosen = {"transport": transport}
     if transport == "odbc":
         chosen["driver"] = str(build_drivers().narrow)
-    plan = Filled(1_000_000)
+    plan = Filled(ROWS_IN_MEMORY)
     with filled_source(plan) as (source, server):
         run = snapshot_of(source, server, plan, **chosen)
     assert run.peak_mib < MOST_MIB
