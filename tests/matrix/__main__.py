@@ -130,7 +130,8 @@ def row_of(which: Combination, wheel: Path) -> tuple[str, ...]:
     if which.delta:
         printed = "\n".join(last_lines_of(python, ROOT / "examples" / "delta_merge.py"))
         assert "|        3| Zug|" in printed, printed
-        assert "|       MERGE|    3|" in printed, printed
+        # each batch once: the first and the last of a snapshot's run are empty
+        assert f"|       MERGE|    {5 if knows_now else 3}|" in printed, printed
         delta = which.delta
     assert facts["reader"] == "JVM", facts
     return facts["pyspark"], facts["python"], facts["pyarrow"], str(facts["rows"]), now, delta

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 _FIRST_BATCH_SECONDS = 60.0
+_FIRST_ROWS_SECONDS = 60.0  # Spark's first batches, on a busy machine
 _LAST_ROWS_SECONDS = 15.0
 _LAST_PROGRESS_SECONDS = 2.0
 _REFRESH_SECONDS = 0.15
@@ -266,11 +267,9 @@ class _Demo:
             for _ in range(_WARM_UP_ROUNDS):
                 workload.run_transactions(workload.begun + _WARM_UP_TRANSACTIONS)
                 self._patience.wait_until(lambda: check.has_all_changes() or is_over(), _ROUND_SECONDS)
-            self._patience.wait_until(
-                lambda: is_over() and (not query.isActive or self._has_all_rows(query)),
-                _LAST_ROWS_SECONDS,
-            )
-        there.end()
+            self._patience.wait_until(is_over, _FIRST_ROWS_SECONDS)
+            if self._patience.wait_until(lambda: self._has_all_rows(query), _LAST_PROGRESS_SECONDS):
+                there.end()
         check.start_clock()
 
     def _has_all_rows(self, query: StreamingQuery) -> bool:

@@ -41,9 +41,6 @@ logger = logging.getLogger("informix_cdc.connector.snapshots")  # a name in logs
 
 ROWS_A_BLOCK = 4096
 _MOST_LOCKED_BYTES = 1 << 30  # of a table that is read whole, since it is one chunk in memory
-# Of Informix, and of its access method: a row or a table is locked, the wait has run out, deadlock
-# (finderr); which of them a server names first is an assumption.
-_LOCKED = {-107, -113, -143, -154, -233, -243, -244, -245, -246, -289}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +55,6 @@ class RowsRead:
     rows: pa.Table
     last_key: Bounds | None
     is_last: bool
-
-
-def is_locked(reason: BaseException) -> bool:
-    """Tell whether an error says that others have locked what was to be read."""
-    answer = getattr(reason, "answer", None)
-    if not isinstance(reason, ServerRefused) or answer is None:
-        return False
-    natives = {answer.native, *(native for _, native, _ in answer.diagnostics)}
-    return bool(natives & _LOCKED)
 
 
 class SnapshotConnection:

@@ -11,12 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from informix_capture_client.catalog import Catalog, RowLocks, Table, TableKeys
-from informix_capture_client.errors import BadOption
+from informix_capture_client.errors import AccessRefused, BadOption, ServerRefused
 from informix_capture_client.log_events import SNAPSHOT_NOT_MADE
 from informix_capture_client.snapshot import Key, KeyRules, WholeTableQuery, choose_key
 from informix_capture_client.sql_names import TableName, TablePattern
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import SourceTables
+from informix_cdc.snapshots.locks import is_locked
 from informix_checkpoints.table_states import SnapshotState, Tables, TableState
 
 logger = logging.getLogger("informix_cdc.connector.snapshots")  # a name in logs, not a module
@@ -89,9 +90,29 @@ def plan_snapshots(
         # It goes on by the key that it began with: the last one read is of that.
         columns = snapshot.key or named.get(table.name, ())
         key = _key(options, table, found, rules, columns)
-        catalog.require_readable(WholeTableQuery(table).no_rows)
+        _require_readable(catalog, table)
         planned.append(PlannedTable(name, number, table, key, locked, snapshot.rows))
     return tuple(planned)
+
+
+def _require_readable(catalog: Catalog, table: Table) -> None:
+    """Refuse a table that the user may not read; one that others have locked now may be.
+
+    Raises:
+        AccessRefused: it may not.
+    """
+    try:
+        catalog.require_readable(WholeTableQuery(table).no_rows)
+    except ServerRefused as reason:
+        if not is_locked(reason):
+            raise
+    except AccessRefused as reason:
+        raise AccessRefused(
+            f"rows of {table.name} cannot be read for its snapshot: {reason.message}",
+            f"GRANT SELECT ON {table.name.owner}.{table.name.table} to the user of the connection, or"
+            " leave the table out of option initialSnapshot.",
+            answer=reason.answer,
+        ) from None
 
 
 def _key(

@@ -75,6 +75,9 @@ _NOT_FOR_TAIL = {
     "metricsPort",
     "metricsHost",
     "logLevel",
+    "schemaChange",
+    *("initialSnapshot", "snapshotChunkBytes", "snapshotParallelism", "snapshotMarker"),
+    *("snapshotBarrierSeconds", "snapshotLockSeconds", "snapshotMaxTouchedKeys"),
 }
 
 

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
-from harness.capture.driving import LIMIT, Offset, rows_of
+from harness.capture.driving import LIMIT, Offset, anchor_of, reader, rows_of
 from harness.runs.patience import patiently
-from harness.servers.stores import PASSWORD
+from harness.servers.in_process import InProcessConnection
+from harness.servers.stores import DATABASE, PASSWORD, SHORT_SECOND
+from informix_capture_client.emulator import EmulatedServer, ListeningServer
 from informix_cdc.spark.reader import InformixStreamReader
 
 LOGIN = {"SERVER": "informix", "UID": "informix", "PWD": PASSWORD, "DB_LOCALE": "en_US.utf8"}
@@ -16,7 +21,8 @@ Rows = list[dict[str, Any]]
 
 def are_done(offset: Offset) -> bool:
     """Tell whether all snapshots that an offset knows of are done."""
-    return all(table["snapshot"].get("done") for table in offset["tables"].values())
+    tables = offset.get("tables", {}).values()
+    return bool(tables) and all(table.get("snapshot", {}).get("done") for table in tables)
 
 
 def until_snapshots_are_done(
@@ -31,3 +37,27 @@ def until_snapshots_are_done(
             rows += rows_of(made, start, end)
             start = end
     return rows, start
+
+
+@contextmanager
+def serving_tables(
+    *statements: str, database: dict[str, bool] | None = None, **arguments: object
+) -> Iterator[tuple[EmulatedServer, ListeningServer, InProcessConnection]]:
+    """Serve tables that SQL has made; with the connection that made them."""
+    settings: dict[str, Any] = {"timeout_seconds": SHORT_SECOND, **arguments}
+    server = EmulatedServer("informix", {"informix": PASSWORD}, **settings)
+    server.create_database(DATABASE, logged=True, locale="en_US.utf8", **(database or {}))
+    writer = InProcessConnection(server, LOGIN, DATABASE)
+    for statement in statements:
+        writer.rows(statement)
+    with ListeningServer(server) as listening:
+        yield server, listening, writer
+
+
+def snapshot_of(
+    port: int, folder: Path, table: str = "informix.lines", **changes: str
+) -> tuple[Rows, Offset]:
+    """Begin a stream with a snapshot, and stop it once that is done; what came, and the last offset."""
+    options = {"initialSnapshot": "all", "spoolPath": str(folder), **changes}
+    with reader(port, table=table, **options) as made:
+        return until_snapshots_are_done(made, anchor_of(made))

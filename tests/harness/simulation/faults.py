@@ -75,6 +75,8 @@ def restart_server(world: World) -> None:
 def toggle_silence(world: World) -> None:
     if world.setup.starting_position != "latest" or world.setup.overwrite_one_in:
         return  # a start in the past takes the first TIMEOUT for the end of the log
+    if not world.may_fall_silent():
+        return
     world.is_silent = not world.is_silent
     world.process.met_silence = True
     world.log(f"TIMEOUT records only: {world.is_silent}")

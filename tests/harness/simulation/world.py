@@ -268,6 +268,10 @@ class World:
             raise Violation(f"the query failed: {reason}") from reason
         self.die("the query failed")
 
+    def may_fall_silent(self) -> bool:
+        """Tell whether the server may send TIMEOUT records although there is more."""
+        return True
+
     def may_lose(self) -> bool:
         """Tell whether what is needed is gone."""
         return self.has_overwritten

@@ -126,6 +126,7 @@ class SnapshotWorld(World):
         kept = {key: rows[key] for key in sorted(rows)[: setup.first_rows]}
         load_rows(server, TABLE, (row(key, value) for key, value in kept.items()))
         writers.begin_with(kept)
+        server.log.may_drop = lambda _file: False  # a spool that is lost needs them all
         if setup.late_release:
             server.late_release.hold()
         if setup.is_buffered:
@@ -221,6 +222,13 @@ class SnapshotWorld(World):
             self.is_over = True  # as it must where a handful of keys is too many
             self.die("the query failed")
         super()._query_failed(reason)
+
+    def _may_fail_for_it(self) -> bool:
+        return bool(self.lost_spools) or super()._may_fail_for_it()
+
+    def may_fall_silent(self) -> bool:
+        # A first start takes a TIMEOUT of an unbuffered log for the end of what it waits for.
+        return bool(self.checkpoint.offsets)
 
     def may_lose(self) -> bool:
         return super().may_lose() or bool(self.lost_spools)

@@ -19,6 +19,7 @@ class Writing(Noted):
     """A transaction, and what its keys were before."""
 
     undo: list[tuple[int, int | None]] = field(default_factory=list)
+    locked: set[int] = field(default_factory=set)  # what is undone stays locked
     is_truncate: bool = False
 
 
@@ -75,6 +76,7 @@ class Writers(Account):
 
     def _log(self, noted: Writing, kind: str, key: int, other: int) -> None:
         before, value = self.rows.get(key), self.next_value
+        noted.locked |= {key, other}
         noted.undo.append((key, before))
         if kind == "insert":
             noted.transaction.insert(TABLE, row(key, value))
@@ -97,7 +99,7 @@ class Writers(Account):
         self.begin()
         noted = self.open[-1]
         assert isinstance(noted, Writing)
-        noted.is_truncate = True
+        noted.is_truncate, noted.locked = True, set(range(KEYS))
         noted.undo += [(key, self.rows.get(key)) for key in range(KEYS)]
         noted.transaction.truncate(TABLE)
         noted.changes.append(("truncate", 0, 0))
@@ -151,10 +153,7 @@ class Writers(Account):
     def _held(self, besides: Noted | None = None) -> set[int]:
         """Return the keys that are locked."""
         holders = [each for each in [*self.open, *self.late.values()] if each is not besides]
-        held = {key for each in holders if isinstance(each, Writing) for _, key, _ in each.changes}
-        if any(isinstance(each, Writing) and each.is_truncate for each in holders):
-            return set(range(KEYS))
-        return held | {key for each in holders if isinstance(each, Writing) for key, _ in each.undo}
+        return {key for each in holders if isinstance(each, Writing) for key in each.locked}
 
 
 def apply(rows: dict[int, int], noted: Noted) -> None:

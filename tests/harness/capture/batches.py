@@ -1,0 +1,89 @@
+"""Batches as Spark runs them, in a folder that outlives the process: offsets, and an idempotent sink.
+
+Rule: an offset is written before its batch runs; a batch that is in the log of offsets and not among
+the results runs again first thing. `at` is called at places where a process may die.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from harness.capture.driving import LIMIT, Offset, reader, rows_of
+from harness.capture.snapshots import are_done
+from informix_cdc.spark.reader import InformixStreamReader
+
+Rows = list[dict[str, Any]]
+
+
+class Batches:
+    """What is known of batches in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        folder.mkdir(exist_ok=True)
+
+    @property
+    def offsets(self) -> list[Offset]:
+        """The ends of all batches that were planned."""
+        files = sorted(self._folder.glob("offset-*"))
+        return [json.loads(file.read_text()) for file in files]
+
+    @property
+    def results(self) -> list[Rows]:
+        """The rows of all batches that are through."""
+        return [json.loads(file.read_text()) for file in sorted(self._folder.glob("rows-*"))]
+
+    def plan(self, end: Offset) -> None:
+        """Keep an offset."""
+        (self._folder / f"offset-{len(self.offsets):04}").write_text(json.dumps(end))
+
+    def keep(self, batch: int, rows: Rows) -> None:
+        """Keep the rows of a batch; those of one that is there already must be the same."""
+        file, text = self._folder / f"rows-{batch:04}", json.dumps(rows, default=str)
+        assert not file.exists() or file.read_text() == text, f"batch {batch} has changed"
+        file.write_text(text)
+
+
+def run_batches(
+    port: int,
+    folder: Path,
+    at: Callable[[str], None] = lambda _: None,
+    upto: int = 0,
+    **options: str,
+) -> Batches:
+    """Run batches until all snapshots are done, and a commit above a place has come."""
+    kept = Batches(folder)
+    with reader(port, **options) as made:
+        start = made.initialOffset()
+        for batch, end in enumerate(kept.offsets):
+            if batch >= len(kept.results):
+                _run(made, kept, batch, start, end, at)
+            start = end
+        while not (are_done(start) and start["commit"] > upto):
+            if (end := made.latestOffset(start, LIMIT)) == start:
+                continue
+            at("batch.before_offset")
+            kept.plan(end)
+            at("batch.after_offset")
+            _run(made, kept, len(kept.offsets) - 1, start, end, at)
+            start = end
+    return kept
+
+
+def _run(
+    made: InformixStreamReader,
+    kept: Batches,
+    batch: int,
+    start: Offset,
+    end: Offset,
+    at: Callable[[str], None],
+) -> None:
+    rows = rows_of(made, start, end)
+    at("batch.before_commit")
+    kept.keep(batch, rows)
+
+
+__all__ = ["Batches", "run_batches"]
