@@ -28,7 +28,7 @@ from informix_checkpoints.receipts import Acquired, Receipt
 
 POLL_SECONDS = 0.1
 TELL_SECONDS = 10.0
-MOVE_SECONDS = 10.0  # in which a log that is written to moves on by a page
+MOVE_SECONDS = 60.0  # in which a log that is written to moves on by a page, however slow the server
 _NOTHING_DONE = "Nothing was switched off."
 
 
