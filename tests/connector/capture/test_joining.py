@@ -126,8 +126,11 @@ def test_a_table_joins_while_transactions_over_all_are_open_before_and_after(
     change(before, 2, ORDERS, LATE)
     switched_at = server.log.end()
     with reader(listening.port, table=THREE, **kept) as made:
+        known = len(activations)
         made.latestOffset(start, LIMIT)  # begins to capture
         wait_for_row_logging(server)
+        # Who begins before it is asked who is open is waited for, like those that were open before.
+        wait_until(lambda: len(activations) > known, 10)
         after = server.begin()
         change(after, 3, LATE, CUSTOMERS)
         rows, start = drained(made, start, committed(server, 4, ORDERS, LATE))
