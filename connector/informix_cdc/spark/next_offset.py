@@ -108,9 +108,11 @@ class NextOffset:
         published = self._published_at  # None: it is due, since the query may be restarted often
         is_due = published is None or now - published > RESTART_PUBLICATION_SECONDS
         mark, end = spool.mark, spool.end
-        is_later = mark.restart > start.restart or mark.chunk > start.chunk
+        has_chunk = mark.chunk > start.chunk  # without rows: how far its table is, is news at once
+        is_later = mark.restart > start.restart or has_chunk
         is_news = end.place <= start.place and is_later
-        if self._is_closed or not (is_due or self.is_available_now) or not is_news:
+        is_due = is_due or has_chunk or self.is_available_now
+        if self._is_closed or not is_due or not is_news:
             return None
         self._is_closed = self.is_available_now  # one closing pair, then the run ends
         self._published_at = now

@@ -39,3 +39,20 @@ def test_the_stream_after_a_loss_begins_at_its_anchor() -> None:
     begun = StreamOffset("lost", "s", AT)
     found = NextOffset().choose(state, begun, BatchLimits())
     assert found == StreamOffset("next", "s", Position(5, 5), tables={})
+
+
+def test_a_chunk_without_rows_is_told_at_once_and_a_later_restart_position_now_and_then() -> None:
+    """Its table may be done with it: nobody should have to wait for that."""
+    chooser = NextOffset(clock=lambda: 50.0)
+    spool = spool_of("s", AT)
+    state, begun = CaptureState(spool=spool), StreamOffset("s", "s", AT, tables={})
+    spool.mark = Position(9, 10)
+    first = chooser.choose(state, begun, BatchLimits())
+    assert first is not None
+    assert first.position == Position(9, 10)
+    spool.mark = Position(9, 11)
+    assert chooser.choose(state, first, BatchLimits()) is None  # it has just been told
+    spool.mark = Position(9, 11, chunk=1)
+    told = chooser.choose(state, first, BatchLimits())
+    assert told is not None
+    assert told.position.chunk == 1
