@@ -101,6 +101,8 @@ def _last_commit(segment: Segment, after: int, room: _Room, held: TransactionRow
     """Take the transactions of a segment that fit; return the commit of the last of them."""
     begin = int(np.searchsorted(held.commits, after, side="right"))
     counts = held.counts[begin:]
+    if not len(counts):  # the last of its transactions has no rows: a TRUNCATE that is ignored
+        return segment.last_commit
     row_bytes = segment.size_bytes / segment.rows
     number = room.fitting(counts, row_bytes)
     if number == 0:
