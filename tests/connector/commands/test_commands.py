@@ -76,6 +76,13 @@ _NOT_FOR_TAIL = {
     "metricsHost",
     "logLevel",
     "schemaChange",
+    "initialSnapshot",
+    "snapshotChunkBytes",
+    "snapshotParallelism",
+    "snapshotMarker",
+    "snapshotBarrierSeconds",
+    "snapshotLockSeconds",
+    "snapshotMaxTouchedKeys",
     *("initialSnapshot", "snapshotChunkBytes", "snapshotParallelism", "snapshotMarker"),
     *("snapshotBarrierSeconds", "snapshotLockSeconds", "snapshotMaxTouchedKeys"),
 }
