@@ -100,9 +100,9 @@ def changed(tables: Tables, changes: TableChanges) -> Tables:
     return {name: state for name, state in after.items() if state is not None}
 
 
-def listed(tables: Tables) -> dict[str, tuple[str, int]]:
-    """Return which tables a stream has, and since when, without how far their snapshots are."""
-    return {name: (state.digest, state.since) for name, state in tables.items()}
+def listed(tables: Tables) -> dict[str, str]:
+    """Return which tables a stream has, as they are, without how far their snapshots are."""
+    return {name: state.digest for name, state in tables.items()}
 
 
 def tables_to_json(tables: TableChanges) -> dict[str, object]:

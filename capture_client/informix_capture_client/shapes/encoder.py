@@ -161,6 +161,10 @@ class ChangeEncoder:
         batches = self._batches(transactions, left_out, limits)
         return EncodedRows(self._shape.stored_schema, batches, left_out)
 
+    def join(self, number: int, commit: int) -> None:
+        """Let changes of a table be of the stream that commit above a place, and no others."""
+        self._since[number] = commit
+
     def encode_chunk(self, chunk: ChunkRows) -> EncodedRows:
         """Return rows that a snapshot has read; what was returned before is over.
 

@@ -5,7 +5,7 @@ Rule: decided anew for each connection, by what the spool knows; what is on its 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from informix_cdc.snapshots import (
     PlannedTable,
     ServerSays,
     Snapshots,
+    not_yet_delivered,
     plan_snapshots,
     states_at_first,
 )
@@ -42,6 +43,7 @@ class Beside:
 
     Attributes:
         left: what was known of tables where a stream was lost.
+        held_back: since when tables are in the present session that wait for their only chunk.
     """
 
     options: SourceOptions
@@ -49,6 +51,7 @@ class Beside:
     expected: Callable[[], int | None]
     clock: Callable[[], float]
     left: Tables = field(default_factory=dict)
+    held_back: Mapping[int, int] = field(default_factory=dict)
 
     # tables that come in
 
@@ -146,6 +149,7 @@ class Beside:
         """
         late = () if absent is None else absent.absent
         planned = [each for each in self._planned(source) if each.name not in late]
+        self.held_back = not_yet_delivered(planned)
         figures = self.state.counters.snapshots
         figures.tables_left = 0
         if not planned or isinstance(absent, Returning):

@@ -209,6 +209,7 @@ class CaptureRun:
         )
         pending = self._pending(source, lambda: start.logged)
         try:
+            since = {**since, **self._beside.held_back}
             encoder = source.encoder(since, snapshots.touched if snapshots else None)
             capture(stream, encoder, pending, self.state, self.stop, guard, joining, snapshots)
         except ConnectionLost as reason:

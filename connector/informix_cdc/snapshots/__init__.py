@@ -8,7 +8,13 @@ from __future__ import annotations
 
 from informix_cdc.snapshots.awaited_ends import AwaitedEnds, ServerSays
 from informix_cdc.snapshots.figures import SnapshotFigures, TableProgress
-from informix_cdc.snapshots.plan import PlannedTable, plan_snapshots, states_at_first, wanted_tables
+from informix_cdc.snapshots.plan import (
+    PlannedTable,
+    not_yet_delivered,
+    plan_snapshots,
+    states_at_first,
+    wanted_tables,
+)
 from informix_cdc.snapshots.snapshots import Snapshots
 
 __all__ = [
@@ -18,6 +24,7 @@ __all__ = [
     "SnapshotFigures",
     "Snapshots",
     "TableProgress",
+    "not_yet_delivered",
     "plan_snapshots",
     "states_at_first",
     "wanted_tables",

@@ -7,7 +7,7 @@ key, a right that is missing, a name that is not captured.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from informix_capture_client.catalog import Catalog, RowLocks, Table, TableKeys
@@ -21,6 +21,8 @@ from informix_cdc.snapshots.locks import is_locked
 from informix_checkpoints.table_states import SnapshotState, Tables, TableState
 
 logger = logging.getLogger("informix_cdc.connector.snapshots")  # a name in logs, not a module
+
+_NEVER = (1 << 63) - 1  # above all commits
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,14 @@ class PlannedTable:
     key: Key | None
     locks: RowLocks
     rows: int = 0
+
+
+def not_yet_delivered(planned: Iterable[PlannedTable]) -> dict[int, int]:
+    """Return since when tables without a key are in the stream, by number: not before they are read.
+
+    Their rows cannot be told apart: a change of before would come a second time, in the chunk.
+    """
+    return {table.number: _NEVER for table in planned if table.key is None}
 
 
 def states_at_first(options: SourceOptions, source: SourceTables) -> dict[str, TableState]:

@@ -269,6 +269,9 @@ class Snapshots:
         key = planned.key.names if planned.key and emitted.last_key else ()
         known = SnapshotState(emitted.last_key or (), count, is_done=emitted.is_last, key=key)
         failpoint("snapshot.before_append")
+        if planned.key is None:  # what was changed before is in the chunk
+            state = replace(state, since=position.commit)
+            encoder.join(planned.number, position.commit)
         changes = {planned.name: replace(state, snapshot=known)}
         segment = spool.append_chunk(rows.schema, rows, changes)
         self._note(segment, emitted.read_at)

@@ -154,6 +154,7 @@ class Named(NamedTuple):
     """A planned table, as far as it is looked at."""
 
     name: str
+    key: str = "id"
 
 
 def test_changes_in_the_last_page_of_the_log_are_found(shop: Shop) -> None:
