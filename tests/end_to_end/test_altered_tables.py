@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import DataStreamWriter
 
 from connector.joining.altering import TWO, Shop
-from harness.runs.patience import patiently
+from harness.runs.patience import patiently, wait_until
 from harness.servers.stores import listening_stores, source_options
 from informix_cdc.operations import row_logging
 
@@ -84,6 +84,8 @@ def test_queries_go_on_over_an_alter_in_their_checkpoints(
         queries.run()
         shop.committed(("orders", 1), ("customers", 1))
         queries.run()
+        # Spark's runner of a query that has ended closes its session a moment later.
+        wait_until(lambda: not served[0].sessions(), 30)
         others = [f"--checkpoint={queries.checkpoint(name)}" for name in queries.queries]
         released = shop.run("release", "informix.orders", "--yes", f"--receipt={shop.receipt}", *others)
         assert released.exit_code == 0, released.output
