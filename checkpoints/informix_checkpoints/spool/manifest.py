@@ -87,6 +87,11 @@ class Manifest:
         return max([*ends, *(turn.position for turn in self.changes[-1:])], key=_place)
 
     @property
+    def reached(self) -> Position:
+        """The position of the last rows or of the last turn: a chunk without rows is one too."""
+        return max([self.end, *(turn.position for turn in self.turns[-1:])], key=_place)
+
+    @property
     def changes(self) -> tuple[Turn, ...]:
         """Where tables join or leave."""
         return tuple(turn for turn in self.turns if turn.ends_batch)

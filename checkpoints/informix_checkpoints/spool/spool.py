@@ -222,7 +222,11 @@ class Spool:
                     self._replace(appended(self._manifest, segment))
                 else:
                     path.unlink()
-                    self._manifest = without_rows(self._manifest)
+                    noted = without_rows(self._manifest)
+                    if chunk:  # an offset may name it, and then it has to be there after a death
+                        self._replace(noted)
+                    else:
+                        self._manifest = noted
         return segment
 
     def note(self, position: Position) -> None:
@@ -350,7 +354,7 @@ class Spool:
         # Of a segment that was added last the name may be lost with the power, and not the manifest.
         intact = takewhile(lambda segment: is_intact(self._folder, segment), former.segments)
         held = former.beginning(sum(1 for _ in intact))
-        reaches = held.start.place <= fresh.start.place <= held.end.place
+        reaches = held.start.place <= fresh.start.place <= held.reached.place
         if reaches and held.rows == fresh.rows and _has_no_others(held, fresh.start, captured):
             return _with_later_restart(held, fresh.start)
         return replace(fresh, fence=former.fence, next_number=former.next_number)
