@@ -68,7 +68,7 @@ def test_at_every_batch_end_a_consumer_has_the_rows_of_the_writers_own_account(
     with capsys.disabled():
         sys.stdout.write(f"\nsnapshots: seeds, and {count} from {base} on: {reached}\n")
     missing = [name for name, times in vars(reached).items() if times == 0]
-    if PROFILE != "quick":  # so few may be tame by chance
+    if PROFILE == "thorough":  # fewer may be tame by chance
         assert not missing, "the schedules have become too tame"
 
 
