@@ -16,8 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from informix_capture_client.errors import AccessRefused, BadOption
+from informix_checkpoints.json_values import mapping, number, text
 
 VERSION = 1
+_WHAT = "what a receipt has"
 _OPTION = "schemaChange"
 
 
@@ -81,10 +83,13 @@ class Receipt:
             raise ValueError("its version is not known")
         acquired = given.get("acquired")
         return cls(
-            _text(given.get("source")),
-            {_text(name): _number(commit) for name, commit in _object(given.get("delivered")).items()},
+            text(given.get("source")),
+            {
+                text(name): number(commit)
+                for name, commit in mapping(given.get("delivered"), _WHAT).items()
+            },
             _digests(given.get("tables")),
-            None if acquired is None else _acquired(_object(acquired)),
+            None if acquired is None else _acquired(mapping(acquired, _WHAT)),
         )
 
 
@@ -122,7 +127,7 @@ def load_receipt(path: Path) -> Receipt:
         BadOption: it is no receipt, or was edited.
     """
     try:
-        content = _object(json.loads(path.read_text(encoding="utf-8")))
+        content = mapping(json.loads(path.read_text(encoding="utf-8")), _WHAT)
         known = {name: value for name, value in content.items() if name != "checksum"}
         if content.get("checksum") != _checksum(known):
             raise ValueError("its checksum is not that of its content")
@@ -150,30 +155,12 @@ def _acquired(given: Mapping[str, object]) -> Acquired:
     if given.keys() != {"place", "since", "still_open", "tables"} or not isinstance(still_open, list):
         raise ValueError(f"{given!r} is not what acquire has found")
     return Acquired(
-        _number(given["place"]),
-        _number(given["since"]),
-        tuple(map(_number, still_open)),
+        number(given["place"]),
+        number(given["since"]),
+        tuple(map(number, still_open)),
         _digests(given["tables"]),
     )
 
 
 def _digests(given: object) -> dict[str, str]:
-    return {_text(name): _text(digest) for name, digest in _object(given).items()}
-
-
-def _object(given: object) -> Mapping[str, object]:
-    if not isinstance(given, Mapping):
-        raise ValueError(f"{given!r} is not what it should be")
-    return given
-
-
-def _number(given: object) -> int:
-    if type(given) is not int or not 0 <= given < 1 << 63:
-        raise ValueError(f"{given!r} is not a number")
-    return given
-
-
-def _text(given: object) -> str:
-    if not isinstance(given, str):
-        raise ValueError(f"{given!r} is not a text")
-    return given
+    return {text(name): text(digest) for name, digest in mapping(given, _WHAT).items()}

@@ -14,6 +14,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from informix_checkpoints.json_values import mapping, number, text
+
 
 @dataclass(frozen=True, slots=True)
 class SnapshotState:
@@ -44,8 +46,8 @@ class SnapshotState:
         Raises:
             ValueError: it is something else.
         """
-        known = _object(given, "a snapshot")
-        rows = _number(known.get("rows"))
+        known = mapping(given, "a snapshot")
+        rows = number(known.get("rows"))
         if known.keys() == {"done", "rows"} and known["done"] is True:
             return cls((), rows, is_done=True)
         key, after = known.get("key"), known.get("after")
@@ -54,7 +56,7 @@ class SnapshotState:
             raise ValueError(f"{given!r} is not a snapshot of a table")
         if len(key) != len(after):
             raise ValueError(f"{after!r} is no value of the key {key!r}")
-        return cls(tuple(map(_text, after)), rows, key=tuple(map(_text, key)))
+        return cls(tuple(map(text, after)), rows, key=tuple(map(text, key)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +85,11 @@ class TableState:
         Raises:
             ValueError: it is something else.
         """
-        known = _object(given, "a table")
+        known = mapping(given, "a table")
         if unknown := sorted(known.keys() - {"digest", "since", "snapshot"}):
             raise ValueError(f"of a table it says {', '.join(map(repr, unknown))}")
         snapshot = SnapshotState.from_json(known["snapshot"]) if "snapshot" in known else None
-        return cls(_text(known.get("digest")), _number(known.get("since")), snapshot)
+        return cls(text(known.get("digest")), number(known.get("since")), snapshot)
 
 
 Tables = Mapping[str, TableState]  # by owner.table, as SQL writes it
@@ -116,9 +118,7 @@ def tables_from_json(given: object) -> dict[str, TableState]:
     Raises:
         ValueError: it is something else.
     """
-    return {
-        _text(name): TableState.from_json(state) for name, state in _object(given, "tables").items()
-    }
+    return {text(name): TableState.from_json(state) for name, state in mapping(given, "tables").items()}
 
 
 def changes_from_json(given: object) -> dict[str, TableState | None]:
@@ -128,24 +128,6 @@ def changes_from_json(given: object) -> dict[str, TableState | None]:
         ValueError: it is something else.
     """
     return {
-        _text(name): None if state is None else TableState.from_json(state)
-        for name, state in _object(given, "tables").items()
+        text(name): None if state is None else TableState.from_json(state)
+        for name, state in mapping(given, "tables").items()
     }
-
-
-def _object(given: object, what: str) -> Mapping[str, object]:
-    if not isinstance(given, Mapping):
-        raise ValueError(f"{given!r} is not {what}")
-    return given
-
-
-def _number(given: object) -> int:
-    if type(given) is not int or not 0 <= given < 1 << 63:
-        raise ValueError(f"{given!r} is not a number")
-    return given
-
-
-def _text(given: object) -> str:
-    if not isinstance(given, str):
-        raise ValueError(f"{given!r} is not a text")
-    return given

@@ -1,4 +1,4 @@
-"""What reads the rows of a query in blocks: a second small protocol beside `Transport`.
+"""What reads the rows of a query in blocks: a second small interface beside `Transport`.
 
 Rule: a row has the types and values that the capture of the same columns gives it. Nothing is handed
 out of an answer that was not understood whole.
@@ -6,8 +6,8 @@ out of an answer that was not understood whole.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Sequence
-from typing import Protocol
 
 import pyarrow as pa
 
@@ -50,7 +50,7 @@ class Blocks:
         self._source.close()
 
 
-class BlockReader(Protocol):
+class BlockReader(ABC):
     """Reads the rows of queries in blocks over one connection."""
 
     def blocks(
@@ -71,3 +71,10 @@ class BlockReader(Protocol):
         Raises, when a block is asked for: as a transport does; `UnsupportedColumn` for a type that no
             capture has; `ProtocolViolation` for a value that cannot be delivered exactly.
         """
+        return Blocks(self._batches(statement, arguments, columns, rows_a_block))
+
+    @abstractmethod
+    def _batches(
+        self, statement: str, arguments: Sequence[Argument], columns: Sequence[Column], most: int
+    ) -> Generator[Batch]:
+        """Yield the rows in batches of at most so many, each with what tells its last row."""

@@ -19,7 +19,7 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
-from informix_capture_client.block_fetch.base import Batch, Blocks, Texts
+from informix_capture_client.block_fetch.base import Batch, BlockReader, Texts
 from informix_capture_client.block_fetch.odbc_columns import (
     BoundColumn,
     Cells,
@@ -40,7 +40,7 @@ _SLACK_BYTES = 8  # a driver that ends binary data with a NUL must not hurt
 _DELIVERED = (odbc.ROW_SUCCESS, odbc.ROW_SUCCESS_WITH_INFO)
 
 
-class OdbcBlocks:
+class OdbcBlocks(BlockReader):
     """A `BlockReader` over an ODBC connection.
 
     Args:
@@ -62,16 +62,6 @@ class OdbcBlocks:
         self._transport = transport
         self._rules = rules
         self._table = table
-
-    def blocks(
-        self,
-        statement: str,
-        arguments: Sequence[Argument],
-        columns: Sequence[Column],
-        rows_a_block: int,
-    ) -> Blocks:
-        """Run a query, when its first block is asked for, and hand out its rows."""
-        return Blocks(self._batches(statement, arguments, columns, rows_a_block))
 
     def _batches(
         self, statement: str, arguments: Sequence[Argument], columns: Sequence[Column], most: int

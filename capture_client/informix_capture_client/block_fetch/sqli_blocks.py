@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 
-from informix_capture_client.block_fetch.base import Batch, Blocks, Texts
+from informix_capture_client.block_fetch.base import Batch, BlockReader, Texts
 from informix_capture_client.block_fetch.declared import require_declared
 from informix_capture_client.block_fetch.tuple_columns import TupleDecoder
 from informix_capture_client.choices import DecodeRules
@@ -21,7 +21,7 @@ ROOM_BYTES = 256 * 1024
 _MOST_BYTES = 16 << 20  # of a block: of wide rows fewer are decoded at once
 
 
-class SqliBlocks:
+class SqliBlocks(BlockReader):
     """A `BlockReader` over a native connection.
 
     Args:
@@ -34,16 +34,6 @@ class SqliBlocks:
         self._transport = transport
         self._rules = rules
         self._table = table
-
-    def blocks(
-        self,
-        statement: str,
-        arguments: Sequence[Argument],
-        columns: Sequence[Column],
-        rows_a_block: int,
-    ) -> Blocks:
-        """Run a query, when its first block is asked for, and hand out its rows."""
-        return Blocks(self._batches(statement, arguments, columns, rows_a_block))
 
     def _batches(
         self, statement: str, arguments: Sequence[Argument], columns: Sequence[Column], most: int

@@ -6,13 +6,15 @@ that it is our choice.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+
 from . import codes
 from .logical_log import LogicalLog, Wall
 from .sessions import CaptureSession
 from .tables import Database, Table
 
 
-class Faults:
+class Faults(ABC):
     """The faults of a server, apart from what it is."""
 
     log: LogicalLog
@@ -21,13 +23,13 @@ class Faults:
     _is_silent: bool
     _sessions: dict[int, CaptureSession]
 
+    @abstractmethod
     def table(self, name: str) -> Table:
         """Return a table."""
-        raise NotImplementedError
 
+    @abstractmethod
     def sessions(self) -> dict[int, CaptureSession]:
         """Return the open capture sessions by number."""
-        raise NotImplementedError
 
     def refuse_row_logging_off(self, times: int) -> None:
         """Let the function that clients call fail `times` times to switch full row logging off.

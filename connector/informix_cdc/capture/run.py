@@ -194,19 +194,7 @@ class CaptureRun:
             self._beside.watching(source, snapshots),
         )
         self._stream = stream
-        watch = self.state.watch = self.watch(self.options, source, self.clock)
-        guard = CaptureGuard(
-            self.liveness,
-            watch,
-            self.state,
-            self.clock,
-            source.identity,
-            expected=self._expected,
-            scout_reads=lambda: start.scout_reads,
-            known_loss=lambda: start.loss,
-            reads_from=lambda place: self._reads_from(place, source),
-            may_lose=not self.options.fail_on_data_loss,
-        )
+        guard = self._guard(source, start)
         pending = self._pending(source, lambda: start.logged)
         try:
             since = {**since, **self._beside.held_back}
@@ -223,6 +211,21 @@ class CaptureRun:
             return False
         self._let_in(joining)
         return True
+
+    def _guard(self, source: SourceTables, start: CaptureStart) -> CaptureGuard:
+        watch = self.state.watch = self.watch(self.options, source, self.clock)
+        return CaptureGuard(
+            self.liveness,
+            watch,
+            self.state,
+            self.clock,
+            source.identity,
+            expected=self._expected,
+            scout_reads=lambda: start.scout_reads,
+            known_loss=lambda: start.loss,
+            reads_from=lambda place: self._reads_from(place, source),
+            may_lose=not self.options.fail_on_data_loss,
+        )
 
     def _let_in(self, joining: Absent) -> None:
         for name, state in joining.switch().items():

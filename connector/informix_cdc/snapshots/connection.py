@@ -125,32 +125,36 @@ class SnapshotConnection:
                 for column, text in zip(columns, after, strict=True)
             ]
             statement, arguments = query.behind(most_rows), query.arguments(bounds)
-        return self._read(statement, arguments, query, most_rows)
+        most_bytes = self._options.snapshot_chunk_bytes
+        rows, size_bytes, last_row = self._fetched(statement, arguments, most_bytes)
+        key = _of_key(query, last_row) if last_row else None
+        is_last = len(rows) < most_rows and size_bytes < most_bytes
+        return RowsRead(rows, key, is_last)
 
-    def _read(
-        self, statement: str, arguments: Sequence[Argument], query: ChunkQuery, most_rows: int
-    ) -> RowsRead:
+    def _fetched(
+        self, statement: str, arguments: Sequence[Argument], most_bytes: int
+    ) -> tuple[pa.Table, int, Sequence[str | None]]:
+        """Return rows, their size, and the last as it was fetched; none are asked for beyond a size."""
         read, size_bytes = list[pa.RecordBatch](), 0
-        blocks = self._blocks.blocks(statement, arguments, query.table.columns, ROWS_A_BLOCK)
-        with contextlib.closing(blocks):
+        columns = self._planned.table.columns
+        with contextlib.closing(
+            self._blocks.blocks(statement, arguments, columns, ROWS_A_BLOCK)
+        ) as blocks:
             for block in blocks:
                 read.append(block)
                 size_bytes += block.nbytes
-                if size_bytes >= self._options.snapshot_chunk_bytes:
+                if size_bytes >= most_bytes:
                     break
             last_row = blocks.last_row if read else ()
-        rows = self._rows(read)
-        is_cut = size_bytes >= self._options.snapshot_chunk_bytes
-        key = _of_key(query, last_row) if read else None
-        return RowsRead(rows, key, is_last=len(rows) < most_rows and not is_cut)
+        rows = pa.Table.from_batches(read, read[0].schema if read else self._schema)
+        return rows, size_bytes, last_row
 
-    def lock(self, query: WholeTableQuery) -> bool:
+    def lock(self, query: WholeTableQuery) -> None:
         """Lock the table in share mode: its writers wait until `release`."""
         if not (self._source.is_ansi or self._is_open):  # there a transaction is begun by itself
             self._reading.rows(BEGIN_WORK)
             self._is_open = True
         self._reading.rows(query.lock)
-        return True
 
     def whole(self, query: WholeTableQuery) -> RowsRead:
         """Read all rows of the locked table.
@@ -158,29 +162,19 @@ class SnapshotConnection:
         Raises:
             BadOption: they do not fit into memory.
         """
-        read, size_bytes = list[pa.RecordBatch](), 0
-        blocks = self._blocks.blocks(query.rows, (), query.table.columns, ROWS_A_BLOCK)
-        with contextlib.closing(blocks):
-            for block in blocks:
-                read.append(block)
-                size_bytes += block.nbytes
-                if size_bytes > _MOST_LOCKED_BYTES:
-                    raise BadOption(
-                        f"table {query.table.name} has no key and more than"
-                        f" {_MOST_LOCKED_BYTES >> 20} MiB of rows: read whole, it does not fit into"
-                        " memory.",
-                        "Name a key of it with option snapshotKey, or leave it out of option"
-                        " initialSnapshot.",
-                        option="initialSnapshot",
-                    )
-        return RowsRead(self._rows(read), None, is_last=True)
+        rows, size_bytes, _ = self._fetched(query.rows, (), _MOST_LOCKED_BYTES)
+        if size_bytes >= _MOST_LOCKED_BYTES:
+            raise BadOption(
+                f"table {query.table.name} has no key and {_MOST_LOCKED_BYTES >> 20} MiB of rows or"
+                " more: read whole, it does not fit into memory.",
+                "Name a key of it with option snapshotKey, or leave it out of option initialSnapshot.",
+                option="initialSnapshot",
+            )
+        return RowsRead(rows, None, is_last=True)
 
     def release(self) -> None:
         """Let the writers of a locked table go on."""
         self._reading.rows(COMMIT_WORK)
-
-    def _rows(self, read: list[pa.RecordBatch]) -> pa.Table:
-        return pa.Table.from_batches(read, read[0].schema if read else self._schema)
 
     # what moves the log
 

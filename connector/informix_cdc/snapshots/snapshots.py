@@ -105,11 +105,6 @@ class Snapshots:
             figures.tables[each.name] = progress
         self._tell()
 
-    @property
-    def are_done(self) -> bool:
-        """Whether all rows of all tables are in the stream."""
-        return not (self._planned or self._reading)
-
     def close(self) -> None:
         """Let the readers end; a query in flight is left to itself."""
         self._stop.set()

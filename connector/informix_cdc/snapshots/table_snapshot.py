@@ -92,12 +92,6 @@ class TableSnapshot:
         with self._lock:
             return sum(size for _, size in self._waiting) < self.most_waiting_bytes
 
-    @property
-    def waits(self) -> bool:
-        """Whether chunks that were read are not in the stream."""
-        with self._lock:
-            return bool(self._waiting)
-
     def begin(self, low: int) -> Collecting | None:
         """Begin to read a chunk; None: choose another low watermark later."""
         with self._lock:

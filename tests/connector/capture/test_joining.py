@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from harness.capture.activations import Activation, noted_activations
 from harness.capture.driving import (
     LIMIT,
     Offset,
@@ -33,7 +34,6 @@ from harness.servers.stores import (
     source_options,
 )
 from informix_capture_client.emulator import EmulatedServer
-from informix_capture_client.emulator.sessions import CaptureSession
 from informix_capture_client.errors import BadOption, DataLoss
 from informix_cdc.options.source import SourceOptions
 from informix_cdc.server.source_tables import look_up_tables
@@ -42,7 +42,6 @@ from informix_cdc.spark.reader import InformixStreamReader
 LATE = "stores:informix.late"
 TWO, THREE = "informix.orders,informix.customers", "informix.orders,informix.customers,informix.late"
 PAGE = 4096  # where a log ends is known within a page
-Activation = tuple[int, frozenset[str]]
 Rows = list[dict[str, Any]]
 
 
@@ -57,16 +56,7 @@ def served(request: pytest.FixtureRequest) -> Iterator[Served]:
 @pytest.fixture
 def activations(monkeypatch: pytest.MonkeyPatch) -> list[Activation]:
     """Note each activation: its place, and the tables that the session captures."""
-    seen: list[Activation] = []
-    activate = CaptureSession.activate
-
-    def noted(session: CaptureSession, position: int) -> None:
-        names = frozenset(str(capture.table.name) for capture in session.captures.values())
-        seen.append((position, names))
-        activate(session, position)
-
-    monkeypatch.setattr(CaptureSession, "activate", noted)
-    return seen
+    return noted_activations(monkeypatch)
 
 
 def change(transaction: Any, number: int, *tables: str) -> None:

@@ -9,27 +9,16 @@ import pytest
 
 from connector.commands.commands import refusal, run
 from connector.joining.altering import ALTERED, Shop
+from harness.capture.activations import Activation, noted_activations
 from harness.capture.driving import anchor_of, drained, failure_of, next_offset
 from harness.servers.stores import ORDER_COLUMNS, ORDERS
-from informix_capture_client.emulator.sessions import CaptureSession
 from informix_capture_client.errors import BadOption, DataLoss
 from informix_cdc.spark.reader import InformixStreamReader
-
-Activation = tuple[int, frozenset[str]]
 
 
 @pytest.fixture
 def activations(monkeypatch: pytest.MonkeyPatch) -> list[Activation]:
-    seen: list[Activation] = []
-    activate = CaptureSession.activate
-
-    def noted(session: CaptureSession, position: int) -> None:
-        names = frozenset(str(capture.table.name) for capture in session.captures.values())
-        seen.append((position, names))
-        activate(session, position)
-
-    monkeypatch.setattr(CaptureSession, "activate", noted)
-    return seen
+    return noted_activations(monkeypatch)
 
 
 @pytest.mark.parametrize("is_kept", [True, False], ids=["spool kept", "spool lost"])
