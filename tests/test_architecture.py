@@ -22,9 +22,10 @@ OWNERS = {
     "pyspark": (
         f"{CONNECTOR}spark/",
         f"{CONNECTOR}demo/",
+        f"{CONNECTOR}db2/",
         f"{CONNECTOR}monitoring/progress_listener.py",
     ),
-    "ctypes": (f"{CLIENT}transport/odbc", f"{CLIENT}block_fetch/odbc"),
+    "ctypes": tuple(f"{CLIENT}{room}/odbc" for room in ("transport", "block_fetch", "large_objects")),
     "tenacity": ("connector/",),
     "click": (f"{CONNECTOR}commands/", f"{CONNECTOR}terminal/"),
     "rich": (f"{CONNECTOR}commands/", f"{CONNECTOR}terminal/", f"{CONNECTOR}demo/"),

@@ -29,7 +29,7 @@ class ColumnChoice:
 
     names: tuple[NamePath, ...] = ()
     unsupported: Literal["fail", "omit", "omit-following"] = "fail"
-    lobs: Literal["handle", "omit"] = "handle"
+    lobs: Literal["handle", "content", "reselect", "omit"] = "handle"
 
 
 def parse_names(text: str) -> tuple[NamePath, ...]:
@@ -58,6 +58,7 @@ class DecodeRules:
         floating_decimal: what DECIMAL(p) without a scale becomes: exact text, a double, or a
             DECIMAL(38, n), given as n.
         intervals: whether intervals are typed or as Informix prints them.
+        lobs: whether a BLOB or CLOB is its handle, or what that leads to, or what its row has now.
     """
 
     codec: str = "utf-8"
@@ -65,6 +66,7 @@ class DecodeRules:
     bad_characters: Literal["fail", "replace"] = "fail"
     floating_decimal: Literal["string", "double"] | int = "string"
     intervals: Literal["typed", "string"] = "typed"
+    lobs: Literal["handle", "content", "reselect"] = "handle"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,8 @@ from harness.servers.stores import Workload
 from informix_capture_client.errors import ServerRefused
 from odbc_driver.build import build_drivers
 
+pytestmark = pytest.mark.slow  # processes of their own
+
 TRANSACTIONS = 60
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+from fuzz import db2_targets as db2
 from fuzz import sqli_targets as sqli
 from fuzz.server_wire import SOUND_CONVERSATIONS, converse_with_noise
 from harness.capture.streams import (
@@ -258,6 +259,12 @@ TARGETS = {
     "sqli-login": Target(sqli.take_login, sqli.LOGINS),
     "sqli-pam": Target(sqli.take_conversation, sqli.CONVERSATIONS),
     "sqli-features": Target(sqli.take_agreement, sqli.AGREEMENTS),
+    "db2-messages": Target(db2.take_messages, db2.MESSAGES),
+    "db2-log-records": Target(db2.take_logs, db2.LOGS),
+    "db2-logical-log": Target(db2.take_logical_logs, db2.LOGICAL),
+    "db2-control-file": Target(db2.take_control, db2.CONTROL),
+    "db2-declaration": Target(db2.take_declaration, db2.DECLARATIONS),
+    "db2-any": Target(db2.take_any, (*db2.MESSAGES, *db2.LOGS, *db2.LOGICAL)),
     "table-name": Target(
         _text(lambda text: TableName.parse(text, "stores")), (b"stores:informix.orders", b'"o"."t t"')
     ),

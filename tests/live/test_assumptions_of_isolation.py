@@ -9,8 +9,9 @@ import pytest
 
 from harness.servers.capture_server import CaptureServer
 from harness.servers.sql_text import ContractTable
-from informix_capture_client.errors import InformixCdcError
+from informix_capture_client.errors import InformixCdcError, ServerRefused
 from informix_capture_client.transport.base import Transport
+from informix_cdc.snapshots.locks import is_locked
 
 LAST_COMMITTED = "SET ISOLATION TO COMMITTED READ LAST COMMITTED"
 COLUMNS = {"id": "integer", "v": "integer"}
@@ -100,3 +101,41 @@ def test_the_session_that_holds_a_lock_is_found(
     writer.rows("COMMIT WORK")
     assert (number,) not in reader.rows(holders)
     assert reader.rows(locks) == []
+
+
+@pytest.mark.assumption(98)
+def test_a_locked_table_is_refused_by_a_number_of_locks_and_can_be_read_later(
+    server: CaptureServer, reader: Transport, writer: Transport
+) -> None:
+    table = filled(server, writer, "ROW")
+    writer.rows("BEGIN WORK")
+    writer.rows(f"LOCK TABLE {table.name} IN EXCLUSIVE MODE")
+    with pytest.raises(ServerRefused) as met:
+        reader.rows(by_key(table))
+    assert is_locked(met.value)
+    writer.rows("COMMIT WORK")
+    assert len(reader.rows(by_key(table))) == 4
+    writer.rows("BEGIN WORK")
+    writer.rows(f"UPDATE {table.name} SET v = 1 WHERE id = 1")
+    reader.rows("BEGIN WORK")
+    with pytest.raises(ServerRefused) as met:
+        reader.rows(f"LOCK TABLE {table.name} IN SHARE MODE")
+    assert is_locked(met.value)
+    writer.rows("COMMIT WORK")
+    reader.rows(f"LOCK TABLE {table.name} IN SHARE MODE")
+    reader.rows("COMMIT WORK")
+
+
+@pytest.mark.assumption(99)
+def test_a_select_of_no_rows_reads_and_locks_nothing(
+    server: CaptureServer, reader: Transport, writer: Transport
+) -> None:
+    """Whoever waits for no row of the table has met none: all of them are locked, page by page."""
+    table = filled(server, writer, "PAGE")
+    writer.rows("BEGIN WORK")
+    writer.rows(f"UPDATE {table.name} SET v = 1")
+    assert reader.rows(f"SELECT id, v FROM {table.name} WHERE 1 = 0") == []
+    locks = f"SELECT owner FROM sysmaster:syslocks WHERE tabname = '{table.name}'"
+    ((own,),) = reader.rows("SELECT DBINFO('sessionid') FROM systables WHERE tabid = 1")
+    assert (own,) not in reader.rows(locks)
+    writer.rows("COMMIT WORK")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import closing
+from queue import SimpleQueue
 
 import pytest
 
@@ -95,29 +96,33 @@ def test_a_transaction_that_is_not_listed_any_more_holds_no_lock(
     server: CaptureServer, other: Transport
 ) -> None:
     table = filled(server, other)
-    is_over, is_seen = threading.Event(), threading.Event()
+    # No round begins before the end of the last was seen: locks seen twice are of one transaction.
+    ended: SimpleQueue[int] = SimpleQueue()
+    seen: SimpleQueue[int] = SimpleQueue()
 
     def write() -> None:
         with closing(server.connect(server.database)) as writer:
             for number in range(_ROUNDS):
-                is_seen.clear()
                 writer.rows("BEGIN WORK")
                 writer.rows(f"UPDATE {table.name} SET v = {number}")
                 writer.rows("COMMIT WORK")
-                is_seen.wait(_PATIENCE_SECONDS)  # so that locks seen twice are of one transaction
-        is_over.set()
+                ended.put(number)
+                if seen.get() != number:
+                    return
 
     locks = f"SELECT owner FROM sysmaster:syslocks WHERE tabname = '{table.name}' AND type = 'X'"
     worker = threading.Thread(target=write)
     worker.start()
     try:
-        while not is_over.is_set():
+        while worker.is_alive():
             held = other.rows(locks)
             listed = other.rows(statements.OPEN_TRANSACTIONS)
+            has_ended = not ended.empty()
             still_held = other.rows(locks)
             assert listed or not (held and still_held)
-            if not still_held:
-                is_seen.set()
+            if has_ended and not still_held:
+                seen.put(ended.get())
     finally:
-        worker.join()
+        seen.put(_ROUNDS)  # enough
+        worker.join(_PATIENCE_SECONDS)
     assert other.rows(locks) == []

@@ -109,7 +109,10 @@ def _metrics(_: list[str]) -> Iterator[str]:
 
 def _command(names: list[str]) -> Iterator[str]:
     """Yield what a command's help says, its own flags as a table, those of the source by name."""
-    command = command_line.commands[names[0]]
+    command: click.Command = command_line
+    for name in names:
+        assert isinstance(command, click.Group)
+        command = command.commands[name]
     of_the_source = {name for name, _, _ in option_rows()}
     options = [each for each in command.params if isinstance(each, click.Option)]
     for paragraph in (command.help or "").split("\n\n"):

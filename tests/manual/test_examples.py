@@ -97,6 +97,12 @@ def has_rows_there_and_changes(output: str) -> None:
 CHECKS: dict[str, Check] = {
     "auto_cdc": keeps_history_and_present,
     "bronze_table": has_rows_there_and_changes,
+    "db2_q_messages": prints(
+        "| Doe|1200.50|          insert|",
+        "| Doe|1200.50| update_preimage|",
+        "| Doe|1300.00|update_postimage|",
+        "| Doe|1300.00|          delete|",
+    ),
     "debezium_envelope": is_debeziums_envelope,
     "exactly_once_sink": prints("|    1|        1|", "|    2|        2|"),
     "many_tables": prints(

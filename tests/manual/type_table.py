@@ -91,7 +91,11 @@ TYPE_FAMILIES = (
         ("varchar(40,0)", "nvarchar(255,10)", "lvarchar(32739)"),
         "from the database's code set; option `badCharacters`",
     ),
-    TypeFamily("BLOB, CLOB", ("blob", "clob"), "the 76-byte handle, not the content; option `lobs`"),
+    TypeFamily(
+        "BLOB, CLOB",
+        ("blob", "clob"),
+        "the 76-byte handle; or [the content](#large-objects): option `lobs`",
+    ),
 )
 
 

@@ -37,6 +37,7 @@ _DRIVER = (
     "values.c",
     "results.c",
     "blocks.c",
+    "large_objects.c",
     "exchange.c",
 )
 _SUPPORT = ("wire.c",)

@@ -250,13 +250,16 @@ const char *info_text(const Connection *c, US what) {
 }
 
 PUBLIC RC SQLGetInfo(H h, US what, H value, S room, S *length) {
-    enum { CURSOR_COMMIT = 23, CURSOR_ROLLBACK = 24 };
+    enum { CURSOR_COMMIT = 23, CURSOR_ROLLBACK = 24, LO_STAT_LENGTH = 2252 };
     const char *text = info_text(h, what);
     if (text) {
         set_text(value, room, text);
         set_length(length, strlen(text));
     } else if (what == CURSOR_COMMIT || what == CURSOR_ROLLBACK) {
         if (value) *(US *)value = 1; /* cursors are closed */
+        set_length(length, sizeof(US));
+    } else if (what == LO_STAT_LENGTH) {
+        if (value) *(US *)value = 16;
         set_length(length, sizeof(US));
     } else {
         if (value) memset(value, 0, room >= 4 || room == 0 ? 4 : (size_t)room);

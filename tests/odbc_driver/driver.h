@@ -105,6 +105,7 @@ typedef struct {
     Connection *connection;
     H handle;                 /* who is told of errors */
     Statement *statement;     /* who takes columns and rows; NULL: nobody */
+    Bytes *routine;           /* what the fast path answers with; NULL: nowhere */
     Parameter *room;          /* what a read of a large object goes into; NULL: nowhere */
     I native, isam;           /* of an error */
     Bytes argument;
@@ -130,6 +131,9 @@ RC run(Statement *s);
 RC end_transaction(Connection *c, int is_commit);
 RC next_answer(Statement *s);
 void end_cursor(Statement *s);
+/* large_objects.c */
+int is_lo_call(const char *sql);
+RC run_lo_call(Statement *s);
 /* blocks.c */
 RC fetch_block(Statement *s);
 int is_bound(const Statement *s);

@@ -1,5 +1,5 @@
-/* A statement: prepared, its parameters bound, run, its rows fetched to the end, released; or a read of a
- * capture session. Requests come in the order and shape in which IBM's JDBC driver sends them. */
+/* A statement: prepared, its parameters bound, run, its rows fetched to the end, released.
+ * Requests come in the order and shape in which IBM's JDBC driver sends them. */
 #include "driver.h"
 
 #include <stdio.h>
@@ -10,10 +10,10 @@
 enum {
     SQ_PREPARE = 2, SQ_CURSOR_NAME = 3, SQ_ID = 4, SQ_BIND = 5, SQ_OPEN = 6, SQ_EXECUTE = 7,
     SQ_FETCH = 9, SQ_CLOSE = 10, SQ_RELEASE = 11, SQ_COMMIT = 19, SQ_ROLLBACK = 20, SQ_DESCRIBE_ALSO = 22,
-    SQ_BEGIN = 35, SQ_COST_ALSO = 49, SQ_LODATA = 97, SQ_RESULT_TYPES = 100
+    SQ_BEGIN = 35, SQ_COST_ALSO = 49, SQ_RESULT_TYPES = 100
 };
 enum { KIND_SELECT = 2, KIND_EXECUTE_FUNCTION = 56 };
-enum { FETCH_BYTES = 1 << 16, CHUNK_BYTES = 32000, LAST_DESCRIPTOR = UINT16_MAX };
+enum { FETCH_BYTES = 1 << 16 };
 
 static Reply reply_to(Statement *s) {
     return (Reply){.connection = s->connection, .handle = s, .statement = s};
@@ -240,26 +240,6 @@ static RC run_text(Statement *s, const char *sql, int first) {
 
 /* ---- the calls that ODBC writes in braces ---- */
 
-static int is_lo_call(const char *sql) { return strncasecmp(sql, "{call ifx_lo_", 13) == 0; }
-
-static RC read_large_object(Statement *s) {
-    Reply r = reply_to(s);
-    Bytes request = {0};
-    char number[32];
-    if (s->parameters != 2 || s->parameter[1].way == PARAM_INPUT || s->parameter[1].room < 0)
-        return fail(s, "07006", -11013, "Restricted data type attribute violation.");
-    long descriptor = integer_of(&s->parameter[0]);
-    snprintf(number, sizeof number, "%ld", descriptor);
-    if (descriptor < 0 || descriptor > LAST_DESCRIPTOR) return fail_with(s, -12008, number);
-    r.room = &s->parameter[1];
-    put_u16(&request, SQ_LODATA);
-    put_u16(&request, 0); /* read on */
-    put_u16(&request, (uint16_t)descriptor);
-    put_u32(&request, (uint32_t)s->parameter[1].room);
-    put_u16(&request, CHUNK_BYTES);
-    return ask(&r, &request);
-}
-
 /* {? = call f(...)} and {call f(...)} are written otherwise for a server. */
 static RC run_call(Statement *s) {
     const char *at = s->sql + 1 + strspn(s->sql + 1, " ");
@@ -282,6 +262,6 @@ RC run(Statement *s) {
     if (c->stream.fd < 0) return fail_with(s, -25582, NULL);
     if (c->lo_automatic && is_lo_call(s->sql))
         return fail(s, "HY000", -11060, "ifx_lo functions need SQL_INFX_ATTR_LO_AUTOMATIC off.");
-    if (is_lo_call(s->sql)) return read_large_object(s);
+    if (is_lo_call(s->sql)) return run_lo_call(s);
     return *s->sql == '{' ? run_call(s) : run_text(s, s->sql, 0);
 }

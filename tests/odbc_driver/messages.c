@@ -11,7 +11,8 @@
 
 enum {
     SQ_DESCRIBE = 8, SQ_CLOSE = 10, SQ_EOT = 12, SQ_ERR = 13, SQ_TUPLE = 14, SQ_DONE = 15, SQ_EXIT = 56,
-    SQ_COST = 55, SQ_INSERTDONE = 94, SQ_LODATA = 97, SQ_XACTSTAT = 99, SQ_PROTOCOLS = 126
+    SQ_COST = 55, SQ_INSERTDONE = 94, SQ_LODATA = 97, SQ_XACTSTAT = 99, SQ_GETROUTINE = 101,
+    SQ_FPROUTINE = 103, SQ_PROTOCOLS = 126
 };
 enum {
     MAX_MESSAGES = 1 << 20, MAX_RESULT = 64 << 20, MAX_COLUMNS = 4096, MAX_NAMES = 1 << 20,
@@ -145,6 +146,34 @@ static void take_features(Reply *r) {
     take_char(&r->connection->stream, &r->features);
 }
 
+/* The database and the number of a routine, as a call of it names them. */
+static void take_routine(Reply *r) {
+    Stream *s = &r->connection->stream;
+    Bytes database = {0};
+    if (!r->routine) return refuse(s, "a routine that was not asked for");
+    take_char(s, &database);
+    put_char(r->routine, database.bytes, database.used);
+    put_u32(r->routine, take_u32(s));
+    forget(&database);
+}
+
+/* The one value that a routine returns: a number, or an opaque value with a flag and a length. */
+static void take_returned(Reply *r) {
+    enum { SQ_INTEGER = 2, SQ_OPAQUE = 41, MAX_VALUE = 4096 };
+    Stream *s = &r->connection->stream;
+    if (!r->routine || take_u16(s) != 1) return refuse(s, "values of a routine that nobody called");
+    uint16_t type = take_u16(s);
+    take_nothing_of(s, 2 + 2); /* indicator, precision */
+    uint32_t count = 4;
+    if (type == SQ_OPAQUE) {
+        take_u8(s);
+        count = take_u32(s);
+    } else if (type != SQ_INTEGER) return refuse(s, "a value of a routine of an unknown type");
+    if (count > MAX_VALUE) return refuse(s, "a value of a routine that is too long");
+    r->routine->used = 0;
+    take_bytes(s, r->routine, count);
+}
+
 static void take_cost(Reply *r) { take_nothing_of(&r->connection->stream, 4 + 4); }
 static void take_transaction_state(Reply *r) { take_nothing_of(&r->connection->stream, 3 * 2); }
 static void take_insert_done(Reply *r) { take_nothing_of(&r->connection->stream, 10 + 8); }
@@ -154,6 +183,7 @@ static const struct { uint16_t code; void (*take)(Reply *); } MESSAGES[] = {
     {SQ_DESCRIBE, take_describe},     {SQ_CLOSE, take_close},   {SQ_ERR, take_error},
     {SQ_TUPLE, take_tuple},           {SQ_DONE, take_done},     {SQ_COST, take_cost},
     {SQ_INSERTDONE, take_insert_done}, {SQ_LODATA, take_large_object},
+    {SQ_GETROUTINE, take_routine},    {SQ_FPROUTINE, take_returned},
     {SQ_XACTSTAT, take_transaction_state}, {SQ_PROTOCOLS, take_features},
 };
 

@@ -21,8 +21,8 @@ import pytest
 from harness.runs.examples import PROFILE, in_this_run
 from harness.simulation.schedules import play, play_many
 
-FIXED_SEEDS = 1200
-RANDOM_SEEDS = 200
+FIXED_SEEDS = 600
+RANDOM_SEEDS = 300
 PARTS = 4
 SHARE = 0.4 if PROFILE == "quick" else 1.0  # of the profile's: some fifty find what is broken
 REGRESSIONS = [
@@ -49,7 +49,7 @@ def say(text: str) -> None:
     " server that restarts, is silent or sends TIMEOUT only, logs that come round; reads cut anywhere",
     outcome="the workload's own account: same rows, whole, in order, once; every pair valid; batches"
     " replayed to the byte",
-    seeds="600 fixed and 100 new ones in each build, 14,000 in `make thorough`",
+    seeds="300 fixed and 150 new ones in each build, 9,000 in `make thorough`",
 )
 @pytest.mark.parametrize("part", range(PARTS))  # which may go to several workers
 def test_every_schedule_ends_with_the_rows_of_the_workloads_own_account(
@@ -65,7 +65,7 @@ def test_every_schedule_ends_with_the_rows_of_the_workloads_own_account(
     with capsys.disabled():
         say(f"simulation: {reached}")
     missing = [name for name, times in vars(reached).items() if times == 0]
-    if PROFILE != "quick":  # so few may be tame by chance
+    if PROFILE == "thorough":  # fewer may be tame by chance
         assert not missing, "the schedules have become too tame"
 
 

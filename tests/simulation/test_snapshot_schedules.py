@@ -14,13 +14,19 @@ import os
 import secrets
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import NamedTuple
 
 import pytest
 
 from harness.runs.examples import PROFILE, in_this_run
 from harness.simulation.decisions import Decisions
 from harness.simulation.schedules import play, played
-from harness.simulation_of_snapshots.schedules import play_many, with_a_snapshot
+from harness.simulation_of_snapshots.schedules import (
+    play_many,
+    with_a_snapshot,
+    with_a_table_that_joins,
+)
 from harness.simulation_of_snapshots.world import SnapshotSetup
 from informix_cdc.snapshots.snapshots import Snapshots
 from simulation.test_snapshot_rules import (
@@ -34,9 +40,10 @@ from simulation.test_snapshot_rules import (
     _unsettled,
 )
 
-FIXED_SEEDS = 200
-RANDOM_SEEDS = 80
+FIXED_SEEDS = 120
+RANDOM_SEEDS = 60
 PARTS = 4
+JOINING_SEEDS = (16, 8)  # fixed ones, and new ones
 _MOST_SEEDS_FOR_A_FAULT = 1500
 
 
@@ -54,64 +61,104 @@ def quiet() -> Iterator[None]:
     " that is flushed late, locks on pages; deaths, lost connections and a lost spool",
     outcome="at the end of every batch a consumer has the rows that the writers' own account has, in"
     " the range that was read; each change once; places unique and rising",
-    seeds="100 fixed and 40 new ones in each build, 11,200 in `make thorough`",
+    seeds="60 fixed and 30 new ones in each build, 10,800 in `make thorough`",
 )
 @pytest.mark.parametrize("part", range(PARTS))  # which may go to several workers
 def test_at_every_batch_end_a_consumer_has_the_rows_of_the_writers_own_account(
     part: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     base = secrets.randbelow(1 << 40)
-    share = 4 if PROFILE == "thorough" else 1  # a schedule takes half a second
+    share = 6 if PROFILE == "thorough" else 1  # a schedule takes half a second
     count = share * in_this_run(RANDOM_SEEDS) // PARTS
     reached = play_many(range(part, share * in_this_run(FIXED_SEEDS), PARTS))
     reached += play_many(range(base, base + count))
     with capsys.disabled():
         sys.stdout.write(f"\nsnapshots: seeds, and {count} from {base} on: {reached}\n")
-    missing = [name for name, times in vars(reached).items() if times == 0]
+    unsure = reached.taken_for_older
+    assert unsure <= max(2, reached.schedules // 100), "too much is beyond the oracle's judgement"
+    missing = [name for name, times in vars(replace(reached, taken_for_older=1)).items() if times == 0]
     if PROFILE == "thorough":  # fewer may be tame by chance
         assert not missing, "the schedules have become too tame"
+
+
+@pytest.mark.fault(
+    fault="a table joins with a snapshot while writers change both tables in the same transactions,"
+    " open before and after it joins: deaths, lost connections and a lost spool in its snapshot too",
+    outcome="the rows of the other table come once each, in order; of the one that joins, a consumer"
+    " has at the end of every batch what the writers' own account has, in the range that was read",
+    seeds="8 fixed and 4 new ones in each build, 480 in `make thorough`",
+)
+def test_a_table_joins_with_its_rows_and_the_other_one_loses_and_repeats_none(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    base = secrets.randbelow(1 << 40)
+    share = 20 if PROFILE == "thorough" else 1
+    fixed, new = (share * in_this_run(count) for count in JOINING_SEEDS)
+    reached = play_many(range(fixed), with_a_table_that_joins)
+    reached += play_many(range(base, base + new), with_a_table_that_joins)
+    with capsys.disabled():
+        sys.stdout.write(f"\njoining: seeds, and {new} from {base} on: {reached}\n")
+    assert reached.rows_of_chunks
+    assert reached.rows_of_the_log
 
 
 def _waits_for_no_older_one(patch: Patch) -> None:
     patch.setattr(Snapshots, "may_leave_out_older", lambda _self, _answer: True)
 
 
-Fault = tuple[Callable[[Patch], None], Callable[[SnapshotSetup], bool]]
-# and in which schedules it can show
-FAULTS: dict[str, Fault] = {
-    "the low watermark is not settled": (_unsettled, lambda setup: setup.late_release),
-    "post-images alone count as touched, as where before images are off": (
-        _post_images_only,
-        lambda _: True,
-    ),
-    "touched keys are known from the chunk's start": (_from_the_chunks_start, lambda _: True),
-    "a TIMEOUT passes the barrier": (_passed_by_a_timeout, lambda setup: setup.is_buffered),
-    "whatever the reader has passed is behind the SELECT": (_passed_by_anything, lambda _: True),
-    "nothing is left out": (_nothing_dropped, lambda _: True),
-    "a TRUNCATE touches nothing": (_truncate_ignored, lambda setup: bool(setup.truncate)),
-    "the snapshot does not wait for transactions older than the stream": (
-        _waits_for_no_older_one,
-        lambda setup: bool(setup.older_steps),
+STATE, CHANGES = "state after batch", "batch "
+
+
+class Fault(NamedTuple):
+    """A fault, and how it shows.
+
+    Attributes:
+        put: puts it into the product.
+        shows_in: what a schedule must have for it.
+        first: of these, one in which it has shown: it is tried first.
+        wrong: how the violation begins; any other one would be another reason to fail.
+    """
+
+    put: Callable[[Patch], None]
+    first: int
+    shows_in: Callable[[SnapshotSetup], bool] = lambda _: True
+    wrong: str = STATE
+
+
+FAULTS = {
+    "the low watermark is not settled": Fault(_unsettled, 12, lambda setup: setup.late_release),
+    "post-images alone count as touched, as where before images are off": Fault(_post_images_only, 23),
+    "touched keys are known from the chunk's start": Fault(_from_the_chunks_start, 29),
+    "a TIMEOUT passes the barrier": Fault(_passed_by_a_timeout, 15, lambda setup: setup.is_buffered),
+    "whatever the reader has passed is behind the SELECT": Fault(_passed_by_anything, 15),
+    "nothing is left out": Fault(_nothing_dropped, 3),
+    "a TRUNCATE touches nothing": Fault(_truncate_ignored, 65, lambda setup: bool(setup.truncate)),
+    "the snapshot does not wait for transactions older than the stream": Fault(
+        _waits_for_no_older_one, 2, lambda setup: bool(setup.older_steps), CHANGES
     ),
 }
 
 
-@pytest.mark.parametrize(("fault", "may_show"), FAULTS.values(), ids=FAULTS.keys())
-def test_a_fault_of_the_product_is_found(
-    fault: Callable[[Patch], None],
-    may_show: Callable[[SnapshotSetup], bool],
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS.keys())
+def test_a_fault_of_the_product_is_found_by_what_a_consumer_has(
+    fault: Fault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fault(monkeypatch)
-    seeds = range(_MOST_SEEDS_FOR_A_FAULT)
-    fit = (seed for seed in seeds if may_show(SnapshotSetup.decided(Decisions(seed))))
-    assert any(played(seed, with_a_snapshot)[1] for seed in fit)
+    """And it is the fault: without it the same schedule is as it must be."""
+    fault.put(monkeypatch)
+    seeds = (fault.first, *range(_MOST_SEEDS_FOR_A_FAULT))
+    fit = (seed for seed in seeds if fault.shows_in(SnapshotSetup.decided(Decisions(seed))))
+    found = ((seed, wrong) for seed in fit if (wrong := played(seed, with_a_snapshot)[1]))
+    seed, wrong = next(found)
+    assert str(wrong).startswith(fault.wrong)
+    monkeypatch.undo()
+    assert not played(seed, with_a_snapshot)[1]
 
 
 def test_the_same_seed_is_the_same_schedule() -> None:
+    """Of this seed connections are lost, so that it waits between two tries."""
     first, second = play(7, with_a_snapshot), play(7, with_a_snapshot)
     assert first.decide.made == second.decide.made
-    assert first.steps[:20] == second.steps[:20]
+    assert first.steps == second.steps
 
 
 @pytest.mark.skipif("INFORMIX_CDC_SNAPSHOT_SEED" not in os.environ, reason="names no seed")

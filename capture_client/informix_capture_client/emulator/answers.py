@@ -134,8 +134,16 @@ class Admitted(Protocol):
     def database_names(self) -> Sequence[str]:
         """Return the names of the server's databases."""
 
-    def lo_read(self, descriptor: int, max_bytes: int, check: Check) -> bytes:
+    def lo_read(
+        self, descriptor: int, max_bytes: int, check: Check, offset: int | None = None
+    ) -> bytes:
         """Read a capture session, or any smart large object that was opened."""
+
+    def routine(self, signature: str) -> tuple[str, int]:
+        """Return the database and the number of a routine that the fast path may call."""
+
+    def call_routine(self, number: int, values: Sequence[bytes | None]) -> Sequence[tuple[int, bytes]]:
+        """Call a routine; returns the types of values and the values as a tuple has them."""
 
     def close(self) -> None:
         """Release what the client held."""

@@ -7,14 +7,17 @@ business of `sqli`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from . import cdc_functions
-from .answers import Check, Prepared, SqlSession
+from .answers import Check, Outcome, Prepared, SqlSession, Value
 from .cdc_calls import Call, WithCalls, prepare_call
 from .cdc_functions import error_text
+from .lo_calls import LoCalls, Returned
 from .locales import code_set_of, codec_of
 from .poses import DEFAULT_LOCALE
+from .sbspace import Descriptors
 from .server import CDC_DATABASE, EmulatedServer
 from .sessions import CaptureSession
 from .sql import open_session
@@ -37,6 +40,8 @@ class Connection:
         self.delimits_names = attributes.get("DELIMIDENT", "").lower() == "y"
         self.capture_session: CaptureSession | None = None
         self._statements: SqlSession | None = None
+        self._descriptors = Descriptors(server.sbspace)
+        self._lo_calls = LoCalls(self._descriptors, self._session_number)
         self._admit(attributes)
 
     @property
@@ -74,14 +79,42 @@ class Connection:
         """Return the names of the server's databases."""
         return sorted(self.server.databases)
 
-    def lo_read(self, descriptor: int, max_bytes: int, check: Check) -> bytes:
-        """Read the capture session; its number is a descriptor of 16 bits on the wire."""
+    def lo_read(
+        self, descriptor: int, max_bytes: int, check: Check, offset: int | None = None
+    ) -> bytes:
+        """Read the capture session, whose number is a descriptor of 16 bits, or an object."""
         session = self.capture_session
         if session is None or session.id & 0xFFFF != descriptor or session.is_over:
+            with self.server.log.changed:
+                if descriptor in self._descriptors:
+                    return self._descriptors.read(descriptor, max_bytes, offset)
             raise sql_error(-12008, descriptor)
         if max_bytes < MIN_READ_BYTES:
             raise sql_error(-9810)
         return session.read(max_bytes, check)
+
+    def routine(self, signature: str) -> tuple[str, int]:
+        """Return the database and the number of a routine that the fast path may call."""
+        if not self.database:
+            raise sql_error(-349)
+        return self.database, self._lo_calls.routine(signature)
+
+    def call_routine(self, number: int, values: Sequence[bytes | None]) -> list[Returned]:
+        """Call a routine by its number."""
+        with self.server.log.changed:
+            return self._lo_calls.call(number, values)
+
+    def prepare_lo_call(self, text: str) -> Prepared | None:
+        """Understand a statement, if it calls a function on smart large objects."""
+        prepared = self._lo_calls.prepare(text)
+        if prepared is None:
+            return None
+
+        def run(values: Sequence[Value], check: Check) -> Outcome:
+            with self.server.log.changed:
+                return prepared.run(values, check)
+
+        return replace(prepared, run=run)
 
     def prepare_call(self, call: Call) -> Prepared:
         """Check a function's call as far as that goes without its arguments' values."""
@@ -107,7 +140,7 @@ class Connection:
 
     def _open(self, database: str) -> SqlSession:
         engine = open_session(self.server, self.user, database, self.delimits_names, self.db_locale)
-        return WithCalls(self.prepare_call, self.may_use, engine)
+        return WithCalls(self.prepare_call, self.may_use, engine, self.prepare_lo_call)
 
     def _run(self, call: Call, values: Iterator[str | None]) -> int | str:
         arguments = call.given(values)
@@ -119,9 +152,14 @@ class Connection:
     def close(self) -> None:
         """Free the session, as a server does when a connection ends."""
         self.close_database()
+        with self.server.log.changed:
+            self._descriptors.close_all()
         if self.capture_session is not None:
             self.server.close_session(self.capture_session.id)
             self.capture_session = None
+
+    def _session_number(self) -> int:
+        return -1 if self.capture_session is None else self.capture_session.id & 0xFFFF
 
     def _must_be_granted(self, routine: str, is_qualified: bool) -> None:
         in_reach = is_qualified or self.database == CDC_DATABASE

@@ -102,7 +102,17 @@ class ReplayedConnection:
         kind = StatementKind.EXECUTE if is_function else StatementKind.SELECT
         return Prepared(kind, arguments, columns, run)
 
-    def lo_read(self, descriptor: int, max_bytes: int, _check: Check) -> bytes:
+    def routine(self, signature: str) -> tuple[str, int]:
+        """Refuse: a recording has no calls by the fast path."""
+        raise sql_error(-674, signature)
+
+    def call_routine(self, number: int, _values: Sequence[bytes | None]) -> list[tuple[int, bytes]]:
+        """Refuse likewise."""
+        raise sql_error(-674, number)
+
+    def lo_read(
+        self, descriptor: int, max_bytes: int, _check: Check, _offset: int | None = None
+    ) -> bytes:
         """Return what the next read of a session returned then."""
         sessions = [name for name in self._recording.reads if int(name) & 0xFFFF == descriptor]
         return self._read_of(sessions[0] if sessions else str(descriptor), max_bytes)

@@ -17,6 +17,7 @@ from .locales import canonical_locale
 from .locks import LockWaits
 from .logical_log import LogFile, LogicalLog
 from .poses import DEFAULT_LOCALE, pose_named
+from .sbspace import Sbspace
 from .server_faults import Faults
 from .sessions import CaptureSession, ReadingManner
 from .sql_errors import sql_error
@@ -79,6 +80,7 @@ class EmulatedServer(Faults):
         prompts: what PAM asks of clients that log in; empty: there is no PAM.
         late_release: which transactions have committed and keep their locks.
         lock_waits: who has met locks of others.
+        sbspace: the smart large objects.
         sysdbopen: statements that run when a session opens a database, by its name, as those of the
             procedure of that name do; they may set another isolation.
         rows_per_scan_step: how many rows a query of one table reads before others may write again.
@@ -132,6 +134,7 @@ class EmulatedServer(Faults):
         self.log.may_drop = self._is_unneeded
         self.late_release = LateRelease(self.log.changed)
         self.lock_waits = LockWaits()
+        self.sbspace = Sbspace()
         self.sysdbopen: dict[str, tuple[str, ...]] = {}
         self.open_transactions: dict[int, Transaction] = {}
         self._manner = ReadingManner(
@@ -262,6 +265,7 @@ class EmulatedServer(Faults):
                 self.row_keeper,
                 self.late_release,
                 lambda name: self.databases[name].is_buffered,
+                self.sbspace,
             )
             return taken[number]
 

@@ -48,8 +48,8 @@ _ERRORS = {
     -12008: ("IX000", "Invalid smart-large-object file descriptor ({0})."),
     # what a server says to a statement before it has let a client in is not known: our choice
     -1809: ("08004", "Server rejected the connection."),
-    # with ISAM -102, an illegal argument; the guide has the bound, which error it is is our choice
-    -9810: ("IX000", "Smart-large-object error: a capture session's buffer has at least 128 bytes."),
+    # for a buffer with ISAM -102, an illegal argument; the guide has the bound, the error is our choice
+    -9810: ("IX000", "Smart-large-object error; a capture session's buffer has at least 128 bytes."),
     # SQL on tables: numbers and meaning by finderr, SQLSTATE by GET DIAGNOSTICS (Guide to SQL: Syntax)
     -232: ("42000", "A SERIAL column ({0}) may not be updated."),
     -371: ("23000", "Cannot create a unique index on a column with duplicate data."),

@@ -20,6 +20,7 @@ from .table_definition import Definition
 _PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*")
 _QUALIFIED_NAME = re.compile(r'\s*(\w+):(?:"((?:[^"]|"")+)"|(\w+))\.(?:"((?:[^"]|"")+)"|(\w+))\s*')
 
+_LARGE_OBJECTS = (10, 11)  # sysxtdtypes.extended_id of BLOB and CLOB
 _COLLECTIONS = (19, 20, 21)  # syscolumns.coltype of SET, MULTISET and LIST
 
 EncodedRow = tuple[bytes, bytes]  # the size array of the variable columns, the payload
@@ -96,6 +97,7 @@ class Table:
         capturable = [column for column in columns if column.type.is_capturable]
         self.fixed = [column for column in capturable if column.type.size is not None]
         self.variable = [column for column in capturable if column.type.size is None]
+        self.large_objects = [c.name for c in columns if c.type.extended_id in _LARGE_OBJECTS]
         self.fixed_bytes = sum(column.type.size or 0 for column in self.fixed)
         self._plan = [_step(column) for column in (*self.fixed, *self.variable)]
         self._names = {column.name for column in columns}

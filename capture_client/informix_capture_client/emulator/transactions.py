@@ -15,10 +15,13 @@ from . import codes, records
 from .late_release import LateRelease
 from .locks import HeldLock, SqlSessionFacts
 from .logical_log import LogFile, LogicalLog, LogRecord
+from .sbspace import Counted, Sbspace
 from .tables import Table
 
 Row = Mapping[str, object]
 _BEGIN_BYTES, _END_BYTES, _ROW_BYTES = 52, 48, 64
+_DEFINITION_BYTES = 600
+_REFERENCES = {codes.INSERT: 1, codes.DELETE: -1, codes.UPDBEF: -1, codes.UPDAFT: 1}  # to objects
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +68,11 @@ class Transaction:
         row_keeper: RowKeeper | None = None,
         late_release: LateRelease | None = None,
         is_buffered: Callable[[str], bool] = lambda _database: False,
+        sbspace: Sbspace | None = None,
     ) -> None:
         self.id = transaction_id
+        self._sbspace = sbspace or Sbspace()
+        self._counted: list[Counted] = []  # references to smart large objects
         self.databases: set[str] = set()  # that it has written in
         self._is_buffered = is_buffered
         self._late_release = late_release or LateRelease(log.changed)
@@ -101,6 +107,8 @@ class Transaction:
         target = self._target(table)
         old, new = target.encode(before), target.encode(after)
         with self._log.changed:
+            self._count(target, before, -1)
+            self._count(target, after, 1)
             self._add_row(codes.UPDBEF, target, *old)
             sequence = self._add_row(codes.UPDAFT, target, *new)
             self._keep(codes.UPDAFT, target, before, after)
@@ -130,6 +138,15 @@ class Transaction:
             self._log.add(LogRecord(sequence, codes.OTHER, self.id, 0, b"", record))
             return sequence
 
+    def write_definition(self) -> None:
+        """Let the log grow by what a definition writes of the catalogue and of pages.
+
+        No session is shown that; how much it is, is our choice.
+        """
+        with self._log.changed:
+            self._must_be_open()
+            self._log.reserve(_DEFINITION_BYTES)
+
     def insert_payload(self, table: str, sizes: Sequence[int], payload: bytes) -> int:
         """Insert a row that is encoded already, all its columns, unchanged."""
         target = self._target(table)
@@ -141,6 +158,8 @@ class Transaction:
         """Empty a table."""
         target = self._target(table)
         with self._log.changed:
+            emptied = self._sbspace.emptied(self.record_count, str(target.name), self._counted)
+            self._counted += emptied
             sequence = self._add_row(codes.TRUNCATE, target, b"", b"")
             self._keep(codes.TRUNCATE, target)
             return sequence
@@ -166,6 +185,7 @@ class Transaction:
                 codes.DISCARD, _END_BYTES, lambda _place, own: records.discard(first_void, own)
             )
             del self._sequences[savepoint.record_count :]
+            self._counted = [each for each in self._counted if each[0] < savepoint.record_count]
             if self._row_keeper is not None:
                 self._row_keeper.undone(self, savepoint.record_count)
         return first_void
@@ -211,10 +231,17 @@ class Transaction:
         table = self._target(name)
         sizes, payload = table.encode(row)
         with self._log.changed:
+            if kind in _REFERENCES:
+                self._count(table, row, _REFERENCES[kind])
             sequence = self._add_row(kind, table, sizes, payload)
             if kind in (codes.INSERT, codes.DELETE):
                 self._keep(kind, table, row)
             return sequence
+
+    def _count(self, table: Table, row: Row, sign: int) -> None:
+        if table.large_objects:
+            held = [row.get(name) for name in table.large_objects]
+            self._counted += self._sbspace.counted(self.record_count, str(table.name), held, sign)
 
     def _keep(self, kind: int, table: Table, *rows: Row) -> None:
         if self._row_keeper is not None:
@@ -239,6 +266,7 @@ class Transaction:
     def _end(self, *, is_committed: bool) -> None:
         self._is_open = False
         self._on_end(self)
+        self._sbspace.end(self._counted, is_committed=is_committed)
         if self._row_keeper is not None:
             self._row_keeper.ended(self, is_committed=is_committed)
 

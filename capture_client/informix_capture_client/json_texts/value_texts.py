@@ -119,6 +119,27 @@ _KINDS: dict[pa.DataType, JsonKind] = {
 _DECIMAL = JsonKind(is_quoted=False, texts=_decimals)
 
 
+def _structs(values: pa.Array) -> pa.Array:
+    """Write a struct as an object with all its fields: what a large object holds, and its status."""
+    children = list(map(_fields, values.type, values.flatten()))
+    return pa.array(["{" + ",".join(each) + "}" for each in zip(*children, strict=True)], pa.string())
+
+
+def _fields(field: pa.Field, values: pa.Array) -> list[str]:
+    kind = json_kind(field.type)
+    quote = '"' if kind.is_quoted else ""
+    texts = zip(kind.texts(values).to_pylist(), values.is_valid().to_pylist(), strict=True)
+    return [
+        f'"{field.name}":{quote}{text}{quote}' if there else f'"{field.name}":null'
+        for text, there in texts
+    ]
+
+
+_STRUCT = JsonKind(is_quoted=False, texts=_structs)
+
+
 def json_kind(arrow_type: pa.DataType) -> JsonKind:
     """Return how values of a type that a column can have are written."""
+    if pa.types.is_struct(arrow_type):
+        return _STRUCT
     return _DECIMAL if pa.types.is_decimal(arrow_type) else _KINDS[arrow_type]

@@ -8,13 +8,14 @@ from __future__ import annotations
 from informix_capture_client.shapes.as_rows import ChangeRow, changes_in, structs_of
 from informix_capture_client.shapes.captured_tables import KeyObserver, table_schema
 from informix_capture_client.shapes.change_columns import ChunkRows
-from informix_capture_client.shapes.encoder import ChangeEncoder, row_schema
+from informix_capture_client.shapes.encoder import ChangeEncoder, ObjectContents, row_schema
 
 __all__ = [
     "ChangeEncoder",
     "ChangeRow",
     "ChunkRows",
     "KeyObserver",
+    "ObjectContents",
     "changes_in",
     "row_schema",
     "structs_of",

@@ -7,6 +7,8 @@ must be what the catalog said: a row is never read by a layout that nobody has c
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
@@ -15,6 +17,15 @@ import pyarrow as pa
 from informix_capture_client.catalog import Table
 from informix_capture_client.choices import DecodeRules
 from informix_capture_client.errors import ProtocolViolation
+from informix_capture_client.large_objects import (
+    LOCATOR_BYTES,
+    FoundContents,
+    Place,
+    Reselecting,
+    content_type,
+    contents_of,
+    is_content_type,
+)
 from informix_capture_client.positions import show
 from informix_capture_client.records import (
     BOUNDS,
@@ -23,15 +34,19 @@ from informix_capture_client.records import (
     Integers,
     Kind,
     TableSchema,
+    is_one_of,
 )
 from informix_capture_client.shapes.change_columns import Changes, ChunkRows
 from informix_capture_client.values import (
+    BadValue,
     Cells,
     Column,
     MixedRows,
     TableDecoder,
     TablesDecoder,
+    bad_value,
     compile_type,
+    is_large_object,
     parse_columns,
     payloads,
 )
@@ -50,6 +65,9 @@ class KeyObserver(Protocol):
         """Take in that a transaction has truncated the table."""
 
 
+_WITH_CONTENTS = is_one_of(Kind.INSERT, Kind.UPDAFT)  # rows whose objects may be there still
+
+
 class CapturedTables:
     """Decodes the rows of a fixed list of tables.
 
@@ -59,7 +77,10 @@ class CapturedTables:
 
     def __init__(self, tables: Sequence[Table], rules: DecodeRules) -> None:
         self.tables = tuple(tables)
-        self.schemas = [table_schema(table, rules) for table in tables]
+        self._captured = [table_schema(table, rules) for table in tables]
+        self.schemas = [_delivered(table, rules) for table in tables]
+        self.contents = FoundContents()
+        self.reselecting: Mapping[int, Reselecting] = {}  # of tables whose handles are not used
         self.structs = [pa.struct(list(schema)) for schema in self.schemas]
         self._places: dict[int, list[int]] = {}  # of catalog columns in the stream's order
         self._layouts = [_layout(table.columns, rules) for table in tables]
@@ -128,7 +149,7 @@ class CapturedTables:
         Raises:
             ValueError: names the table.
         """
-        found, wanted = chunk.rows.schema, self.schemas[chunk.number]
+        found, wanted = chunk.rows.schema, self._captured[chunk.number]
         if (found.names, found.types) != (wanted.names, wanted.types):
             table = self.tables[chunk.number].name
             raise ValueError(f"rows of {table} were read as {found}, not as {wanted}")
@@ -158,10 +179,72 @@ class CapturedTables:
     def _columns(self, table_id: int, rows: Changes) -> list[pa.Array]:
         """Return a table's columns of records that all hold a row of it."""
         if rows.read is not None:
-            return list(rows.read.columns)
+            return self._filled(table_id, list(rows.read.columns), rows)
         decoder = self._decoder(table_id, rows)
         decoded = decoder.decode(payloads(_mixed_rows(rows), decoder, rows.where), rows.where)
-        return [decoded.column(name) for name in self.schemas[table_id].names]
+        columns = [decoded.column(name) for name in self.schemas[table_id].names]
+        return self._filled(table_id, columns, rows)
+
+    def _filled(self, table_id: int, columns: list[pa.Array], rows: Changes) -> list[pa.Array]:
+        """Return columns in table order, with contents in the place of handles."""
+        for place, declared in enumerate(self.schemas[table_id]):
+            if is_content_type(declared.type):
+                columns[place] = self._contents_of(table_id, declared, columns[place], rows)
+        return columns
+
+    def _contents_of(
+        self, table_id: int, declared: pa.Field, handles: pa.Array, rows: Changes
+    ) -> pa.StructArray:
+        unchanged = self.contents.unchanged.get((table_id, declared.name), ())
+        wanted = _WITH_CONTENTS[rows.kinds] & ~np.isin(rows.sequence_numbers, unchanged)
+        places = self._object_places(table_id, declared.name, handles, rows)
+        try:
+            return contents_of(places, wanted, self.contents.found, declared.type, self._rules)
+        except BadValue as bad:
+            name = str(self.tables[table_id].name)
+            raise bad_value(name, declared.name, rows.where(bad.row), bad) from None
+
+    def _object_places(
+        self, number: int, name: str, handles: pa.Array, rows: Changes
+    ) -> list[Place | None]:
+        """Return where the objects of rows are: behind their handles, or in the rows of their keys."""
+        again = self.reselecting.get(number)
+        found = handles.to_pylist()
+        if again is None:
+            return [handle and handle[-LOCATOR_BYTES:] for handle in found]
+        by_key = again.of_rows(name, self._only(number, again.key, rows))
+        return [handle and place for handle, place in zip(found, by_key, strict=True)]
+
+    def objects(self, changes: Changes, *, skips_unchanged: bool) -> list[list[Place]]:
+        """Return which objects are to be read for each record, and take down which are not.
+
+        Raises:
+            ProtocolViolation: a row cannot be decoded.
+        """
+        found: list[list[Place]] = [[] for _ in range(len(changes))]
+        self.contents = FoundContents()
+        for number, schema in enumerate(self.schemas):
+            names = [each.name for each in schema if is_content_type(each.type)]
+            where = np.flatnonzero(self.rows_of(number, changes))
+            if not (names and len(where)):
+                continue
+            rows = changes.only(where)
+            for name, handles in zip(names, self._only(number, names, rows), strict=True):
+                places = self._object_places(number, name, handles, rows)
+                unchanged = _unchanged(handles.to_pylist(), rows) if skips_unchanged else set()
+                sequences = rows.sequence_numbers.tolist()
+                self.contents.unchanged[number, name] = [sequences[row] for row in unchanged]
+                for row in np.flatnonzero(_WITH_CONTENTS[rows.kinds]).tolist():
+                    if (place := places[row]) is not None and row not in unchanged:
+                        found[where[row]].append(place)
+        return found
+
+    def _only(self, number: int, names: Sequence[str], rows: Changes) -> list[pa.Array]:
+        """Return some columns of records that all hold a row of a table, as they were captured."""
+        if rows.read is not None:
+            return [rows.read.column(name) for name in names]
+        decoder = self._decoder(number, rows)
+        return decoder.decode_only(names, payloads(_mixed_rows(rows), decoder, rows.where), rows.where)
 
     def struct_of(self, table_id: int, changes: Changes, wanted: Bits) -> pa.StructArray:
         """Return a table's columns as one struct, NULL where a record is not `wanted`."""
@@ -182,7 +265,7 @@ class CapturedTables:
             return {number: self.struct_of(number, images, np.ones(len(images), bool))}
         decoder = self._decoder_of_all(images)
         return {
-            number: self._in_table_order(number, columns)
+            number: self._in_table_order(number, columns, images)
             for number, columns in decoder.by_table(_mixed_rows(images), images.where).items()
         }
 
@@ -209,14 +292,35 @@ class CapturedTables:
         Raises:
             ProtocolViolation: a row cannot be decoded.
         """
-        yield from self._decoder_of_all(images).cells(_mixed_rows(images), images.where)
+        for cells in self._decoder_of_all(images).cells(_mixed_rows(images), images.where):
+            yield self._cells_filled(cells, images)
+
+    def _cells_filled(self, cells: Cells, images: Changes) -> Cells:
+        """Return cells with contents in the place of handles; all of them are of one type."""
+        fields = [
+            self.schemas[table].field(self.stream_columns(table)[column])
+            for table, column in zip(cells.tables.tolist(), cells.columns.tolist(), strict=True)
+        ]
+        if not is_content_type(fields[0].type):
+            return cells
+        bounds = pairwise(cells.bounds.tolist())
+        parts = [
+            self._contents_of(table, field, cells.values[first:end], images.only(cells.rows[first:end]))
+            for table, field, (first, end) in zip(cells.tables.tolist(), fields, bounds, strict=True)
+        ]
+        return replace(cells, values=pa.concat_arrays(parts))
 
     def stream_columns(self, table_id: int) -> list[str]:
         """Return a table's column names in the order of TABSCHEMA, to which cells refer."""
         return [column.name for column in self._decoders[table_id].columns]
 
-    def _in_table_order(self, table_id: int, columns: Sequence[pa.Array]) -> pa.StructArray:
+    def _in_table_order(
+        self, table_id: int, columns: Sequence[pa.Array], images: Changes
+    ) -> pa.StructArray:
         ordered = [columns[place] for place in self._places[table_id]]
+        if self._rules.lobs != "handle":
+            mine = images.only(images.table_ids == table_id)
+            ordered = self._filled(table_id, ordered, mine)
         count = len(columns[0])
         return pa.Array.from_buffers(self.structs[table_id], count, [None], 0, children=ordered)
 
@@ -248,6 +352,28 @@ def table_schema(table: Table, rules: DecodeRules) -> pa.Schema:
     name = str(table.name)
     return pa.schema(
         [(column.name, compile_type(column, name, rules).arrow_type) for column in table.columns]
+    )
+
+
+def _unchanged(handles: Sequence[bytes | None], rows: Changes) -> set[int]:
+    """Return which rows are images after an update that have the handle of the image before."""
+    after = np.flatnonzero(rows.kinds == Kind.UPDAFT).tolist()
+    return {row for row in after if row and handles[row] == handles[row - 1]}
+
+
+def _delivered(table: Table, rules: DecodeRules) -> pa.Schema:
+    """Return a table's columns as they are delivered: with contents, where they are read."""
+    schema = table_schema(table, rules)
+    if rules.lobs == "handle":
+        return schema
+    fields = zip(schema, table.columns, strict=True)
+    return pa.schema(
+        [
+            field.with_type(content_type(column.type_text))
+            if is_large_object(column.type_text)
+            else field
+            for field, column in fields
+        ]
     )
 
 

@@ -7,7 +7,8 @@ and the policy for TRUNCATE. How a row looks is the shape's affair.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
@@ -16,6 +17,7 @@ import pyarrow as pa
 from informix_capture_client.catalog import Table
 from informix_capture_client.choices import DecodeRules, RowForm
 from informix_capture_client.errors import BadOption, DataLoss, InformixCdcError
+from informix_capture_client.large_objects import Contents, Reselecting
 from informix_capture_client.positions import show
 from informix_capture_client.records import BOUNDS, Kind, TableSchema
 from informix_capture_client.shapes.captured_tables import CapturedTables, KeyObserver
@@ -109,6 +111,20 @@ class EncodedRows:
         return self._left_out.truncates
 
 
+@dataclass(frozen=True, slots=True)
+class ObjectContents:
+    """How large objects are read.
+
+    Attributes:
+        skips_unchanged: whether an update that keeps an object's handle leaves it unread.
+        reselecting: by table id, how objects are found by the keys of their rows instead.
+    """
+
+    reader: Contents
+    skips_unchanged: bool = False
+    reselecting: Mapping[int, Reselecting] = field(default_factory=dict)
+
+
 class ChangeEncoder:
     """Encodes transactions of a fixed list of tables; a table's id is its place in the list.
 
@@ -118,6 +134,7 @@ class ChangeEncoder:
         row_form: how a row looks.
         since: by table id, at or below which commit its changes are not of the stream: it joined there.
         observer: collects the keys of what is encoded; not of the raw shape, which has no images.
+        contents: reads large objects, if the rules want their contents.
     """
 
     def __init__(
@@ -128,10 +145,14 @@ class ChangeEncoder:
         since: Mapping[int, int] | None = None,
         *,
         observer: KeyObserver | None = None,
+        contents: ObjectContents | None = None,
     ) -> None:
         self._observer = observer
+        self._contents = contents
+        self.objects_asked_for = 0  # so far: reading them takes time in which nothing else is done
         self._since = [(since or {}).get(number, 0) for number in range(len(tables))]
         self._tables = CapturedTables(tables, rules)
+        self._tables.reselecting = contents.reselecting if contents else {}
         self._row_form = row_form
         self._shape = _shape(self._tables, row_form)
         self.schema = self._shape.schema
@@ -154,6 +175,8 @@ class ChangeEncoder:
             DataLoss: half an update is missing, or a table was truncated and the policy is `fail`.
             ProtocolViolation: a row cannot be decoded.
         """
+        if self._contents is not None:
+            self._contents.reader.begin()
         left_out, is_grouped = _LeftOut(), self._shape.is_grouped
         present = tables_in(transactions, len(self._tables)) if is_grouped else [0]
         self._shape.begin(present)
@@ -188,7 +211,13 @@ class ChangeEncoder:
                 "Set heartbeatTable, so that the log moves.",
             )
         self._shape.begin([chunk.number])
-        batches = (self._shape.encode(rows) for rows in rows_of_chunk(chunk))
+        if self._contents is not None:
+            self._contents.reader.begin()
+        batches = (
+            self._shape.encode(part)
+            for rows in rows_of_chunk(chunk)
+            for part in self._with_contents(rows)
+        )
         return EncodedRows(self._shape.stored_schema, batches, _LeftOut())
 
     def _batches(
@@ -203,15 +232,37 @@ class ChangeEncoder:
         for changes in lined_up(transactions, limits):
             self._tables.require_known(changes)
             changes = self._of_the_stream(changes)
-            judged = changes
-            if not self._shape.with_bounds:
-                if self._observer is not None:
-                    self._tables.show_keys(changes, self._observer)
-                delivered = self._without_truncates(changes)
-                left_out.truncates += len(changes) - len(delivered)
+            if self._shape.with_bounds:
+                if len(changes):
+                    yield self._shape.encode(changes)
+                continue
+            if self._observer is not None:
+                self._tables.show_keys(changes, self._observer)
+            for part in self._with_contents(changes):
+                delivered = self._without_truncates(part)
+                left_out.truncates += len(part) - len(delivered)
                 judged = self._judged(delivered, numbering)
-            if len(judged):
-                yield self._shape.encode(judged)
+                if len(judged):
+                    yield self._shape.encode(judged)
+
+    def _with_contents(self, changes: Changes) -> Iterator[Changes]:
+        """Yield changes in parts whose large objects have been read; an update is never in two."""
+        if self._contents is None or not len(changes):
+            yield changes
+            return
+        wanted = self._tables.objects(changes, skips_unchanged=self._contents.skips_unchanged)
+        begins = np.flatnonzero(changes.kinds != Kind.UPDAFT).tolist()
+        begins[:1] = [0]  # an update without its first image is refused later
+        bounds = [*begins, len(changes)]
+        units = [
+            [place for each in wanted[first:end] for place in each] for first, end in pairwise(bounds)
+        ]
+        self.objects_asked_for += sum(map(len, units))
+        done = 0
+        for count, found in self._contents.reader.pieces(units):
+            self._tables.contents.found = found
+            yield changes.only(slice(bounds[done], bounds[count]))
+            done = count
 
     def _of_the_stream(self, changes: Changes) -> Changes:
         """Return changes without those of tables that had not joined when they committed."""

@@ -90,8 +90,10 @@ class JsonRows:
                 )
             return
         # What a snapshot has read is in table order, whether or not the stream has announced the table.
-        first, rows = int(self._first[images.table_ids[0]]), np.arange(len(images))
-        for place, values in enumerate(images.read.columns):
+        number, rows = int(images.table_ids[0]), np.arange(len(images))
+        first = int(self._first[number])
+        columns = self._tables.columns_of(number, images, np.ones(len(images), bool))
+        for place, values in enumerate(columns):
             yield rows, np.full(len(images), first + place), values
 
     def _place(

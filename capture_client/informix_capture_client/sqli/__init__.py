@@ -10,7 +10,14 @@ from __future__ import annotations
 from informix_capture_client.sqli import requests
 from informix_capture_client.sqli.answers import Answer, AnswerReader, ServerError
 from informix_capture_client.sqli.challenge import Conversation, Granted, ready, response
-from informix_capture_client.sqli.describing import Column, Description, SqliType, StatementKind
+from informix_capture_client.sqli.describing import (
+    Column,
+    Description,
+    Opaque,
+    Routine,
+    SqliType,
+    StatementKind,
+)
 from informix_capture_client.sqli.error_texts import isam_text_of, state_of, text_of
 from informix_capture_client.sqli.incoming import EndOfBytes, Incoming
 from informix_capture_client.sqli.login import (
@@ -43,10 +50,12 @@ __all__ = [
     "Incoming",
     "Login",
     "Message",
+    "Opaque",
     "Qualifier",
     "Redirect",
     "Refused",
     "Request",
+    "Routine",
     "Row",
     "RowReader",
     "ServerError",

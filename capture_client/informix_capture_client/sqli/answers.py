@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from informix_capture_client.sqli.describing import Description, read_description
+from informix_capture_client.sqli.describing import Description, Routine, SqliType, read_description
 from informix_capture_client.sqli.incoming import Incoming
 from informix_capture_client.sqli.messages import Message, name_of
 from informix_capture_client.sqli.protocols import Features
@@ -21,6 +21,11 @@ from informix_capture_client.sqli.tuples import Tuples, cut_tuples, one_tuple
 _MOST_BYTES = 1 << 28  # of one answer, kept here
 _MESSAGE_BYTES = 64  # at least, that a message costs; else an answer of empty ones had no end
 _INT8_BYTES, _BIGINT_BYTES = 10, 8
+_RETURNED_BYTES: dict[int, int] = {
+    SqliType.INTEGER: 4,
+    SqliType.OPAQUE_FIXED: 0,
+    SqliType.OPAQUE_BIND: 0,
+}  # 0: stated
 _NO_MORE_ROWS = 100  # SQLNOTFOUND: an SQLCODE, and no error
 
 
@@ -54,6 +59,8 @@ class Answer:
     is_closed: bool = False  # the cursor, by the server itself
     error: ServerError | None = None
     read_bytes: int = 0
+    routine: Routine | None = None
+    returned: list[bytes] = field(default_factory=list)  # by a routine
 
 
 class AnswerReader:
@@ -81,6 +88,8 @@ class AnswerReader:
             Message.SQ_CLOSE: self._close,
             Message.SQ_ERR: self._error,
             Message.SQ_LODATA: self._large_object_data,
+            Message.SQ_GETROUTINE: self._routine,
+            Message.SQ_FPROUTINE: self._returned,
         }
 
     def read(self, target: memoryview | None = None, *, in_bulk: bool = False) -> Answer:
@@ -159,6 +168,23 @@ class AnswerReader:
             self._answer.is_at_end = True
             return
         self._answer.error = self._answer.error or error
+
+    def _routine(self) -> None:
+        self._answer.routine = Routine(self._incoming.padded(), self._incoming.u32())
+
+    def _returned(self) -> None:
+        """Take what a routine returned: numbers, and opaque values, which state their length."""
+        for _ in range(self._incoming.u16()):
+            kind = self._incoming.u16()
+            self._incoming.take(4)  # whether it is NULL, and how it is printed
+            size = _RETURNED_BYTES.get(kind)
+            if size is None:
+                self._incoming.refuse(f"a value of type {kind} of a routine")
+            if not size:
+                self._incoming.take(1)
+                size = self._incoming.u32()
+            self._keep(_MESSAGE_BYTES + size)
+            self._answer.returned.append(self._incoming.take(size))
 
     def _large_object_data(self) -> None:
         """Take what was read of a large object, in chunks that the server cuts."""

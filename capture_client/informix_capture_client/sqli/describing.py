@@ -80,6 +80,22 @@ class Description:
     row_bytes: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Routine:
+    """A routine as the fast path calls it."""
+
+    database: bytes
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Opaque:
+    """A value of an opaque type, for a routine."""
+
+    type_name: str
+    data: bytes
+
+
 def read_description(incoming: Incoming, is_wide: bool) -> Description:
     """Take the fields of an SQ_DESCRIBE."""
     kind, number = incoming.u16(), incoming.u16()

@@ -3,8 +3,8 @@
 Rule: what goes out is built of these; a text that its length cannot state is refused. All integers are
 big-endian. A message is a number of 16 bits and its fields, without an outer length.
 
-Sources: requests of IBM's JDBC driver 4.50.11 as they crossed a wire; gbase8sdb 1.1.1 (MIT); libsqli
-(sqlicon/libsqli, MIT), which was made by tracing live servers.
+Sources: requests of IBM's JDBC driver 4.50.11 as they crossed a wire; gbase8sdb 1.1.1 (MIT), from which
+the fast path is; libsqli (sqlicon/libsqli, MIT), which was made by tracing live servers.
 """
 
 from __future__ import annotations
@@ -44,6 +44,9 @@ class Message(IntEnum):
     SQ_LODATA = 97
     SQ_XACTSTAT = 99
     SQ_RET_TYPE = 100
+    SQ_GETROUTINE = 101
+    SQ_EXFPROUTINE = 102
+    SQ_FPROUTINE = 103
     SQ_PROTOCOLS = 126
     SQ_ACCEPTED = 127
     SQ_CHALLENGE_READY = 128

@@ -10,7 +10,7 @@ import struct
 from collections.abc import Sequence
 
 from informix_capture_client.errors import BadOption
-from informix_capture_client.sqli.describing import Column, Description, SqliType
+from informix_capture_client.sqli.describing import Column, Description, Opaque, Routine, SqliType
 from informix_capture_client.sqli.messages import Message, long_padded, padded, u16, u32
 
 # texts, quoted names and comments, whose question marks IBM's driver does not count either
@@ -151,6 +151,23 @@ def read_large_object(descriptor: int, max_bytes: int) -> Request:
     """Read on in a smart large object, or in a capture session, whose number has 16 bits here."""
     head = u16(Message.SQ_LODATA, 0, descriptor & 0xFFFF)
     return [head + u32(max_bytes) + u16(_CHUNK_BYTES)]
+
+
+def find_routine(signature: bytes) -> Request:
+    """Ask for the number of a routine, by which the fast path calls it (gbase8sdb 1.1.1)."""
+    return [u16(Message.SQ_GETROUTINE) + b"\0" + long_padded(signature) + u16(0)]
+
+
+def call_routine(found: Routine, values: Sequence[int | Opaque]) -> Request:
+    """Call a routine."""
+    head = u16(Message.SQ_EXFPROUTINE) + padded(found.database) + u32(found.number)
+    bound = b"".join(_bound(value) if isinstance(value, int) else _opaque(value) for value in values)
+    return [head + u16(len(values), 0), u16(Message.SQ_BIND, len(values)) + bound]
+
+
+def _opaque(value: Opaque) -> bytes:
+    name = padded(value.type_name.encode())
+    return u16(SqliType.OPAQUE_BIND, 0) + name + u16(0, 0) + long_padded(value.data)
 
 
 def _of(statement: int) -> bytes:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+import sys
 
 from informix_capture_client.errors import BadOption, ServerRefused
 from informix_capture_client.statements import LO_READ
@@ -126,6 +127,13 @@ class OdbcTransport:
             if reads is None or reads.key != (session_id, max_bytes):
                 reads = self._bind_reads(session_id, max_bytes)
             return reads.next()
+
+    def info_number(self, what: int) -> int:
+        """Return a number of 16 bits that SQLGetInfo tells of the connection."""
+        found, length = ctypes.create_string_buffer(8), ctypes.c_short()
+        with self._door:
+            self._connection.call("SQLGetInfo", what, found, 2, ctypes.byref(length))
+        return int.from_bytes(found.raw[:2], sys.byteorder)
 
     def driver_info(self) -> DriverInfo | None:
         """Return what the driver says of itself and of the server; None through a driver manager.

@@ -17,7 +17,9 @@ from informix_capture_client.sqli import (
     Answer,
     Description,
     Message,
+    Opaque,
     Request,
+    Routine,
     RowReader,
     Value,
     WireTrace,
@@ -72,6 +74,7 @@ class SqliTransport:
         self._door = Door(settings)
         self._buffers: list[bytearray] = [bytearray(), bytearray()]
         self._cursors = 0
+        self._routines: dict[bytes, Routine] = {}
         with self._door:
             admission = admit(settings, trace)
         self._wire = admission.wire
@@ -117,6 +120,24 @@ class SqliTransport:
             target = self._next_buffer(max_bytes)
             answer = self._ask(requests.read_large_object(session_id, max_bytes), target)
             return target[: answer.read_bytes].toreadonly()
+
+    def call_routine(self, signature: str, *values: int | Opaque) -> bytes:
+        """Call a routine by the fast path and return its one value as it came.
+
+        Args:
+            signature: `function owner.name(types)`; the server's number for it is kept.
+            values: what is bound.
+        """
+        text = in_code_set(self._dialect.statement(signature), self._codec)
+        with self._door:
+            known = self._routines.get(text) or self._ask(requests.find_routine(text)).routine
+            if known is None:
+                raise self._violated("no number of a routine that it was asked for")
+            self._routines[text] = known
+            returned = self._ask(requests.call_routine(known, values)).returned
+            if len(returned) != 1:
+                raise self._violated(f"{len(returned)} values of a routine that has one")
+            return returned[0]
 
     def interrupt(self) -> None:
         """Ask the server, from any thread, to end what a call waits for; it then fails with -213.

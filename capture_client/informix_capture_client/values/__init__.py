@@ -31,6 +31,7 @@ from informix_capture_client.values.table_decoder import (
     decode_payloads,
 )
 from informix_capture_client.values.tables_decoder import Cells, MixedRows, TablesDecoder, payloads
+from informix_capture_client.values.text import text_of_code_set
 
 __all__ = [
     "TWO_DIGITS",
@@ -57,4 +58,5 @@ __all__ = [
     "pick",
     "refuse",
     "strings",
+    "text_of_code_set",
 ]

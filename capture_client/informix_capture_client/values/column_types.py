@@ -259,7 +259,10 @@ _INT64 = _integer(">i8", pa.int64())
 _SIGNED_INT8 = FixedType(pa.int64(), _INT8, bytes(10), _decode_int8)
 _DOUBLE = _real(">u8", np.float64, pa.float64())
 _FLOAT = _real(">u4", np.float32, pa.float32())
-_HANDLE = _plain(FixedType(pa.binary(), np.dtype(f"V{_HANDLE_BYTES}"), _NO_HANDLE, _decode_handle))
+_BLOB, _CLOB = (  # two, since their contents are of two types
+    _plain(FixedType(pa.binary(), np.dtype(f"V{_HANDLE_BYTES}"), _NO_HANDLE, _decode_handle))
+    for _ in range(2)
+)
 _DATE = FixedType(pa.date32(), np.dtype(">i4"), b"\x80\0\0\0", _decode_date)
 
 _TYPES: dict[str, Make] = {
@@ -288,8 +291,8 @@ _TYPES: dict[str, Make] = {
     "character varying": _variable(decode_varchar, b"\1\0", 255),
     "nvarchar": _variable(decode_varchar, b"\1\0", 255),
     "lvarchar": _variable(decode_lvarchar, b"\0\1\1", 32_739),
-    "blob": _HANDLE,
-    "clob": _HANDLE,
+    "blob": _BLOB,
+    "clob": _CLOB,
 }
 _LARGE_OBJECTS = ("blob", "clob")
 _COLLECTIONS = ("set", "multiset", "list")

@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from informix_capture_client.choices import DecodeRules
 from informix_capture_client.records import Bits, Integers
 from informix_capture_client.values.arrow_arrays import (
     BadValue,
@@ -156,3 +157,10 @@ class CodeSet:
                     "If dbLocale is right, option badCharacters=replace reads them as U+FFFD.",
                 )
         return BadValue(0, f"has bytes that are not {self.codec}")
+
+
+def text_of_code_set(
+    data: Bytes, starts: Integers, lengths: Integers, nulls: Bits, rules: DecodeRules
+) -> pa.Array:
+    """Decode texts that come by other ways than in a row, by the code set of the rules."""
+    return decode_content(data, starts, lengths, nulls, CodeSet(rules.codec, rules.bad_characters))

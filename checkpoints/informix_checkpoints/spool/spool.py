@@ -10,7 +10,7 @@ import contextlib
 import logging
 import shutil
 import threading
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
@@ -46,11 +46,10 @@ class Spool:
     Args:
         folder: created if missing; nothing else may live in it.
         stream, source: what the rows belong to; a folder of another stream is refused.
-        start: everything that commits above it will be appended.
-        tables: what is known of tables at `start`.
+        start, tables: all that commits above it will be appended; what is known of tables there.
         former_sources: what earlier versions called the source; none of these is another one.
         captured: the tables whose rows are delivered; what was stored of others too is left. None: all.
-        rows: a digest of what decides how rows look; what was stored under another one is left.
+        rows: digests of how rows look, the first of what is stored now; what has none of them is left.
         durable: whether the folder shall survive a crash of the machine (fsync).
         lock_wait_seconds: how long to wait for a former writer to end.
         copies: where segments go besides the folder, before the manifest names them.
@@ -64,7 +63,7 @@ class Spool:
         start: Position,
         *,
         durable: bool,
-        rows: str = "",
+        rows: Sequence[str] = ("",),
         lock_wait_seconds: float = 10.0,
         copies: Copies | None = None,
         tables: Tables | None = None,
@@ -80,8 +79,8 @@ class Spool:
         with contextlib.ExitStack() as on_error, disk_errors(folder):
             self._lock = WriterLock(folder, lock_wait_seconds, durable=durable)
             on_error.callback(self.close)
-            fresh = Manifest(stream, source, start, mark=start, rows=rows, tables=tables or {})
-            recovered = self._recovered(fresh, former_sources, captured)
+            fresh = Manifest(stream, source, start, mark=start, rows=rows[0], tables=tables or {})
+            recovered = self._recovered(fresh, rows, former_sources, captured)
             self._lock.take_number(above=recovered.fence)
             self._manifest = replace(recovered, fence=self._lock.fence)
             self._remove_strangers()
@@ -337,7 +336,11 @@ class Spool:
         self._manifest = manifest
 
     def _recovered(
-        self, fresh: Manifest, former_sources: Collection[str], captured: Collection[str] | None
+        self,
+        fresh: Manifest,
+        rows: Collection[str],
+        former_sources: Collection[str],
+        captured: Collection[str] | None,
     ) -> Manifest:
         """Return what a former writer left, as far as it serves, or start afresh."""
         former = load_manifest(self._folder)
@@ -355,7 +358,7 @@ class Spool:
         intact = takewhile(lambda segment: is_intact(self._folder, segment), former.segments)
         held = former.beginning(sum(1 for _ in intact))
         reaches = held.start.place <= fresh.start.place <= held.reached.place
-        if reaches and held.rows == fresh.rows and _has_no_others(held, fresh.start, captured):
+        if reaches and held.rows in rows and _has_no_others(held, fresh.start, captured):
             return _with_later_restart(held, fresh.start)
         return replace(fresh, fence=former.fence, next_number=former.next_number)
 

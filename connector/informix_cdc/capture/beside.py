@@ -1,18 +1,21 @@
-"""What goes on beside a capture's session: tables that come in later, and snapshots.
+"""What goes on beside a capture's session: tables that come in later, snapshots, large objects.
 
 Rule: decided anew for each connection, by what the spool knows; what is on its way is nowhere else.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+import contextlib
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from informix_capture_client.positions import page_after
 from informix_capture_client.records import RecordBlock
+from informix_capture_client.shapes import ObjectContents
 from informix_cdc.capture.state import CaptureState
 from informix_cdc.joining import Absent, Joining, NobodyWrote, Returning, altered_tables
+from informix_cdc.large_objects import ContentPool, connect_for_objects, reselecting_of
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import SourceTables, open_catalog
 from informix_cdc.snapshots import (
@@ -175,6 +178,27 @@ class Beside:
             return ()
         with open_catalog(self.options) as catalog:
             return plan_snapshots(self.options, source, catalog, known)
+
+    # large objects
+
+    @contextlib.contextmanager
+    def contents(self, source: SourceTables) -> Iterator[ObjectContents | None]:
+        """Have what reads large objects, if rows have their contents."""
+        if not source.has_contents:
+            yield None
+            return
+        options = self.options
+        pool = ContentPool(
+            lambda: connect_for_objects(options, source.db_locale),
+            options.lob_connections,
+            options.lob_max_bytes,
+            options.lob_read_seconds,
+            self.state.counters.contents,
+            self.clock,
+        )
+        with contextlib.closing(pool):
+            skips = options.lob_unchanged == "skip"
+            yield ObjectContents(pool, skips, reselecting_of(options, source))
 
     # what looks at records
 

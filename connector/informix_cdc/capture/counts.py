@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from informix_capture_client.positions import Place
 from informix_capture_client.stream import Read
 from informix_capture_client.transactions import AssemblyCounters, FormerRows, StreamCounters
+from informix_cdc.large_objects import ContentFigures
 from informix_cdc.snapshots import SnapshotFigures
 from informix_checkpoints.spool import Segment
 
@@ -87,9 +88,15 @@ class Counters:
     assembly: AssemblyCounters = field(default_factory=AssemblyCounters)
     received: StreamCounters = field(default_factory=StreamCounters)
     snapshots: SnapshotFigures = field(default_factory=SnapshotFigures)
+    contents: ContentFigures = field(default_factory=ContentFigures)
     appended: Appended = field(default_factory=Appended)
     _is_loss_counted: bool = False
     _logged: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def content_bytes_a_row(self) -> float:
+        """How many bytes of large objects a row has had so far: they are read after rows are kept."""
+        return self.contents.read_bytes / max(self.appended.rows, 1)
 
     def count_loss(self) -> None:
         """Count a loss of data; all that goes wrong before anything is read again is the same one."""

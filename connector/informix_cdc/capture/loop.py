@@ -62,15 +62,23 @@ def capture(
             has_more = joining is not None and joining.has_all  # which another session shows
             catches_up = not has_more and state.catches_up(answer)
             at_once = catches_up or (joining is not None and joining.is_near)
+            asked_for = encoder.objects_asked_for
             if pending.take(answer, encoder, at_once=at_once):  # transactions -> Arrow -> spool
                 state.notify()
             if snapshots is not None and snapshots.hear(answer, state.spool):
                 pending.flush(encoder)  # whatever a chunk is behind comes first
                 snapshots.emit(state.spool, encoder)
                 state.notify()
+            _excuse_reading_of_objects(guard, encoder.objects_asked_for - asked_for)
         state.note(answer, catches_up)
         if pending.is_anchor_overdue() and (snapshots is None or snapshots.may_leave_out_older(answer)):
             stream.stop_waiting_for_unseen()
         guard.judge(pending.mark)
         if joining is not None and joining.is_over(answer):
             return
+
+
+def _excuse_reading_of_objects(guard: Guard, count: int) -> None:
+    """Nobody has listened to the session while large objects were read."""
+    if count:
+        guard.excuse()

@@ -112,7 +112,8 @@ class Pending:
         """Add the next event in stream order."""
         if isinstance(event, Transactions):
             self._transactions.append(event)
-            self._bytes += event.bytes_in_memory
+            contents = event.record_count * self._counters.content_bytes_a_row
+            self._bytes += event.bytes_in_memory + int(contents)
             self._holds_spilled |= event.is_spilled
             self._position = event.position
         elif isinstance(event, Passed):

@@ -198,8 +198,10 @@ class CaptureRun:
         pending = self._pending(source, lambda: start.logged)
         try:
             since = {**since, **self._beside.held_back}
-            encoder = source.encoder(since, snapshots.touched if snapshots else None)
-            capture(stream, encoder, pending, self.state, self.stop, guard, joining, snapshots)
+            touched = snapshots.touched if snapshots else None
+            with self._beside.contents(source) as contents:
+                encoder = source.encoder(since, touched, contents)
+                capture(stream, encoder, pending, self.state, self.stop, guard, joining, snapshots)
         except ConnectionLost as reason:
             if (explained := guard.explained(reason)) is not reason:
                 raise explained from reason
@@ -313,7 +315,7 @@ class CaptureRun:
             offset.stream,
             offset.source,
             offset.position,
-            rows=source.digest_of_rows_beside(len(offset.tables or ())),
+            rows=source.digests_of_rows_beside(len(offset.tables or ())),
             durable=bool(self.options.spool_path),
             lock_wait_seconds=self.options.read_timeout_seconds + 5 * STOP_MARGIN_SECONDS,
             copies=copies_for(self.options.segment_copies, offset.stream),

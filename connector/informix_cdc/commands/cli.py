@@ -14,6 +14,7 @@ import click
 from click.core import ParameterSource
 
 from informix_cdc import __version__
+from informix_cdc.commands.db2 import db2
 from informix_cdc.commands.playground import demo, emulator
 from informix_cdc.terminal import (
     PASSWORD_HINT,
@@ -326,6 +327,7 @@ def jar(is_new: bool) -> None:
         click.echo(compile_jar() if is_new else jar_path())
 
 
+main.add_command(db2)
 main.add_command(demo)
 main.add_command(emulator)
 

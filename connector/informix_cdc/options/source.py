@@ -29,15 +29,20 @@ from informix_cdc.options.declaring import (
 )
 from informix_cdc.options.executors import LOOPBACK, listening_address, local_folder
 from informix_cdc.options.problems import Problems, refuse_unknown
-from informix_cdc.options.row_form import require_metadata_of_shape, row_form
-from informix_cdc.options.snapshots import SnapshotOptions, require_snapshot_may_be
+from informix_cdc.options.row_form import (
+    LargeObjectOptions,
+    require_contents_may_be,
+    require_metadata_of_shape,
+    row_form,
+)
+from informix_cdc.options.snapshots import require_snapshot_may_be
 from informix_cdc.options.switches import require_allowed_driver
 from informix_cdc.options.transports import require_transport
 from informix_checkpoints.limits import BatchLimits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SourceOptions(SnapshotOptions):
+class SourceOptions(LargeObjectOptions):
     """What a user may set; each field is an option of the same name in camel case."""
 
     starting_position: str = option(
@@ -101,12 +106,6 @@ class SourceOptions(SnapshotOptions):
         " as well).",
         one_of("fail", "omit", "omit-following"),
         default="fail",
-    )
-    lobs: str = option(
-        "What BLOB and CLOB columns become: handle (the 76-byte handle as BINARY), or omit (they are"
-        " left out).",
-        one_of("handle", "omit"),
-        default="handle",
     )
     shape: str = option(
         "Form of a delivered row: rows (one per change), json (one per change, before and after as"
@@ -313,6 +312,7 @@ class SourceOptions(SnapshotOptions):
             bad_characters=cast("Any", self.bad_characters),
             floating_decimal=cast("Any", self.floating_decimal),
             intervals=cast("Any", self.intervals),
+            lobs=cast("Any", self.lobs if self.reads_contents else "handle"),
         )
 
     def row_form(self) -> RowForm:
@@ -326,6 +326,7 @@ _TOGETHER: Mapping[str, Callable[[SourceOptions, Mapping[str, str]], object]] = 
     "heartbeatTable": lambda options, _: options.heartbeat(),
     "driver": require_allowed_driver,
     "metadata": lambda options, _: require_metadata_of_shape(options),
+    "lobs": lambda options, _: require_contents_may_be(options),
     "initialSnapshot": lambda options, _: require_snapshot_may_be(options),
     "transport": lambda options, _: require_transport(options),
     "password": require_access,

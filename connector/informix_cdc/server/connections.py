@@ -113,6 +113,11 @@ def open_snapshot_connection(options: SourceOptions, db_locale: str) -> Transpor
     return _connect(options, options.database, db_locale, in_database_code_set)
 
 
+def open_object_connection(options: SourceOptions, db_locale: str) -> Transport:
+    """Connect to the captured database to read its large objects."""
+    return _connect(options, options.database, db_locale)
+
+
 def open_capture_connection(options: SourceOptions, db_locale: str) -> Transport:
     """Connect where captures are made, in the locale of the captured database (guide, chapter 1).
 

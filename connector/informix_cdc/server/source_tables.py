@@ -31,8 +31,9 @@ from informix_capture_client.dialects import Dialect
 from informix_capture_client.errors import AccessRefused, ServerRefused
 from informix_capture_client.findings import require
 from informix_capture_client.locales import codec_of
-from informix_capture_client.shapes import ChangeEncoder, KeyObserver, row_schema
+from informix_capture_client.shapes import ChangeEncoder, KeyObserver, ObjectContents, row_schema
 from informix_capture_client.statements import CDC_DATABASE
+from informix_capture_client.values import is_large_object
 from informix_cdc.options import SourceOptions
 from informix_cdc.server.connections import open_catalog
 from informix_cdc.server.named_tables import named_tables
@@ -88,6 +89,12 @@ class SourceTables:
         return (*self.tables, self.heartbeat) if self.heartbeat else self.tables
 
     @property
+    def has_contents(self) -> bool:
+        """Whether rows have contents of large objects."""
+        large = (is_large_object(each.type_text) for table in self.tables for each in table.columns)
+        return self.rules.lobs != "handle" and any(large)
+
+    @property
     def row_digest(self) -> str:
         """A short digest of everything that decides what the same records become."""
         # The words are those of the first kept spools: a class may be renamed, its digest may not.
@@ -95,31 +102,44 @@ class SourceTables:
         facts = f"{_STORED_FORM} {rules} {form}"
         return hashlib.sha256(facts.encode()).hexdigest()[:16]
 
-    def digest_of_rows_beside(self, known: int) -> str:
-        """Return `row_digest`, or another one where rows of one table become rows of several.
+    def digests_of_rows_beside(self, known: int) -> tuple[str, ...]:
+        """Return what stored rows of this form are called: the first one now, all of them serve.
+
+        Where rows of one table become rows of several, or the other way round, what was stored has
+        another form; what is stored from there on says which form it has, and serves later processes,
+        who know of as many tables as there are.
 
         Args:
             known: of how many tables the stream was until now.
         """
-        is_same = (known > 1) == (len(self.tables) > 1) or self.row_form.shape == "json"
-        return self.row_digest if is_same else f"{self.row_digest}, another number of tables"
+        if self.row_form.shape == "json":
+            return (self.row_digest,)
+        is_several = len(self.tables) > 1
+        named = f"{self.row_digest}, {'several tables' if is_several else 'one table'}"
+        return (self.row_digest, named) if (known > 1) == is_several else (named,)
 
     def numbered(self, known: Tables) -> dict[int, int]:
         """Return since when tables are in the stream, by their numbers."""
         return {number: known[name].since for number, name in enumerate(self.names) if name in known}
 
     def encoder(
-        self, since: Mapping[int, int] | None = None, observer: KeyObserver | None = None
+        self,
+        since: Mapping[int, int] | None = None,
+        observer: KeyObserver | None = None,
+        contents: ObjectContents | None = None,
     ) -> ChangeEncoder:
         """Return what makes rows of transactions; with `since`, of tables that have joined."""
-        return ChangeEncoder(self.tables, self.rules, self.row_form, since, observer=observer)
+        return ChangeEncoder(
+            self.tables, self.rules, self.row_form, since, observer=observer, contents=contents
+        )
 
     def schema(self) -> pa.Schema:
         """Return the schema of delivered rows."""
         return row_schema(self.tables, self.rules, self.row_form)
 
 
-_LATER = {"metadata"}  # choices that the first kept spools did not know: told only if they are made
+# choices that the first kept spools did not know: told only if they are made
+_LATER = {"metadata", "lobs"}
 
 
 def _as_text(name: str, choice: DecodeRules | RowForm) -> str:

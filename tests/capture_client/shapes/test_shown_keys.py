@@ -16,10 +16,10 @@ from capture_client.shapes.test_encoder import (
     size,
     transactions,
 )
-from harness.capture.streams import begin, discard, truncate
+from harness.capture.streams import begin, discard, row, truncate
 from harness.capture.tables import make_table
 from informix_capture_client.choices import DecodeRules, RowForm
-from informix_capture_client.records.records import Kind
+from informix_capture_client.records.records import Kind, TableSchema
 from informix_capture_client.shapes.encoder import ChangeEncoder
 
 
@@ -36,8 +36,8 @@ class Keys:
 
     def touch(self, number: int, columns: list[pa.Array], commits: Any) -> None:
         rows = zip(*(column.to_pylist() for column in columns), strict=True)
-        for row, commit in zip(rows, commits.tolist(), strict=True):
-            self.touched.append((number, list(row), commit))
+        for values, commit in zip(rows, commits.tolist(), strict=True):
+            self.touched.append((number, list(values), commit))
 
     def truncate(self, number: int, commit: int) -> None:
         self.truncated.append((number, commit))
@@ -97,3 +97,20 @@ def test_an_observer_that_wants_no_table_is_shown_nothing() -> None:
 
 def test_the_raw_shape_has_no_images_to_show() -> None:
     assert not observed(Keys(_0=("id",)), RowForm(shape="raw"), order(2, 1), end()).touched
+
+
+def test_a_key_is_read_where_it_lies_in_the_row() -> None:
+    """Behind another column of fixed length; `size` is two bytes, and what is read is not the first."""
+    keys = Keys(_0=("number", "size"))
+    encoder = ChangeEncoder(
+        [make_table("parts", "size smallint, number integer")],
+        DecodeRules(),
+        RowForm(),
+        observer=keys,
+    )
+    encoder.announce(TableSchema(0, 6, 2, 0, "size smallint, number integer"))
+    payload = (3).to_bytes(2) + (70_000).to_bytes(4)
+    records = (row(2, 1, payload, Kind.INSERT, 0, []), end())
+    for _ in encoder.encode(transactions(*records)):
+        pass
+    assert keys.touched == [(0, [70_000, 3], 900_000)]

@@ -13,7 +13,7 @@ from harness.runs.examples import examples
 from informix_capture_client.errors import ProtocolViolation
 from informix_capture_client.sqli import answers
 from informix_capture_client.sqli.answers import Answer, AnswerReader, ServerError
-from informix_capture_client.sqli.describing import Column, Description
+from informix_capture_client.sqli.describing import Column, Description, Routine
 from informix_capture_client.sqli.incoming import EndOfBytes
 from informix_capture_client.sqli.messages import padded, u16, u32
 from informix_capture_client.sqli.protocols import Features, features
@@ -43,6 +43,21 @@ def read(content: bytes, agreed: Features = WIDE, room: int = 0) -> Answer:
 def test_a_description_is_read_with_its_columns() -> None:
     answer = read(DESCRIBED)
     assert answer.description == Description(2, 1, (Column("site", 13, 128),), 129)
+
+
+def test_a_routine_is_told_by_database_and_number() -> None:
+    assert read(u16(101) + padded(b"stores") + u32(7) + END).routine == Routine(b"stores", 7)
+
+
+def test_what_a_routine_returns_is_a_number_or_an_opaque_value_of_stated_length() -> None:
+    number, status = u16(2, 0, 0) + u32(5), u16(41, 0, 0) + b"\0" + u32(3) + b"abc"
+    answer = read(u16(103, 2) + number + status + END)
+    assert answer.returned == [u32(5), b"abc"]
+
+
+def test_a_value_of_a_routine_of_another_type_is_refused() -> None:
+    with pytest.raises(ProtocolViolation, match="type 5 of a routine"):
+        read(u16(103, 1) + u16(5, 0, 0) + bytes(8) + END)
 
 
 def test_a_narrow_description_has_offsets_of_16_bits() -> None:

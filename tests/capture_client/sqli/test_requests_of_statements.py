@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from informix_capture_client.sqli import ready, requests, response
-from informix_capture_client.sqli.describing import Column, Description
+from informix_capture_client.sqli.describing import Column, Description, Opaque, Routine
 from informix_capture_client.sqli.messages import Message, u16
 from informix_capture_client.sqli.requests import Request
 
@@ -43,6 +43,23 @@ def described(number: int, row_bytes: int, *columns: Column) -> Description:
 
 def fetched(statement: Description) -> bytes:
     return whole(requests.fetch(statement, is_wide=True))
+
+
+def test_a_routine_is_found_and_called_by_the_fast_path_as_gbase8sdb_does() -> None:
+    """Field by field: no flag, a signature with a length of 32 bits, no parameters described."""
+    signature = b"function informix.ifx_lo_close(integer)"  # 39 bytes: padded
+    expected = "0065 00 00000027" + signature.hex() + "00 0000 000c"
+    assert whole(requests.find_routine(signature)) == bytes.fromhex(expected)
+    called = "0066 0006 73746f726573 00000007 0001 0000 0005 0001 0002 0000 0a00 00000003 000c"
+    assert whole(requests.call_routine(Routine(b"stores", 7), [3])) == bytes.fromhex(called)
+
+
+def test_a_locator_is_bound_as_an_opaque_value_of_type_blob() -> None:
+    value = requests.call_routine(Routine(b"s", 1), [Opaque("blob", b"\7" * 72), 20])
+    bound = (
+        "0005 0002 002c 0000 0004 626c6f62 0000 0000 00000048" + "07" * 72 + "0002 0000 0a00 00000014"
+    )
+    assert b"".join(value).endswith(bytes.fromhex(bound))
 
 
 def test_a_statement_without_rows_is_executed_and_released() -> None:

@@ -37,7 +37,9 @@ def test_rows_kept_by_an_earlier_version_are_the_rows_that_spark_got_then(tmp_pa
     start, end = StreamOffset.from_json(EXPECTED["start"]), StreamOffset.from_json(EXPECTED["end"])
     folder = shutil.copytree(KEPT, tmp_path / start.stream)
     folder.chmod(0o700)  # as it was made; a clone's folders may be open to a group
-    spool = Spool(folder, start.stream, start.source, start.position, rows=digest_now(), durable=True)
+    spool = Spool(
+        folder, start.stream, start.source, start.position, rows=(digest_now(),), durable=True
+    )
     try:
         assert (spool.mark, spool.segment_count) == (end.position, 2)
         ranges = spool.between(start.position.place, end.position.place)

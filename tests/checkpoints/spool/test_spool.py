@@ -213,10 +213,14 @@ def test_rows_are_delivered_as_the_stored_schema_says(tmp_path: Path) -> None:
 
 
 def test_rows_made_under_other_rules_do_not_serve(tmp_path: Path) -> None:
-    first = open_spool(tmp_path, rows="a")
+    first = open_spool(tmp_path, rows=("a",))
     fill(first)
     first.close()
-    again = open_spool(tmp_path, rows="a")
+    again = open_spool(tmp_path, rows=("a",))
     assert again.rows == 5
     again.close()
-    assert open_spool(tmp_path, rows="b").rows == 0
+    changed = open_spool(tmp_path, rows=("b",))
+    assert changed.rows == 0
+    fill(changed)
+    changed.close()
+    assert open_spool(tmp_path, rows=("c", "b")).rows == 5  # other names of the same form

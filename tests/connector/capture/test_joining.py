@@ -39,6 +39,8 @@ from informix_cdc.options.source import SourceOptions
 from informix_cdc.server.source_tables import look_up_tables
 from informix_cdc.spark.reader import InformixStreamReader
 
+pytestmark = pytest.mark.slow  # they wait for seconds of the server's clock
+
 LATE = "stores:informix.late"
 TWO, THREE = "informix.orders,informix.customers", "informix.orders,informix.customers,informix.late"
 PAGE = 4096  # where a log ends is known within a page

@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from connector.capture.test_joining import LATE, THREE, begun, committed, of, until_joined
-from harness.capture.driving import Served, drained, reader
+from harness.capture.driving import Offset, drained, reader
+from harness.runs.deaths import die_at
 from harness.servers.stores import CUSTOMERS, ORDERS, listening_stores
-from informix_capture_client.failpoints import EXIT_CODE, VARIABLE
 
-PROCESS = """
-import json, sys
-from connector.capture.test_joining import until_joined, THREE
-from harness.capture.driving import reader
-port, start, kept = int(sys.argv[1]), json.loads(sys.argv[2]), json.loads(sys.argv[3])
-with reader(port, table=THREE, **kept) as made:
-    until_joined(made, start)
-"""
+pytestmark = pytest.mark.slow  # processes of their own
 FAILPOINTS = [
     "joining.before_switch",
     "replace_file.before_rename",
@@ -45,7 +34,7 @@ def test_a_death_while_a_table_joins_loses_and_repeats_nothing(
         server.create_table(LATE, "id integer")
         kept = {"spoolPath": str(tmp_path)} if is_kept else {}
         start = begun(served, **kept)
-        die(served, start, kept, failpoint)
+        die_at(failpoint, join, listening.port, start, kept)
         committed(server, 2, ORDERS, CUSTOMERS)
         with reader(listening.port, table=THREE, **kept) as made:
             rows, end = until_joined(made, start)
@@ -60,10 +49,7 @@ def test_a_death_while_a_table_joins_loses_and_repeats_nothing(
         assert list(end["tables"]) == sorted(end["tables"])
 
 
-def die(served: Served, start: object, kept: dict[str, str], failpoint: str) -> None:
-    command = [sys.executable, "-c", PROCESS]
-    words = [str(served[1].port), json.dumps(start), json.dumps(kept)]
-    environment = {**os.environ, VARIABLE: failpoint}
-    folder = Path(__file__).parents[2]
-    ended = subprocess.run([*command, *words], cwd=folder, env=environment, check=False)
-    assert ended.returncode == EXIT_CODE
+def join(port: int, start: Offset, kept: dict[str, str]) -> None:
+    """Take batches until the table has joined."""
+    with reader(port, table=THREE, **kept) as made:
+        until_joined(made, start)

@@ -36,6 +36,8 @@ from informix_cdc.server import connections
 from informix_cdc.spark import next_offset as stream_progress
 from informix_cdc.spark.reader import InformixStreamReader
 
+pytestmark = pytest.mark.slow  # they wait for seconds of the server's clock
+
 
 def test_row_logging_switched_off_between_two_runs_is_data_loss_not_a_silent_switch_on(
     served: Served,

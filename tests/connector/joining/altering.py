@@ -129,7 +129,8 @@ class Shop:
         for done in (self.release(), self.alter(), self.acquire()):
             assert done is None or done.exit_code == 0, done.output
 
-    def until_back(self, made: InformixStreamReader, start: Offset) -> tuple[Rows, Offset]:
+    @staticmethod
+    def until_back(made: InformixStreamReader, start: Offset) -> tuple[Rows, Offset]:
         """Take batches until the table is back with its new columns."""
         rows: Rows = []
         former = start["tables"]["informix.orders"]["digest"]

@@ -15,6 +15,8 @@ from harness.servers.stores import ORDER_COLUMNS, ORDERS
 from informix_capture_client.errors import BadOption, DataLoss
 from informix_cdc.spark.reader import InformixStreamReader
 
+pytestmark = pytest.mark.slow  # they wait for seconds of the server's clock
+
 
 @pytest.fixture
 def activations(monkeypatch: pytest.MonkeyPatch) -> list[Activation]:

@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from connector.joining.altering import Shop
-from harness.capture.driving import drained
+from harness.capture.driving import Offset, drained, reader
+from harness.runs.deaths import die_at
 from harness.servers.stores import listening_stores
-from informix_capture_client.failpoints import EXIT_CODE, VARIABLE
 from informix_cdc.operations import row_logging
 
-PROCESS = """
-import json, sys
-from pathlib import Path
-from connector.joining.altering import Shop
-from harness.capture.driving import reader
-port, folder, start, options = int(sys.argv[1]), Path(sys.argv[2]), *map(json.loads, sys.argv[3:])
-with reader(port, **options) as made:
-    Shop((None, None), folder).until_back(made, start)
-"""
+pytestmark = pytest.mark.slow  # processes of their own
 FAILPOINTS = [
     "returning.before_switch",
     "replace_file.before_rename",
@@ -51,7 +39,7 @@ def test_a_death_while_a_table_comes_back_loses_and_repeats_nothing(
         shop.procedure()
         shop.committed(("orders", 3), ("customers", 3))
         options = {"table": shop.table, "schemaChange": str(shop.receipt), **kept}
-        die(shop, options, failpoint)
+        die_at(failpoint, come_back, served[1].port, shop.offsets[-1], options)
         shop.committed(("orders", 4))
         with shop.query(schemaChange=str(shop.receipt), **kept) as made:
             more, end = shop.until_back(made, shop.offsets[-1])
@@ -59,12 +47,7 @@ def test_a_death_while_a_table_comes_back_loses_and_repeats_nothing(
         assert shop.delivered(rows + more + rest) == shop.expected
 
 
-def die(shop: Shop, options: dict[str, str], failpoint: str) -> None:
-    words = [str(shop.served[1].port), str(shop.folder), json.dumps(shop.offsets[-1])]
-    ended = subprocess.run(
-        [sys.executable, "-c", PROCESS, *words, json.dumps(options)],
-        cwd=Path(__file__).parents[2],
-        env={**os.environ, VARIABLE: failpoint},
-        check=False,
-    )
-    assert ended.returncode == EXIT_CODE
+def come_back(port: int, start: Offset, options: dict[str, str]) -> None:
+    """Take batches until the table is back."""
+    with reader(port, **options) as made:
+        Shop.until_back(made, start)

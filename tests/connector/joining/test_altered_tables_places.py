@@ -16,6 +16,7 @@ from informix_capture_client.catalog import Catalog
 from informix_capture_client.errors import DataLoss
 from informix_cdc.operations import row_logging
 
+pytestmark = pytest.mark.slow  # each waits for seconds of the server's clock
 ALONE = "informix.orders"
 
 

@@ -76,7 +76,7 @@ REFUSED = [
     ("an unknown shape", {"shape": "wide"}, "rows, json, envelope or raw"),
     ("an unknown level", {"logLevel": "trace"}, "error, warning, info or debug"),
     ("a flag that is neither", {"beforeImage": "maybe"}, "option 'beforeImage' must be true or false"),
-    ("an unknown choice for large objects", {"lobs": "keep"}, "handle or omit"),
+    ("an unknown choice for large objects", {"lobs": "keep"}, "handle, content, reselect or omit"),
     ("no list of columns", {"columns": "id;note"}, "option 'columns' must be names of columns"),
     ("a column twice", {"columns": "id, ID"}, "each once"),
     ("a pattern of another kind", {"table": "informix.ord?"}, "Of patterns only *"),
@@ -225,3 +225,14 @@ def test_every_option_stands_in_one_table_of_the_options_page() -> None:
 
 def test_every_option_has_a_meaning() -> None:
     assert all(meaning.strip() for _, _, meaning in option_rows())
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [({}, "spoolPath"), ({"spoolPath": "/tmp/x", "shape": "raw"}, "shape=raw")],
+)
+def test_what_contents_of_large_objects_need_is_said_at_load(
+    options: dict[str, str], named: str
+) -> None:
+    with pytest.raises(BadOption, match=named):
+        parse(lobs="content", **options)

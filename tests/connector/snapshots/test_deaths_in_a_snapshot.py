@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from shutil import rmtree
 
@@ -14,20 +10,15 @@ import pytest
 from harness.capture.batches import Batches, run_batches
 from harness.capture.driving import failure_of
 from harness.capture.snapshots import serving_tables
+from harness.runs.deaths import die_at
 from harness.servers.in_process import InProcessConnection
 from harness.servers.stores import DATABASE
 from informix_capture_client.emulator import EmulatedServer, load_rows
 from informix_capture_client.errors import DataLoss
-from informix_capture_client.failpoints import EXIT_CODE, VARIABLE
-
-LINES = "CREATE TABLE informix.lines (id INTEGER NOT NULL, name VARCHAR(20), PRIMARY KEY (id))"
-PROCESS = """
-import json, sys
-from pathlib import Path
-from harness.capture.batches import run_batches
 from informix_capture_client.failpoints import failpoint
-run_batches(int(sys.argv[1]), Path(sys.argv[2]), failpoint, **json.loads(sys.argv[3]))
-"""
+
+pytestmark = pytest.mark.slow  # processes of their own
+LINES = "CREATE TABLE informix.lines (id INTEGER NOT NULL, name VARCHAR(20), PRIMARY KEY (id))"
 ROWS = 7
 # The first chunk, or a later one; the first thing that is appended to a manifest is no chunk.
 FAILPOINTS = [
@@ -44,11 +35,9 @@ FAILPOINTS = [
 FAULT = "the process dies at every step of a chunk of a snapshot, and before and after each offset"
 
 
-def die(port: int, folder: Path, failpoint: str, options: dict[str, str]) -> None:
-    command = [sys.executable, "-c", PROCESS, str(port), str(folder), json.dumps(options)]
-    environment = {**os.environ, VARIABLE: failpoint}
-    ended = subprocess.run(command, cwd=Path(__file__).parents[2], env=environment, check=False)
-    assert ended.returncode == EXIT_CODE
+def run(port: int, folder: Path, options: dict[str, str]) -> None:
+    """Run batches in a process of its own."""
+    run_batches(port, folder, failpoint, **options)
 
 
 def state_of(kept: Batches) -> dict[int, str]:
@@ -73,7 +62,7 @@ def has_lost_a_chunk(kept: Batches) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("failpoint", "goes_on"),
+    ("name", "goes_on"),
     [*((each, "true") for each in FAILPOINTS), ("batch.before_commit@2", "false")],
 )
 @pytest.mark.fault(
@@ -81,11 +70,11 @@ def has_lost_a_chunk(kept: Batches) -> bool:
     outcome="a planned batch with rows of a chunk is refused by name; else the snapshot goes on, and"
     " the state of a consumer is exact",
 )
-def test_a_death_and_a_lost_spool(failpoint: str, goes_on: str, tmp_path: Path) -> None:
+def test_a_death_and_a_lost_spool(name: str, goes_on: str, tmp_path: Path) -> None:
     with serving_tables(LINES) as (server, listening, writer):
         load_rows(server, f"{DATABASE}:informix.lines", given(ROWS))
         options = options_of(tmp_path, failOnDataLoss=goes_on)
-        die(listening.port, tmp_path / "spark", failpoint, options)
+        die_at(name, run, listening.port, tmp_path / "spark", options)
         rmtree(tmp_path / "spool")
         upto = change(server, writer)
         kept = Batches(tmp_path / "spark")
@@ -98,17 +87,17 @@ def test_a_death_and_a_lost_spool(failpoint: str, goes_on: str, tmp_path: Path) 
     assert state_of(kept) == EXPECTED
 
 
-@pytest.mark.parametrize("failpoint", FAILPOINTS)
+@pytest.mark.parametrize("name", FAILPOINTS)
 @pytest.mark.fault(
     fault=FAULT,
     outcome="the next one goes on behind the last chunk in the spool; no key comes twice, none is"
     " missing, and a batch that runs again has the same rows",
 )
-def test_a_death_with_the_spool_kept(failpoint: str, tmp_path: Path) -> None:
+def test_a_death_with_the_spool_kept(name: str, tmp_path: Path) -> None:
     with serving_tables(LINES) as (server, listening, writer):
         load_rows(server, f"{DATABASE}:informix.lines", given(ROWS))
         options = options_of(tmp_path)
-        die(listening.port, tmp_path / "spark", failpoint, options)
+        die_at(name, run, listening.port, tmp_path / "spark", options)
         upto = change(server, writer)
         kept = run_batches(listening.port, tmp_path / "spark", upto=upto, **options)
     assert state_of(kept) == EXPECTED

@@ -17,6 +17,8 @@ from informix_capture_client.emulator import EmulatedServer, load_rows
 from informix_capture_client.errors import AccessRefused, BadOption, ServerRefused
 from informix_cdc.snapshots import connection as snapshot_connection
 
+pytestmark = pytest.mark.slow  # they wait for seconds of the server's clock
+
 LINES = "CREATE TABLE informix.lines (id INTEGER NOT NULL, name VARCHAR(20), PRIMARY KEY (id))"
 HEAP = "CREATE TABLE informix.heap (id INTEGER, name VARCHAR(20))"
 PULSE = "CREATE TABLE informix.pulse (n INTEGER)"

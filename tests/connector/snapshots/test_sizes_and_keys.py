@@ -11,6 +11,8 @@ from harness.servers.stores import DATABASE
 from informix_capture_client.emulator import load_rows
 from odbc_driver.build import build_drivers
 
+pytestmark = pytest.mark.slow  # they wait for seconds of the server's clock
+
 LINES = "CREATE TABLE informix.lines (id INTEGER NOT NULL, name VARCHAR(20), PRIMARY KEY (id))"
 TRANSPORTS = ["sqli", "odbc"]
 

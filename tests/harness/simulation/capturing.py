@@ -9,12 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+from tenacity import wait_fixed
+from tenacity.wait import wait_base
 
 from harness.simulation.wire import InlineReader
 from informix_capture_client.positions import Position
+from informix_cdc.capture import counts
+from informix_cdc.capture import thread as capture_thread
 from informix_cdc.capture.liveness import LogFacts
 from informix_cdc.capture.run import CaptureRun
 from informix_cdc.capture.server_watch import log_facts
@@ -153,3 +158,21 @@ class SimulatedCapture(CaptureThread):
         """Free what the kernel frees."""
         if self.state.spool is not None:
             self.state.spool.close()
+
+
+def time_and_chance(world: World) -> list[tuple[Any, str, object]]:
+    """Return where the product has a clock and a chance of its own, and what stands there.
+
+    Else two plays of one seed differ: pauses between two tries are as long as chance will have them,
+    and a connection that has served for a while, by a real clock, is tried again.
+    """
+    clock = SimpleNamespace(monotonic=world.clock, time=world.clock)
+
+    def pause(_least_seconds: float, most_seconds: float) -> wait_base:
+        return wait_fixed(most_seconds / 2)  # a decision would make all seeds other schedules
+
+    return [
+        (capture_thread, "time", clock),
+        (capture_thread, "wait_random", pause),
+        (counts, "time", clock),
+    ]

@@ -9,8 +9,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from harness.simulation.account import DATABASE, PASSWORD
+from harness.simulation.account import COLUMNS, DATABASE, PASSWORD, TABLE
 from harness.simulation.decisions import Decisions
+from informix_capture_client.catalog import Table
+from informix_capture_client.sql_names import TableName
+from informix_capture_client.values import Column
 from informix_cdc.options.source import SourceOptions
 
 LOG_FILES = 128  # more than a schedule fills, so that only a fault overwrites one
@@ -30,6 +33,12 @@ _OPTIONS = SourceOptions.parse(
 )
 
 
+def captured_table(name: str) -> Table:
+    """Return what Spark is told of a table before anybody looks into the catalog."""
+    columns = tuple(Column(*each.split()) for each in COLUMNS.split(", "))
+    return Table(TableName.parse(name.partition(":")[2], DATABASE), 0, 0, "", columns)
+
+
 @dataclass(frozen=True)
 class Setup:
     """What stays the same for a whole schedule. Of `one_in`, 0 means never."""
@@ -47,6 +56,10 @@ class Setup:
     overwrite_one_in: int = 0
     watch_one_in: int = 0
     varies_options: bool = False
+
+    @property
+    def captured(self) -> list[Table]:
+        return [captured_table(TABLE)]
 
     @classmethod
     def decided(cls, decide: Decisions) -> Setup:

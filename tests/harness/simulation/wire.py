@@ -70,8 +70,7 @@ class InProcessTransport:
         if statement in _CONSTANT:
             _known[statement] = rows
         if statement == statements.OPEN_TRANSACTIONS:
-            self._world.process.log_end_when_listed = self._world.server.position()
-            self._world.process.listed = frozenset(self._world.server.open_transactions)
+            self._world.note_listing()
         return rows
 
     def lo_read(self, session_id: int, max_bytes: int) -> memoryview:

@@ -15,8 +15,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from harness.simulation.account import COLUMNS, TABLE, Account, simulated_server
-from harness.simulation.capturing import Death, SimulatedCapture
+from harness.simulation.account import Account, simulated_server
+from harness.simulation.capturing import Death, SimulatedCapture, time_and_chance
 from harness.simulation.decisions import Decisions
 from harness.simulation.faults import FAULTS, switch_log
 from harness.simulation.oracle import Oracle
@@ -24,12 +24,9 @@ from harness.simulation.setup import LOG_FILES, Setup
 from harness.simulation.spark import Checkpoint, Query
 from harness.simulation.wire import InProcessTransport
 from informix_capture_client import failpoints
-from informix_capture_client.catalog import Table
 from informix_capture_client.errors import ConnectionLost, DataLoss, InformixCdcError
 from informix_capture_client.positions import page_after
 from informix_capture_client.shapes import row_schema
-from informix_capture_client.sql_names import TableName
-from informix_capture_client.values import Column
 from informix_cdc.server import connections
 from informix_cdc.spark import reader as stream_reader
 from informix_cdc.spark.next_offset import NextOffset
@@ -38,11 +35,6 @@ from informix_cdc.spark.schema import to_spark
 
 _BEGINNING = 1_700_000_000.0
 _MOST_TURNS = 3000
-_CAPTURED = Table(
-    TableName.parse(TABLE.partition(":")[2], "stores"),
-    *(0, 0, ""),
-    tuple(Column(*each.split()) for each in COLUMNS.split(", ")),
-)
 # Spark may call while the capture stands here; the spool's lock is not held.
 _OPEN_POINTS = {
     "capture.after_lo_read",
@@ -67,8 +59,9 @@ class Process:
     met_silence: bool = False  # its server has stood still
     begins_at: int = 0
     surely_from: int = 0
-    listed: frozenset[int] = frozenset()
-    log_end_when_listed: int = 0  # when open transactions were asked for
+    listed: frozenset[int] = frozenset()  # as open, before the stream began
+    asked_last: frozenset[int] = frozenset()
+    log_end_when_asked: int = 0
     oldest_log: int = 0
 
     @property
@@ -113,6 +106,7 @@ class World:
     def places(self) -> list[tuple[Any, str, object]]:
         """Return where the simulation stands in the product, and what stands there."""
         return [
+            *time_and_chance(self),
             (stream_reader, "CaptureThread", partial(SimulatedCapture, self)),
             (stream_reader, "settle_in_runner", lambda: lambda: None),
             (connections, "_TRANSPORTS", {"sqli": lambda s, _: InProcessTransport(self, s)}),
@@ -173,7 +167,7 @@ class World:
         self.lives += 1
         options = self.setup.options(self.folder, self.decide)
         rules, form = options.decode_rules("utf-8"), options.row_form()
-        reader = InformixStreamReader(options, to_spark(row_schema([_CAPTURED], rules, form)))
+        reader = InformixStreamReader(options, to_spark(row_schema(self.setup.captured, rules, form)))
         reader._next = NextOffset(clock=self.clock)
         is_available_now = not self.is_draining and self.setup.varies_options and self.decide.one_in(6)
         query = Query(self, reader, self.checkpoint, is_available_now)
@@ -345,6 +339,11 @@ class World:
         """Return how many reads follow each other so quickly that they are joined."""
         return 8 if self.is_draining else 1 + self.decide.below(3)
 
+    def note_listing(self) -> None:
+        """Take that somebody asks for the open transactions: before a stream begins, or later."""
+        self.process.log_end_when_asked = self.server.position()
+        self.process.asked_last = frozenset(self.server.open_transactions)
+
     def note_activation(self, position: int) -> None:
         """Take that a session begins; a stream without a spool begins with it."""
         capture = next(c for c in self.process.captures if c.is_running)
@@ -352,7 +351,8 @@ class World:
             # A stream that begins now is activated a little before the log's end; what is open then is
             # older than the stream, wherever in the log it began.
             begins_now = self.setup.starting_position == "latest" and not capture.state.former_streams
-            listed_at = self.process.log_end_when_listed
+            listed_at = self.process.log_end_when_asked
+            self.process.listed = self.process.asked_last
             self.process.begins_at = listed_at if begins_now else position
             self.process.surely_from = page_after(listed_at) if begins_now else position
             self.process.oldest_log = self.server.oldest_log()

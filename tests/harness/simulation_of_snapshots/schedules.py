@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.simulation.decisions import Decisions
-from harness.simulation.schedules import play
+from harness.simulation.schedules import Make, play
 from harness.simulation.world import World
+from harness.simulation_of_snapshots.joining import JoiningSetup, JoiningWorld
+from harness.simulation_of_snapshots.oracle import SnapshotOracle
 from harness.simulation_of_snapshots.world import SnapshotSetup, SnapshotWorld
 
 
@@ -30,6 +32,7 @@ class Reached:
     deaths: int = 0
     lost_spools: int = 0
     refused_for_it: int = 0
+    taken_for_older: int = 0  # transactions that no oracle can judge
 
     def __add__(self, other: Reached) -> Reached:
         return Reached(**{name: count + vars(other)[name] for name, count in vars(self).items()})
@@ -40,7 +43,12 @@ def with_a_snapshot(decide: Decisions, folder: Path) -> SnapshotWorld:
     return SnapshotWorld(decide, SnapshotSetup.decided(decide), folder)
 
 
-def play_many(seeds: Iterable[int]) -> Reached:
+def with_a_table_that_joins(decide: Decisions, folder: Path) -> SnapshotWorld:
+    """Make the world of a stream that a table joins, with a snapshot."""
+    return JoiningWorld(decide, JoiningSetup.decided(decide), folder)
+
+
+def play_many(seeds: Iterable[int], make: Make = with_a_snapshot) -> Reached:
     """Play schedules, and count what they came through.
 
     Raises:
@@ -48,12 +56,13 @@ def play_many(seeds: Iterable[int]) -> Reached:
     """
     reached = Reached()
     for seed in seeds:
-        reached += _counted(play(seed, with_a_snapshot))
+        reached += _counted(play(seed, make))
     return reached
 
 
 def _counted(world: World) -> Reached:
     assert isinstance(world, SnapshotWorld)
+    assert isinstance(world.oracle, SnapshotOracle)
     tables = [table for table in world.checkpoint.sink.values() if table is not None]
     kinds = [is_of_chunk for table in tables for is_of_chunk in table["_snapshot"].to_pylist()]
     changes = [change for noted in world.account.committed for change in noted.changes]
@@ -69,4 +78,5 @@ def _counted(world: World) -> Reached:
         deaths=world.lives - 1,
         lost_spools=world.lost_spools,
         refused_for_it=world.is_lost,
+        taken_for_older=world.oracle.left_out_count,
     )

@@ -21,8 +21,9 @@ from harness.simulation.world import World
 from harness.simulation_of_snapshots.oracle import NAME, SnapshotOracle
 from harness.simulation_of_snapshots.reader_in_turns import InProcessBlocks, ReaderInTurns
 from harness.simulation_of_snapshots.writers import KEYS, Writers
-from informix_capture_client.emulator import load_rows
+from informix_capture_client.emulator import EmulatedServer, load_rows
 from informix_capture_client.errors import InformixCdcError
+from informix_capture_client.positions import page_after
 from informix_cdc.capture import beside
 from informix_cdc.options.source import SourceOptions
 from informix_cdc.snapshots import Snapshots
@@ -116,12 +117,9 @@ class SnapshotWorld(World):
         server.table(TABLE).locks_pages = setup.locks_pages
         server.rows_per_scan_step = setup.rows_per_step
         server.between_scan_steps = lambda: self.pause("reads")
-        writers = Writers(
-            server,
-            self.decide,
-            most_open=1 if setup.locks_pages else 4,
-            truncates=bool(setup.truncate),
-        )
+        writers = self.made_writers(server)
+        writers.most_open = 1 if setup.locks_pages else 4
+        writers.truncates = bool(setup.truncate)
         rows = {key: key * 10 for key in range(0, KEYS, 1)}
         kept = {key: rows[key] for key in sorted(rows)[: setup.first_rows]}
         load_rows(server, TABLE, (row(key, value) for key, value in kept.items()))
@@ -132,6 +130,9 @@ class SnapshotWorld(World):
         if setup.is_buffered:
             server.buffer_log()
         return writers
+
+    def made_writers(self, server: EmulatedServer) -> Writers:
+        return Writers(server, self.decide)
 
     def made_oracle(self) -> SnapshotOracle:
         return SnapshotOracle(self)
@@ -155,6 +156,13 @@ class SnapshotWorld(World):
 
     def before_statement(self, statement: str) -> None:
         self.pause(statement[:40])
+
+    def note_activation(self, position: int) -> None:
+        before = self.process.surely_from
+        super().note_activation(position)
+        if self.process.surely_from != before:
+            # Where the log ends is known by the page that is being written: up to the end of the next.
+            self.process.surely_from = page_after(self.process.surely_from)
 
     def _read_on(self) -> bool:
         """Let one of those that read do its next step; tell whether there was one."""

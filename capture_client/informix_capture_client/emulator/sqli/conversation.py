@@ -41,9 +41,11 @@ class Conversation:
         self._statements: dict[int, Statement] = {}
         self._last_number = 0
         self._current: Statement | None = None
+        self._routine: int | None = None  # that is called with what is bound next
 
     def respond(self, request: Sequence[Message]) -> bytes:
         """Answer one request."""
+        self._routine = None
         parts: list[bytes] = []
         for message in request:
             try:
@@ -179,7 +181,18 @@ class Conversation:
     def _nothing(self, _message: Message) -> list[bytes]:
         return []
 
+    def _find_routine(self, message: Message) -> list[bytes]:
+        return [replies.routine(*self._server.routine(self._text(message)))]
+
+    def _call_routine(self, message: Message) -> list[bytes]:
+        self._routine = message.numbers[0]
+        return []
+
     def _bind(self, message: Message) -> list[bytes]:
+        if self._routine is not None:
+            number, self._routine = self._routine, None
+            values = [bound.data for bound in message.binds]
+            return [replies.routine_result(self._server.call_routine(number, values))]
         self._statement.bind(message.binds)
         return []
 
@@ -276,8 +289,8 @@ class Conversation:
     # capture sessions, and any other smart large object
 
     def _smart_blob(self, message: Message) -> list[bytes]:
-        what, descriptor, wanted, chunk = message.numbers
-        data = self._server.lo_read(descriptor, wanted, self._check)
+        what, descriptor, wanted, chunk, *offset = message.numbers
+        data = self._server.lo_read(descriptor, wanted, self._check, *offset)
         return [replies.smart_blob(what, data, chunk)]
 
 
@@ -308,6 +321,8 @@ _HANDLERS: dict[Code, Callable[[Conversation, Message], list[bytes]]] = {
     Code.PING: Conversation._ping,
     Code.SMART_BLOB: Conversation._smart_blob,
     Code.RESULT_TYPES: Conversation._nothing,
+    Code.FIND_ROUTINE: Conversation._find_routine,
+    Code.CALL_ROUTINE: Conversation._call_routine,
     Code.AUTOFREE: Conversation._nothing,
     Code.INFO: Conversation._info,
     Code.DESCRIBE_INPUT: Conversation._describe_input,

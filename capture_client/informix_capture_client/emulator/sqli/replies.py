@@ -175,3 +175,14 @@ def smart_blob(what: int, data: bytes, chunk_bytes: int) -> bytes:
         piece = view[place : place + size]
         parts += (_U16.pack(len(piece)), piece, b"\0" * (len(piece) & 1))
     return b"".join(parts)
+
+
+def routine(database: str, number: int) -> bytes:
+    """Tell the number of a routine for the fast path."""
+    return _U16.pack(Code.FIND_ROUTINE) + char(database.encode()) + struct.pack(">I", number)
+
+
+def routine_result(values: Sequence[tuple[int, bytes]]) -> bytes:
+    """What a routine returned: of each value its type, that it is not NULL, a precision of none."""
+    parts = [struct.pack(">HHH", kind, 0, 0) + data for kind, data in values]
+    return struct.pack(">HH", Code.ROUTINE_RESULT, len(values)) + b"".join(parts)

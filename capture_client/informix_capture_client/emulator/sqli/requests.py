@@ -54,6 +54,9 @@ class Code(IntEnum):
     SMART_BLOB = 97
     TRANSACTION = 99
     RESULT_TYPES = 100
+    FIND_ROUTINE = 101
+    CALL_ROUTINE = 102
+    ROUTINE_RESULT = 103
     AUTOFREE = 108
     INFO = 81
     DESCRIBE_INPUT = 124
@@ -172,14 +175,33 @@ _ENVIRONMENT = 6
 
 
 def _smart_blob(code: Code, reader: Reader, _dialect: Dialect) -> Message:
-    """The numbers: what (0 read, 1 read at an offset), descriptor, bytes wanted, bytes of a chunk."""
+    """The numbers: what (0 read, 1 read at an offset), descriptor, bytes wanted, of a chunk, offset."""
     what, descriptor = reader.u16("kind of access"), reader.u16("descriptor")
     wanted, chunk = reader.u32("bytes wanted"), reader.u16("chunk")
+    offset: tuple[int, ...] = ()
     if what == _READ_AT:
-        reader.octets(10 + 2, "offset")
+        sign, low, high = reader.i16("sign"), reader.u32("offset"), reader.u32("offset")
+        if reader.u16("whence") or sign < 0:
+            raise Malformed("an offset that does not count from an object's beginning")
+        offset = (high << 32 | low,)
     elif what != _READ:
         raise Malformed(f"a smart large object is not accessed by {what}")
-    return Message(code, numbers=(what, descriptor, wanted, chunk))
+    return Message(code, numbers=(what, descriptor, wanted, chunk, *offset))
+
+
+def _find_routine(code: Code, reader: Reader, _dialect: Dialect) -> Message:
+    """The fast path: a routine's signature; the number: how many parameters are described (none)."""
+    reader.octets(1, "kind of routine")
+    signature = reader.padded(reader.u32("length of signature"), "signature")
+    return Message(code, signature, (reader.u16("parameters"),))
+
+
+def _call_routine(code: Code, reader: Reader, _dialect: Dialect) -> Message:
+    """The numbers: the routine's, and how many values are bound behind it."""
+    database, number = reader.char("database"), reader.u32("number of the routine")
+    count = reader.u16("number of values")
+    reader.u16("parameters")
+    return Message(code, database, (number, count))
 
 
 _READ, _READ_AT = 0, 1
@@ -212,6 +234,8 @@ _PARSERS: dict[int, Parse] = {
     Code.PING: _plain,
     Code.SMART_BLOB: _smart_blob,
     Code.RESULT_TYPES: _result_types,
+    Code.FIND_ROUTINE: _find_routine,
+    Code.CALL_ROUTINE: _call_routine,
     Code.AUTOFREE: _plain,
     Code.INFO: _info,
     Code.DESCRIBE_INPUT: _plain,

@@ -63,7 +63,7 @@ class Definitions:
         def change(work: Work, _given: Values) -> Outcome:
             run(work)
             if self.server.databases[self.reading.database].is_logged:
-                work.log()  # the log has the change of the catalogue, which no capture shows
+                work.log().write_definition()  # no capture shows it
             return Outcome()
 
         return Plan(StatementKind.OTHER, change=change)

@@ -95,7 +95,7 @@ class Selects:
             for row in rows:
                 self.reading.store.insert(storage, row)
             if self.reading.server.databases[self.reading.database].is_logged:
-                work.log()  # as of any table that is made
+                work.log().write_definition()  # as of any table that is made
             return Outcome(row_count=len(rows))
 
         return Plan(StatementKind.OTHER, parameters, tables=tables, change=change)

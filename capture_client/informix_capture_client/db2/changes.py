@@ -1,0 +1,72 @@
+"""Changes as the three decoders hand them on: one entry a change, images beside it by table.
+
+Rule: columns only. What a change has in common with others is an array; its row is a place in an array
+of rows of its table, or the bytes of a table that nobody declared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+Integers = NDArray[np.int64]
+
+INSERT, DELETE, UPDATE = "insert", "delete", "update"
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """Rows of one table, before or after a change.
+
+    Attributes:
+        changes: the change that each row belongs to, growing.
+        rows: what was decoded: a struct a row, or what an undeclared row is delivered as.
+    """
+
+    changes: Integers
+    rows: pa.Array
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Changes in the order of their delivery.
+
+    Attributes:
+        kinds: insert, delete, update, truncate, ...; NULL for bytes that are bad.
+        befores, afters: by place of the table among those declared; the last is the undeclared ones.
+        about: what every change has: `_commit_lsn`, `_transaction_id`, `_table` and more.
+        values: the value, in its batch, that each comes from.
+        bad, errors: bytes of which no change could be made, and why.
+    """
+
+    kinds: pa.Array
+    befores: Sequence[Image]
+    afters: Sequence[Image]
+    about: dict[str, pa.Array]
+    values: Integers
+    bad: pa.Array
+    errors: pa.Array
+
+    def __len__(self) -> int:
+        return len(self.kinds)
+
+
+def nothing(kind: pa.DataType) -> Image:
+    """Return no rows."""
+    return Image(np.empty(0, np.int64), pa.nulls(0, kind))
+
+
+def placed(image: Image, count: int) -> pa.Array:
+    """Return one entry a change: its row, or NULL."""
+    places = np.full(count, -1, np.int64)
+    places[image.changes] = np.arange(len(image.changes))
+    return image.rows.take(with_nulls(places))
+
+
+def with_nulls(places: Integers) -> pa.Array:
+    """Return places as indices, NULL for those below zero."""
+    return pa.array(places, pa.int64(), mask=places < 0)

@@ -1,0 +1,108 @@
+"""How a publishing queue map writes its messages.
+
+Rule: IBM's own restrictions are kept: four delimiters of one byte each, all different, none a letter or
+a digit (IBM, "Structure of delimited messages for Event Publishing").
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+from informix_capture_client.db2.code_pages import CodePage, code_page
+from informix_capture_client.db2.decoding import MOST_BYTES
+from informix_capture_client.db2.q_messages.tokens import Delimiters
+from informix_capture_client.errors import BadOption
+
+OtherTables = Literal["fail", "skip"]
+OTHER_TABLES = ("fail", "skip")
+_HEX = re.compile(r"0x([0-9a-fA-F]{2})\Z")
+
+
+@dataclass(frozen=True)
+class QMessageSettings:
+    """What messages look like.
+
+    Attributes:
+        column_delimiter, record_delimiter, string_delimiter: a character, or a byte such as 0x25.
+        decimal_point: the character in front of a number's fraction.
+        encoding: the code page that messages are published in: a name, or a CCSID.
+        source_encoding: the code page of characters that came as hexadecimal digits; without it the
+            digits are delivered.
+        other_tables: what a record of a table is that is not declared: bad, or skipped.
+        max_value_bytes: a value with more bytes is refused.
+    """
+
+    column_delimiter: str = ","
+    record_delimiter: str = "\n"
+    string_delimiter: str = '"'
+    decimal_point: str = "."
+    encoding: str | int = "utf-8"
+    source_encoding: str | int | None = None
+    other_tables: OtherTables = "fail"
+    max_value_bytes: int = MOST_BYTES
+
+    def __post_init__(self) -> None:
+        if self.other_tables not in OTHER_TABLES:
+            raise BadOption(
+                f"other_tables: {self.other_tables!r} is neither of {' and '.join(OTHER_TABLES)}.", ""
+            )
+        found = self.delimiters
+        point = self._byte("decimal_point", self.decimal_point)
+        if len({found.column, found.record, found.string, point}) != 4:
+            raise BadOption(
+                "column_delimiter, record_delimiter, string_delimiter, decimal_point: two are equal.",
+                "Name the four that the publishing queue map has: they all differ.",
+            )
+
+    @cached_property
+    def delimiters(self) -> Delimiters:
+        """The delimiters' bytes where messages are cut."""
+        return Delimiters(
+            self._byte("column_delimiter", self.column_delimiter),
+            self._byte("record_delimiter", self.record_delimiter),
+            self._byte("string_delimiter", self.string_delimiter),
+        )
+
+    @cached_property
+    def code_page(self) -> CodePage:
+        """The code page that messages come in."""
+        return code_page(self.encoding)
+
+    @cached_property
+    def encoding_of_tokens(self) -> CodePage:
+        """The code page in which messages are cut: theirs, or UTF-8 where a byte is not a character.
+
+        In UTF-8 no byte of a longer character is one of ASCII; in Shift-JIS or UTF-16 it may be.
+        """
+        page = self.code_page
+        return page if page.is_single_byte or page.is_utf8 else code_page("utf-8")
+
+    @property
+    def is_cut_as_text(self) -> bool:
+        """Whether messages are made UTF-8 before they are cut."""
+        return self.encoding_of_tokens is not self.code_page
+
+    @property
+    def source_code_page(self) -> CodePage | None:
+        """The code page of characters that came as hexadecimal digits."""
+        return None if self.source_encoding is None else code_page(self.source_encoding)
+
+    def _byte(self, name: str, given: str) -> int:
+        if found := _HEX.match(given):
+            byte = bytes.fromhex(found[1])
+            character = self.encoding_of_tokens.decode(byte) if byte[0] < 128 else ""
+        else:
+            character = given
+            try:
+                byte = self.encoding_of_tokens.encode(given)
+            except UnicodeEncodeError:
+                byte = b""
+        if len(byte) != 1 or (character.isalnum() and character.isascii()):
+            raise BadOption(
+                f"{name}: {given!r} cannot be a delimiter.",
+                "It is one character of one byte, no letter and no digit; or its byte, such as 0x25.",
+            )
+        return byte[0]

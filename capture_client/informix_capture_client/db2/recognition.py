@@ -1,0 +1,123 @@
+"""What bytes are: each format is tried in each way that it may have, and what fits is told.
+
+Rule: the decoders judge, with bad bytes as rows; a way fits that makes changes and leaves little.
+Nothing of a row is told, only counts and names.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from informix_capture_client.db2.code_pages import code_page
+from informix_capture_client.db2.decoding import Decoder
+from informix_capture_client.db2.entry_points import (
+    log_records_decoder,
+    logical_log_decoder,
+    q_messages_decoder,
+)
+from informix_capture_client.db2.log_records import PREFIXES, LogSettings, orders_that_fit
+from informix_capture_client.db2.logical_log import FRAMINGS, LogicalLogSettings
+from informix_capture_client.db2.logical_log.images import READINGS
+from informix_capture_client.db2.q_messages import QMessageSettings
+from informix_capture_client.errors import BadOption
+
+_ENCODINGS = ("utf-8", "cp037")
+_SHOWN_TABLES = 10
+
+
+class _Found(NamedTuple):
+    """A way to read bytes, and what it makes of them."""
+
+    way: str
+    changes: Counter[str]
+    tables: Counter[str]
+    bad_bytes: int
+    reasons: Counter[str]
+
+    @property
+    def rank(self) -> tuple[int, int]:
+        """Fewest bad bytes first, then most changes."""
+        return (self.bad_bytes, -self.changes.total())
+
+
+def recognised(data: bytes) -> list[str]:
+    """Return lines about bytes: the ways that fit best, and what they make of them."""
+    found = [each for each in _ways(data) if each.changes]
+    if not found:
+        return ["none of the three formats: no change was found in any way to read it"]
+    best = min(each.rank for each in found)
+    lines: list[str] = []
+    for each in found:
+        if each.rank == best:
+            lines += _told(each)
+    return lines
+
+
+def _told(found: _Found) -> Iterator[str]:
+    yield found.way
+    yield "  changes: " + ", ".join(f"{count} {kind}" for kind, count in sorted(found.changes.items()))
+    tables = found.tables.most_common(_SHOWN_TABLES)
+    yield "  tables: " + ", ".join(f"{name} ({count})" for name, count in tables)
+    yield f"  bad bytes: {found.bad_bytes}"
+    yield from (f"    {count} times: {reason}" for reason, count in found.reasons.most_common(5))
+
+
+def _ways(data: bytes) -> Iterator[_Found]:
+    yield from _as_messages(data)
+    yield from _as_log_records(data)
+    yield from _as_logical_log(data)
+
+
+def _as_messages(data: bytes) -> Iterator[_Found]:
+    for encoding in _ENCODINGS:
+        page = code_page(encoding)
+        digits, ibm = page.encode("0123456789"), page.encode("IBM")
+        begins = re.match(b"[" + digits + b"]{1,9}(.)(.)" + re.escape(ibm), data, re.DOTALL)
+        if begins is None:
+            continue
+        column, string = (f"0x{byte.hex()}" for byte in begins.groups())
+        for point in (".", "!"):  # the decimal character changes nothing here, and must differ
+            try:
+                settings = QMessageSettings(column, "\n", string, point, encoding)
+            except BadOption:
+                continue
+            way = (
+                f"delimited messages: {encoding}, column delimiter {column}, string delimiter {string}"
+            )
+            yield _tried(way, q_messages_decoder(None, settings, bad="row"), data)
+            break
+
+
+def _as_log_records(data: bytes) -> Iterator[_Found]:
+    for container in PREFIXES:
+        if container == "message":
+            continue
+        for order in orders_that_fit(data, 0, len(data), container):
+            settings = LogSettings(byte_order=order, container=container)
+            way = f"log records of Db2: byte order {order}, container {container}"
+            yield _tried(way, log_records_decoder(None, settings, bad="row"), data)
+
+
+def _as_logical_log(data: bytes) -> Iterator[_Found]:
+    for framing in FRAMINGS:
+        for reading in READINGS:
+            settings = LogicalLogSettings(framing=framing, image_length=reading, rolled_back="rows")
+            way = f"logical log of Log Master: framing {framing}, lengths of images {reading}"
+            yield _tried(way, logical_log_decoder(None, settings, bad="row"), data)
+
+
+def _tried(way: str, decoder: Decoder, data: bytes) -> _Found:
+    changes, tables, reasons, bad = Counter[str](), Counter[str](), Counter[str](), 0
+    for rows in (*decoder.rows([data], ["file"]), *decoder.finish()):
+        is_good = np.asarray(rows.batch.column("_error").is_null())
+        changes.update(name for name in rows.batch.column("_change_type").to_pylist() if name)
+        tables.update(name for name in rows.batch.column("_table").to_pylist() if name)
+        for place in np.flatnonzero(~is_good).tolist():
+            reasons[rows.batch.column("_error")[place].as_py()] += 1
+            bad += len(rows.batch.column("_bad")[place].as_py())
+    return _Found(way, changes, tables, bad, reasons)

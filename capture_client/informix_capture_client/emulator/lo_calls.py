@@ -1,0 +1,143 @@
+"""Calls of the functions on smart large objects: in SQL, and by the fast path.
+
+Rule: both ways end in the same descriptors. In SQL as sqlicon/libsqli calls them on live servers, with
+the locator in hexadecimal digits; by the fast path as gbase8sdb 1.1.1 does: a routine is asked for by
+its signature, which gives it a number, and is then called with values that are bound.
+
+    SELECT ifx_lo_open('<144 digits>'::BLOB, 4) FROM sysmaster:sysdual
+    SELECT ifx_lo_close(3) FROM sysmaster:sysdual
+    function informix.ifx_lo_stat(integer, ifx_lo_stat)
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Callable, Sequence
+
+from .answers import Check, Outcome, Prepared, ResultColumn, StatementKind, Value
+from .column_list import TypeText
+from .encoding import column_type
+from .sbspace import LOCATOR_BYTES, Descriptors
+from .sql_errors import sql_error
+
+_NAMED = re.compile(
+    r"(?:select|execute function) (?:\w+\.)?(?P<name>ifx_lo_\w+) ?\((?P<arguments>[^)]*)\)"
+    r"(?P<rest>| from (?:sysmaster ?: ?)?(?:\w+\.)?sysdual)",
+    re.IGNORECASE,
+)
+_LOCATOR = re.compile(
+    rf"'(?P<digits>[0-9a-f]{{{2 * LOCATOR_BYTES}}})' ?:: ?(?:blob|clob)", re.IGNORECASE
+)
+_SIGNATURE = re.compile(r"function (?:\w+\.)?(?P<name>\w+) ?\((?P<kinds>[^)]*)\)", re.IGNORECASE)
+_INTEGER = column_type(TypeText("integer", ()), "utf-8")
+_READABLE, _KNOWN_FLAGS = 0x4 | 0x8 | 0x10, 0x7FFF  # LO_RDONLY, LO_RDWR, LO_DIRTY_READ (infxcli.h)
+INT, OPAQUE = 2, 41  # types of what the fast path returns
+
+Returned = tuple[int, bytes]  # a type, and the value as a tuple has it
+
+
+class LoCalls:
+    """The functions of one connection.
+
+    Args:
+        descriptors: what it has open.
+        taken: returns the number of its capture session, which is no descriptor of an object.
+    """
+
+    def __init__(self, descriptors: Descriptors, taken: Callable[[], int]) -> None:
+        self._descriptors = descriptors
+        self._taken = taken
+        self._routines: list[str] = []
+
+    # in SQL
+
+    def prepare(self, text: str) -> Prepared | None:
+        """Understand a statement whose blanks are single ones, if it calls such a function."""
+        match = _NAMED.fullmatch(text)
+        if match is None:
+            return None
+        name = match["name"].lower()
+        call = _IN_SQL.get(name)
+        arguments = [part.strip() for part in match["arguments"].split(",")]
+        if call is None or len(arguments) != call[0]:
+            raise sql_error(-674, name)
+        is_select = bool(match["rest"])
+        marks = arguments.count("?")
+
+        def run(values: Sequence[Value], _check: Check) -> Outcome:
+            given = iter(str(value) for value in values)
+            return Outcome([(call[1](self, [next(given) if a == "?" else a for a in arguments]),)])
+
+        kind = StatementKind.SELECT if is_select else StatementKind.EXECUTE
+        columns = [ResultColumn("(expression)", _INTEGER)]
+        return Prepared(kind, [_INTEGER] * marks, columns, run)
+
+    def _open_in_sql(self, arguments: list[str]) -> int:
+        match = _LOCATOR.fullmatch(arguments[0])
+        if match is None:
+            raise sql_error(-617)
+        return self._open(bytes.fromhex(match["digits"]), _whole(arguments[1]))
+
+    def _close_in_sql(self, arguments: list[str]) -> int:
+        self._descriptors.close(_whole(arguments[0]))
+        return 0
+
+    def _open(self, locator: bytes, flags: int) -> int:
+        if not flags & _READABLE or flags & ~_KNOWN_FLAGS:
+            raise sql_error(-9810, isam=-12086)
+        return self._descriptors.open(locator, self._taken())
+
+    # by the fast path
+
+    def routine(self, signature: str) -> int:
+        """Return the number of a routine, by which it is called; SqlError -674 if there is none."""
+        match = _SIGNATURE.fullmatch(signature.strip())
+        name = match["name"].lower() if match else signature
+        if match is None or name not in _FAST or len(match["kinds"].split(",")) != _FAST[name][0]:
+            raise sql_error(-674, name)
+        if name not in self._routines:
+            self._routines.append(name)
+        return self._routines.index(name) + 1
+
+    def call(self, number: int, values: Sequence[bytes | None]) -> list[Returned]:
+        """Call a routine with values as they were bound."""
+        if not 1 <= number <= len(self._routines):
+            raise sql_error(-674, number)
+        count, run = _FAST[self._routines[number - 1]]
+        if len(values) != count or None in values:
+            raise sql_error(-254)
+        return run(self, [value or b"" for value in values])
+
+    def _open_fast(self, values: list[bytes]) -> list[Returned]:
+        number = self._open(values[0], _number(values[1]))
+        return [(INT, struct.pack(">i", number))]
+
+    def _close_fast(self, values: list[bytes]) -> list[Returned]:
+        self._descriptors.close(_number(values[0]))
+        return [(INT, struct.pack(">i", 0))]
+
+    def _stat_fast(self, values: list[bytes]) -> list[Returned]:
+        status = self._descriptors.stat(_number(values[0]))
+        return [(OPAQUE, struct.pack(">BI", 0, len(status)) + status)]
+
+
+_IN_SQL: dict[str, tuple[int, Callable[[LoCalls, list[str]], int]]] = {
+    "ifx_lo_open": (2, LoCalls._open_in_sql),
+    "ifx_lo_close": (1, LoCalls._close_in_sql),
+}
+_FAST: dict[str, tuple[int, Callable[[LoCalls, list[bytes]], list[Returned]]]] = {
+    "ifx_lo_open": (2, LoCalls._open_fast),
+    "ifx_lo_close": (1, LoCalls._close_fast),
+    "ifx_lo_stat": (2, LoCalls._stat_fast),
+}
+
+
+def _whole(text: str) -> int:
+    if not re.fullmatch(r"-?\d{1,9}", text):
+        raise sql_error(-1213)
+    return int(text)
+
+
+def _number(data: bytes) -> int:
+    return int.from_bytes(data, signed=True)

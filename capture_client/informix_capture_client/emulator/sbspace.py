@@ -1,0 +1,197 @@
+"""Smart large objects: what BLOB and CLOB columns hold handles of.
+
+Rule: an object lives as long as a row refers to it or somebody has it open; the end of a transaction
+counts its rows' references, and takes away what nobody refers to any more (DataBlade API Programmer's
+Guide, "Reference count of a smart large object"). What is written into an object is there at once: no
+row changes, and the log says nothing.
+
+    handle   := 4 bytes of zero, the NULL indicator of a row of the log, and the locator
+    locator  := 72 bytes; what is in them is our choice, but never zeros alone
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import count
+
+from .sql_errors import sql_error
+
+LOCATOR_BYTES, HANDLE_BYTES = 72, 76
+BAD_ADDRESS, NO_DESCRIPTOR, TABLE_FULL = -12097, -12014, -12210  # finderr: why it is -9810
+_INDICATOR = bytes(HANDLE_BYTES - LOCATOR_BYTES)
+_STAT = struct.Struct("<IQI")  # size behind 4 bytes (gbase8sdb 1.1.1); the rest is our choice
+_MOST_DESCRIPTORS = 0xFFFF  # they have 16 bits on the wire
+
+Counted = tuple[int, str, bytes, int]  # records before it, table, locator, references more or fewer
+
+
+@dataclass(slots=True)
+class SmartObject:
+    """One object: its bytes, and how often it is open."""
+
+    data: bytearray
+    open_count: int = 0
+
+
+@dataclass(slots=True)
+class _Open:
+    locator: bytes
+    data: bytearray
+    place: int = 0
+
+
+class Sbspace:
+    """The smart large objects of a server.
+
+    Attributes:
+        most_read_bytes: what a read returns at most; 32,000 before 12.10.xC4 (APAR IT00258).
+        opens, reads: how many there were.
+    """
+
+    def __init__(self) -> None:
+        self._objects: dict[bytes, SmartObject] = {}
+        self._references: Counter[tuple[str, bytes]] = Counter()
+        self._numbers = count(1)
+        self.most_read_bytes: int | None = None
+        self.opens = self.reads = 0
+
+    def __len__(self) -> int:
+        return len(self._objects)
+
+    @property
+    def open_count(self) -> int:
+        """How many descriptors are open, of all clients."""
+        return sum(each.open_count for each in self._objects.values())
+
+    def create(self, data: bytes) -> bytes:
+        """Make an object and return its handle, as a row of the log holds it."""
+        locator = struct.pack(">IIQ", 0x5342_4C4F, 3, next(self._numbers)).ljust(LOCATOR_BYTES, b"\x5a")
+        self._objects[locator] = SmartObject(bytearray(data))
+        return _INDICATOR + locator
+
+    def write(self, handle: bytes, data: bytes, offset: int = 0) -> None:
+        """Write into an object, as ifx_lo_write does; no row changes."""
+        content = self._objects[handle[len(_INDICATOR) :]].data
+        content[offset : offset + len(data)] = data
+
+    def truncate(self, handle: bytes, size: int = 0) -> None:
+        """Cut an object, as ifx_lo_truncate does; no row changes."""
+        del self._objects[handle[len(_INDICATOR) :]].data[size:]
+
+    def holds(self, handle: bytes) -> bool:
+        """Whether the object is there."""
+        return handle[len(_INDICATOR) :] in self._objects
+
+    # references
+
+    def counted(self, before: int, table: str, held: Iterable[object], sign: int) -> Iterator[Counted]:
+        """Return how a row changes references, given the values of its columns of such types."""
+        for value in held:
+            if isinstance(value, bytes):
+                yield before, table, value[len(_INDICATOR) :], sign
+
+    def emptied(self, before: int, table: str, counted: Iterable[Counted]) -> list[Counted]:
+        """Return how a TRUNCATE changes references, with what its transaction has counted before."""
+        held = Counter({loc: n for (name, loc), n in self._references.items() if name == table})
+        for _, name, locator, sign in counted:
+            held[locator] += sign if name == table else 0
+        return [(before, table, locator, -n) for locator, n in held.items() if n]
+
+    def end(self, counted: Iterable[Counted], *, is_committed: bool) -> None:
+        """Count what a transaction did, if it is committed, and take away what nobody refers to."""
+        touched = set()
+        for _, table, locator, sign in counted:
+            touched.add(locator)
+            if is_committed:
+                self._references[table, locator] += sign
+        self._references = +self._references
+        for locator in touched:
+            self._remove_if_unused(locator)
+
+    def _remove_if_unused(self, locator: bytes) -> None:
+        known = self._objects.get(locator)
+        if known is None or known.open_count:
+            return
+        if not any(found == locator for _, found in self._references):
+            del self._objects[locator]
+
+    # descriptors
+
+    def opened(self, locator: bytes) -> SmartObject:
+        """Open an object; SqlError -9810 if there is none."""
+        known = self._objects.get(locator)
+        if known is None:
+            raise sql_error(-9810, isam=BAD_ADDRESS)
+        known.open_count += 1
+        self.opens += 1
+        return known
+
+    def closed(self, locator: bytes) -> None:
+        """Close an object; one that nobody refers to goes with its last descriptor."""
+        self._objects[locator].open_count -= 1
+        self._remove_if_unused(locator)
+
+    def read(self, data: bytearray, place: int, most_bytes: int) -> bytes:
+        """Return bytes of an object, as many as there are and as a server gives at once."""
+        self.reads += 1
+        most = most_bytes if self.most_read_bytes is None else min(most_bytes, self.most_read_bytes)
+        return bytes(data[place : place + most])
+
+
+class Descriptors:
+    """What one connection has open.
+
+    Args:
+        sbspace: of the server.
+        first: the number of the first descriptor.
+    """
+
+    def __init__(self, sbspace: Sbspace, first: int = 0) -> None:
+        self._sbspace = sbspace
+        self._first = first
+        self._open: dict[int, _Open] = {}
+
+    def open(self, locator: bytes, taken: int = -1) -> int:
+        """Open an object and return its descriptor, which is none that is `taken` by something else."""
+        free = (n for n in range(self._first, _MOST_DESCRIPTORS) if n not in self._open and n != taken)
+        number = next(free, None)
+        if number is None:
+            raise sql_error(-9810, isam=TABLE_FULL)
+        known = self._sbspace.opened(locator)
+        self._open[number] = _Open(locator, known.data)
+        return number
+
+    def __contains__(self, number: int) -> bool:
+        return number in self._open
+
+    def read(self, number: int, most_bytes: int, offset: int | None = None) -> bytes:
+        """Read on, or from a place on."""
+        known = self._known(number)
+        known.place = known.place if offset is None else offset
+        found = self._sbspace.read(known.data, known.place, most_bytes)
+        known.place += len(found)
+        return found
+
+    def stat(self, number: int) -> bytes:
+        """Return the status of an object; its size is in it."""
+        return _STAT.pack(0, len(self._known(number).data), 1)
+
+    def close(self, number: int) -> None:
+        """Close a descriptor."""
+        known = self._known(number)
+        del self._open[number]
+        self._sbspace.closed(known.locator)
+
+    def close_all(self) -> None:
+        """Close what a client has left open."""
+        for number in list(self._open):
+            self.close(number)
+
+    def _known(self, number: int) -> _Open:
+        known = self._open.get(number)
+        if known is None:
+            raise sql_error(-9810, isam=NO_DESCRIPTOR)
+        return known

@@ -1,0 +1,56 @@
+"""What BLOB and CLOB columns hold handles of: objects that are opened, read in pieces and closed.
+
+Rule: one object at a time per connection is in memory, and no lock is taken. Which objects are read,
+and by how many connections, is decided elsewhere.
+"""
+
+from __future__ import annotations
+
+from informix_capture_client.large_objects.base import LOCATOR_BYTES, ObjectReader
+from informix_capture_client.large_objects.columns import (
+    content_type,
+    contents_of,
+    is_content_type,
+)
+from informix_capture_client.large_objects.contents import (
+    GONE,
+    NOT_READ,
+    READ,
+    TOO_LARGE,
+    UNREAD,
+    Content,
+    Contents,
+    Found,
+    FoundContents,
+    Opened,
+    Place,
+    read_whole,
+    try_open,
+)
+from informix_capture_client.large_objects.readers import object_reader
+from informix_capture_client.large_objects.reselecting import ByKey, Reselecting, reselecting
+
+__all__ = [
+    "GONE",
+    "LOCATOR_BYTES",
+    "NOT_READ",
+    "READ",
+    "TOO_LARGE",
+    "UNREAD",
+    "ByKey",
+    "Content",
+    "Contents",
+    "Found",
+    "FoundContents",
+    "ObjectReader",
+    "Opened",
+    "Place",
+    "Reselecting",
+    "content_type",
+    "contents_of",
+    "is_content_type",
+    "object_reader",
+    "read_whole",
+    "reselecting",
+    "try_open",
+]

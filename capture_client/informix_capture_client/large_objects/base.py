@@ -1,0 +1,40 @@
+"""What opens, reads and closes smart large objects over one connection.
+
+Rule: an object is opened with LO_DIRTY_READ, for which the server takes no lock (ODBC Driver
+Programmer's Manual, "Access modes"): what is read was committed before it was asked for.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+from informix_capture_client.transport import Argument
+
+LOCATOR_BYTES = 72
+LO_RDONLY, LO_DIRTY_READ = 0x4, 0x10  # infxcli.h
+FLAGS = LO_RDONLY | LO_DIRTY_READ
+
+
+class ObjectReader(ABC):
+    """Reads smart large objects. Every method raises what a transport raises."""
+
+    @abstractmethod
+    def locators(self, statement: str, arguments: Sequence[Argument]) -> list[bytes | None]:
+        """Return the locators that a SELECT of one column of large objects finds; NULL as None."""
+
+    @abstractmethod
+    def open(self, locator: bytes) -> int:
+        """Open an object and return its descriptor."""
+
+    @abstractmethod
+    def size(self, descriptor: int) -> int:
+        """Return how many bytes an open object has now."""
+
+    @abstractmethod
+    def read(self, descriptor: int, most_bytes: int) -> memoryview:
+        """Return the next bytes, none at the object's end; valid until the next read."""
+
+    @abstractmethod
+    def close(self, descriptor: int) -> None:
+        """Close an object; one that nobody refers to any more is deleted by that."""

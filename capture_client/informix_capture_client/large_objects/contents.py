@@ -1,0 +1,144 @@
+"""Read what an object holds, whole or not at all.
+
+Rule: never half a content. What was read is as long as the server says that the object is; one that is
+changed meanwhile is read again. What is not there any more is `gone`, and no error.
+
+    read        the content, as it was when it was read
+    gone        the object has been deleted
+    too_large   it has more bytes than are wanted; its size is given
+    not_read    nobody asked for it, or there was no more time
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from informix_capture_client.errors import ServerRefused
+from informix_capture_client.failpoints import failpoint
+from informix_capture_client.large_objects.base import ObjectReader
+from informix_capture_client.large_objects.reselecting import ByKey
+
+READ, GONE, TOO_LARGE, NOT_READ = "read", "gone", "too_large", "not_read"
+PIECE_BYTES = 1 << 20  # at a time; servers before 12.10.xC4 give 32,000 bytes (APAR IT00258)
+_ATTEMPTS = 3  # to read an object that is written into all the time
+# Cannot find entry in lohd table; unique ID does not match, probably deleted; bad address, might have
+# been deleted (finderr): the ISAM code of -9810, or the number itself.
+_GONE = {-12015, -12048, -12097}
+
+IsLate = Callable[[], bool]
+Place = bytes | ByKey  # where an object is: its locator, or the row that has it
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What became of reading an object; `data` only of one that was `read`."""
+
+    status: str
+    size: int | None = None
+    data: bytes | None = None
+
+
+UNREAD = Content(NOT_READ)
+Found = Mapping[Place, Content]
+
+
+@dataclass(slots=True)
+class FoundContents:
+    """What has been read for the records at hand.
+
+    Attributes:
+        found: contents by where they were.
+        unchanged: by table and column, the records whose object is not read since its handle is that of
+            before.
+    """
+
+    found: Found = field(default_factory=dict)
+    unchanged: dict[tuple[int, str], Sequence[int]] = field(default_factory=dict)
+
+
+class Contents(Protocol):
+    """Reads the objects of rows; what it returns is forgotten with the next rows."""
+
+    def begin(self) -> None:
+        """Begin with rows that have waited until now: the time for them counts from here."""
+
+    def pieces(self, rows: Sequence[Sequence[Place]]) -> Iterator[tuple[int, Found]]:
+        """Yield how many rows are done, and what is at their places, some rows at a time.
+
+        Raises: what a transport raises; the rows have no contents then.
+        """
+
+
+@dataclass(slots=True)
+class Opened:
+    """An object that is open, or of which nothing is to be read."""
+
+    place: Place
+    descriptor: int = -1
+    size: int = 0
+    content: Content | None = None
+
+
+def try_open(reader: ObjectReader, place: Place, most_bytes: int) -> Opened:
+    """Open an object that is to be read; one that is gone, or too large, is settled at once."""
+    locator = place if isinstance(place, bytes) else _locator_now(reader, place)
+    if locator is None:
+        return Opened(place, content=Content(GONE))
+    try:
+        descriptor = reader.open(locator)
+    except ServerRefused as reason:
+        if not _is_gone(reason):
+            raise
+        return Opened(place, content=Content(GONE))
+    size = reader.size(descriptor)
+    if size <= most_bytes:
+        return Opened(place, descriptor, size)
+    reader.close(descriptor)
+    return Opened(place, content=Content(TOO_LARGE, size))
+
+
+def read_whole(reader: ObjectReader, opened: Opened, most_bytes: int, is_late: IsLate) -> Content:
+    """Return what an open object holds, and close it."""
+    for _ in range(_ATTEMPTS):
+        if opened.content is not None:
+            return opened.content
+        failpoint("large_objects.before_read")
+        data = _bytes_of(reader, opened, is_late)
+        now = reader.size(opened.descriptor)
+        reader.close(opened.descriptor)
+        if data is None:
+            return UNREAD
+        if len(data) == opened.size == now:
+            return Content(READ, now, bytes(data))
+        opened = try_open(reader, opened.place, most_bytes)  # it was written into meanwhile
+    if opened.content is None:
+        reader.close(opened.descriptor)
+    return opened.content or UNREAD
+
+
+def _locator_now(reader: ObjectReader, place: ByKey) -> bytes | None:
+    """Return where a row's object is now; None if there is no such row, or no object in it."""
+    found = reader.locators(place.statement, place.arguments)
+    return found[0] if found else None
+
+
+def _bytes_of(reader: ObjectReader, opened: Opened, is_late: IsLate) -> bytearray | None:
+    """Return bytes up to the size that was told, or to where the object ends; None: it is too late."""
+    data = bytearray()
+    while len(data) < opened.size:
+        if is_late():
+            return None
+        piece = reader.read(opened.descriptor, min(PIECE_BYTES, opened.size - len(data)))
+        if not piece:
+            break
+        data += piece
+    return data
+
+
+def _is_gone(reason: ServerRefused) -> bool:
+    answer = reason.answer
+    if answer is None:
+        return False
+    return bool(_GONE & {answer.native, *(native for _, native, _ in answer.diagnostics)})

@@ -1,0 +1,35 @@
+"""Three formats of Db2, decoded from a column of bytes: for batches and streams.
+
+Rule: functions on a column, no sources: where the bytes come from, and from where on, is Spark's
+business. Spark is loaded only when one of them is asked for; `inspect` does without.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from informix_capture_client.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from informix_cdc.db2.functions import FILES, log_records, logical_log, q_messages
+    from informix_cdc.db2.inspected_file import Report, inspect
+    from informix_cdc.db2.segments import whole_transactions
+
+__all__ = [
+    "FILES",
+    "Report",
+    "inspect",
+    "log_records",
+    "logical_log",
+    "q_messages",
+    "whole_transactions",
+]
+
+__getattr__ = lazy_names(
+    __name__,
+    {
+        **dict.fromkeys(("FILES", "log_records", "logical_log", "q_messages"), "functions"),
+        **dict.fromkeys(("Report", "inspect"), "inspected_file"),
+        "whole_transactions": "segments",
+    },
+)

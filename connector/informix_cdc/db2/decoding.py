@@ -1,0 +1,98 @@
+"""A decoder in Spark's Python workers: batches of values in, batches of rows out.
+
+Rule: the schema is the decoder's, and what a row is does not depend on how values are spread over
+partitions and batches; only a log that is cut into values is read by one worker, in order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sf
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructType
+
+from informix_capture_client.db2 import Decoder, Rows
+from informix_capture_client.errors import BadOption
+
+_OF_FILES, _OF_KAFKA = ("path",), ("topic", "partition", "offset")
+
+
+def decoded(
+    frame: DataFrame, column: str, make: Callable[[], Decoder], keep: Sequence[str]
+) -> DataFrame:
+    """Return the rows that a decoder makes of a column, and columns that go with each of them.
+
+    Raises:
+        BadOption: a column is missing, or has the name of one that is made.
+    """
+    schema = make().schema
+    for name in (column, *keep):
+        if name not in frame.columns:
+            raise BadOption(f"the frame has no column {name}.", f"It has {', '.join(frame.columns)}.")
+    made = from_arrow_schema(schema, prefer_timestamp_ntz=True)
+    taken = {name.lower() for name in schema.names}
+    if twice := next((name for name in keep if name.lower() in taken), None):
+        raise BadOption(f"keep: column {twice} would stand twice.", "Rename it before.")
+    places = _places(frame)
+    kept = [frame.schema[name] for name in keep]
+    values = frame.select(
+        sf.col(column).cast("binary").alias("value"),
+        sf.concat_ws(", ", *(sf.col(name).cast("string") for name in places)).alias("place"),
+        *(sf.col(name) for name in keep),
+    )
+    return values.mapInArrow(partial(_rows, make), StructType([*made.fields, *kept]))
+
+
+def _places(frame: DataFrame) -> Sequence[str]:
+    """Return the columns that say where a value comes from."""
+    for names in (_OF_FILES, _OF_KAFKA):
+        if all(name in frame.columns for name in names):
+            return names
+    return ()
+
+
+def in_one_order(frame: DataFrame) -> DataFrame:
+    """Return all values in one partition, in the order of their log.
+
+    Raises:
+        BadOption: the frame is a stream, or says nothing of an order.
+    """
+    if frame.isStreaming:
+        raise BadOption(
+            "a log that is cut into several values cannot be read by a stream: a transaction may go"
+            " on in the next micro-batch.",
+            "Read files that each hold whole transactions, or a batch inside of foreachBatch.",
+        )
+    if not (places := _places(frame)):
+        raise BadOption(
+            "a log that is cut into several values needs their order.",
+            "Keep the column path, or topic, partition and offset, in the frame.",
+        )
+    return frame.repartition(1).sortWithinPartitions(*places)
+
+
+def _rows(make: Callable[[], Decoder], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    decoder, kept = make(), None
+    for batch in batches:
+        kept = batch.schema.names[2:]
+        values = batch.column(0).to_pylist()
+        names = [place or f"value {n}" for n, place in enumerate(batch.column(1).to_pylist())]
+        for rows in decoder.rows(values, names):
+            yield _with_kept(rows, batch, kept)
+        last = batch
+    if kept is not None:
+        for rows in decoder.finish():
+            yield _with_kept(rows, last, kept)
+
+
+def _with_kept(rows: Rows, batch: pa.RecordBatch, kept: Sequence[str]) -> pa.RecordBatch:
+    """Put columns of the values beside rows; what was held back to the end comes from no value."""
+    places = pa.array(rows.values, pa.int64(), mask=rows.values < 0)
+    columns = [batch.column(name).take(places) for name in kept]
+    return pa.RecordBatch.from_arrays(
+        [*rows.batch.columns, *columns], names=[*rows.batch.schema.names, *kept]
+    )

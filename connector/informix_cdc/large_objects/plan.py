@@ -1,0 +1,60 @@
+"""How large objects are reached: the connection they are read over, and the keys of their rows.
+
+Rule: what would fail for sure is found before the first row: a table without a key is refused by name.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+
+from informix_capture_client.errors import BadOption
+from informix_capture_client.large_objects import Reselecting, reselecting
+from informix_capture_client.snapshot import KeyRules, choose_key
+from informix_capture_client.statements import LAST_COMMITTED, LOCK_WAIT
+from informix_capture_client.transport import Transport
+from informix_capture_client.values import is_large_object
+from informix_cdc.options import SourceOptions
+from informix_cdc.server import SourceTables, open_catalog, open_object_connection
+
+
+def connect_for_objects(options: SourceOptions, db_locale: str) -> Transport:
+    """Connect to the captured database; a SELECT of a key waits for no writer."""
+    with contextlib.ExitStack() as on_error:
+        transport = open_object_connection(options, db_locale)
+        on_error.callback(transport.close)
+        if options.lobs == "reselect":
+            for statement in (LAST_COMMITTED, LOCK_WAIT):
+                transport.rows(statement)
+        on_error.pop_all()
+    return transport
+
+
+def reselecting_of(options: SourceOptions, source: SourceTables) -> Mapping[int, Reselecting]:
+    """Return by which keys objects are found again, by the numbers of tables; none if by their handles.
+
+    Raises:
+        BadOption: a table with large objects has no key that can be used.
+    """
+    if source.rules.lobs != "reselect":
+        return {}
+    found: dict[int, Reselecting] = {}
+    with open_catalog(options) as catalog:
+        rules = KeyRules(source.rules, catalog.ignores_case())
+        named = options.snapshot_key_names()
+        for number, (table, keys) in enumerate(
+            zip(source.tables, catalog.keys(source.tables), strict=True)
+        ):
+            if not any(is_large_object(column.type_text) for column in table.columns):
+                continue
+            try:
+                key = choose_key(table, keys, rules, named.get(table.name, ()))
+            except BadOption as reason:
+                raise BadOption(
+                    f"option 'lobs' is reselect, and {reason.message}",
+                    "Name a key of it with option snapshotKey, set lobs to content or handle, or leave"
+                    " its large objects out.",
+                    option="lobs",
+                ) from None
+            found[number] = reselecting(table, key.columns, source.rules)
+    return found

@@ -1,0 +1,140 @@
+"""Objects opened, read and closed over each transport, at the emulator's sbspace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+
+from harness.servers.emulated import Emulated, emulated_world
+from informix_capture_client.errors import ConnectionLost, ServerRefused
+from informix_capture_client.large_objects import (
+    GONE,
+    READ,
+    TOO_LARGE,
+    UNREAD,
+    Content,
+    ObjectReader,
+    object_reader,
+    read_whole,
+    try_open,
+)
+from odbc_driver.build import build_drivers
+
+MOST = 1 << 20
+
+
+@pytest.fixture(params=["sqli", "odbc"])
+def world(request: pytest.FixtureRequest) -> Iterator[Emulated]:
+    driver = str(build_drivers().narrow) if request.param == "odbc" else ""
+    with emulated_world(driver) as world:
+        world.server.create_database("stores")
+        world.server.create_table("stores:informix.files", "id INTEGER, content BLOB")
+        yield world
+
+
+@pytest.fixture
+def reader(world: Emulated) -> Iterator[ObjectReader]:
+    with closing(world.open(world.settings("stores", "en_US.utf8"), 5)) as transport:
+        yield object_reader(transport)
+
+
+def referred(world: Emulated, data: bytes) -> bytes:
+    """Make an object that a row refers to; return its handle."""
+    handle = world.server.sbspace.create(data)
+    with world.server.transaction() as tx:
+        tx.insert("stores:informix.files", {"id": 1, "content": handle})
+    return handle
+
+
+def content_of(reader: ObjectReader, handle: bytes, most_bytes: int = MOST) -> Content:
+    opened = try_open(reader, handle[4:], most_bytes)
+    return read_whole(reader, opened, most_bytes, lambda: False)
+
+
+@pytest.mark.parametrize("size", [0, 1, 31_999, 32_000, 32_001, 100_000])
+def test_an_object_is_read_whole(world: Emulated, reader: ObjectReader, size: int) -> None:
+    data = bytes(n * 7 % 251 for n in range(size))
+    assert content_of(reader, referred(world, data)) == Content(READ, size, data)
+    assert world.server.sbspace.open_count == 0
+
+
+def test_a_server_that_gives_32000_bytes_at_once_is_asked_again(
+    world: Emulated, reader: ObjectReader
+) -> None:
+    world.server.sbspace.most_read_bytes = 32_000
+    data = bytes(range(256)) * 300
+    assert content_of(reader, referred(world, data)) == Content(READ, len(data), data)
+    assert world.server.sbspace.reads == 3
+
+
+def test_one_that_is_larger_than_wanted_tells_its_size(world: Emulated, reader: ObjectReader) -> None:
+    assert content_of(reader, referred(world, b"12345"), 4) == Content(TOO_LARGE, 5)
+    assert content_of(reader, referred(world, b"1234"), 4) == Content(READ, 4, b"1234")
+    assert (world.server.sbspace.open_count, world.server.sbspace.reads) == (0, 1)
+
+
+def test_what_nobody_refers_to_any_more_is_gone(world: Emulated, reader: ObjectReader) -> None:
+    handle = referred(world, b"soon")
+    with world.server.transaction() as tx:
+        tx.delete("stores:informix.files", {"id": 1, "content": handle})
+    assert content_of(reader, handle) == Content(GONE)
+
+
+def test_an_open_object_outlives_its_row(world: Emulated, reader: ObjectReader) -> None:
+    handle = referred(world, b"kept")
+    opened = try_open(reader, handle[4:], MOST)
+    with world.server.transaction() as tx:
+        tx.delete("stores:informix.files", {"id": 1, "content": handle})
+    assert read_whole(reader, opened, MOST, lambda: False) == Content(READ, 4, b"kept")
+    assert not world.server.sbspace.holds(handle)
+
+
+@pytest.mark.parametrize("now", [b"longer than before", b"short"])
+def test_one_that_is_written_into_meanwhile_is_read_again(
+    world: Emulated, reader: ObjectReader, now: bytes
+) -> None:
+    handle = referred(world, b"as it was")
+    opened = try_open(reader, handle[4:], MOST)
+    world.server.sbspace.truncate(handle)
+    world.server.sbspace.write(handle, now)
+    assert read_whole(reader, opened, MOST, lambda: False) == Content(READ, len(now), now)
+    assert world.server.sbspace.open_count == 0
+
+
+def test_no_more_is_read_when_it_is_late(world: Emulated, reader: ObjectReader) -> None:
+    opened = try_open(reader, referred(world, b"late")[4:], MOST)
+    assert read_whole(reader, opened, MOST, lambda: True) is UNREAD
+    assert (world.server.sbspace.open_count, world.server.sbspace.reads) == (0, 0)
+
+
+def test_a_descriptor_that_is_not_open_is_refused(reader: ObjectReader) -> None:
+    with pytest.raises(ServerRefused, match="12014"):
+        reader.size(77)
+
+
+def test_a_thousand_objects_leave_no_descriptor(world: Emulated, reader: ObjectReader) -> None:
+    handle = referred(world, b"x")
+    for _ in range(100):
+        content_of(reader, handle)
+    assert (world.server.sbspace.open_count, world.server.sbspace.opens) == (0, 100)
+
+
+def test_a_connection_that_ends_closes_what_it_had_open(world: Emulated) -> None:
+    handle = referred(world, b"x")
+    with closing(world.open(world.settings("stores", "en_US.utf8"), 5)) as transport:
+        object_reader(transport).open(handle[4:])
+        assert world.server.sbspace.open_count == 1
+    with closing(world.open(world.settings("stores", "en_US.utf8"), 5)) as transport:
+        assert transport.rows("SELECT tabid FROM informix.systables WHERE tabid = 1") == [("1",)]
+    assert world.server.sbspace.open_count == 0
+
+
+def test_a_lost_connection_is_no_content(world: Emulated) -> None:
+    with closing(world.open(world.settings("stores", "en_US.utf8"), 5)) as transport:
+        reader = object_reader(transport)
+        opened = try_open(reader, referred(world, b"lost")[4:], MOST)
+        transport.close()
+        with pytest.raises(ConnectionLost):
+            read_whole(reader, opened, MOST, lambda: False)

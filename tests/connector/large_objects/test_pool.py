@@ -1,0 +1,112 @@
+"""Several connections read the objects of rows; what one of them fails at, all fail at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+
+from harness.servers.emulated import Emulated, emulated_world
+from informix_capture_client.errors import ConnectionLost
+from informix_capture_client.large_objects import READ, Content
+from informix_capture_client.transport import Transport
+from informix_cdc.large_objects import ContentFigures, ContentPool
+
+
+@pytest.fixture
+def world() -> Iterator[Emulated]:
+    with emulated_world() as world:
+        world.server.create_database("stores")
+        world.server.create_table("stores:informix.files", "content BLOB")
+        yield world
+
+
+@pytest.fixture
+def opened() -> list[Transport]:
+    return []
+
+
+@pytest.fixture
+def pool(world: Emulated, opened: list[Transport]) -> Iterator[ContentPool]:
+    def connect() -> Transport:
+        opened.append(world.open(world.settings("stores", "en_US.utf8"), 5))
+        return opened[-1]
+
+    with closing(ContentPool(connect, 2, 1 << 20)) as pool:
+        pool.begin()
+        yield pool
+
+
+def objects(world: Emulated, count: int) -> list[bytes]:
+    """Make objects that rows refer to."""
+    handles = [world.server.sbspace.create(b"%d" % n) for n in range(count)]
+    with world.server.transaction() as tx:
+        for handle in handles:
+            tx.insert("stores:informix.files", {"content": handle})
+    return [handle[4:] for handle in handles]
+
+
+def test_rows_share_two_connections_and_keep_their_order(
+    world: Emulated, pool: ContentPool, opened: list[Transport]
+) -> None:
+    places = objects(world, 20)
+    ((done, found),) = pool.pieces([[place] for place in places])
+    assert (done, len(opened)) == (20, 2)
+    assert [found[place].data for place in places] == [b"%d" % n for n in range(20)]
+
+
+def test_an_object_of_two_rows_is_read_once(world: Emulated, pool: ContentPool) -> None:
+    (place,) = objects(world, 1)
+    ((done, found),) = pool.pieces([[place], [], [place]])
+    assert (done, found, world.server.sbspace.opens) == (3, {place: Content(READ, 1, b"0")}, 1)
+
+
+def test_rows_without_objects_need_no_connection(pool: ContentPool, opened: list[Transport]) -> None:
+    assert list(pool.pieces([[], []])) == [(2, {})]
+    assert opened == []
+
+
+def test_one_that_comes_again_in_a_later_part_is_opened_again(
+    world: Emulated, pool: ContentPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("informix_cdc.large_objects.pool._PIECE_BYTES", 1)
+    first, second = objects(world, 2)
+    parts = list(pool.pieces([[first], [second], [first]]))
+    assert [done for done, _ in parts] == [1, 2, 3]
+    assert parts[0][1] == parts[2][1] == {first: Content(READ, 1, b"0")}
+    assert world.server.sbspace.open_count == 0
+
+
+def test_objects_that_nobody_reads_any_more_are_closed(
+    world: Emulated, pool: ContentPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where a row of the first part is refused: the connection lives on, and the others wait."""
+    monkeypatch.setattr("informix_cdc.large_objects.pool._PIECE_BYTES", 1)
+    parts = pool.pieces([[place] for place in objects(world, 6)])
+    next(parts)
+    assert world.server.sbspace.open_count == 5
+    parts.close()  # type: ignore[attr-defined]
+    assert world.server.sbspace.open_count == 0
+
+
+def test_what_breaks_on_one_connection_is_a_lost_connection_for_all(
+    world: Emulated, pool: ContentPool, opened: list[Transport]
+) -> None:
+    places = objects(world, 20)
+    list(pool.pieces([[place] for place in places]))
+    opened[1].close()
+    with pytest.raises(ConnectionLost):
+        list(pool.pieces([[place] for place in places]))
+
+
+def test_what_became_of_objects_is_counted(world: Emulated) -> None:
+    figures = ContentFigures()
+    known = [*objects(world, 2), b"\7" * 72]
+    with closing(
+        ContentPool(
+            lambda: world.open(world.settings("stores", "en_US.utf8"), 5), 1, 1 << 20, figures=figures
+        )
+    ) as pool:
+        list(pool.pieces([known]))
+    assert (figures.read, figures.gone, figures.read_bytes) == (2, 1, 2)

@@ -1,0 +1,77 @@
+"""What `db2.inspect` and `informix-cdc db2 inspect` say of a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from db2.log_writer import LogWriter
+from db2.message_writer import Written, by_hand
+from db2.page_examples import AS_PRINTED, MENDED
+from db2.test_logical_log import FRAMED
+from informix_capture_client.db2 import recognised
+from informix_cdc import db2
+from informix_cdc.commands.cli import main
+
+
+def _log(mark: str, prefix: bytes = b"") -> bytes:
+    log = LogWriter(mark)
+    return b"".join(
+        prefix + record for record in (log.row(162, b"secret"), log.row(161, b"x"), log.commit())
+    )
+
+
+FILES = [
+    (
+        "messages",
+        MENDED["V10"],
+        [
+            "delimited messages: utf-8, column delimiter 0x2c, string delimiter 0x22",
+            "1 insert, 2 update",
+        ],
+    ),
+    (
+        "messages of z/OS",
+        by_hand(Written("delete", ["a"], None), ";", encoding="cp037"),
+        ["delimited messages: cp037, column delimiter 0x5e, string delimiter 0x7f", "1 delete"],
+    ),
+    ("a little-endian log", _log("<"), ["byte order little, container records", "1 delete, 1 insert"]),
+    ("a log of IBM's C++ sample", _log(">", bytes(48)), ["byte order big, container lri48"]),
+    ("a logical log", FRAMED["rdw"], ["framing rdw, lengths of images exclusive", "TEST.EMP (3)"]),
+    ("its blocks", FRAMED["bdw does not"], ["framing bdw_rdw", "bad bytes: 0"]),
+]
+
+
+@pytest.mark.parametrize(("name", "data", "words"), FILES, ids=[case[0] for case in FILES])
+def test_a_file_is_recognised_with_the_way_to_read_it(name: str, data: bytes, words: list[str]) -> None:
+    text = "\n".join(recognised(data))
+    assert all(word in text for word in words), (name, text)
+
+
+def test_bad_bytes_are_counted_with_their_reasons() -> None:
+    text = "\n".join(recognised(AS_PRINTED["V10"]))
+    assert "typographic quotation mark" in text
+    assert f"bad bytes: {len(AS_PRINTED['V10'].splitlines(keepends=True)[1])}" in text
+
+
+@pytest.mark.parametrize("data", [b"", b"\0" * 500, b"no such file\n" * 9])
+def test_other_bytes_are_none_of_the_formats(data: bytes) -> None:
+    assert recognised(data) == ["none of the three formats: no change was found in any way to read it"]
+
+
+def test_the_command_says_it_and_shows_no_value(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_bytes(_log("<"))
+    done = CliRunner().invoke(main, ["db2", "inspect", str(path)])
+    assert done.exit_code == 0
+    assert done.output == f"{db2.inspect(path)}\n"
+    assert "secret" not in done.output
+    assert "container records" in done.output
+
+
+def test_a_long_file_is_looked_at_in_part(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_bytes(_log("<"))
+    assert "its first 150 bytes" in str(db2.inspect(path, max_bytes=150))

@@ -1,0 +1,117 @@
+"""Row images of logical logs by their declared columns: exactly, or refused."""
+
+from __future__ import annotations
+
+import struct
+from datetime import date, datetime
+from decimal import Decimal
+
+import pytest
+
+from db2.decoded import bad_bytes, good, rows_of
+from db2.logical_log_writer import rdw
+from db2.test_logical_log import EMP, change, decoder, emp
+from informix_capture_client.errors import (
+    BadOption,
+    ProtocolViolation,
+)
+
+VALUES = [
+    ("SMALLINT", "fffe", -2),
+    ("INT", "0000002a", 42),
+    ("BIGINT", "8000000000000000", -(2**63)),
+    ("DEC(9,2)", "010900000d", Decimal("-109000.00")),
+    ("DEC(9,2)", "010900000c", Decimal("109000.00")),
+    ("DEC(4,0)", "01234f", Decimal(1234)),
+    ("DEC(4,0)", "01234b", Decimal(-1234)),
+    ("DOUBLE", "4110000000000000", 1.0),
+    ("REAL", "c276a000", -118.625),
+    ("REAL", "42640000", 100.0),
+    ("CHAR(3)", "c1c240", "AB "),
+    ("VARCHAR(9)", "0002c584", "Ed"),
+    ("VARCHAR(9)", "0000", ""),
+    ("CHAR(2) FOR BIT DATA", "c1ff", b"\xc1\xff"),
+    ("GRAPHIC(1)", "6f22", "漢"),
+    ("VARGRAPHIC(4)", "00026f22", "漢"),
+    ("DATE", "2012-10-31".encode("cp037").hex(), date(2012, 10, 31)),
+    ("TIME", "23.59.58".encode("cp037").hex(), "23.59.58"),
+    ("TIMESTAMP", "2012-10-31-23.59.58.123456".encode("cp037").hex(), datetime(2012, 10, 31, 23, 59, 58,
+    123456)), ("TIMESTAMP(0)", "2012-10-31-23.59.58".encode("cp037").hex(), datetime(2012, 10, 31, 23,
+    59, 58)), ("TIMESTAMP(12)", "2012-10-31-23.59.58.123456789012".encode("cp037").hex(),
+    "2012-10-31-23.59.58.123456789012"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "digits", "value"), VALUES)
+def test_a_declared_column_has_its_value_exactly(kind: str, digits: str, value: object) -> None:
+    data = bytes.fromhex(digits)
+    for suffix, null in ((" NOT NULL", b""), ("", b"\0")):
+        tables = {"TEST.EMP": f"a {kind}{suffix}, b SMALLINT NOT NULL"}
+        (row,) = rows_of(decoder(tables), rdw(change("I ", null + data + b"\0\7")))
+        assert (row["a"], row["b"]) == (value, 7)
+
+
+def test_the_page_s_five_characters_and_their_null() -> None:
+    for data, value in ((b"\0\0\5ABCDE", "ABCDE"), (b"\xff\0\0", None)):
+        (row,) = rows_of(
+            decoder({"TEST.EMP": "a VARCHAR(5)"}, encoding="utf-8"), rdw(change("I ", data))
+        )
+        assert row["a"] == value
+
+
+def test_a_unicode_table_has_its_own_code_page_and_the_header_ebcdic() -> None:
+    tables = {"TEST.EMP": "a VARCHAR(9) NOT NULL, d DATE NOT NULL"}
+    data = b"\0\2\xc3\xa9" + b"2012-10-31"
+    (row,) = rows_of(decoder(tables, encoding=1208), rdw(change("I ", data)))
+    assert (row["a"], row["d"], row["_table"]) == ("é", date(2012, 10, 31), "TEST.EMP")
+
+
+def test_floats_of_ieee_are_read_as_such_where_told() -> None:
+    record = rdw(change("I ", struct.pack(">d", -0.1)))
+    (row,) = rows_of(decoder({"TEST.EMP": "a DOUBLE NOT NULL"}, float_format="ieee"), record)
+    assert row["a"] == -0.1
+
+
+def test_expanded_strings_have_all_the_room_that_was_declared() -> None:
+    data = b"\0\2Ed      " + b"\0\7"
+    tables = {"TEST.EMP": "a VARCHAR(8) NOT NULL, b SMALLINT NOT NULL"}
+    (row,) = rows_of(decoder(tables, expanded=True, encoding="utf-8"), rdw(change("I ", data)))
+    assert (row["a"], row["b"]) == ("Ed", 7)
+    with pytest.raises(BadOption, match="VARCHAR"):
+        decoder({"TEST.EMP": "a VARCHAR"}, expanded=True)
+
+
+SPOILT = [
+    ("a null byte that is none", "a VARCHAR(4)", b"\7\0\1x", "null byte"),
+    ("a string longer than the row", "a VARCHAR(4) NOT NULL", b"\0\x09x", "ends inside of it"),
+    ("a decimal without a sign", "a DEC(3,0) NOT NULL", b"\x12\x34", "no DECIMAL"),
+    ("a digit that is none", "a DEC(3,0) NOT NULL", b"\x1a\x3c", "no DECIMAL"),
+    ("bytes behind the last column", "a SMALLINT NOT NULL", b"\0\1\2", "1 bytes are left"),
+    ("a date that is none", "a DATE NOT NULL", "2012-02-30".encode("cp037"), "no DATE"),
+    ("a REAL that has no room", "a REAL NOT NULL", b"\x7f\xff\xff\xff", "no REAL"),
+]
+
+
+@pytest.mark.parametrize(("name", "columns", "data", "reason"), SPOILT, ids=[c[0] for c in SPOILT])
+def test_a_row_that_is_not_as_declared_is_refused(
+    name: str, columns: str, data: bytes, reason: str
+) -> None:
+    spoilt = rdw(change("I ", data))
+    with pytest.raises(ProtocolViolation, match=reason):
+        rows_of(decoder({"TEST.EMP": columns}, image_length="exclusive"), spoilt)
+    rows = rows_of(decoder({"TEST.EMP": columns}, bad="row"), spoilt)
+    assert (good(rows), bad_bytes(rows)) == ([], spoilt), name
+
+
+def test_a_table_with_a_long_name_is_known_by_its_numbers() -> None:
+    tables = {"OWNER_OF_MANY.A_LONG_NAME": "a SMALLINT NOT NULL"}
+    ids = {"OWNER_OF_MANY.A_LONG_NAME": "256.2.3"}
+    (row,) = rows_of(decoder(tables, ids=ids), rdw(change("I ", b"\0\7", TABLENAME="A_LO@1")))
+    assert (row["a"], row["_table"]) == (7, "TEST.A_LO@1")
+
+
+def test_a_row_of_another_table_is_refused_or_left_out_as_asked() -> None:
+    data = rdw(change("I ", emp(1, "x")), change("I ", b"row", TABLENAME="OTHER"))
+    with pytest.raises(ProtocolViolation, match=r"table TEST\.OTHER is not declared"):
+        rows_of(decoder(EMP), data)
+    assert [row["ID"] for row in rows_of(decoder(EMP, other_tables="skip"), data)] == [1]

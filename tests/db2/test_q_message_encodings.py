@@ -1,0 +1,78 @@
+"""Delimited messages in code pages, and with other delimiters."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+
+from db2.decoded import bad_bytes, good, rows_of
+from db2.message_writer import Written, by_arrow, by_hand
+from db2.test_q_messages import decoder, texts
+
+
+@pytest.mark.parametrize("encoding", ["cp037", "cp500", "cp1140", 37, 1208, "cp932", "utf-16-le", 1200])
+def test_messages_of_a_code_page_read_as_those_of_utf_8(encoding: str | int) -> None:
+    names = {37: "cp037", 1208: "utf-8", 1200: "utf-16-be"}
+    name = names.get(int(encoding)) if isinstance(encoding, int) else encoding
+    change = Written("insert", None, ["a,\n", 'b"', "", None, 5])
+    settings = {"encoding": encoding}
+    (row,) = rows_of(decoder(**settings), by_hand(change, encoding=name))
+    assert texts(row["after"]) == ["a,\n", 'b"', "", None, "5"]
+    two = by_hand(change, encoding=name)
+    rows = rows_of(decoder(**settings, bad="row"), two + two[:-8], two)
+    assert len(good(rows)) == 2
+    assert bad_bytes(rows) == two[:-8]
+
+
+def test_the_newline_of_ebcdic_is_hexadecimal_25() -> None:
+    change = Written("insert", None, ["a"])
+    assert by_hand(change, encoding="cp037").endswith(b"\x25")
+    assert rows_of(
+        decoder(encoding="cp037", record_delimiter="0x25"), by_hand(change, encoding="cp037")
+    )
+
+
+def test_code_page_1047_is_037_with_its_brackets_elsewhere() -> None:
+    message = by_hand(Written("insert", None, ["ab"]), encoding="cp037").replace(
+        b"\x81\x82", b"\xad\xbd"
+    )
+    (row,) = rows_of(decoder(encoding=1047), message)
+    assert texts(row["after"]) == ["[]"]
+    (row,) = rows_of(decoder(encoding="cp037"), message)
+    assert texts(row["after"]) == ["Ý¨"]
+
+
+def test_text_that_the_code_page_has_not_is_refused() -> None:
+    sound = by_arrow(Written("insert", None, ["x"]))
+    broken = sound.replace(b'"x"', b'"\xff"')
+    for tables in (None, {"TEST.T": "a VARCHAR(3)"}):
+        rows = rows_of(decoder(tables, bad="row"), sound + broken + sound)
+        assert len(good(rows)) == 2
+        assert bad_bytes(rows) == broken
+
+
+@pytest.mark.parametrize(
+    ("column", "record", "string", "point"), [("|", "#", "'", ","), ("\t", "0x1e", "~", ".")]
+)
+def test_other_delimiters_and_a_decimal_comma(
+    column: str, record: str, string: str, point: str
+) -> None:
+    end = bytes.fromhex(record[2:]).decode() if record.startswith("0x") else record
+    message = by_hand(Written("insert", None, [string + column + end]), column, end, string)
+    settings = {
+        "column_delimiter": column,
+        "record_delimiter": record,
+        "string_delimiter": string,
+        "decimal_point": point,
+    }
+    (row,) = rows_of(decoder(**settings), message)
+    assert texts(row["after"]) == [string + column + end]
+
+
+def test_a_decimal_comma_is_the_only_point() -> None:
+    settings = {"column_delimiter": ";", "decimal_point": ","}
+    for text, is_right in (("1,5", True), ("1.5", False), ("1,5E2", False)):
+        message = by_hand(Written("insert", None, [0]), ";").replace(b";;0\n", f";;{text}\n".encode())
+        rows = rows_of(decoder({"TEST.T": "a DECIMAL(5,2)"}, bad="row", **settings), message)
+        assert [row["a"] for row in good(rows)] == ([Decimal("1.50")] if is_right else [])

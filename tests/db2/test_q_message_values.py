@@ -1,0 +1,112 @@
+"""Values of delimited messages by their declared types: exactly, or refused."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from decimal import Decimal
+
+import pytest
+
+from db2.decoded import bad_bytes, good, rows_of
+from db2.message_writer import Written, by_arrow
+from db2.test_q_messages import decoder
+from informix_capture_client.errors import (
+    ProtocolViolation,
+)
+
+TYPED = [
+    ("SMALLINT", -32768, -32768),
+    ("INTEGER", 2147483647, 2147483647),
+    ("BIGINT", -(2**63), -(2**63)),
+    ("DECIMAL(31,3)", "9999999999999999999999999999.125", Decimal("9999999999999999999999999999.125")),
+    ("DOUBLE", "-1.5E+300", -1.5e300),
+    ("REAL", "0.1", 0.10000000149011612),
+    ("DECFLOAT", "1.10E-3", "1.10E-3"),
+]
+QUOTED = [
+    ("CHAR(4)", "ab  ", "ab  "),
+    ("VARGRAPHIC(4)", "漢字", "漢字"),
+    ("CLOB", "a\nb", "a\nb"),
+    ("BLOB", "00fF10", b"\x00\xff\x10"),
+    ("CHAR(2) FOR BIT DATA", "c1c2", b"\xc1\xc2"),
+    ("DATE", "2007-08-06", date(2007, 8, 6)),
+    ("DATE", "08/06/2007", date(2007, 8, 6)),
+    ("DATE", "06.08.2007", date(2007, 8, 6)),
+    ("TIME", "18.00.52", "18.00.52"),
+    ("TIMESTAMP", "2007-08-06-23.59.59.123456", datetime(2007, 8, 6, 23, 59, 59, 123456)),
+    ("TIMESTAMP", "2007-08-06 23:59:59.5", datetime(2007, 8, 6, 23, 59, 59, 500000)),
+    ("TIMESTAMP(0)", "0001-01-01-00.00.00", datetime(1, 1, 1)),
+    ("TIMESTAMP", "2007-12-31-24.00.00.000000", datetime(2008, 1, 1)),
+    ("TIMESTAMP(12)", "2007-08-06-23.59.59.123456789012", "2007-08-06-23.59.59.123456789012"),
+]
+
+
+def _record(value: str, *, quoted: bool) -> bytes:
+    written = '"' + value + '"' if quoted else value
+    return by_arrow(Written("insert", None, [None])).replace(b",,\n", f",,{written}\n".encode())
+
+
+@pytest.mark.parametrize(("kind", "text", "value"), TYPED + QUOTED)
+def test_a_declared_column_has_its_value_exactly(kind: str, text: object, value: object) -> None:
+    is_quoted = (kind, text, value) in QUOTED
+    (row,) = rows_of(decoder({"TEST.T": f"c {kind}"}), _record(str(text), quoted=is_quoted))
+    assert row["c"] == value
+
+
+WRONG = [
+    ("INTEGER", "2147483648", False),
+    ("INTEGER", "0x1F", False),
+    ("INTEGER", "1.0", False),
+    ("INTEGER", "5", True),
+    ("SMALLINT", "40000", False),
+    ("DECIMAL(5,2)", "1.234", False),
+    ("DECIMAL(5,2)", "1234.5", False),
+    ("DECIMAL(5,2)", "1,5", True),
+    ("DOUBLE", "0x1p3", False),
+    ("VARCHAR(5)", "bare", False),
+    ("DATE", "2007-02-30", True),
+    ("DATE", "2007-8-6", True),
+    ("TIMESTAMP", "2006-06-30-18.05.67", True),
+    ("TIMESTAMP", "2006-06-30-18.05.07.1234567", True),
+    ("TIMESTAMP", "9999-12-31-24.00.00", True),
+    ("TIME", "later", True),
+    ("BLOB", "abc", True),
+    ("BLOB", "a b0", True),
+]
+
+
+@pytest.mark.parametrize(("kind", "text", "quoted"), WRONG)
+def test_a_value_that_is_none_of_its_type_is_refused_by_its_column(
+    kind: str, text: str, quoted: bool
+) -> None:
+    message, sound = _record(text, quoted=quoted), by_arrow(Written("delete", [None], None))
+    with pytest.raises(ProtocolViolation, match="file 0, byte 0, record 0: column c "):
+        rows_of(decoder({"TEST.T": f"c {kind}"}), message + sound)
+    rows = rows_of(decoder({"TEST.T": f"c {kind}"}, bad="row"), sound + message + sound)
+    assert [row["_change_type"] for row in good(rows)] == ["delete", "delete"]
+    assert bad_bytes(rows) == message
+
+
+PUT = [
+    ("2007218", "000000000000", datetime(2007, 8, 6)),
+    ("2007365", "235959999999", datetime(2007, 12, 31, 23, 59, 59, 999999)),
+    ("2008366", "010203000004", datetime(2008, 12, 31, 1, 2, 3, 4)),
+    ("2007359", "100000000000", datetime(2007, 12, 25, 10)),
+    ("2007099", "000000000000", datetime(2007, 4, 9)),
+    ("2007366", "000000000000", None),
+    ("2007000", "000000000000", None),
+    ("2007001", "240000000000", None),
+    ("2007001", "006000000000", None),
+    ("2007001", "0000", None),
+]
+
+
+@pytest.mark.parametrize(("day", "time", "at"), PUT)
+def test_the_day_of_the_year_and_the_time_say_when_a_message_was_put(
+    day: str, time: str, at: datetime | None
+) -> None:
+    message = by_arrow(Written("insert", None, [1]))
+    message = message.replace(b"2006030", day.encode()).replace(b"182318000005", time.encode())
+    (row,) = rows_of(decoder(), message)
+    assert row["_header"]["put_timestamp"] == at
+    assert (row["_header"]["put_date"], row["_header"]["put_time"]) == (day, time)
