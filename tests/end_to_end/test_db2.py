@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import subprocess
@@ -21,6 +22,7 @@ from db2.test_log_records import row_with_clobs
 from db2.test_logical_log import change, emp
 from end_to_end import db2_folder_to_files
 from harness.runs.patience import patiently, wait_until
+from harness.spark.mortal_stream import descendants, is_alive
 from informix_capture_client.errors import BadOption
 from informix_cdc import db2
 
@@ -117,8 +119,11 @@ def test_a_stream_over_a_folder_killed_and_started_again_equals_the_batch(
     process = subprocess.Popen(program, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     commits = tmp_path / "checkpoint" / "commits"
     wait_until(lambda: (commits / "2").exists() or process.poll() is not None, 120)
-    process.send_signal(signal.SIGKILL)
+    dying = [process.pid, *descendants(process.pid)]  # the JVM commits, not the Python that began it
+    for one in dying:
+        os.kill(one, signal.SIGKILL)
     assert process.wait() == -signal.SIGKILL
+    wait_until(lambda: not any(map(is_alive, dying)))
     assert not (commits / "59").exists()
     assert example.start(spark, tmp_path, 20).awaitTermination(patiently(60))
     assert (commits / "2").exists()
