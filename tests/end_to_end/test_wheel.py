@@ -22,6 +22,8 @@ from harness.servers.stores import (
     listening_stores,
     source_options,
 )
+from harness.spark.class_archive import jvm_options
+from harness.spark.starting import JVM
 from informix_cdc.testing import emulated_source
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -145,6 +147,7 @@ def test_a_zipped_wheel_serves_by_py_files_and_the_drivers_path(wheel: Path, tmp
         **{name: value for name, value in os.environ.items() if name != "PYSPARK_DRIVER_PYTHON"},
         "PYSPARK_PYTHON": str(tmp_path / "venv" / "bin" / "python"),
         "PYTHONPATH": str(zipped),
+        "JDK_JAVA_OPTIONS": f"{JVM} {jvm_options(os.environ['SPARK_HOME'])}",
     }
     submit = [Path(pyspark.__file__).parent / "bin" / "spark-submit", "--master", "local[1]"]
     with emulated_source({"informix.t": "id integer"}) as (server, options):

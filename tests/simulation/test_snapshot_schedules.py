@@ -40,8 +40,8 @@ from simulation.test_snapshot_rules import (
     _unsettled,
 )
 
-FIXED_SEEDS = 120
-RANDOM_SEEDS = 60
+FIXED_SEEDS = 80
+RANDOM_SEEDS = 40
 PARTS = 4
 JOINING_SEEDS = (16, 8)  # fixed ones, and new ones
 _MOST_SEEDS_FOR_A_FAULT = 1500
@@ -61,14 +61,14 @@ def quiet() -> Iterator[None]:
     " that is flushed late, locks on pages; deaths, lost connections and a lost spool",
     outcome="at the end of every batch a consumer has the rows that the writers' own account has, in"
     " the range that was read; each change once; places unique and rising",
-    seeds="60 fixed and 30 new ones in each build, 10,800 in `make thorough`",
+    seeds="40 fixed and 20 new ones in each build, 10,800 in `make thorough`",
 )
 @pytest.mark.parametrize("part", range(PARTS))  # which may go to several workers
 def test_at_every_batch_end_a_consumer_has_the_rows_of_the_writers_own_account(
     part: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     base = secrets.randbelow(1 << 40)
-    share = 6 if PROFILE == "thorough" else 1  # a schedule takes half a second
+    share = 9 if PROFILE == "thorough" else 1  # a schedule takes half a second
     count = share * in_this_run(RANDOM_SEEDS) // PARTS
     reached = play_many(range(part, share * in_this_run(FIXED_SEEDS), PARTS))
     reached += play_many(range(base, base + count))

@@ -44,6 +44,7 @@ class Token:
     kind: str
     text: str
     number: int = 0  # of a parameter, from 1
+    word: str = ""  # the text of a word or sign, which grammar asks for again and again
 
 
 class Tokens:
@@ -74,8 +75,7 @@ class Tokens:
         """Whether these words or signs come next, in this order."""
         place = self.place
         for word in words:
-            token = self._items[place]  # there is one: the last, END, is no word
-            if token.text != word or token.kind not in (WORD, SIGN):
+            if self._items[place].word != word:  # there is one: the last, END, is no word
                 return False
             place += 1
         return True
@@ -94,10 +94,11 @@ class Tokens:
 
     def one_of(self, *words: str) -> str:
         """Read one of these words if it comes next, else return an empty text."""
-        for word in words:
-            if self.accept(word):
-                return word
-        return ""
+        word = self.next.word
+        if word not in words:
+            return ""
+        self.place += 1
+        return word
 
     def name(self) -> str:
         """Read a name, delimited or not."""
@@ -179,8 +180,8 @@ def _token(kind: str, text: str, delimits_names: bool) -> Token:
     if kind == "doubled":  # without DELIMIDENT another way to quote a text
         return Token(NAME if delimits_names else TEXT, text[1:-1].replace('""', '"'))
     if kind == "word":
-        return Token(WORD, text.lower())
-    return Token(NUMBER if kind == "number" else SIGN, text)
+        return Token(WORD, text.lower(), word=text.lower())
+    return Token(NUMBER, text) if kind == "number" else Token(SIGN, text, word=text)
 
 
 def _begins_collection(tokens: list[Token]) -> bool:
