@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from benchmarks.emulated_source import say
 from benchmarks.measuring import timed
+from benchmarks.whole_snapshot import cpu_seconds
 
 _DRIVER = "com.informix.jdbc.IfxDriver"
 
@@ -26,12 +27,12 @@ def main(jars: str, url: str, user: str, password: str, table: str, repeats: str
     reader = reader.option("user", user).option("password", password).option("dbtable", table)
     frame = reader.option("fetchsize", 10_000).load()
     rows = frame.count()
-    beans = spark._jvm.java.lang.management.ManagementFactory  # type: ignore[union-attr]
+    jvm = spark.sparkContext._gateway.proc.pid  # type: ignore[union-attr]
     seconds, cpu = list[float](), list[float]()
     for _ in range(int(repeats) + 1):  # the first of them warms up
-        cpu.append(-beans.getOperatingSystemMXBean().getProcessCpuTime() / 1e9)
+        cpu.append(-cpu_seconds(jvm))
         seconds.append(timed(lambda: frame.write.format("noop").mode("overwrite").save()))
-        cpu[-1] += beans.getOperatingSystemMXBean().getProcessCpuTime() / 1e9
+        cpu[-1] += cpu_seconds(jvm)
     spark.stop()
     say(json.dumps({"rows": rows, "seconds": seconds[1:], "cpu": cpu[1:]}))
 

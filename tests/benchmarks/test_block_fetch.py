@@ -20,7 +20,7 @@ from informix_capture_client.block_fetch.declared import require_declared
 from informix_capture_client.block_fetch.sqli_blocks import ROOM_BYTES, _in_blocks
 from informix_capture_client.block_fetch.tuple_columns import TupleDecoder
 from informix_capture_client.choices import DecodeRules
-from informix_capture_client.sqli import AnswerReader, Column, Features, RowReader
+from informix_capture_client.sqli import AnswerReader, Column, Features, RowReader, Tuples
 from informix_capture_client.sqli.incoming import Incoming
 from informix_capture_client.transport.base import Transport
 from informix_capture_client.transport.sqli import SqliTransport
@@ -33,6 +33,7 @@ COLUMNS = catalog_table().columns
 SELECT = f"SELECT {', '.join(column.name for column in COLUMNS)} FROM informix.lines"
 AGREED = Features(has_challenge=False, has_bigint=True, is_wide=True)
 END = b"\0\x0c"
+TUPLE = b"\0\x0e\0\0"  # of a row, with its warnings
 
 
 def in_blocks(transport: Transport) -> int:
@@ -52,8 +53,16 @@ def kept_answers(transport: SqliTransport) -> tuple[tuple[Column, ...], list[byt
     with closing(transport.open_tuples(SELECT, (), ROOM_BYTES)) as cursor:
         answers: list[bytes] = []
         while runs := cursor.fetch():
-            answers.append(b"".join(run.data for run in runs) + END)
+            answers.append(b"".join(map(_messages, runs)) + END)
         return tuple(cursor.columns), answers
+
+
+def _messages(run: Tuples) -> bytes:
+    """Return a run as it came: one that is a row whose bytes came in two parts has lost its head."""
+    if run.starts[0]:
+        return run.data
+    size = len(run.data)
+    return TUPLE + size.to_bytes(4, "big") + run.data + b"\0" * (size & 1)
 
 
 def decoded_in_blocks(columns: tuple[Column, ...], answers: list[bytes]) -> int:

@@ -68,7 +68,7 @@ def snapshot_of(source: EmulatedSource, server: int, plan: Filled, **options: st
         wanted = source.options(initialSnapshot="all", spoolPath=folder, **options)
         task = json.dumps({"options": wanted, "rows": plan.rows})
         command = [sys.executable, "-m", "benchmarks.snapshot_run", task]
-        before = _cpu_seconds(server)
+        before = cpu_seconds(server)
         with subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         ) as capturing:
@@ -78,7 +78,7 @@ def snapshot_of(source: EmulatedSource, server: int, plan: Filled, **options: st
             if plan.per_second:
                 source.start_writing()
             _line(capturing.stdout)
-            server_cpu = _cpu_seconds(server) - before
+            server_cpu = cpu_seconds(server) - before
             if plan.per_second:
                 time.sleep(_QUIET_SECONDS)
                 source.start_writing()  # the second line ends it
@@ -97,7 +97,7 @@ def _line(output: Any) -> dict[str, Any]:
     return told
 
 
-def _cpu_seconds(process: int) -> float:
+def cpu_seconds(process: int) -> float:
     fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
