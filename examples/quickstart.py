@@ -1,40 +1,39 @@
-"""Stream committed changes into Spark: `python examples/quickstart.py`. Needs Java 17, no Informix.
+"""Stream rows and changes into Spark: `python examples/quickstart.py`. Needs Java 17, no Informix.
 
-For a server of your own, leave the emulator away, set host, port, server, database and table, and
+The row that is there comes first, read beside the stream; then what changes. For a server of your own,
+leave the emulator away; `options` are host, port, server, database, table, initialSnapshot, spoolPath;
 give the password by the environment variable INFORMIX_CDC_PASSWORD.
 """
 
 import os
 import sys
-import time
+import tempfile
 
 from pyspark.sql import SparkSession
 
-from informix_cdc.testing import EmulatedServer, ListeningServer
+from informix_cdc.testing import emulated_source
 
 os.environ["PYSPARK_PYTHON"] = sys.executable  # Spark's workers need this environment's packages
-os.environ["INFORMIX_CDC_PASSWORD"] = "in4mix"  # before Spark starts, whose processes inherit it
 ORDERS, order = "stores:informix.orders", {"order_num": 1, "city": "Zürich", "total": "19.90"}
+columns = "order_num serial primary key, city varchar(20), total money(8,2)"
 
-server = EmulatedServer(name="informix", users={"informix": "in4mix"})
-server.create_database("stores")
-server.create_table(ORDERS, "order_num serial, city varchar(20), total money(8,2)")
-with ListeningServer(server) as listening:
+with emulated_source({"informix.orders": columns}, keeps_rows=True) as (server, options):
+    with server.transaction() as transaction:
+        transaction.insert(ORDERS, order)  # before there is a stream
     builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
     spark = builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
-    rows = spark.readStream.format("informix-cdc").load(
-        host="127.0.0.1", port=listening.port, server="informix", database="stores",
-        table="informix.orders", transport="sqli",
-    )  # fmt: skip
-    changes = rows.select("_change_type", "order_num", "city", "total", "_commit_timestamp")
+    options |= {"initialSnapshot": "all", "spoolPath": tempfile.mkdtemp()}
+    rows = spark.readStream.format("informix-cdc").options(**options).load()
+    changes = rows.select(
+        "_change_type", "order_num", "city", "total", "_snapshot", "_commit_timestamp"
+    )
     query = changes.writeStream.format("console").start()
-    while query.lastProgress is None:  # the first micro-batch is empty: here the stream begins
-        time.sleep(0.1)
+    while not any(each["numInputRows"] for each in query.recentProgress):
+        query.awaitTermination(0.1)  # raises where it has failed
     with server.transaction() as transaction:
-        transaction.insert(ORDERS, order)
         transaction.update(ORDERS, order, {**order, "total": "24.90"})
-    while query.lastProgress["batchId"] < 1:
-        time.sleep(0.1)
+    while sum(each["numInputRows"] for each in query.recentProgress) < 3:
+        query.awaitTermination(0.1)
     query.stop()
     spark.stop()

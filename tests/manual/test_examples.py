@@ -26,9 +26,9 @@ _ENVIRONMENT = {"SPARK_LOCAL_IP": "127.0.0.1", "JDK_JAVA_OPTIONS": "-XX:TieredSt
 
 Check = Callable[[str], None]
 QUICKSTART = (
-    ("          insert", "19.90"),
-    (" update_preimage", "19.90"),
-    ("update_postimage", "24.90"),
+    ("      insert", "19.90", " true"),
+    (" update_preimage", "19.90", "false"),
+    ("update_postimage", "24.90", "false"),
 )
 _CONTENT = re.compile(r"^(?:\|.*\d.*\||batch .*|night .*)$", re.MULTILINE)
 _TIME = re.compile(r"\|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\|$", re.MULTILINE)  # of a commit: never the same
@@ -119,7 +119,10 @@ CHECKS: dict[str, Check] = {
         *(f"|        {number}|" for number in (1, 2, 3, 4)),
     ),
     "quickstart": prints(
-        *(f"|{change}|        1|Zürich|{total}|" for change, total in QUICKSTART),
+        *(
+            f"|{change}|        1|Zürich|{total}|    {was_there}|"
+            for change, total, was_there in QUICKSTART
+        ),
     ),
     "several_tables": prints(
         "batch 0, orders: []",
@@ -164,7 +167,7 @@ def test_an_example_prints_in_the_notebook_what_it_was_saved_with(
     """If it rightly prints something else now: python -m manual.notebooks examples/notebook.ipynb"""
     saved = texts_of(json.loads(NOTEBOOK.read_text(encoding="utf-8")))
     assert json.loads(printed_together["notebook"]) == saved
-    assert "|update_postimage|        1|Basel|24.90|" in "".join(saved)
+    assert "|update_postimage|        2|Basel|24.90|    false|" in "".join(saved)
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Run the stream program on other Sparks and Pythons, and the Delta example on those that have a Delta.
+"""Run the stream program on other Sparks and Pythons, and with Delta Lake where there is one for them.
 
     python -m matrix [NAME ...]      prints the table that stands in docs/versions.md
 
@@ -24,8 +24,10 @@ from harness.spark.starting import is_late_worker
 ROOT = Path(__file__).parents[2]
 HOME = ROOT / ".matrix"
 PROGRAM = Path(__file__).with_name("stream_program.py")
+DELTA_PROGRAM = Path(__file__).with_name("delta_program.py")
 CONSOLE = Console(stderr=True)
 _MOST_LATE_STARTS = 3  # of a Python process of Spark's, which has 10 s
+_SOURCES = os.pathsep.join((str(ROOT / "tests"), str(ROOT / "examples")))
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,7 @@ def last_lines_of(python: Path, program: Path) -> list[str]:
 def _run(python: Path, program: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [str(python), "-W", "ignore", str(program)],
-        env={**os.environ, "PYTHONPATH": str(ROOT / "tests"), "PYSPARK_PYTHON": str(python)},
+        env={**os.environ, "PYTHONPATH": _SOURCES, "PYSPARK_PYTHON": str(python)},
         capture_output=True,
         text=True,
         check=False,
@@ -126,15 +128,20 @@ def row_of(which: Combination, wheel: Path) -> tuple[str, ...]:
     assert facts["now_is_complete"] == knows_now, facts
     assert (facts["now_batches"] > 1) == knows_now, facts
     now = "all" if knows_now else "one batch"
-    delta = "-"
     if which.delta:
-        printed = "\n".join(last_lines_of(python, ROOT / "examples" / "delta_merge.py"))
-        assert "|        3| Zug|" in printed, printed
-        # each batch once: the first and the last of a snapshot's run are empty
-        assert f"|       MERGE|    {5 if knows_now else 3}|" in printed, printed
-        delta = which.delta
+        merge_into_delta(python, knows_now=knows_now)
     assert facts["reader"] == "JVM", facts
-    return facts["pyspark"], facts["python"], facts["pyarrow"], str(facts["rows"]), now, delta
+    rows, delta = str(facts["rows"]), which.delta or "-"
+    return facts["pyspark"], facts["python"], facts["pyarrow"], rows, now, delta
+
+
+def merge_into_delta(python: Path, *, knows_now: bool) -> None:
+    """Run the example of Delta's MERGE, and what checks it over a snapshot and an ALTER by content."""
+    printed = "\n".join(last_lines_of(python, ROOT / "examples" / "delta_merge.py"))
+    assert "|        3| Zug|" in printed, printed
+    # each batch once: the first and the last of a snapshot's run are empty
+    assert f"|       MERGE|    {5 if knows_now else 3}|" in printed, printed
+    CONSOLE.print("Delta over a snapshot and an ALTER:", last_lines_of(python, DELTA_PROGRAM)[-1])
 
 
 def main(names: list[str]) -> int:

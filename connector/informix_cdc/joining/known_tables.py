@@ -68,7 +68,8 @@ def require_chunks(spool: Spool, planned: Position | None) -> None:
             f"Spark runs a batch again, up to {show(planned.commit)}, that has rows of a snapshot, and"
             f" the spool {spool.folder} does not hold them any more.",
             "Bring the folder back, if it was moved or spoolPath was changed; else start a new stream"
-            " with a new checkpoint.",
+            " with a new checkpoint: its initialSnapshot reads the rows anew. failOnDataLoss=false"
+            " changes nothing here.",
         )
 
 

@@ -103,6 +103,11 @@ def test_a_chunk_is_part_of_the_place_and_of_equality() -> None:
                 "t": {"digest": "d", "since": 0, "snapshot": {"key": ["k"], "after": [1], "rows": 1}}
             }
         },
+        {
+            "tables": {
+                "t": {"digest": "d", "since": 0, "snapshot": {"key": ["k"], "after": [], "rows": 1}}
+            }
+        },
         {"version": 3},
     ],
     ids=str,

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from types import SimpleNamespace
+from typing import Any, NamedTuple, cast
 from unittest.mock import Mock
 
 import pytest
@@ -14,13 +16,16 @@ from connector.joining.altering import TWO, Shop
 from harness.capture.driving import anchor_of, drained
 from harness.servers.stores import CUSTOMER_COLUMNS, CUSTOMERS, ORDERS, listening_stores, source_options
 from harness.spark.checkpoints import run_batches
+from informix_capture_client.errors import BadOption
+from informix_capture_client.positions import Position, show
 from informix_cdc.capture.beside import Beside
 from informix_cdc.capture.state import CaptureState
 from informix_cdc.joining import Returning
-from informix_cdc.operations import row_logging
+from informix_cdc.operations import StreamOfTables, receipt_of, row_logging
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import look_up_tables
-from informix_checkpoints.receipts import Acquired, Receipt
+from informix_checkpoints.offsets import StreamOffset
+from informix_checkpoints.receipts import Acquired, Receipt, load_receipt, save_receipt
 
 BOTH = ("informix.orders", "informix.customers")
 
@@ -81,7 +86,11 @@ def test_tables_that_are_altered_together_come_back_together(shop: Shop) -> None
     shop.alter()
     shop.served[0].alter_table(CUSTOMERS, f"{CUSTOMER_COLUMNS}, zip char(5)")
     assert "Acquire all tables of a receipt" in refusal(shop.acquire(), 2)
-    assert shop.acquire(tables=BOTH).exit_code == 0
+    acquired = shop.acquire(tables=BOTH)
+    assert acquired.exit_code == 0
+    found = json.loads(shop.receipt.read_text())["acquired"]
+    assert acquired.stdout == f"{show(found['since'])}\n"  # from where on they are delivered
+    assert found["place"] < found["since"]
     with shop.query(schemaChange=str(shop.receipt)) as made:
         rows, end = shop.until_back(made, shop.offsets[-1])
         more, _ = drained(made, end, shop.committed(("orders", 6), ("customers", 6)))
@@ -207,3 +216,33 @@ def test_what_is_no_receipt_is_not_read(spoiled: dict[str, object]) -> None:
     known = Receipt("s", {"a": 7}, {"t": "d"}).to_json()
     with pytest.raises(ValueError, match=r"version|not"):
         Receipt.from_json({**known, **spoiled})
+
+
+def test_a_receipt_says_the_commit_up_to_which_each_stream_has_delivered() -> None:
+    """Not where a session would begin again, which may lie before changes that are not delivered."""
+    offsets = {"a": Position(120, 90), "b": Position(130, 95)}
+    streams = [
+        StreamOfTables("p", cast("Any", SimpleNamespace(delivered=StreamOffset(name, "s", at))), ())
+        for name, at in offsets.items()
+    ]
+    assert receipt_of(streams, ()).delivered == {"a": 120, "b": 130}
+
+
+def test_whoever_reads_a_receipt_while_it_is_completed_has_the_one_or_the_other(tmp_path: Path) -> None:
+    begun, path = Receipt("s", {"a": 7}, {"t": "d"}), tmp_path / "receipt"
+    save_receipt(begun, path, is_new=True)
+    was = path.read_text()
+    with path.open() as reading:
+        complete = replace(begun, acquired=Acquired(1, 2, (3,), {"t": "e"}))
+        save_receipt(complete, path, is_new=False)
+        assert reading.read() == was
+    assert load_receipt(path) == complete
+    assert [each.name for each in tmp_path.iterdir()] == ["receipt"]
+
+
+@pytest.mark.parametrize("text", ["", "[" * 100_000, '{"version": 1}', "\x00"])
+def test_a_file_that_is_no_receipt_is_refused_by_name(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "receipt"
+    path.write_text(text)
+    with pytest.raises(BadOption, match="is no receipt of informix-cdc release"):
+        load_receipt(path)

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shutil import rmtree
 from typing import Any
 
 import pytest
 
-from harness.capture.driving import LIMIT, Offset, anchor_of, drained, reader, rows_of
+from harness.capture.driving import (
+    LIMIT,
+    Offset,
+    anchor_of,
+    drained,
+    failure_of,
+    reader,
+    rows_of,
+)
 from harness.capture.snapshots import serving_tables
 from harness.servers.stores import DATABASE
 from informix_capture_client.emulator import load_rows
+from informix_capture_client.errors import DataLoss
 from informix_cdc.spark.reader import InformixStreamReader
 
 LINES = "CREATE TABLE informix.lines (id INTEGER NOT NULL PRIMARY KEY, name VARCHAR(20))"
@@ -70,3 +80,27 @@ def test_a_planned_batch_with_rows_of_a_joiner_comes_again_from_the_spool(
             more = until_all_is_read(made, end)
     read = [row["lines"]["id"] for row in planned + more if row["_snapshot"]]
     assert sorted(read) == list(range(ROWS))
+
+
+@pytest.mark.parametrize("goes_on", ["true", "false"])
+@pytest.mark.fault(
+    fault="the spool is lost with a planned batch that has rows of a chunk of a joiner",
+    outcome="refused by name, with failOnDataLoss=false too: no log has these rows",
+)
+def test_a_planned_batch_with_rows_of_a_joiner_is_refused_without_its_spool(
+    goes_on: str, tmp_path: Path
+) -> None:
+    spool = {"spoolPath": str(tmp_path / "spool"), "failOnDataLoss": goes_on}
+    both = "informix.parts,informix.lines"
+    with serving_tables(LINES, PARTS) as (server, listening, _):
+        load_rows(server, f"{DATABASE}:informix.lines", [{"id": n, "name": "x"} for n in range(ROWS)])
+        with reader(listening.port, table="informix.parts", **spool) as made:
+            start = anchor_of(made)
+        with reader(listening.port, table=both, **JOINING, **spool) as made:
+            start, end = until_a_chunk(made, start)
+        rmtree(tmp_path / "spool")
+        with reader(listening.port, table=both, **JOINING, **spool) as made:
+            failure = failure_of(lambda: rows_of(made, start, end))
+    assert isinstance(failure, DataLoss)
+    assert "rows of a snapshot" in failure.message
+    assert "its initialSnapshot reads the rows anew" in failure.remedy
