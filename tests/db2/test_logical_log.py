@@ -17,7 +17,7 @@ from db2.decoded import bad_bytes, good, rows_of
 from db2.logical_log_writer import FIELDS, bdw, header, payload, rdw, xhdf
 from harness.runs.examples import examples
 from informix_capture_client.db2 import Decoder, logical_log_decoder
-from informix_capture_client.db2.logical_log import LogicalLogSettings
+from informix_capture_client.db2.logical_log import LogicalLogSettings, log_reader
 from informix_capture_client.errors import (
     BadOption,
     InformixCdcError,
@@ -325,6 +325,16 @@ REFUSED = [
     ("a way to read lengths that is none", {"image_length": "both"}, "image_length"),
     ("floats of nobody", {"float_format": "vax"}, "float_format"),
     ("numbers that are none", {"tables": EMP, "ids": {"TEST.EMP": "4.5"}}, "ids"),
+    (
+        "a field of another width",
+        {"control": rdw(*(xhdf(n, a, w + (n == "DBID")) for n, (a, w) in FIELDS.items()))},
+        "field DBID has 3 bytes",
+    ),
+    (
+        "positions that count from 2",
+        {"control": rdw(*(xhdf(n, a + 2, w) for n, (a, w) in FIELDS.items()))},
+        "do not place",
+    ),
     ("a control file without lengths", {"control": rdw(xhdf("DBID", 6, 2))}, "LENGTH"),
 ]
 
@@ -338,3 +348,31 @@ def test_an_option_that_cannot_be_is_refused(name: str, given_: dict[str, Any], 
 def test_a_value_that_is_not_in_the_row_is_refused_by_its_column() -> None:
     with pytest.raises(UnsupportedColumn, match=r"column a of TEST\.EMP is CLOB"):
         decoder({"TEST.EMP": "a CLOB"})
+
+
+@pytest.mark.parametrize("tables", [None, EMP], ids=["undeclared", "declared"])
+@pytest.mark.parametrize("reading", READINGS)
+def test_a_file_is_decoded_some_records_at_a_time_and_read_in_one_way(
+    reading: str, tables: dict[str, str] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two = segments(emp(2, "Al"), [7, 0]) if reading == "exclusive" else (b"", b"")
+    records = [change("I ", emp(number, "Ed"), reading=reading) for number in range(3, 9)]
+    records += [change("UB", emp(1, "x"), emp(2, None), reading=reading), header(CHANGETYPE="DT")]
+    records += [change("I ", b"gone", UORDISP="A"), *filter(None, (two, one)), header(CHANGETYPE="??")]
+    data = rdw(*records, change("D ", emp(9, "z"), reading=reading))
+    whole = rows_of(decoder(tables, bad="row"), data)
+    assert len(good(whole)) >= 8
+    monkeypatch.setattr(log_reader, "TOGETHER_RECORDS", 2)
+    assert sorted(rows_of(decoder(tables, bad="row"), data), key=str) == sorted(whole, key=str)
+    batches = [len(rows.batch) for rows in decoder(tables, bad="row").rows([data], ["file"])]
+    assert max(batches) <= 4
+
+
+def test_a_record_for_undo_is_no_change_unless_it_is_asked_for() -> None:
+    data = rdw(change("D ", b"undone", SQLTYPE="U"), change("I ", b"kept", SQLTYPE=" "))
+    assert [row["after"] for row in rows_of(decoder(), data)] == [b"kept"]
+    rows = rows_of(decoder(rolled_back="rows"), data)
+    assert [(row["before"], row["_header"]["SQLTYPE"]) for row in rows] == [
+        (b"undone", "U"),
+        (None, ""),
+    ]

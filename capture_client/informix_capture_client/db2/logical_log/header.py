@@ -10,6 +10,7 @@ record".)
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -115,7 +116,7 @@ _CODES = {1: "u1", 2: "u2", 4: "u4"}
 
 
 class Headers:
-    """Headers of records, read a field at a time; `sizes` is how long each is."""
+    """Headers of records, read a field at a time."""
 
     def __init__(
         self, data: np.ndarray, starts: Integers, layout: Mapping[str, Field], page: CodePage
@@ -123,6 +124,12 @@ class Headers:
         self._layout = layout
         self._page = page
         self._bytes = fields_of(data, starts, max(field.at + field.width for field in layout.values()))
+
+    def some(self, which: slice) -> Headers:
+        """Return some that follow on each other."""
+        found = copy(self)
+        found._bytes = self._bytes[which]
+        return found
 
     def raw(self, name: str) -> Matrix:
         """Return a field's bytes."""
