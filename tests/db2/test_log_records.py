@@ -68,6 +68,26 @@ def test_the_page_s_insert_comes_with_the_large_objects_of_both_columns(mark: st
     assert lobs(plain) == [(2, "insert", "complete", b"third"), (3, "insert", "complete", b"fourth")]
 
 
+def test_a_large_object_that_is_empty_or_not_logged_is_told_from_one_that_is_null() -> None:
+    """C3 has no bytes, says its row; of C4 the log has the amount; then C4 is NULL."""
+    log, fixed = LogWriter(), struct.pack("<i3s", 42, b"abc")
+    empty, elsewhere = struct.pack("<HHB", 17, 4, 0), struct.pack("<HHB", 21, 16, 0)
+    data = log.out_of_row() + log.lob(65, 3, b"", amount=99)
+    data += log.row(162, fixed + empty + elsewhere + b"\x80\0\0\0" + NOISE)
+    data += log.row(162, fixed + empty + b"\0\0\0\0\1" + b"\x80\0\0\0", 2) + log.commit()
+    first, second = rows_of(decoder(CLOBS, ids=IDS), data)
+    assert [(row["C3"], row["C4"]) for row in (first, second)] == [("", None), ("", None)]
+    assert lobs(first) == [(3, "insert", "not_logged", None)]
+    assert (first["_lobs"][0]["length"], lobs(second)) == (99, [])
+
+
+def test_old_rows_have_no_new_large_objects_and_an_appended_piece_is_no_value() -> None:
+    log, row = LogWriter(), row_with_clobs("<", 42)
+    data = log.out_of_row() + log.lob(64, 2, b"new", UPDATE) + log.lob(64, 3, b"tail", CONCAT)
+    old, new = rows_of(decoder(CLOBS, ids=IDS), data + log.update(row, row) + log.commit())
+    assert [(row["C3"], row["C4"]) for row in (old, new)] == [(None, None), ("new", None)]
+
+
 @pytest.mark.parametrize("kind", [0x43, 0x69])
 @pytest.mark.parametrize("mark", MARKS)
 def test_the_page_s_rollback_leaves_nothing(mark: str, kind: int) -> None:
@@ -111,6 +131,44 @@ def test_transactions_interleave_and_come_whole_in_the_order_of_their_commits() 
         (b"a1", 0),
     ]
     assert [lobs(row) for row in rows] == [[], [], [(0, "insert", "complete", b"x")]]
+
+
+def test_large_objects_whose_row_never_came_are_incomplete_though_committed() -> None:
+    log = LogWriter()
+    lost = log.out_of_row() + log.lob(64, 2, b"lost")
+    data = lost + log.out_of_row() + log.lob(64, 2, b"x") + log.row(162, b"row") + lost + log.commit()
+    rows = rows_of(decoder(), data)
+    assert [(row["_change_type"], row["after"], lobs(row)[0][3]) for row in rows] == [
+        ("incomplete", None, b"lost"),
+        ("insert", b"row", b"x"),
+        ("incomplete", None, b"lost"),
+    ]
+
+
+@pytest.mark.parametrize("function", [110, 131])
+def test_both_undos_of_an_insert_take_it_back(function: int) -> None:
+    log = LogWriter()
+    data = log.row(162, b"gone") + log.undo(function, data=b"gone") + log.row(162, b"kept", 2)
+    assert [row["after"] for row in rows_of(decoder(), data + log.commit())] == [b"kept"]
+
+
+@pytest.mark.parametrize("function", [111, 166])
+def test_both_undos_of_a_delete_take_it_back_with_the_strings_behind_it(function: int) -> None:
+    log = LogWriter()
+    data = log.row(161, b"back") + log.lob(66, 65535, b"old", DELETE)
+    data += log.undo(function, data=b"back") + log.row(162, b"kept", 2) + log.commit()
+    (row,) = rows_of(decoder(), data)
+    assert (row["after"], lobs(row)) == (b"kept", [])
+
+
+@pytest.mark.parametrize("kind", [0x84, 0x85, 0x86, 0x87, 0x8A, 0x41, 0x49])
+def test_every_end_of_a_transaction_is_known(kind: int) -> None:
+    log = LogWriter()
+    ended = log.row(162, b"a") + log.record(kind, struct.pack("<Q", 1_700_000_000))
+    rows = rows_of(decoder(), ended + log.row(162, b"b") + log.commit())
+    is_commit = kind > 0x80
+    expected = [(b"a", "insert")] * is_commit + [(b"b", "insert")]
+    assert [(row["after"], row["_change_type"]) for row in rows] == expected
 
 
 def test_the_same_identifier_on_two_log_streams_is_two_transactions() -> None:
@@ -278,6 +336,7 @@ def test_a_commit_time_of_four_bytes_is_read_too() -> None:
 
 WRONG = [
     ("a function without a public layout", "multi-insert", lambda log: log.row(167, b"x")),
+    ("VECTOR data", "213, VECTOR", lambda log: log.row(213, b"x")),
     ("a LOB operation that is none", "64 to 67", lambda log: log.lob(68, 1, b"x")),
     ("an original operation that is none", "original operation", lambda log: log.lob(64, 1, b"x", 3)),
     ("a LOB that is cut", "ends inside its data", lambda log: log.lob(64, 1, b"x", amount=9)),

@@ -15,7 +15,7 @@ from db2.decoded import Row, bad_bytes, good, rows_of
 from db2.message_writer import Written, by_arrow, by_hand
 from db2.page_examples import AS_PRINTED, HEX, MENDED, NULL
 from harness.runs.examples import examples
-from informix_capture_client.db2 import Decoder, q_messages_decoder
+from informix_capture_client.db2 import Decoder, decoding, q_messages_decoder
 from informix_capture_client.db2.q_messages import QMessageSettings
 from informix_capture_client.errors import (
     BadOption,
@@ -258,6 +258,21 @@ def test_a_message_cut_at_any_byte_gives_its_whole_records_and_the_rest_as_bytes
 
 def test_an_empty_record_is_none() -> None:
     assert rows_of(decoder(), b"\n\n", None, b"") == []
+
+
+def test_a_row_and_bad_bytes_know_their_value_however_many_are_decoded_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    values = [MESSAGE, None, MESSAGE[:-1], MESSAGE]
+    names = [f"file {number}" for number in range(4)]
+    for together in (1, len(MESSAGE), decoding.TOGETHER_BYTES):
+        monkeypatch.setattr(decoding, "TOGETHER_BYTES", together)
+        found = list(decoder(bad="row").rows(values, names))
+        rows = [row for rows in found for row in zip(rows.values, rows.batch["_bad"], strict=True)]
+        is_bad = sorted((int(value), bad.as_py() is not None) for value, bad in rows)
+        assert is_bad == [(0, False), (0, False), (2, False), (2, True), (3, False), (3, False)]
+        with pytest.raises(ProtocolViolation, match=r"file 2, byte \d+, record 1"):
+            rows_of(decoder(), *values)
 
 
 def test_a_record_never_reaches_into_the_next_value() -> None:
