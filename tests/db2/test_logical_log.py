@@ -368,6 +368,14 @@ def test_a_file_is_decoded_some_records_at_a_time_and_read_in_one_way(
     assert max(batches) <= 4
 
 
+def test_rows_of_all_parts_decide_how_lengths_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lengths of inserts fit two ways, and only the first part has a row that fits one of them."""
+    records = [change("I ", emp(1, "Ed"), reading="total_exclusive"), *[header(CHANGETYPE="DT")] * 5]
+    monkeypatch.setattr(log_reader, "TOGETHER_RECORDS", 2)
+    first, *others = rows_of(decoder(EMP), rdw(*records))
+    assert (first["ID"], len(others)) == (1, 5)
+
+
 def test_a_record_for_undo_is_no_change_unless_it_is_asked_for() -> None:
     data = rdw(change("D ", b"undone", SQLTYPE="U"), change("I ", b"kept", SQLTYPE=" "))
     assert [row["after"] for row in rows_of(decoder(), data)] == [b"kept"]

@@ -131,9 +131,11 @@ class Delivery:
         for before, after in zip(changes.befores, changes.afters, strict=True):
             rows = self._rows_of(before, after, change, is_post)
             columns += rows.flatten() if len(self.tables) == 1 else [rows]
-        taken = pa.array(change)
-        about = {name: array.take(taken) for name, array in changes.about.items()}
-        kinds = changes.kinds.take(taken)
+        about, kinds = dict(changes.about), changes.kinds
+        if is_update.any():
+            taken = pa.array(change)
+            about = {name: array.take(taken) for name, array in about.items()}
+            kinds = kinds.take(taken)
         kinds = pc.if_else(pa.array(is_pre), "update_preimage", kinds)
         about["_change_type"] = pc.if_else(pa.array(is_post), "update_postimage", kinds)
         # An update counts as two where changes are numbered.

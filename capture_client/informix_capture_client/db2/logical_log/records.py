@@ -15,7 +15,7 @@ from informix_capture_client.db2.binary_values import fields_of, numbers_of
 from informix_capture_client.db2.changes import Integers
 from informix_capture_client.db2.code_pages import CodePage
 from informix_capture_client.db2.logical_log.framing import Body
-from informix_capture_client.db2.logical_log.header import SIZE, Field, Headers
+from informix_capture_client.db2.logical_log.header import Field, Headers
 from informix_capture_client.db2.logical_log.segments import Part, Whole, joined
 from informix_capture_client.db2.refused_bytes import Refusals, Values
 
@@ -58,37 +58,32 @@ class RecordReader:
         """Read headers, and put segments together behind all other bytes."""
         data = np.frombuffer(values.data, np.uint8)
         least = max(field.at + field.width for field in self._layout.values())
-        found = []
-        for body, size in zip(bodies, self._header_sizes(data, bodies), strict=True):
-            if least <= size <= body.end - body.start and least >= SIZE:
-                found.append((body, size))
-            else:
-                reason = (
-                    f"a header of {size} bytes, where {least} are known, or more than the record has"
-                )
-                refusals.refuse(body.first, body.end, reason, body.number)
-        if not found:
+        _, starts, ends, _ = np.array(bodies, np.int64).reshape(-1, 4).T
+        sizes = self._header_sizes(data, starts, ends)
+        is_good = (least <= sizes) & (sizes <= ends - starts)
+        for place in np.flatnonzero(~is_good).tolist():
+            body, known = bodies[place], f"where {least} are known, or more than the record has"
+            reason = f"a header of {sizes[place]} bytes, {known}"
+            refusals.refuse(body.first, body.end, reason, body.number)
+        if not is_good.any():
             return None
-        bodies = [body for body, _ in found]
-        sizes = np.array([size for _, size in found], np.int64)
-        firsts = np.array([body.start for body in bodies], np.int64)
-        ends = np.array([body.end for body in bodies], np.int64)
-        headers = Headers(data, firsts, self._layout, self._page)
+        if not is_good.all():
+            bodies = [bodies[place] for place in np.flatnonzero(is_good)]
+            starts, ends, sizes = starts[is_good], ends[is_good], sizes[is_good]
+        headers = Headers(data, starts, self._layout, self._page)
         parts = np.flatnonzero(headers.numbers("TOTALSEGS") > 1)
-        if not len(parts):
-            starts = firsts + sizes
-            return Records(data, bodies, starts, ends - starts, headers, [(body,) for body in bodies])
-        return self._with_segments(values, refusals, found, headers, parts)
+        if len(parts):
+            found = list(zip(bodies, sizes.tolist(), strict=True))
+            return self._with_segments(values, refusals, found, headers, parts)
+        begins = starts + sizes
+        return Records(data, bodies, begins, ends - begins, headers, [(body,) for body in bodies])
 
-    def _header_sizes(self, data: np.ndarray, bodies: list[Body]) -> list[int]:
+    def _header_sizes(self, data: np.ndarray, starts: Integers, ends: Integers) -> Integers:
         """Return what headers say of their own length; 0 of a record that ends before it."""
-        sizes, at = np.zeros(len(bodies), np.int64), self._layout["LENGTH"].at
-        starts = np.array([body.start for body in bodies], np.int64) + at
-        is_there = starts + 2 <= np.array([body.end for body in bodies], np.int64)
-        fields = fields_of(data, starts[is_there], 2)
-        sizes[is_there] = numbers_of(fields, "u2", "big").astype(np.int64)
-        found: list[int] = sizes.tolist()
-        return found
+        sizes, at = np.zeros(len(starts), np.int64), starts + self._layout["LENGTH"].at
+        is_there = at + 2 <= ends
+        sizes[is_there] = numbers_of(fields_of(data, at[is_there], 2), "u2", "big").astype(np.int64)
+        return sizes
 
     def _with_segments(
         self,
