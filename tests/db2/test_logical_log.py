@@ -140,6 +140,11 @@ def test_an_exchange_names_the_clone(total: int | None) -> None:
     assert (row["_change_type"], row["_exchange"]) == ("exchange", {"owner": "OWNER2", "name": "CLONE"})
 
 
+def test_the_envelope_of_a_truncate_has_debezium_s_letter() -> None:
+    (row,) = rows_of(decoder(EMP, "envelope"), rdw(header(CHANGETYPE="DT")))
+    assert (row["op"], row["before"], row["after"]) == ("t", None, None)
+
+
 def test_a_load_s_insert_is_an_insert() -> None:
     (row,) = rows_of(decoder(), rdw(change("IL", b"row")))
     assert (row["_change_type"], row["_header"]["CHANGETYPE"]) == ("insert", "IL")

@@ -136,3 +136,10 @@ def test_in_a_row_of_hexadecimal_digits_only_characters_are_digits_and_large_obj
         (2, None, None),
     ]
     assert (rows[0]["g"], rows[2]["g"]) == ('o"', "漢")
+
+
+def test_of_many_values_exactly_the_bad_ones_are_refused() -> None:
+    records = [_record(text, quoted=False) for text in ("1", "2", "x", "4", "5", "y")]
+    rows = rows_of(decoder({"TEST.T": "c INT"}, bad="row"), b"".join(records))
+    assert [row["c"] for row in good(rows)] == [1, 2, 4, 5]
+    assert bad_bytes(rows) == records[2] + records[5]

@@ -216,6 +216,17 @@ def test_several_tables_are_a_struct_each() -> None:
     assert (second["T"], second["U"]) == (None, {"b": "x"})
 
 
+def test_tables_of_one_name_and_two_owners_are_told_apart() -> None:
+    schema = decoder({"A.T": "a INT", "B.T": "b INT", "B.U": "c INT"}).schema
+    assert schema.names[:3] == ["A_T", "B_T", "U"]
+
+
+def test_the_envelope_of_several_tables_has_the_image_of_the_one_that_changed() -> None:
+    tables = {"TEST.T": "a INT", "TEST.U": "b VARCHAR(5)"}
+    (row,) = rows_of(decoder(tables, "envelope"), by_arrow(Written("insert", None, [1])))
+    assert (row["before"], row["after"]) == (None, {"T": {"a": 1}, "U": None})
+
+
 def test_the_envelope_is_debezium_s() -> None:
     message = by_arrow(Written("update", [1], [2])) + by_arrow(Written("delete", [3], None))
     update, delete = rows_of(decoder({"TEST.T": "a INT"}, "envelope"), message)
@@ -264,6 +275,7 @@ def test_a_row_and_bad_bytes_know_their_value_however_many_are_decoded_together(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     values = [MESSAGE, None, MESSAGE[:-1], MESSAGE]
+    first = by_hand(Written("update", ['a"\n', 1], ["", None]))
     names = [f"file {number}" for number in range(4)]
     for together in (1, len(MESSAGE), decoding.TOGETHER_BYTES):
         monkeypatch.setattr(decoding, "TOGETHER_BYTES", together)
@@ -271,7 +283,7 @@ def test_a_row_and_bad_bytes_know_their_value_however_many_are_decoded_together(
         rows = [row for rows in found for row in zip(rows.values, rows.batch["_bad"], strict=True)]
         is_bad = sorted((int(value), bad.as_py() is not None) for value, bad in rows)
         assert is_bad == [(0, False), (0, False), (2, False), (2, True), (3, False), (3, False)]
-        with pytest.raises(ProtocolViolation, match=r"file 2, byte \d+, record 1"):
+        with pytest.raises(ProtocolViolation, match=rf"file 2, byte {len(first)}, record 1"):
             rows_of(decoder(), *values)
 
 
@@ -392,8 +404,17 @@ def test_a_type_that_the_format_does_not_carry_is_refused_by_its_column() -> Non
 
 
 @pytest.mark.parametrize(
-    "columns", ["", "a", "a INT,", "a INT b INT", "a DECIMAL(40,2)", "a INT, A INT"]
+    "columns",
+    [
+        *("", "a", "a INT,", "a INT b INT", "a DECIMAL(32,2)", "a INT, A INT"),
+        *("a DECIMAL(5,6)", "a TIMESTAMP(13)", "a CHAR(0)"),
+    ],
 )
 def test_a_declaration_that_cannot_be_read_is_refused(columns: str) -> None:
     with pytest.raises(BadOption, match=r"TEST\.T"):
         decoder({"TEST.T": columns})
+
+
+def test_a_name_in_quotes_keeps_its_characters() -> None:
+    names = decoder({"TEST.T": '"a ""b"", c" INT, "D(1)" CHAR(1)'}).schema.names
+    assert names[:2] == ['a "b", c', "D(1)"]
