@@ -246,6 +246,19 @@ BROKEN = [
 ]  # fmt: skip
 
 
+@pytest.mark.parametrize("spoil", ["a byte more", "a halfword that is no length"])
+def test_a_segment_of_another_length_than_seglen_says_is_refused(spoil: str) -> None:
+    one, two = segments(
+        emp(42, "Ed"), [7, 0], seglen="own" if spoil.startswith("a half") else "payload"
+    )
+    if spoil == "a byte more":
+        one += b"x"
+    else:
+        one = one[:288] + b"\x7f\x7f" + one[290:]
+    with pytest.raises(ProtocolViolation, match="SEGLEN"):
+        rows_of(decoder(EMP), rdw(one, two))
+
+
 def test_segments_are_counted_from_0_or_1() -> None:
     with pytest.raises(ProtocolViolation, match="3 of 3 segments came"):
         rows_of(decoder(EMP), rdw(*segments(emp(42, "Ed"), [7, 11, 0], 2)))

@@ -16,7 +16,7 @@ from db2.message_writer import Written, by_arrow, by_hand
 from db2.page_examples import AS_PRINTED, HEX, MENDED, NULL
 from harness.runs.examples import examples
 from informix_capture_client.db2 import Decoder, decoding, q_messages_decoder
-from informix_capture_client.db2.q_messages import QMessageSettings
+from informix_capture_client.db2.q_messages import QMessageSettings, messages
 from informix_capture_client.errors import (
     BadOption,
     InformixCdcError,
@@ -204,6 +204,24 @@ def test_a_record_of_another_table_is_refused_or_left_out_as_asked() -> None:
         rows_of(decoder({"TEST.T": "a INT"}), message)
     rows = rows_of(decoder({"TEST.T": "a INT"}, other_tables="skip"), message)
     assert [(row["a"], row["_change_ordinal"]) for row in rows] == [(2, 1)]
+
+
+def test_more_columns_than_are_declared_are_refused() -> None:
+    message = by_arrow(Written("update", [1, 2, 3], [4, 5, 6]))
+    with pytest.raises(ProtocolViolation, match="3 columns, where 2 are declared"):
+        rows_of(decoder({"TEST.T": "a INT, b INT"}), message)
+
+
+def test_rows_and_records_are_numbered_through_windows_and_bad_bytes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sound = by_arrow(Written("update", [1], [2]))
+    broken = sound.replace(b'"TEST"', b'"TE"ST"')
+    monkeypatch.setattr(messages, "WINDOW_BYTES", 2 * len(sound) + 9)
+    rows = rows_of(decoder({"TEST.T": "a INT"}, bad="row"), 5 * sound + broken, broken + 3 * sound)
+    assert [row["_change_ordinal"] for row in good(rows)] == [*range(10), *range(6)]
+    with pytest.raises(ProtocolViolation, match=r"file 1, byte \d+, record 4"):
+        rows_of(decoder({"TEST.T": "a INT"}), sound, 4 * sound + broken)
 
 
 def test_several_tables_are_a_struct_each() -> None:
