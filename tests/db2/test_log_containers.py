@@ -59,3 +59,10 @@ def test_a_byte_order_that_is_named_is_kept() -> None:
     log = LogWriter("<")
     with pytest.raises(ProtocolViolation, match="no log record begins here"):
         rows_of(decoder(byte_order="big"), log.commit())
+
+
+def test_two_records_in_one_message_are_refused() -> None:
+    log = LogWriter()
+    two = log.row(162, b"one") + log.commit()
+    with pytest.raises(ProtocolViolation, match="more bytes than the one record"):
+        rows_of(decoder(container="message", byte_order="little"), two)

@@ -68,6 +68,26 @@ def test_the_page_s_insert_comes_with_the_large_objects_of_both_columns(mark: st
     assert lobs(plain) == [(2, "insert", "complete", b"third"), (3, "insert", "complete", b"fourth")]
 
 
+def test_a_large_object_that_is_empty_or_not_logged_is_told_from_one_that_is_null() -> None:
+    """C3 has no bytes, says its row; of C4 the log has the amount; then C4 is NULL."""
+    log, fixed = LogWriter(), struct.pack("<i3s", 42, b"abc")
+    empty, elsewhere = struct.pack("<HHB", 17, 4, 0), struct.pack("<HHB", 21, 16, 0)
+    data = log.out_of_row() + log.lob(65, 3, b"", amount=99)
+    data += log.row(162, fixed + empty + elsewhere + b"\x80\0\0\0" + NOISE)
+    data += log.row(162, fixed + empty + b"\0\0\0\0\1" + b"\x80\0\0\0", 2) + log.commit()
+    first, second = rows_of(decoder(CLOBS, ids=IDS), data)
+    assert [(row["C3"], row["C4"]) for row in (first, second)] == [("", None), ("", None)]
+    assert lobs(first) == [(3, "insert", "not_logged", None)]
+    assert (first["_lobs"][0]["length"], lobs(second)) == (99, [])
+
+
+def test_old_rows_have_no_new_large_objects_and_an_appended_piece_is_no_value() -> None:
+    log, row = LogWriter(), row_with_clobs("<", 42)
+    data = log.out_of_row() + log.lob(64, 2, b"new", UPDATE) + log.lob(64, 3, b"tail", CONCAT)
+    old, new = rows_of(decoder(CLOBS, ids=IDS), data + log.update(row, row) + log.commit())
+    assert [(row["C3"], row["C4"]) for row in (old, new)] == [(None, None), ("new", None)]
+
+
 @pytest.mark.parametrize("kind", [0x43, 0x69])
 @pytest.mark.parametrize("mark", MARKS)
 def test_the_page_s_rollback_leaves_nothing(mark: str, kind: int) -> None:
@@ -278,6 +298,7 @@ def test_a_commit_time_of_four_bytes_is_read_too() -> None:
 
 WRONG = [
     ("a function without a public layout", "multi-insert", lambda log: log.row(167, b"x")),
+    ("VECTOR data", "213, VECTOR", lambda log: log.row(213, b"x")),
     ("a LOB operation that is none", "64 to 67", lambda log: log.lob(68, 1, b"x")),
     ("an original operation that is none", "original operation", lambda log: log.lob(64, 1, b"x", 3)),
     ("a LOB that is cut", "ends inside its data", lambda log: log.lob(64, 1, b"x", amount=9)),

@@ -17,7 +17,7 @@ from db2.decoded import bad_bytes, good, rows_of
 from db2.logical_log_writer import FIELDS, bdw, header, payload, rdw, xhdf
 from harness.runs.examples import examples
 from informix_capture_client.db2 import Decoder, logical_log_decoder
-from informix_capture_client.db2.logical_log import LogicalLogSettings
+from informix_capture_client.db2.logical_log import LogicalLogSettings, log_reader
 from informix_capture_client.errors import (
     BadOption,
     InformixCdcError,
@@ -140,6 +140,11 @@ def test_an_exchange_names_the_clone(total: int | None) -> None:
     assert (row["_change_type"], row["_exchange"]) == ("exchange", {"owner": "OWNER2", "name": "CLONE"})
 
 
+def test_the_envelope_of_a_truncate_has_debezium_s_letter() -> None:
+    (row,) = rows_of(decoder(EMP, "envelope"), rdw(header(CHANGETYPE="DT")))
+    assert (row["op"], row["before"], row["after"]) == ("t", None, None)
+
+
 def test_a_load_s_insert_is_an_insert() -> None:
     (row,) = rows_of(decoder(), rdw(change("IL", b"row")))
     assert (row["_change_type"], row["_header"]["CHANGETYPE"]) == ("insert", "IL")
@@ -241,6 +246,19 @@ BROKEN = [
 ]  # fmt: skip
 
 
+@pytest.mark.parametrize("spoil", ["a byte more", "a halfword that is no length"])
+def test_a_segment_of_another_length_than_seglen_says_is_refused(spoil: str) -> None:
+    one, two = segments(
+        emp(42, "Ed"), [7, 0], seglen="own" if spoil.startswith("a half") else "payload"
+    )
+    if spoil == "a byte more":
+        one += b"x"
+    else:
+        one = one[:288] + b"\x7f\x7f" + one[290:]
+    with pytest.raises(ProtocolViolation, match="SEGLEN"):
+        rows_of(decoder(EMP), rdw(one, two))
+
+
 def test_segments_are_counted_from_0_or_1() -> None:
     with pytest.raises(ProtocolViolation, match="3 of 3 segments came"):
         rows_of(decoder(EMP), rdw(*segments(emp(42, "Ed"), [7, 11, 0], 2)))
@@ -325,6 +343,16 @@ REFUSED = [
     ("a way to read lengths that is none", {"image_length": "both"}, "image_length"),
     ("floats of nobody", {"float_format": "vax"}, "float_format"),
     ("numbers that are none", {"tables": EMP, "ids": {"TEST.EMP": "4.5"}}, "ids"),
+    (
+        "a field of another width",
+        {"control": rdw(*(xhdf(n, a, w + (n == "DBID")) for n, (a, w) in FIELDS.items()))},
+        "field DBID has 3 bytes",
+    ),
+    (
+        "positions that count from 2",
+        {"control": rdw(*(xhdf(n, a + 2, w) for n, (a, w) in FIELDS.items()))},
+        "do not place",
+    ),
     ("a control file without lengths", {"control": rdw(xhdf("DBID", 6, 2))}, "LENGTH"),
 ]
 
@@ -338,3 +366,39 @@ def test_an_option_that_cannot_be_is_refused(name: str, given_: dict[str, Any], 
 def test_a_value_that_is_not_in_the_row_is_refused_by_its_column() -> None:
     with pytest.raises(UnsupportedColumn, match=r"column a of TEST\.EMP is CLOB"):
         decoder({"TEST.EMP": "a CLOB"})
+
+
+@pytest.mark.parametrize("tables", [None, EMP], ids=["undeclared", "declared"])
+@pytest.mark.parametrize("reading", READINGS)
+def test_a_file_is_decoded_some_records_at_a_time_and_read_in_one_way(
+    reading: str, tables: dict[str, str] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two = segments(emp(2, "Al"), [7, 0]) if reading == "exclusive" else (b"", b"")
+    records = [change("I ", emp(number, "Ed"), reading=reading) for number in range(3, 9)]
+    records += [change("UB", emp(1, "x"), emp(2, None), reading=reading), header(CHANGETYPE="DT")]
+    records += [change("I ", b"gone", UORDISP="A"), *filter(None, (two, one)), header(CHANGETYPE="??")]
+    data = rdw(*records, change("D ", emp(9, "z"), reading=reading))
+    whole = rows_of(decoder(tables, bad="row"), data)
+    assert len(good(whole)) >= 8
+    monkeypatch.setattr(log_reader, "TOGETHER_RECORDS", 2)
+    assert sorted(rows_of(decoder(tables, bad="row"), data), key=str) == sorted(whole, key=str)
+    batches = [len(rows.batch) for rows in decoder(tables, bad="row").rows([data], ["file"])]
+    assert max(batches) <= 4
+
+
+def test_rows_of_all_parts_decide_how_lengths_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lengths of inserts fit two ways, and only the first part has a row that fits one of them."""
+    records = [change("I ", emp(1, "Ed"), reading="total_exclusive"), *[header(CHANGETYPE="DT")] * 5]
+    monkeypatch.setattr(log_reader, "TOGETHER_RECORDS", 2)
+    first, *others = rows_of(decoder(EMP), rdw(*records))
+    assert (first["ID"], len(others)) == (1, 5)
+
+
+def test_a_record_for_undo_is_no_change_unless_it_is_asked_for() -> None:
+    data = rdw(change("D ", b"undone", SQLTYPE="U"), change("I ", b"kept", SQLTYPE=" "))
+    assert [row["after"] for row in rows_of(decoder(), data)] == [b"kept"]
+    rows = rows_of(decoder(rolled_back="rows"), data)
+    assert [(row["before"], row["_header"]["SQLTYPE"]) for row in rows] == [
+        (b"undone", "U"),
+        (None, ""),
+    ]

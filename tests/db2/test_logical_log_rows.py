@@ -24,6 +24,8 @@ VALUES = [
     ("DEC(9,2)", "010900000c", Decimal("109000.00")),
     ("DEC(4,0)", "01234f", Decimal(1234)),
     ("DEC(4,0)", "01234b", Decimal(-1234)),
+    ("DEC(4,0)", "01234a", Decimal(1234)),
+    ("DEC(4,0)", "01234e", Decimal(1234)),
     ("DOUBLE", "4110000000000000", 1.0),
     ("REAL", "c276a000", -118.625),
     ("REAL", "42640000", 100.0),
@@ -81,6 +83,20 @@ def test_expanded_strings_have_all_the_room_that_was_declared() -> None:
         decoder({"TEST.EMP": "a VARCHAR"}, expanded=True)
 
 
+@pytest.mark.parametrize("framing", ["rdw", "message"])
+def test_a_control_file_says_whether_strings_are_expanded_unless_the_option_does(framing: str) -> None:
+    tables = {"TEST.EMP": "a VARCHAR(4) NOT NULL, g VARGRAPHIC(2) NOT NULL"}
+    image = b"\0\2Ed  " + b"\0\2" + "漢".encode("utf-16-be") + b"\0\0"
+    control = rdw(("DLDS" + " " * 55 + "Y").encode("cp037"))
+    body = change("I ", image)
+    data = body if framing == "message" else rdw(body)
+    settings = {"control": control, "encoding": "utf-8", "framing": framing}
+    (row,) = rows_of(decoder(tables, **settings), data)
+    assert (row["a"], row["g"]) == ("Ed", "漢")
+    with pytest.raises(ProtocolViolation):
+        rows_of(decoder(tables, expanded=False, **settings), data)
+
+
 SPOILT = [
     ("a null byte that is none", "a VARCHAR(4)", b"\7\0\1x", "null byte"),
     ("a string longer than the row", "a VARCHAR(4) NOT NULL", b"\0\x09x", "ends inside of it"),
@@ -101,6 +117,15 @@ def test_a_row_that_is_not_as_declared_is_refused(
         rows_of(decoder({"TEST.EMP": columns}, image_length="exclusive"), spoilt)
     rows = rows_of(decoder({"TEST.EMP": columns}, bad="row"), spoilt)
     assert (good(rows), bad_bytes(rows)) == ([], spoilt), name
+
+
+def test_an_expanded_string_that_is_longer_than_its_room_is_refused() -> None:
+    spoilt = rdw(change("I ", b"\0\5Ed  "))
+    with pytest.raises(ProtocolViolation, match="longer than declared"):
+        rows_of(
+            decoder({"TEST.EMP": "a VARCHAR(4) NOT NULL"}, expanded=True, image_length="exclusive"),
+            spoilt,
+        )
 
 
 def test_a_table_with_a_long_name_is_known_by_its_numbers() -> None:

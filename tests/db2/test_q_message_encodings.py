@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from decimal import Decimal
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
 from db2.decoded import bad_bytes, good, rows_of
 from db2.message_writer import Written, by_arrow, by_hand
 from db2.test_q_messages import decoder, texts
+from informix_capture_client.db2.code_pages import code_page, placed_bytes
 
 
 @pytest.mark.parametrize("encoding", ["cp037", "cp500", "cp1140", 37, 1208, "cp932", "utf-16-le", 1200])
@@ -76,3 +79,23 @@ def test_a_decimal_comma_is_the_only_point() -> None:
         message = by_hand(Written("insert", None, [0]), ";").replace(b";;0\n", f";;{text}\n".encode())
         rows = rows_of(decoder({"TEST.T": "a DECIMAL(5,2)"}, bad="row", **settings), message)
         assert [row["a"] for row in good(rows)] == ([Decimal("1.50")] if is_right else [])
+
+
+@pytest.mark.parametrize("texts", [["ab", "c", None, ""], ["aé", "é", None, "b"]])
+def test_a_part_of_a_column_is_decoded_as_the_whole_is(texts: list[str | None]) -> None:
+    page = code_page(37)
+    column = pa.array([None if text is None else page.encode(text) for text in texts], pa.binary())
+    for first in range(len(texts) + 1):
+        assert page.texts(column[first:]).to_pylist() == texts[first:]
+
+
+@pytest.mark.parametrize(
+    "places", [[(0, 2), (2, 0), (3, 3)], [(0, 4), (1, 2)], [(3, 2), (0, 1), (5, 1)]]
+)
+def test_pieces_of_a_buffer_may_grow_overlap_or_stand_in_any_order(
+    places: list[tuple[int, int]],
+) -> None:
+    data = np.frombuffer(b"abcdef", np.uint8)
+    starts, sizes = np.array(places, np.int64).T
+    expected = [b"abcdef"[at : at + size] for at, size in places]
+    assert placed_bytes(data, starts, sizes).to_pylist() == expected

@@ -21,12 +21,19 @@ TYPED = [
     ("DECIMAL(31,3)", "9999999999999999999999999999.125", Decimal("9999999999999999999999999999.125")),
     ("DOUBLE", "-1.5E+300", -1.5e300),
     ("REAL", "0.1", 0.10000000149011612),
+    ("INTEGER", "+7", 7),
     ("DECFLOAT", "1.10E-3", "1.10E-3"),
 ]
 QUOTED = [
     ("CHAR(4)", "ab  ", "ab  "),
     ("VARGRAPHIC(4)", "漢字", "漢字"),
     ("CLOB", "a\nb", "a\nb"),
+    ("LONG VARCHAR", "", ""),
+    ("GRAPHIC(2)", "漢字", "漢字"),
+    ("LONG VARGRAPHIC", "漢", "漢"),
+    ("DBCLOB", "漢", "漢"),
+    ("XML", "<a>1</a>", "<a>1</a>"),
+    ("TIME", "06:00 PM", "06:00 PM"),
     ("BLOB", "00fF10", b"\x00\xff\x10"),
     ("CHAR(2) FOR BIT DATA", "c1c2", b"\xc1\xc2"),
     ("DATE", "2007-08-06", date(2007, 8, 6)),
@@ -110,3 +117,29 @@ def test_the_day_of_the_year_and_the_time_say_when_a_message_was_put(
     (row,) = rows_of(decoder(), message)
     assert row["_header"]["put_timestamp"] == at
     assert (row["_header"]["put_date"], row["_header"]["put_time"]) == (day, time)
+
+
+def test_in_a_row_of_hexadecimal_digits_only_characters_are_digits_and_large_objects_are_null() -> None:
+    """IBM: LOB and XML columns of such a row are sent as NULL; other rows of the message are text."""
+    record = by_arrow(Written("update", [1, None, None, None], [2, None, None, None]))
+    columns = "n INT, c CHAR(3), g GRAPHIC(1), l CLOB"
+    digits = record.replace(b'"IBM"', b'"IBM-INVALID-COLUMN-0002-B-HEX"').replace(
+        b"1,,,,2,,,", b'1,"4A6f","6F22",,2,"4B","6F22",'
+    )
+    plain = record.replace(b"1,,,,2,,,", '1,"4A","漢","x",2,,,'.encode())
+    decode = decoder({"TEST.T": columns}, source_encoding="latin-1")
+    rows = rows_of(decode, digits + plain)
+    assert [(row["n"], row["c"], row["l"]) for row in rows] == [
+        (1, "Jo", None),
+        (2, "K", None),
+        (1, "4A", "x"),
+        (2, None, None),
+    ]
+    assert (rows[0]["g"], rows[2]["g"]) == ('o"', "漢")
+
+
+def test_of_many_values_exactly_the_bad_ones_are_refused() -> None:
+    records = [_record(text, quoted=False) for text in ("1", "2", "x", "4", "5", "y")]
+    rows = rows_of(decoder({"TEST.T": "c INT"}, bad="row"), b"".join(records))
+    assert [row["c"] for row in good(rows)] == [1, 2, 4, 5]
+    assert bad_bytes(rows) == records[2] + records[5]

@@ -15,8 +15,8 @@ from db2.decoded import Row, bad_bytes, good, rows_of
 from db2.message_writer import Written, by_arrow, by_hand
 from db2.page_examples import AS_PRINTED, HEX, MENDED, NULL
 from harness.runs.examples import examples
-from informix_capture_client.db2 import Decoder, q_messages_decoder
-from informix_capture_client.db2.q_messages import QMessageSettings
+from informix_capture_client.db2 import Decoder, decoding, q_messages_decoder
+from informix_capture_client.db2.q_messages import QMessageSettings, messages
 from informix_capture_client.errors import (
     BadOption,
     InformixCdcError,
@@ -206,6 +206,24 @@ def test_a_record_of_another_table_is_refused_or_left_out_as_asked() -> None:
     assert [(row["a"], row["_change_ordinal"]) for row in rows] == [(2, 1)]
 
 
+def test_more_columns_than_are_declared_are_refused() -> None:
+    message = by_arrow(Written("update", [1, 2, 3], [4, 5, 6]))
+    with pytest.raises(ProtocolViolation, match="3 columns, where 2 are declared"):
+        rows_of(decoder({"TEST.T": "a INT, b INT"}), message)
+
+
+def test_rows_and_records_are_numbered_through_windows_and_bad_bytes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sound = by_arrow(Written("update", [1], [2]))
+    broken = sound.replace(b'"TEST"', b'"TE"ST"')
+    monkeypatch.setattr(messages, "WINDOW_BYTES", 2 * len(sound) + 9)
+    rows = rows_of(decoder({"TEST.T": "a INT"}, bad="row"), 5 * sound + broken, broken + 3 * sound)
+    assert [row["_change_ordinal"] for row in good(rows)] == [*range(10), *range(6)]
+    with pytest.raises(ProtocolViolation, match=r"file 1, byte \d+, record 4"):
+        rows_of(decoder({"TEST.T": "a INT"}), sound, 4 * sound + broken)
+
+
 def test_several_tables_are_a_struct_each() -> None:
     tables = {"TEST.T": "a INT", "TEST.U": "b VARCHAR(5)"}
     message = by_arrow(Written("insert", None, [1])) + by_arrow(
@@ -214,6 +232,17 @@ def test_several_tables_are_a_struct_each() -> None:
     first, second = rows_of(decoder(tables), message)
     assert (first["T"], first["U"]) == ({"a": 1}, None)
     assert (second["T"], second["U"]) == (None, {"b": "x"})
+
+
+def test_tables_of_one_name_and_two_owners_are_told_apart() -> None:
+    schema = decoder({"A.T": "a INT", "B.T": "b INT", "B.U": "c INT"}).schema
+    assert schema.names[:3] == ["A_T", "B_T", "U"]
+
+
+def test_the_envelope_of_several_tables_has_the_image_of_the_one_that_changed() -> None:
+    tables = {"TEST.T": "a INT", "TEST.U": "b VARCHAR(5)"}
+    (row,) = rows_of(decoder(tables, "envelope"), by_arrow(Written("insert", None, [1])))
+    assert (row["before"], row["after"]) == (None, {"T": {"a": 1}, "U": None})
 
 
 def test_the_envelope_is_debezium_s() -> None:
@@ -258,6 +287,22 @@ def test_a_message_cut_at_any_byte_gives_its_whole_records_and_the_rest_as_bytes
 
 def test_an_empty_record_is_none() -> None:
     assert rows_of(decoder(), b"\n\n", None, b"") == []
+
+
+def test_a_row_and_bad_bytes_know_their_value_however_many_are_decoded_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    values = [MESSAGE, None, MESSAGE[:-1], MESSAGE]
+    first = by_hand(Written("update", ['a"\n', 1], ["", None]))
+    names = [f"file {number}" for number in range(4)]
+    for together in (1, len(MESSAGE), decoding.TOGETHER_BYTES):
+        monkeypatch.setattr(decoding, "TOGETHER_BYTES", together)
+        found = list(decoder(bad="row").rows(values, names))
+        rows = [row for rows in found for row in zip(rows.values, rows.batch["_bad"], strict=True)]
+        is_bad = sorted((int(value), bad.as_py() is not None) for value, bad in rows)
+        assert is_bad == [(0, False), (0, False), (2, False), (2, True), (3, False), (3, False)]
+        with pytest.raises(ProtocolViolation, match=rf"file 2, byte {len(first)}, record 1"):
+            rows_of(decoder(), *values)
 
 
 def test_a_record_never_reaches_into_the_next_value() -> None:
@@ -377,8 +422,17 @@ def test_a_type_that_the_format_does_not_carry_is_refused_by_its_column() -> Non
 
 
 @pytest.mark.parametrize(
-    "columns", ["", "a", "a INT,", "a INT b INT", "a DECIMAL(40,2)", "a INT, A INT"]
+    "columns",
+    [
+        *("", "a", "a INT,", "a INT b INT", "a DECIMAL(32,2)", "a INT, A INT"),
+        *("a DECIMAL(5,6)", "a TIMESTAMP(13)", "a CHAR(0)"),
+    ],
 )
 def test_a_declaration_that_cannot_be_read_is_refused(columns: str) -> None:
     with pytest.raises(BadOption, match=r"TEST\.T"):
         decoder({"TEST.T": columns})
+
+
+def test_a_name_in_quotes_keeps_its_characters() -> None:
+    names = decoder({"TEST.T": '"a ""b"", c" INT, "D(1)" CHAR(1)'}).schema.names
+    assert names[:2] == ['a "b", c', "D(1)"]

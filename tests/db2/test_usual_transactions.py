@@ -179,6 +179,7 @@ def test_a_small_transaction_beside_many_others_is_not_too_large() -> None:
 
 def test_a_value_larger_than_may_be_is_refused_by_name() -> None:
     data = LogWriter().row(162, user(1))
+    assert len(_read([data], None, max_value_bytes=len(data))[0]) == 1
     decoder = log_records_decoder(None, LogSettings(max_value_bytes=len(data) - 1))
     with pytest.raises(BadOption, match=r"file 0 has .* max_value_bytes"):
         rows_of(decoder, data)
@@ -208,3 +209,38 @@ def test_usual_transactions_come_in_the_order_of_commit_with_times_of_four_or_ei
     rows = rows_of(log_records_decoder(TABLES, LogSettings()), data)
     found = [(row["a"], row["_commit_timestamp"].timestamp()) for row in rows]
     assert found == [(2, 7), (1, 9)]
+
+
+def _open_logs(count: int) -> tuple[list[bytes], int]:
+    """Write transactions that go on in the next value, and what all of them have."""
+    log = LogWriter()
+    begun = [log.row(162, user(n), transaction=n) for n in range(1, count + 1)]
+    ends = [log.commit(transaction=n) for n in range(1, count + 1)]
+    return [b"".join(begun), b"".join(ends)], sum(map(len, begun))
+
+
+def test_all_open_transactions_together_have_a_most_that_names_its_option(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(decoding, "TOGETHER_BYTES", 1)
+    values, size = _open_logs(9)
+    assert len(_read(values, TABLES, across_values=True, max_open_bytes=size)[0]) == 9
+    with pytest.raises(BadOption, match=r"9 open transactions .* max_open_bytes=") as refused:
+        _read(values, TABLES, across_values=True, max_open_bytes=size - 1)
+    assert "larger number" in str(refused.value)
+
+
+def test_what_has_ended_is_no_longer_counted_among_what_is_open(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each value begins with the end of the transaction before; every other one is rolled back."""
+    monkeypatch.setattr(decoding, "TOGETHER_BYTES", 1)
+    log, values, end = LogWriter(), list[bytes](), b""
+    for n in range(1, 20):
+        begun = log.row(162, user(n), transaction=n)
+        values.append(end + begun)
+        end = log.commit(transaction=n) if n % 2 else log.abort(n)
+    found, _ = _read(values, TABLES, across_values=True, max_open_bytes=2 * len(begun))
+    assert [row["a"] for row in found] == list(range(1, 20, 2))
+    alone, _ = _read(values, TABLES, max_open_bytes=len(begun))
+    assert len(alone) == 19

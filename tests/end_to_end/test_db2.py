@@ -157,6 +157,7 @@ def test_a_transaction_of_several_messages_is_whole_or_not(spark: SparkSession) 
         ("c", "0000"),
         ("d", "0002"),
         ("d", "0000"),
+        *(("e", segment) for segment in ("0001", "0002", "0003", "0004", "0000")),
     ]
     data = [
         (by_arrow(Written("insert", None, [1], transaction=f"000{name}:0000", segment=segment)),)
@@ -164,7 +165,7 @@ def test_a_transaction_of_several_messages_is_whole_or_not(spark: SparkSession) 
     ]
     rows = db2.whole_transactions(db2.q_messages(spark.createDataFrame(data, "value binary")))
     found = {(row._transaction_id[3], row._is_whole) for row in rows.collect()}
-    assert found == {("a", True), ("b", False), ("c", True), ("d", False)}
+    assert found == {("a", True), ("b", False), ("c", True), ("d", False), ("e", True)}
 
 
 def test_a_log_in_a_message_a_record_is_read_in_the_order_of_kafka(spark: SparkSession) -> None:

@@ -29,7 +29,7 @@ FieldReader = Callable[[Matrix, Bools], tuple[pa.Array, list[int]]]
 _MARKS = {"little": "<", "big": ">"}
 _NUMPY = {"SMALLINT": "i2", "INTEGER": "i4", "BIGINT": "i8", "REAL": "f4", "DOUBLE": "f8"}
 _DATE, _TIME = "0000-00-00", "00.00.00"
-_HEX = np.array([f"{byte:02x}".encode() for byte in range(256)])
+_HEX = np.frombuffer(bytes(range(256)).hex().encode(), np.uint16)
 _NO_DIGIT = ord("?")
 _PLUS, _MINUS = (0xC, 0xA, 0xE, 0xF), (0xD, 0xB)
 

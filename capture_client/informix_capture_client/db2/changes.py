@@ -36,11 +36,10 @@ class Changes:
     """Changes in the order of their delivery.
 
     Attributes:
-        kinds: insert, delete, update, truncate, ...; NULL for bytes that are bad.
+        kinds: insert, delete, update, truncate, ...
         befores, afters: by place of the table among those declared; the last is the undeclared ones.
         about: what every change has: `_commit_lsn`, `_transaction_id`, `_table` and more.
         values: the value, in its batch, that each comes from.
-        bad, errors: bytes of which no change could be made, and why.
     """
 
     kinds: pa.Array
@@ -48,8 +47,6 @@ class Changes:
     afters: Sequence[Image]
     about: dict[str, pa.Array]
     values: Integers
-    bad: pa.Array
-    errors: pa.Array
 
     def __len__(self) -> int:
         return len(self.kinds)
@@ -58,6 +55,26 @@ class Changes:
 def nothing(kind: pa.DataType) -> Image:
     """Return no rows."""
     return Image(np.empty(0, np.int64), pa.nulls(0, kind))
+
+
+def only(
+    images: tuple[Sequence[Image], Sequence[Image]], kept: Integers, count: int
+) -> tuple[list[Image], list[Image]]:
+    """Return the rows of some of so many changes, which are numbered anew."""
+    if len(kept) == count:
+        return list(images[0]), list(images[1])
+    moved = np.full(count, -1, np.int64)
+    moved[kept] = np.arange(len(kept))
+    befores, afters = ([_moved(image, moved) for image in side] for side in images)
+    return befores, afters
+
+
+def _moved(image: Image, moved: Integers) -> Image:
+    changes = moved[image.changes]
+    stays = np.flatnonzero(changes >= 0)
+    if len(stays) == len(changes):
+        return Image(changes, image.rows)
+    return Image(changes[stays], image.rows.take(pa.array(stays)))
 
 
 def placed(image: Image, count: int) -> pa.Array:

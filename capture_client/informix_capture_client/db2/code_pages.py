@@ -51,6 +51,7 @@ class CodePage:
         if self._characters is not None:
             texts = [character.encode("utf-8") for character in self._characters]
             self._sizes = np.array([len(text) for text in texts], np.int64)
+            self._firsts = np.array([text[0] for text in texts], np.uint8)
             self._unknown = np.array([character == "\ufffd" for character in self._characters])
 
     def encode(self, text: str) -> bytes:
@@ -123,15 +124,23 @@ class CodePage:
         data = np.frombuffer(held, np.uint8)[first:end] if held is not None else np.empty(0, np.uint8)
         if self._unknown[data].any():
             raise self._first_bad(values)
-        assert self._characters is not None
-        table = "".join(self._characters)
-        text = codecs.charmap_decode(data.tobytes(), "strict", table)[0].encode("utf-8")
-        ends = np.concatenate([[0], np.cumsum(self._sizes[data])])
-        placed = ends[np.asarray(offsets, np.int64) - first].astype(np.int32)
+        text, placed = self._in_utf8(data, offsets - first)
         validity = pa.array(np.asarray(values.is_valid()), pa.bool_()).buffers()[1]
         return pa.Array.from_buffers(
             pa.string(), len(values), [validity, pa.py_buffer(placed), pa.py_buffer(text)]
         )
+
+    def _in_utf8(
+        self, data: NDArray[np.uint8], offsets: NDArray[np.int32]
+    ) -> tuple[NDArray[np.uint8] | bytes, NDArray[np.int32]]:
+        """Return bytes of characters in UTF-8, and where values begin and end there."""
+        sizes = self._sizes[data]
+        if not (sizes > 1).any():
+            return self._firsts[data], offsets
+        assert self._characters is not None
+        text = codecs.charmap_decode(data.tobytes(), "strict", self._characters)[0].encode("utf-8")
+        ends = np.concatenate([[0], np.cumsum(sizes)])
+        return text, ends[offsets].astype(np.int32)
 
     def _first_bad(self, values: pa.Array) -> BadValue:
         for place, value in enumerate(values.to_pylist()):

@@ -115,7 +115,7 @@ class Delivery:
 
     def _about(self, about: dict[str, pa.Array], changes: Changes) -> list[pa.Array]:
         if self.is_bad_row:
-            about = {**about, "_bad": changes.bad, "_error": changes.errors}
+            about = {**about, **_nothing_bad(len(changes))}
         names = [*_ABOUT, *self.more, *(_BAD if self.is_bad_row else ())]
         return [about[name] for name in names]
 
@@ -131,22 +131,16 @@ class Delivery:
         for before, after in zip(changes.befores, changes.afters, strict=True):
             rows = self._rows_of(before, after, change, is_post)
             columns += rows.flatten() if len(self.tables) == 1 else [rows]
-        taken = pa.array(change)
-        about = {name: array.take(taken) for name, array in changes.about.items()}
-        kinds = changes.kinds.take(taken)
+        about, kinds = dict(changes.about), changes.kinds
+        if is_update.any():
+            taken = pa.array(change)
+            about = {name: array.take(taken) for name, array in about.items()}
+            kinds = kinds.take(taken)
         kinds = pc.if_else(pa.array(is_pre), "update_preimage", kinds)
         about["_change_type"] = pc.if_else(pa.array(is_post), "update_postimage", kinds)
         # An update counts as two where changes are numbered.
         about["_change_ordinal"] = pc.add(about["_change_ordinal"], pa.array(is_post).cast(pa.int64()))
-        of_rows = Changes(
-            kinds,
-            (),
-            (),
-            about,
-            changes.values[change],
-            changes.bad.take(taken),
-            changes.errors.take(taken),
-        )
+        of_rows = Changes(kinds, (), (), about, changes.values[change])
         return self._batch([*columns, *self._about(about, of_rows)]), of_rows.values
 
     def _rows_of(self, before: Image, after: Image, change: Integers, is_post: np.ndarray) -> pa.Array:
@@ -178,7 +172,9 @@ class Delivery:
             pa.StructArray.from_arrays(transaction, fields=list(_TRANSACTION)),
             *(about[name] for name in self.more),
         ]
-        return self._batch([*columns, *([changes.bad, changes.errors] if self.is_bad_row else [])])
+        return self._batch(
+            [*columns, *(_nothing_bad(len(changes)).values() if self.is_bad_row else [])]
+        )
 
     def _one_image(self, images: Sequence[Image], count: int) -> pa.Array:
         if not self.tables or len(self.tables) == 1:
@@ -186,6 +182,10 @@ class Delivery:
         columns = [placed(image, count) for image in images]
         is_null = pa.array(np.logical_and.reduce([np.asarray(c.is_null()) for c in columns]))
         return pa.StructArray.from_arrays(columns, fields=list(self._row_type), mask=is_null)
+
+
+def _nothing_bad(count: int) -> dict[str, pa.Array]:
+    return {name: pa.nulls(count, kind) for name, kind in _BAD.items()}
 
 
 def _operations(kinds: pa.Array) -> pa.Array:

@@ -80,7 +80,7 @@ def log_records(
         bad: fail or row.
         keep: columns of the frame that go with each row.
         **settings: byte_order, container, ids, encoding, graphic_encoding, other_tables,
-            across_values, max_value_bytes, max_transaction_bytes.
+            across_values, max_value_bytes, max_transaction_bytes, max_open_bytes.
 
     Raises:
         BadOption: an option is wrong.

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from informix_capture_client.db2.binary_values import hexadecimal_of
-from informix_capture_client.db2.changes import Changes, Image, Integers
+from informix_capture_client.db2.changes import Changes, Image, Integers, only
 from informix_capture_client.db2.code_pages import placed_bytes
 from informix_capture_client.db2.log_records.lob_records import OPERATIONS, ORIGINAL, LobValue
 from informix_capture_client.db2.log_records.logged_changes import (
@@ -88,25 +88,13 @@ def delivered(
     kept = np.flatnonzero(stays)
     if not len(kept):
         return None
-    moved = np.full(len(stays), -1, np.int64)
-    moved[kept] = np.arange(len(kept))
-    befores, afters = ([_kept(image, moved) for image in side] for side in images)
-    nothing_bad = pa.nulls(len(kept), pa.binary()), pa.nulls(len(kept), pa.string())
     good = logged.only(kept)
     of_change = good.transactions[good.changes["transaction"]]
     operations = good.changes["kind"]
     is_whole = of_change["is_committed"] & (operations != _NO_ROW)
     kinds = pa.array([*KINDS, INCOMPLETE]).take(pa.array(np.where(is_whole, operations, len(KINDS))))
-    about = _about(good, names)
-    return Changes(kinds, befores, afters, about, of_change["value"].copy(), *nothing_bad)
-
-
-def _kept(image: Image, moved: Integers) -> Image:
-    changes = moved[image.changes]
-    stays = np.flatnonzero(changes >= 0)
-    if len(stays) == len(changes):
-        return Image(changes, image.rows)
-    return Image(changes[stays], image.rows.take(pa.array(stays)))
+    images = only(images, kept, len(stays))
+    return Changes(kinds, *images, _about(good, names), of_change["value"].copy())
 
 
 def _about(logged: LoggedChanges, names: Mapping[int, str]) -> dict[str, pa.Array]:

@@ -63,6 +63,8 @@ class LogSettings:
         other_tables: whether rows of tables that are not declared are bad, or skipped.
         across_values: whether a transaction goes on in the next value.
         max_transaction_bytes: a transaction with more bytes of log records is refused.
+        max_open_bytes: so are transactions that have more together and go on where a value ends, or
+            are put together record by record.
         max_value_bytes: a value with more bytes is refused.
     """
 
@@ -74,6 +76,7 @@ class LogSettings:
     other_tables: Literal["fail", "skip"] = "fail"
     across_values: bool = False
     max_transaction_bytes: int = MOST_BYTES
+    max_open_bytes: int = MOST_BYTES
     max_value_bytes: int = MOST_BYTES
 
     @property
@@ -120,7 +123,7 @@ class LogReader:
 
         Raises:
             ProtocolViolation: a record is bad, and bad ones are not to come as rows.
-            BadOption: a transaction has more bytes than may be held.
+            BadOption: a transaction has more bytes than may be held, or all that are open have.
         """
         waiting = _Waiting()
         for value in range(len(values.names)):
@@ -159,7 +162,8 @@ class LogReader:
     def _assembler_of(self, order: Order) -> Assembler:
         # Values that end alone leave nothing open, and each may be in its own byte order.
         if self._assembler is None or self._assembler.order != order:
-            self._assembler = Assembler(MARKS[order], self._settings.max_transaction_bytes)
+            most = self._settings.max_transaction_bytes, self._settings.max_open_bytes
+            self._assembler = Assembler(MARKS[order], *most)
         return self._assembler
 
     def _of_records(

@@ -106,10 +106,12 @@ class Transaction:
 class Assembler:
     """Takes records in the order of the log, and gives transactions when they are committed."""
 
-    def __init__(self, mark: str, most_bytes: int) -> None:
+    def __init__(self, mark: str, most_bytes: int, most_open_bytes: int) -> None:
         self.order: Order = "little" if mark == "<" else "big"
         self._mark = mark
         self._most_bytes = most_bytes
+        self._most_open_bytes = most_open_bytes
+        self._open_bytes = 0
         self._header_of = HEADER_OF[mark].unpack_from
         self._open: dict[tuple[int, bytes], Transaction] = {}
 
@@ -123,7 +125,7 @@ class Assembler:
 
         Raises:
             BadValue: it cannot be read, or takes back what is not there.
-            BadOption: its transaction has more bytes than may be held.
+            BadOption: its transaction has more bytes than may be held, or all that are open have.
         """
         data = record.data
         fields = self._header_of(data)
@@ -135,18 +137,24 @@ class Assembler:
             return None
         header = Header(*fields)
         if kind in ABORTS:
-            self._open.pop((header.stream, header.transaction), None)
+            self._ended(header)
         elif kind in COMMITS:
             return self._committed(header, data[SHORTEST:])
         return None
 
     def _committed(self, header: Header, payload: bytes) -> Transaction | None:
-        transaction = self._open.pop((header.stream, header.transaction), None)
+        transaction = self._ended(header)
         if transaction is None:
             return None
         transaction.changes += transaction.orphans()
         transaction.commit = header.lfs, header.lsn
         transaction.commit_microseconds = commit_microseconds(payload, self._mark)
+        return transaction
+
+    def _ended(self, header: Header) -> Transaction | None:
+        transaction = self._open.pop((header.stream, header.transaction), None)
+        if transaction is not None:
+            self._open_bytes -= transaction.size_bytes
         return transaction
 
     def unfinished(self) -> Iterator[Transaction]:
@@ -156,17 +164,11 @@ class Assembler:
             if transaction.changes:
                 yield transaction
         self._open.clear()
+        self._open_bytes = 0
 
     def _take_change(self, fields: Fields, payload: bytes, record: Taken) -> None:
         transaction, place = self._of(fields), (fields[4], fields[3])
-        transaction.size_bytes += len(record.data)
-        if transaction.size_bytes > self._most_bytes:
-            raise BadOption(
-                f"transaction {transaction.identifier.hex()} of log stream {transaction.stream} has"
-                f" more than max_transaction_bytes={self._most_bytes} bytes of log records.",
-                "Give max_transaction_bytes a larger number, and workers the memory: a transaction is"
-                " held whole until it ends.",
-            )
+        self._count(transaction, len(record.data))
         component = payload[0] if payload else -1
         if component == row_records.COMPONENT:
             found = row_records.read_row_record(payload, self._mark)
@@ -179,6 +181,26 @@ class Assembler:
         elif component == lob_records.COMPONENT:
             lob = lob_records.read_lob_record(payload, self._mark)
             _add_lob(transaction, lob, place, record)
+
+    def _count(self, transaction: Transaction, size_bytes: int) -> None:
+        transaction.size_bytes += size_bytes
+        self._open_bytes += size_bytes
+        if transaction.size_bytes > self._most_bytes:
+            raise BadOption(
+                f"{_called(transaction)} has more than max_transaction_bytes={self._most_bytes} bytes"
+                " of log records.",
+                "Give max_transaction_bytes a larger number, and workers the memory: a transaction is"
+                " held whole until it ends.",
+            )
+        if self._open_bytes > self._most_open_bytes:
+            largest = max(self._open.values(), key=lambda each: each.size_bytes)
+            raise BadOption(
+                f"{len(self._open)} open transactions have more than"
+                f" max_open_bytes={self._most_open_bytes} bytes of log records; the largest,"
+                f" {_called(largest)}, has {largest.size_bytes}.",
+                "Give max_open_bytes a larger number, and workers the memory: transactions are held"
+                " until they end. Those that the log does not end are held to the end of all values.",
+            )
 
     def _of(self, fields: Fields) -> Transaction:
         key = (fields[7], fields[6])
@@ -199,6 +221,10 @@ class Assembler:
         transaction.changes.append(change)
         if transaction.of_rows is not None:
             transaction.of_rows.setdefault(_key(row), []).append(change)
+
+
+def _called(transaction: Transaction) -> str:
+    return f"transaction {transaction.identifier.hex()} of log stream {transaction.stream}"
 
 
 def _bracket(transaction: Transaction, function: int, place: Place, record: Taken) -> None:

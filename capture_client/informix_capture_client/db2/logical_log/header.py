@@ -10,6 +10,7 @@ record".)
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -30,7 +31,6 @@ from informix_capture_client.db2.binary_values import (
 from informix_capture_client.db2.changes import Integers
 from informix_capture_client.db2.code_pages import CodePage
 
-SIZE = 288
 _FRACTION_DIGITS = 15
 _MOMENT = "0000-00-00-00.00.00"
 
@@ -115,14 +115,22 @@ _CODES = {1: "u1", 2: "u2", 4: "u4"}
 
 
 class Headers:
-    """Headers of records, read a field at a time; `sizes` is how long each is."""
+    """Headers of records, read a field at a time."""
 
     def __init__(
         self, data: np.ndarray, starts: Integers, layout: Mapping[str, Field], page: CodePage
     ) -> None:
         self._layout = layout
         self._page = page
+        self._texts: dict[str, pa.Array] = {}
         self._bytes = fields_of(data, starts, max(field.at + field.width for field in layout.values()))
+
+    def some(self, which: slice) -> Headers:
+        """Return some that follow on each other."""
+        found = copy(self)
+        found._bytes = self._bytes[which]
+        found._texts = {name: texts[which] for name, texts in self._texts.items()}
+        return found
 
     def raw(self, name: str) -> Matrix:
         """Return a field's bytes."""
@@ -137,10 +145,15 @@ class Headers:
 
     def texts(self, name: str) -> tuple[pa.Array, dict[int, str]]:
         """Return a field of characters without the blanks behind them, and which are none."""
+        if (known := self._texts.get(name)) is not None:
+            return known, {}
         raw = self.raw(name)
         values = binaries_of(raw, np.ones(len(raw), bool))
         texts, bad = self._page.texts_and_bad(values)
-        return pa.compute.utf8_rtrim(texts, " "), bad
+        texts = pa.compute.ascii_rtrim(texts, " ")  # no byte of a longer character is a blank
+        if not bad:
+            self._texts[name] = texts
+        return texts, bad
 
     def hexadecimal(self, name: str) -> pa.Array:
         """Return a field as hexadecimal digits."""

@@ -20,7 +20,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from informix_capture_client.db2.changes import DELETE, INSERT, UPDATE, Changes, Image, Integers
+from informix_capture_client.db2.changes import (
+    DELETE,
+    INSERT,
+    UPDATE,
+    Changes,
+    Image,
+    Integers,
+    only,
+)
 from informix_capture_client.db2.code_pages import CodePage
 from informix_capture_client.db2.declared_tables import DeclaredTable
 from informix_capture_client.db2.q_messages.header import (
@@ -273,8 +281,6 @@ def _changes(
     kept = np.flatnonzero(~is_wrong & ~is_skipped)
     if not len(kept):
         return None
-    moved = np.full(len(chosen), -1, np.int64)
-    moved[kept] = np.arange(len(kept))
     taken = pa.array(kept)
     segments = headers.segments.take(taken)
     about = {
@@ -287,19 +293,8 @@ def _changes(
         "_is_last_segment": pc.equal(segments, 0),
         "_header": headers.header.take(taken),
     }
-    befores, afters = ([_kept(image, moved) for image in side] for side in images)
-    nothing_bad = pa.nulls(len(kept), pa.binary()), pa.nulls(len(kept), pa.string())
-    return Changes(
-        headers.kinds.take(taken), befores, afters, about, window.of[chosen][kept], *nothing_bad
-    )
-
-
-def _kept(image: Image, moved: Integers) -> Image:
-    changes = moved[image.changes]
-    stays = np.flatnonzero(changes >= 0)
-    if len(stays) == len(changes):
-        return Image(changes, image.rows)
-    return Image(changes[stays], image.rows.take(pa.array(stays)))
+    images = only(images, kept, len(chosen))
+    return Changes(headers.kinds.take(taken), *images, about, window.of[chosen][kept])
 
 
 def _window(tokens: Tokens, sound: int, at: int, values: Values) -> _Window:

@@ -1,0 +1,105 @@
+"""Ends and undos of transactions in log records, and large objects beside them."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+
+from db2.log_writer import DELETE, LogWriter
+from db2.test_log_records import decoder, lobs, rows_of
+from informix_capture_client.db2.log_records.lob_records import strings_of
+from informix_capture_client.db2.refused_bytes import BadValue
+
+
+def test_large_objects_whose_row_never_came_are_incomplete_though_committed() -> None:
+    log = LogWriter()
+    lost = log.out_of_row() + log.lob(64, 2, b"lost")
+    data = lost + log.out_of_row() + log.lob(64, 2, b"x") + log.row(162, b"row") + lost + log.commit()
+    rows = rows_of(decoder(), data)
+    assert [(row["_change_type"], row["after"], lobs(row)[0][3]) for row in rows] == [
+        ("incomplete", None, b"lost"),
+        ("insert", b"row", b"x"),
+        ("incomplete", None, b"lost"),
+    ]
+
+
+def test_large_objects_of_a_bracket_that_was_undone_are_nobody_s() -> None:
+    log = LogWriter()
+    data = log.out_of_row() + log.lob(64, 2, b"gone") + log.undo_out_of_row()
+    (row,) = rows_of(decoder(), data + log.row(162, b"kept") + log.commit())
+    assert (row["after"], lobs(row)) == (b"kept", [])
+
+
+def test_strings_behind_a_delete_are_its_own_past_what_was_undone_since() -> None:
+    log = LogWriter()
+    data = log.row(161, b"old", 1) + log.row(162, b"gone", 2) + log.undo(110, 2)
+    data += log.lob(66, 65535, b"string", DELETE) + log.row(162, b"next", 3) + log.undo(110, 3)
+    (row,) = rows_of(decoder(), data + log.commit())
+    assert (row["_change_type"], lobs(row)) == ("delete", [(65535, "delete", "old", b"string")])
+
+
+def test_a_change_behind_an_undo_is_taken_back_as_those_before_it() -> None:
+    log = LogWriter()
+    data = log.row(162, b"one") + log.undo(110) + log.row(162, b"two") + log.undo(110) + log.commit()
+    assert rows_of(decoder(), data) == []
+
+
+def test_rows_of_both_kinds_and_a_delete_that_empties_its_page_are_read() -> None:
+    log = LogWriter()
+    data = log.row(164, b"gone") + log.row(162, b"new", 2, kind=0x10) + log.commit()
+    assert [row["before"] or row["after"] for row in rows_of(decoder(), data)] == [b"gone", b"new"]
+
+
+def test_a_record_of_old_strings_without_a_body_is_the_delete_s_in_front_of_it() -> None:
+    log = LogWriter()
+    data = log.row(161, b"gone") + log.lob_header_only(66) + log.row(162, b"next", 2) + log.commit()
+    first, second = rows_of(decoder(), data)
+    assert (lobs(first), lobs(second)) == ([(65535, "delete", "old", None)], [])
+
+
+STRUCTURES = [
+    ("no string at all", "1200000c" + "00000000" * 2, [b""]),
+    ("offsets that do not begin at 0", "1200000d" + "01000000" * 2 + "61", None),
+    ("bytes behind its size", "1200000c" + "00000000" * 2 + "61", None),
+    ("another eye-catcher", "1300000c" + "00000000" * 2, None),
+]
+
+
+@pytest.mark.parametrize(("name", "digits", "expected"), STRUCTURES, ids=[c[0] for c in STRUCTURES])
+def test_the_structure_of_strings_is_read_or_refused(
+    name: str, digits: str, expected: list[bytes] | None
+) -> None:
+    data = bytes.fromhex(digits)
+    if expected is None:
+        with pytest.raises(BadValue, match="column 65535"):
+            strings_of(data, 1, ("little", "big"))
+    else:
+        assert strings_of(data, 1, ("little", "big")) == expected, name
+
+
+@pytest.mark.parametrize("function", [110, 131])
+def test_both_undos_of_an_insert_take_it_back(function: int) -> None:
+    log = LogWriter()
+    data = log.row(162, b"gone") + log.undo(function, data=b"gone") + log.row(162, b"kept", 2)
+    assert [row["after"] for row in rows_of(decoder(), data + log.commit())] == [b"kept"]
+
+
+@pytest.mark.parametrize("function", [111, 166])
+def test_both_undos_of_a_delete_take_it_back_with_the_strings_behind_it(function: int) -> None:
+    log = LogWriter()
+    data = log.row(161, b"back") + log.lob(66, 65535, b"old", DELETE)
+    data += log.undo(function, data=b"back") + log.row(162, b"kept", 2) + log.commit()
+    (row,) = rows_of(decoder(), data)
+    assert (row["after"], lobs(row)) == (b"kept", [])
+
+
+@pytest.mark.parametrize("kind", [0x84, 0x85, 0x86, 0x87, 0x8A, 0x41, 0x49])
+def test_every_end_of_a_transaction_is_known(kind: int) -> None:
+    log = LogWriter()
+    ended = log.row(162, b"a") + log.record(kind, struct.pack("<Q", 1_700_000_000))
+    rows = rows_of(decoder(), ended + log.row(162, b"b") + log.commit())
+    is_commit = kind > 0x80
+    expected = [(b"a", "insert")] * is_commit + [(b"b", "insert")]
+    assert [(row["after"], row["_change_type"]) for row in rows] == expected
+    assert len({row["_commit_lsn"] for row in rows}) == len(rows)
