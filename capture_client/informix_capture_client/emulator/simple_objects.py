@@ -37,6 +37,12 @@ class SimpleObjects:
         """Return the value that a descriptor leads to; SqlError -604 if there is none."""
         number: int
         number, _first, _last, size, flags = _LAYOUT.unpack(descriptor)
-        if flags or not 0 < number <= len(self._values) or len(self._values[number - 1]) != size:
+        is_ours = descriptor == _LAYOUT.pack(number, 0, size - 1, size, flags)
+        if (
+            not is_ours
+            or flags
+            or not 0 < number <= len(self._values)
+            or len(self._values[number - 1]) != size
+        ):
             raise sql_error(-604, isam=_BAD_ADDRESS)
         return self._values[number - 1]
