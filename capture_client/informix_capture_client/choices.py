@@ -25,11 +25,13 @@ class ColumnChoice:
         unsupported: what happens to columns that cannot be captured: of such a type, or behind a
             collection as well.
         lobs: what happens to BLOB and CLOB columns.
+        simple_lobs: what happens to TEXT and BYTE columns.
     """
 
     names: tuple[NamePath, ...] = ()
     unsupported: Literal["fail", "omit", "omit-following"] = "fail"
     lobs: Literal["handle", "content", "reselect", "omit"] = "handle"
+    simple_lobs: Literal["unsupported", "reselect"] = "unsupported"
 
 
 def parse_names(text: str) -> tuple[NamePath, ...]:

@@ -24,6 +24,7 @@ class Dialect:
         capture_database: where a capture connects; empty: to the captured database itself.
         home: the environment variable that names an installation, of a server or of a client kit.
         libraries: file names of its ODBC driver below `lib/cli`, the thread-safe one.
+        descriptor_bytes: of a TEXT or BYTE, as its value is asked for over the wire.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Dialect:
     capture_database: str
     home: str
     libraries: tuple[str, ...]
+    descriptor_bytes: int
 
     def statement(self, text: str) -> str:
         """Return one of `statements` as this product wants it.
@@ -60,6 +62,7 @@ INFORMIX = Dialect(
     capture_database="",
     home="INFORMIXDIR",
     libraries=("libthcli.so", "iclit09b.so"),  # the same driver under two names
+    descriptor_bytes=56,  # as IBM's JDBC driver 4.50.11 sends it
 )
 GBASE_8S = Dialect(
     name="gbase8s",
@@ -72,5 +75,6 @@ GBASE_8S = Dialect(
     home="GBASEDBTDIR",  # docs.gbasedbt.com; the guide prints it as GBASEBTDIR
     # every published odbc.ini names this one (dbboys.com; django_gbasedbtdb); libthcli.so was not found
     libraries=("iclit09b.so",),
+    descriptor_bytes=64,  # as gbase8sdb 1.1.1 sends it, with zeros behind those of a row
 )
 DIALECTS = {dialect.name: dialect for dialect in (INFORMIX, GBASE_8S)}

@@ -16,6 +16,7 @@ from harness.servers.sql_text import ContractTable
 from informix_capture_client.errors import InformixCdcError
 from informix_capture_client.large_objects import (
     GONE,
+    NULL,
     READ,
     ByKey,
     Content,
@@ -116,3 +117,15 @@ def test_whoever_may_connect_opens_an_object_whose_table_he_may_not_read(
     finally:
         with suppress(InformixCdcError):
             other.rows(f"REVOKE CONNECT FROM {login[0]}")
+
+
+@pytest.mark.assumption(107)
+def test_a_text_that_is_null_is_selected_with_its_length(server: CaptureServer) -> None:
+    table = server.create_table({"id": "integer", "page": "text", "picture": "byte"})
+    with closing(server.connect(server.database)) as transport:
+        transport.rows(f"INSERT INTO {table.name} VALUES (1, NULL, NULL)")
+        reader = object_reader(transport)
+        for column in ("page", "picture"):
+            select = f"SELECT LENGTH({column}), {column} FROM {table.name} WHERE id = ?"
+            assert content_at(reader, ByKey(select, (1,), is_value=True)).status == NULL
+            assert content_at(reader, ByKey(select, (2,), is_value=True)).status == GONE

@@ -38,6 +38,7 @@ _DRIVER = (
     "results.c",
     "blocks.c",
     "large_objects.c",
+    "simple_objects.c",
     "exchange.c",
 )
 _SUPPORT = ("wire.c",)

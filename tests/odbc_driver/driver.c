@@ -109,7 +109,7 @@ void drop_result(Statement *s) {
     s->column = NULL;
     s->given = NULL;
     s->columns = 0;
-    s->rows = s->row = 0;
+    s->rows = s->row = s->with_values = 0;
     s->is_described = s->is_inconvertible = 0;
     s->row_count = -1;
 }

@@ -21,7 +21,7 @@ enum { HANDLE_ENV = 1, HANDLE_DBC = 2, HANDLE_STMT = 3 };
 enum { NULL_DATA = -1, PARAM_INPUT = 1, PARAM_INPUT_OUTPUT = 2, PARAM_OUTPUT = 4 };
 enum {
     TYPE_CHAR = 1, TYPE_LONG = 4, TYPE_SHORT = 5, TYPE_DOUBLE = 8, TYPE_VARCHAR = 12,
-    TYPE_BINARY = -2, TYPE_BIGINT = -5, TYPE_TINY = -6, TYPE_BIT = -7, TYPE_WCHAR = -8,
+    TYPE_BINARY = -2, TYPE_LONGVARCHAR = -1, TYPE_LONGVARBINARY = -4, TYPE_BIGINT = -5, TYPE_TINY = -6, TYPE_BIT = -7, TYPE_WCHAR = -8,
     TYPE_SSHORT = -15, TYPE_SLONG = -16, TYPE_ULONG = -18, TYPE_SBIGINT = -25, TYPE_UBIGINT = -27,
     TYPE_DATE = 91, TYPE_TIMESTAMP = 93, TYPE_DEFAULT = 99
 };
@@ -68,6 +68,7 @@ typedef struct {
     Column *column;
     US columns;
     uint32_t rows, row;       /* `row` counts the fetched ones */
+    uint32_t with_values;     /* rows whose TEXT and BYTE have been asked for */
     L row_count;
     L *given;                 /* per column: units that SQLGetData has handed out */
     UL array;                 /* rows of a fetch; above 1 answers are taken as rows are asked for */
@@ -106,6 +107,7 @@ typedef struct {
     H handle;                 /* who is told of errors */
     Statement *statement;     /* who takes columns and rows; NULL: nobody */
     Bytes *routine;           /* what the fast path answers with; NULL: nowhere */
+    Bytes *simple;            /* what takes the value of a TEXT or BYTE; NULL: nothing */
     Parameter *room;          /* what a read of a large object goes into; NULL: nowhere */
     I native, isam;           /* of an error */
     Bytes argument;
@@ -134,6 +136,9 @@ void end_cursor(Statement *s);
 /* large_objects.c */
 int is_lo_call(const char *sql);
 RC run_lo_call(Statement *s);
+/* simple_objects.c: TEXT and BYTE, whose values are asked for while the cursor stands on their rows */
+enum { CODE_BYTE = 11, CODE_TEXT = 12, DESCRIPTOR_BYTES = 56 };
+RC fetch_simple_objects(Statement *s);
 /* blocks.c */
 RC fetch_block(Statement *s);
 int is_bound(const Statement *s);

@@ -160,13 +160,14 @@ RC next_answer(Statement *s) {
     Reply r = reply_to(s);
     Bytes request = {0};
     s->text.used = s->cells.used = 0;
-    s->rows = s->row = 0;
+    s->rows = s->row = s->with_values = 0;
     put_u16(&request, SQ_ID);
     put_u16(&request, s->id);
     if (s->is_first && has_variable_columns(s)) put_result_types(&request, s);
     s->is_first = 0;
     put_fetch(&request);
     RC code = ask(&r, &request);
+    if (code == OK) code = fetch_simple_objects(s);
     if (code != OK || !r.tuples || r.is_at_end) end_cursor(s);
     return code;
 }
@@ -200,6 +201,7 @@ static RC open_and_fetch(Statement *s, int first) {
         put_fetch(&request);
         r.tuples = 0;
         code = ask(&r, &request);
+        if (code == OK) code = fetch_simple_objects(s);
         if (!r.tuples || r.is_at_end || s->kind == KIND_EXECUTE_FUNCTION) break;
     }
     if (code == OK) code = say(s, SQ_CLOSE);

@@ -10,7 +10,7 @@
 #include <string.h>
 
 enum {
-    SQ_DESCRIBE = 8, SQ_CLOSE = 10, SQ_EOT = 12, SQ_ERR = 13, SQ_TUPLE = 14, SQ_DONE = 15, SQ_EXIT = 56,
+    SQ_DESCRIBE = 8, SQ_CLOSE = 10, SQ_EOT = 12, SQ_ERR = 13, SQ_TUPLE = 14, SQ_DONE = 15, SQ_BLOB = 39, SQ_EXIT = 56,
     SQ_COST = 55, SQ_INSERTDONE = 94, SQ_LODATA = 97, SQ_XACTSTAT = 99, SQ_GETROUTINE = 101,
     SQ_FPROUTINE = 103, SQ_PROTOCOLS = 126
 };
@@ -141,6 +141,16 @@ static void take_large_object(Reply *r) {
     if (to->indicator) *to->indicator = (L)count;
 }
 
+/* A chunk of a TEXT or BYTE. */
+static void take_simple_object(Reply *r) {
+    Stream *s = &r->connection->stream;
+    uint16_t count = take_u16(s);
+    if (!r->simple) return refuse(s, "a value that was not asked for");
+    if (r->simple->used > MAX_RESULT) return refuse(s, "a value without end");
+    take_bytes(s, r->simple, count);
+    take_nothing_of(s, count & 1);
+}
+
 static void take_features(Reply *r) {
     r->features.used = 0;
     take_char(&r->connection->stream, &r->features);
@@ -183,6 +193,7 @@ static const struct { uint16_t code; void (*take)(Reply *); } MESSAGES[] = {
     {SQ_DESCRIBE, take_describe},     {SQ_CLOSE, take_close},   {SQ_ERR, take_error},
     {SQ_TUPLE, take_tuple},           {SQ_DONE, take_done},     {SQ_COST, take_cost},
     {SQ_INSERTDONE, take_insert_done}, {SQ_LODATA, take_large_object},
+    {SQ_BLOB, take_simple_object},
     {SQ_GETROUTINE, take_routine},    {SQ_FPROUTINE, take_returned},
     {SQ_XACTSTAT, take_transaction_state}, {SQ_PROTOCOLS, take_features},
 };

@@ -150,12 +150,25 @@ static int print_opaque(Statement *s, const Column *c, Cursor *tuple) {
     return PRINTED;
 }
 
+/* A TEXT or BYTE: its descriptor for now. */
+static int keep_descriptor(Statement *s, const Column *c, Cursor *tuple) {
+    enum { FLAGS_AT = 38 };
+    (void)c;
+    const unsigned char *bytes = next_bytes(tuple, DESCRIPTOR_BYTES);
+    if (!bytes) return BAD;
+    if (bytes[FLAGS_AT + 1] & 1) return IS_NULL;
+    put_bytes(&s->text, bytes, DESCRIPTOR_BYTES);
+    return PRINTED;
+}
+
 static const struct { Print print; S type; uint32_t size; } TYPES[] = {
     [0] = {print_char, TYPE_VARCHAR, 0},        [1] = {print_smallint, TYPE_LONG, 10},
     [2] = {print_integer, TYPE_LONG, 10},       [3] = {print_float, TYPE_VARCHAR, 24},
     [4] = {print_smallfloat, TYPE_VARCHAR, 24}, [5] = {print_packed, TYPE_VARCHAR, 130},
     [6] = {print_integer, TYPE_LONG, 10},       [7] = {print_date, TYPE_VARCHAR, 10},
     [8] = {print_packed, TYPE_VARCHAR, 130},    [10] = {print_datetime, TYPE_VARCHAR, 25},
+    [CODE_BYTE] = {keep_descriptor, TYPE_LONGVARBINARY, INT32_MAX},
+    [CODE_TEXT] = {keep_descriptor, TYPE_LONGVARCHAR, INT32_MAX},
     [13] = {print_varchar, TYPE_VARCHAR, 255},  [14] = {print_interval, TYPE_VARCHAR, 25},
     [15] = {print_char, TYPE_VARCHAR, 0},       [16] = {print_varchar, TYPE_VARCHAR, 255},
     [17] = {print_int8, TYPE_BIGINT, 19},       [18] = {print_int8, TYPE_BIGINT, 19},

@@ -42,13 +42,27 @@ _RAW_TABLE = 0x10  # systables.flags
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One captured table, as the catalog describes it now."""
+    """One captured table, as the catalog describes it now.
+
+    Attributes:
+        reselected: TEXT and BYTE columns, which are delivered and not captured, by their places in
+            `delivered`.
+    """
 
     name: TableName
     table_id: int
     partition_number: int
     created: str
     columns: tuple[Column, ...]
+    reselected: tuple[tuple[int, Column], ...] = ()
+
+    @property
+    def delivered(self) -> tuple[Column, ...]:
+        """The columns that rows have, in table order."""
+        found = list(self.columns)
+        for place, column in self.reselected:
+            found.insert(place, column)
+        return tuple(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,7 +352,7 @@ def list_digest(server_name: str, tables: Sequence[Table]) -> str:
 
 
 def _facts(table: Table) -> list[object]:
-    columns = [(column.name, column.type_text) for column in table.columns]
+    columns = [(column.name, column.type_text) for column in table.delivered]
     return [str(table.name), table.table_id, table.partition_number, table.created, columns]
 
 

@@ -19,7 +19,13 @@ from informix_capture_client.catalog.catalog import Table
 from informix_capture_client.choices import ColumnChoice
 from informix_capture_client.errors import BadOption, UnsupportedColumn
 from informix_capture_client.sql_names import NamePath, TableName, quoted
-from informix_capture_client.values import Column, capturable, is_collection, is_large_object
+from informix_capture_client.values import (
+    Column,
+    capturable,
+    is_collection,
+    is_large_object,
+    is_simple_object,
+)
 
 _SHOWN = 200  # how much of a type that we do not know an error quotes
 
@@ -114,7 +120,7 @@ def _require_capturable(
         (table.name, column, why)
         for table in tables
         for column in table.columns
-        if (why := _why_not(column, behind[table.name]))
+        if (why := _why_not(column, behind[table.name], choice))
         and (why not in left_out or column.name in named.get(table.name, ()))
     ]
     if refused:
@@ -127,7 +133,9 @@ def _require_capturable(
         )
 
 
-def _why_not(column: Column, behind: frozenset[str]) -> str:
+def _why_not(column: Column, behind: frozenset[str], choice: ColumnChoice) -> str:
+    if _is_reselected(column, choice):
+        return ""
     if not capturable(column.type_text):
         return _BY_TYPE
     return _BY_PLACE if column.name in behind else ""
@@ -152,20 +160,26 @@ def _require_no_large_object(named: Named, tables: Sequence[Table], choice: Colu
 
 
 def _without_the_rest(table: Table, behind: frozenset[str], choice: ColumnChoice) -> Table:
-    kept = tuple(
+    delivered = [
         column
         for column in table.columns
-        if not _why_not(column, behind) and not _is_left_out(column, choice)
-    )
+        if not _why_not(column, behind, choice) and not _is_left_out(column, choice)
+    ]
+    kept = tuple(column for column in delivered if not _is_reselected(column, choice))
+    reselected = tuple(each for each in enumerate(delivered) if _is_reselected(each[1], choice))
     if not kept:
         raise BadOption(
             f"no column of {table.name} is left to capture.", "Take it out of option table."
         )
-    return replace(table, columns=kept)
+    return replace(table, columns=kept, reselected=reselected)
 
 
 def _is_left_out(column: Column, choice: ColumnChoice) -> bool:
     return choice.lobs == "omit" and is_large_object(column.type_text)
+
+
+def _is_reselected(column: Column, choice: ColumnChoice) -> bool:
+    return choice.simple_lobs == "reselect" and is_simple_object(column.type_text)
 
 
 def _bad(what: str, remedy: str = "") -> BadOption:

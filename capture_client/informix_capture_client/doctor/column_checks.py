@@ -27,7 +27,7 @@ def check_columns(tables: Sequence[Table], choice: ColumnChoice) -> Iterator[Fin
         yield failure(_CHECK, mistake.message, mistake.remedy)
     else:
         for table, kept in zip(tables, chosen, strict=True):
-            yield _captured(table, kept.columns)
+            yield _captured(table, kept.delivered)
 
 
 def _refused(tables: Sequence[Table], reason: UnsupportedColumn) -> Iterator[Finding]:

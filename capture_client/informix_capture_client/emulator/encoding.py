@@ -205,6 +205,22 @@ def _handle(value: object) -> bytes:
     return value
 
 
+def _simple_object(name: str, coltype: int) -> Build:
+    """TEXT and BYTE: no part of a row of the log; elsewhere a value is its bytes."""
+
+    def build(_text: TypeText, codec: str) -> ColumnType:
+        def encode(value: object) -> bytes:
+            if isinstance(value, str) and name == "text":
+                return value.encode(codec)
+            if not isinstance(value, bytes):
+                raise ValueError(f"{value!r} is no {name.upper()}")
+            return value
+
+        return ColumnType(name, coltype, 56, 0, encode, b"", 0, is_capturable=False)
+
+    return build
+
+
 def _not_captured(name: str, coltype: int) -> Build:
     kind = ColumnType(name, coltype, 56, 0, lambda _value: b"", b"", 0, is_capturable=False)
     return lambda _text, _codec: kind
@@ -240,8 +256,8 @@ _TYPES: dict[str, Build] = {
     "lvarchar": _lvarchar,
     "blob": _large_object("blob", 10),
     "clob": _large_object("clob", 11),
-    "byte": _not_captured("byte", 11),
-    "text": _not_captured("text", 12),
+    "byte": _simple_object("byte", 11),
+    "text": _simple_object("text", 12),
     "set": _not_captured("set", 19),
     "multiset": _not_captured("multiset", 20),
     "list": _not_captured("list", 21),

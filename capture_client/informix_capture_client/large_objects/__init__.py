@@ -6,15 +6,17 @@ and by how many connections, is decided elsewhere.
 
 from __future__ import annotations
 
-from informix_capture_client.large_objects.base import LOCATOR_BYTES, ObjectReader
+from informix_capture_client.large_objects.base import LOCATOR_BYTES, ObjectReader, SimpleObject
 from informix_capture_client.large_objects.columns import (
     content_type,
     contents_of,
+    delivered_schema,
     is_content_type,
 )
 from informix_capture_client.large_objects.contents import (
     GONE,
     NOT_READ,
+    NULL,
     READ,
     TOO_LARGE,
     UNREAD,
@@ -34,6 +36,7 @@ __all__ = [
     "GONE",
     "LOCATOR_BYTES",
     "NOT_READ",
+    "NULL",
     "READ",
     "TOO_LARGE",
     "UNREAD",
@@ -46,8 +49,10 @@ __all__ = [
     "Opened",
     "Place",
     "Reselecting",
+    "SimpleObject",
     "content_type",
     "contents_of",
+    "delivered_schema",
     "is_content_type",
     "object_reader",
     "read_whole",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from informix_capture_client.transport import Argument
 
@@ -16,12 +17,34 @@ LO_RDONLY, LO_DIRTY_READ = 0x4, 0x10  # infxcli.h
 FLAGS = LO_RDONLY | LO_DIRTY_READ
 
 
+@dataclass(frozen=True, slots=True)
+class SimpleObject:
+    """A TEXT or BYTE of a row.
+
+    Attributes:
+        size: in bytes; None: it is NULL.
+        data: the value; None if it was not read whole.
+    """
+
+    size: int | None
+    data: bytes | None = None
+
+
 class ObjectReader(ABC):
-    """Reads smart large objects. Every method raises what a transport raises."""
+    """Reads smart large objects, and TEXT and BYTE. Every method raises what a transport raises."""
 
     @abstractmethod
     def locators(self, statement: str, arguments: Sequence[Argument]) -> list[bytes | None]:
         """Return the locators that a SELECT of one column of large objects finds; NULL as None."""
+
+    @abstractmethod
+    def simple_object(
+        self, statement: str, arguments: Sequence[Argument], most_bytes: int
+    ) -> SimpleObject | None:
+        """Return what a SELECT of LENGTH(column), column finds of a TEXT or BYTE; None: no row.
+
+        Of one of more than `most_bytes` the value is left where it is.
+        """
 
     @abstractmethod
     def open(self, locator: bytes) -> int:

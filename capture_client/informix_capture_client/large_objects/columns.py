@@ -11,10 +11,11 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
+from informix_capture_client.catalog import Table
 from informix_capture_client.choices import DecodeRules
-from informix_capture_client.large_objects.contents import UNREAD, Found, Place
+from informix_capture_client.large_objects.contents import NULL, UNREAD, Found, Place
 from informix_capture_client.records import Bits
-from informix_capture_client.values import text_of_code_set
+from informix_capture_client.values import is_large_object, text_of_code_set
 
 _KINDS = {"blob": pa.binary(), "clob": pa.string(), "byte": pa.binary(), "text": pa.string()}
 _NAMES = ["content", "size", "status"]
@@ -23,6 +24,17 @@ _NAMES = ["content", "size", "status"]
 def content_type(type_text: str) -> pa.StructType:
     """Return what a column of large objects becomes when their contents are read."""
     return pa.struct(list(zip(_NAMES, (_KINDS[type_text], pa.int64(), pa.string()), strict=True)))
+
+
+def delivered_schema(table: Table, captured: pa.Schema, rules: DecodeRules) -> pa.Schema:
+    """Return a table's columns as they are delivered: with contents, where they are read."""
+    schema = captured
+    for number, column in enumerate(table.columns):
+        if rules.lobs != "handle" and is_large_object(column.type_text):
+            schema = schema.set(number, pa.field(column.name, content_type(column.type_text)))
+    for place, column in table.reselected:
+        schema = schema.insert(place, pa.field(column.name, content_type(column.type_text)))
+    return schema
 
 
 def is_content_type(kind: pa.DataType) -> bool:
@@ -53,6 +65,7 @@ def contents_of(
         None if place is None else found.get(place, UNREAD) if is_wanted else UNREAD
         for place, is_wanted in zip(places, wanted.tolist(), strict=True)
     ]
+    each = [None if content is None or content.status == NULL else content for content in each]
     data = [content.data if content else None for content in each]
     children = [
         _texts(data, rules) if pa.types.is_string(kind.field(0).type) else pa.array(data, pa.binary()),

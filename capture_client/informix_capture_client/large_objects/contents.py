@@ -7,6 +7,7 @@ changed meanwhile is read again. What is not there any more is `gone`, and no er
     gone        the object has been deleted
     too_large   it has more bytes than are wanted; its size is given
     not_read    nobody asked for it, or there was no more time
+    null        there is no object: of a TEXT or BYTE only its row tells that, and it becomes NULL
 """
 
 from __future__ import annotations
@@ -17,11 +18,12 @@ from typing import Protocol
 
 from informix_capture_client.errors import ServerRefused
 from informix_capture_client.failpoints import failpoint
-from informix_capture_client.large_objects.base import ObjectReader
+from informix_capture_client.large_objects.base import ObjectReader, SimpleObject
 from informix_capture_client.large_objects.reselecting import ByKey
 
-READ, GONE, TOO_LARGE, NOT_READ = "read", "gone", "too_large", "not_read"
+READ, GONE, TOO_LARGE, NOT_READ, NULL = "read", "gone", "too_large", "not_read", "null"
 PIECE_BYTES = 1 << 20  # at a time; servers before 12.10.xC4 give 32,000 bytes (APAR IT00258)
+_AT_ONCE_BYTES = 8 << 10  # a TEXT or BYTE that is read when its length is asked for
 _ATTEMPTS = 3  # to read an object that is written into all the time
 # Cannot find entry in lohd table; unique ID does not match, probably deleted; bad address, might have
 # been deleted (finderr): the ISAM code of -9810, or the number itself.
@@ -83,6 +85,8 @@ class Opened:
 
 def try_open(reader: ObjectReader, place: Place, most_bytes: int) -> Opened:
     """Open an object that is to be read; one that is gone, or too large, is settled at once."""
+    if isinstance(place, ByKey) and place.is_value:
+        return _look_at(reader, place, most_bytes)
     locator = place if isinstance(place, bytes) else _locator_now(reader, place)
     if locator is None:
         return Opened(place, content=Content(GONE))
@@ -104,6 +108,8 @@ def read_whole(reader: ObjectReader, opened: Opened, most_bytes: int, is_late: I
     for _ in range(_ATTEMPTS):
         if opened.content is not None:
             return opened.content
+        if isinstance(opened.place, ByKey) and opened.place.is_value:
+            return _read_value(reader, opened.place, most_bytes, is_late)
         failpoint("large_objects.before_read")
         data = _bytes_of(reader, opened, is_late)
         now = reader.size(opened.descriptor)
@@ -116,6 +122,37 @@ def read_whole(reader: ObjectReader, opened: Opened, most_bytes: int, is_late: I
     if opened.content is None:
         reader.close(opened.descriptor)
     return opened.content or UNREAD
+
+
+def _look_at(reader: ObjectReader, place: ByKey, most_bytes: int) -> Opened:
+    """Ask how long a TEXT or BYTE is, and read it if it is short; there is nothing to keep open."""
+    found = reader.simple_object(place.statement, place.arguments, min(most_bytes, _AT_ONCE_BYTES))
+    size = found.size or 0 if found else 0
+    return Opened(place, size=size, content=_settled(found, most_bytes))
+
+
+def _read_value(reader: ObjectReader, place: ByKey, most_bytes: int, is_late: IsLate) -> Content:
+    """Return a TEXT or BYTE as its row has it now; one that is written all the time is not read."""
+    for _ in range(_ATTEMPTS):
+        if is_late():
+            return UNREAD
+        failpoint("large_objects.before_read")
+        found = reader.simple_object(place.statement, place.arguments, most_bytes)
+        if (content := _settled(found, most_bytes)) is not None:
+            return content
+    return UNREAD
+
+
+def _settled(found: SimpleObject | None, most_bytes: int) -> Content | None:
+    """Return what became of a TEXT or BYTE; None: it is still to be read, or was not read whole."""
+    if found is None:
+        return Content(GONE)
+    if found.size is None:
+        return Content(NULL)
+    if found.size > most_bytes:
+        return Content(TOO_LARGE, found.size)
+    is_whole = found.data is not None and len(found.data) == found.size
+    return Content(READ, found.size, found.data) if is_whole else None
 
 
 def _locator_now(reader: ObjectReader, place: ByKey) -> bytes | None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 
-from informix_capture_client.large_objects.base import FLAGS, LOCATOR_BYTES, ObjectReader
+from informix_capture_client.large_objects.base import FLAGS, LOCATOR_BYTES, ObjectReader, SimpleObject
 from informix_capture_client.transport import Argument, OdbcTransport
 from informix_capture_client.transport import odbc_api as odbc
 
@@ -45,6 +45,24 @@ class OdbcObjects(ObjectReader):
             finally:
                 self._transport.close_query(query)
         return found
+
+    def simple_object(
+        self, statement: str, arguments: Sequence[Argument], most_bytes: int
+    ) -> SimpleObject | None:
+        """Return a TEXT or BYTE: its length first, then as bytes, which no driver converts."""
+        with self._transport.door:
+            query = self._transport.open_query()
+            try:
+                query.execute(self._transport.in_its_words(statement), arguments)
+                if query.statement.call("SQLFetch") == odbc.NO_DATA:
+                    return None
+                told = query.value(1)
+                size = None if told is None else int(told)
+                if size is None or size > most_bytes:
+                    return SimpleObject(size)
+                return SimpleObject(size, query.value(2, odbc.C_BINARY))
+            finally:
+                self._transport.close_query(query)
 
     def open(self, locator: bytes) -> int:
         """Open an object; see `ObjectReader`."""

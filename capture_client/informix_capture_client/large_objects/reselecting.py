@@ -19,15 +19,20 @@ from informix_capture_client.choices import DecodeRules
 from informix_capture_client.errors import BadOption
 from informix_capture_client.sql_names import quoted
 from informix_capture_client.transport import Argument
-from informix_capture_client.values import Column, compile_type
+from informix_capture_client.values import Column, compile_type, is_large_object
 
 
 @dataclass(frozen=True, slots=True)
 class ByKey:
-    """An object as the row of a key has it: the SELECT of its column, and the key's values."""
+    """An object as the row of a key has it: the SELECT of its column, and the key's values.
+
+    Attributes:
+        is_value: whether the column is a TEXT or BYTE; the SELECT has its LENGTH in front then.
+    """
 
     statement: str
     arguments: tuple[Argument, ...]
+    is_value: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,17 +41,19 @@ class Reselecting:
 
     Attributes:
         key: the names of the columns that identify a row.
-        statements: the SELECT of each column of large objects.
+        statements: the SELECT of each column of large objects that are found so.
+        values: those of them that are TEXT or BYTE.
     """
 
     key: tuple[str, ...]
     statements: Mapping[str, str]
+    values: frozenset[str] = frozenset()
 
     def of_rows(self, column: str, key: Sequence[pa.Array]) -> list[ByKey]:
         """Return where the objects of rows are, given the key's columns."""
-        statement = self.statements[column]
+        statement, is_value = self.statements[column], column in self.values
         rows = zip(*(_arguments(values) for values in key), strict=True)
-        return [ByKey(statement, arguments) for arguments in rows]
+        return [ByKey(statement, arguments, is_value) for arguments in rows]
 
 
 def reselecting(table: Table, key: Sequence[Column], rules: DecodeRules) -> Reselecting:
@@ -55,23 +62,29 @@ def reselecting(table: Table, key: Sequence[Column], rules: DecodeRules) -> Rese
     Raises:
         BadOption: a column of the key is of a type whose values do not go back as they came.
     """
+    values = [column.name for _, column in table.reselected]
+    option = "simpleLobs" if values else "lobs"
     for column in key:
         kind = compile_type(column, str(table.name), rules).arrow_type
         if not any(is_one(kind) for is_one in _COMPARABLE):
             raise BadOption(
                 f"large objects of table {table.name} cannot be found again by its key: column"
                 f" {quoted(column.name)} is a {column.type_text.upper()}.",
-                "Set lobs to content or handle; or name another key with option snapshotKey, of"
-                " numbers, texts and dates.",
-                option="lobs",
+                "Name another key with option snapshotKey, of numbers, texts and dates; or set lobs to"
+                " content or handle, and simpleLobs to unsupported.",
+                option=option,
             )
     owner = table.name.owner.replace('"', '""')
     where = " AND ".join(f"{quoted(column.name)} = ?" for column in key)
     rest = f'FROM "{owner}".{quoted(table.name.table)} WHERE {where}'
-    names = [column.name for column in table.columns if column.type_text in ("blob", "clob")]
+    is_asked = rules.lobs == "reselect"
+    names = [each.name for each in table.columns if is_asked and is_large_object(each.type_text)]
+    # LENGTH of a TEXT or BYTE is all its bytes (Guide to SQL: Syntax, "LENGTH Function")
+    of_values = {n: f"SELECT LENGTH({quoted(n)}), {quoted(n)} {rest}" for n in values}
     return Reselecting(
         tuple(column.name for column in key),
-        {name: f"SELECT {quoted(name)} {rest}" for name in names},
+        {**{name: f"SELECT {quoted(name)} {rest}" for name in names}, **of_values},
+        frozenset(values),
     )
 
 

@@ -11,7 +11,7 @@ import struct
 from collections.abc import Sequence
 
 from informix_capture_client.errors import ProtocolViolation
-from informix_capture_client.large_objects.base import FLAGS, ObjectReader
+from informix_capture_client.large_objects.base import FLAGS, ObjectReader, SimpleObject
 from informix_capture_client.sqli import Opaque
 from informix_capture_client.transport import Argument, SqliTransport
 
@@ -31,6 +31,13 @@ class SqliObjects(ObjectReader):
         """Return the locators that a SELECT finds."""
         rows = self._transport.rows(statement, *arguments)
         return [None if text is None else bytes.fromhex(text) for (text,) in rows]
+
+    def simple_object(
+        self, statement: str, arguments: Sequence[Argument], most_bytes: int
+    ) -> SimpleObject | None:
+        """Return a TEXT or BYTE."""
+        found = self._transport.simple_object(statement, arguments, most_bytes)
+        return None if found is None else SimpleObject(*found)
 
     def open(self, locator: bytes) -> int:
         """Open an object; see `ObjectReader`."""

@@ -6,8 +6,8 @@ Rule: same records, same rows; the schema says all that a reader needs.
 from __future__ import annotations
 
 from informix_capture_client.shapes.as_rows import ChangeRow, changes_in, structs_of
-from informix_capture_client.shapes.captured_tables import KeyObserver, table_schema
-from informix_capture_client.shapes.change_columns import ChunkRows
+from informix_capture_client.shapes.captured_tables import table_schema
+from informix_capture_client.shapes.change_columns import ChunkRows, KeyObserver
 from informix_capture_client.shapes.encoder import ChangeEncoder, ObjectContents, row_schema
 
 __all__ = [

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -22,8 +21,8 @@ from informix_capture_client.large_objects import (
     FoundContents,
     Place,
     Reselecting,
-    content_type,
     contents_of,
+    delivered_schema,
     is_content_type,
 )
 from informix_capture_client.positions import show
@@ -31,12 +30,11 @@ from informix_capture_client.records import (
     BOUNDS,
     ROW_HEADER_BYTES,
     Bits,
-    Integers,
     Kind,
     TableSchema,
     is_one_of,
 )
-from informix_capture_client.shapes.change_columns import Changes, ChunkRows
+from informix_capture_client.shapes.change_columns import Changes, ChunkRows, KeyObserver
 from informix_capture_client.values import (
     BadValue,
     Cells,
@@ -46,24 +44,9 @@ from informix_capture_client.values import (
     TablesDecoder,
     bad_value,
     compile_type,
-    is_large_object,
     parse_columns,
     payloads,
 )
-
-
-class KeyObserver(Protocol):
-    """Collects the keys that transactions touch, by the numbers of tables in the stream."""
-
-    def key_columns(self) -> Mapping[int, Sequence[str]]:
-        """Return the key columns of each table whose keys are wanted."""
-
-    def touch(self, number: int, columns: Sequence[pa.Array], commits: Integers) -> None:
-        """Take in the keys of images, column by column, and the commit of each."""
-
-    def truncate(self, number: int, commit: int) -> None:
-        """Take in that a transaction has truncated the table."""
-
 
 _WITH_CONTENTS = is_one_of(Kind.INSERT, Kind.UPDAFT)  # rows whose objects may be there still
 
@@ -78,7 +61,10 @@ class CapturedTables:
     def __init__(self, tables: Sequence[Table], rules: DecodeRules) -> None:
         self.tables = tuple(tables)
         self._captured = [table_schema(table, rules) for table in tables]
-        self.schemas = [_delivered(table, rules) for table in tables]
+        self.schemas = [
+            delivered_schema(table, schema, rules)
+            for table, schema in zip(tables, self._captured, strict=True)
+        ]
         self.contents = FoundContents()
         self.reselecting: Mapping[int, Reselecting] = {}  # of tables whose handles are not used
         self.structs = [pa.struct(list(schema)) for schema in self.schemas]
@@ -123,7 +109,7 @@ class CapturedTables:
         self._decoders[announced.table_id] = decoder
         self.announcements += 1
         streamed = self.stream_columns(announced.table_id)
-        names = self.schemas[announced.table_id].names
+        names = self._captured[announced.table_id].names
         self._places[announced.table_id] = [streamed.index(name) for name in names]
         self._together = None
 
@@ -182,18 +168,21 @@ class CapturedTables:
             return self._filled(table_id, list(rows.read.columns), rows)
         decoder = self._decoder(table_id, rows)
         decoded = decoder.decode(payloads(_mixed_rows(rows), decoder, rows.where), rows.where)
-        columns = [decoded.column(name) for name in self.schemas[table_id].names]
+        columns = [decoded.column(name) for name in self._captured[table_id].names]
         return self._filled(table_id, columns, rows)
 
     def _filled(self, table_id: int, columns: list[pa.Array], rows: Changes) -> list[pa.Array]:
-        """Return columns in table order, with contents in the place of handles."""
+        """Return columns in table order, with contents in the place of handles, and of no handle."""
+        columns = list(columns)
+        for place, _ in self.tables[table_id].reselected:
+            columns.insert(place, None)
         for place, declared in enumerate(self.schemas[table_id]):
             if is_content_type(declared.type):
                 columns[place] = self._contents_of(table_id, declared, columns[place], rows)
         return columns
 
     def _contents_of(
-        self, table_id: int, declared: pa.Field, handles: pa.Array, rows: Changes
+        self, table_id: int, declared: pa.Field, handles: pa.Array | None, rows: Changes
     ) -> pa.StructArray:
         unchanged = self.contents.unchanged.get((table_id, declared.name), ())
         wanted = _WITH_CONTENTS[rows.kinds] & ~np.isin(rows.sequence_numbers, unchanged)
@@ -205,12 +194,16 @@ class CapturedTables:
             raise bad_value(name, declared.name, rows.where(bad.row), bad) from None
 
     def _object_places(
-        self, number: int, name: str, handles: pa.Array, rows: Changes
-    ) -> list[Place | None]:
+        self, number: int, name: str, handles: pa.Array | None, rows: Changes
+    ) -> Sequence[Place | None]:
         """Return where the objects of rows are: behind their handles, or in the rows of their keys."""
         again = self.reselecting.get(number)
+        if handles is None:
+            if again is None:
+                return [b""] * len(rows)  # nothing is read
+            return again.of_rows(name, self._only(number, again.key, rows))
         found = handles.to_pylist()
-        if again is None:
+        if again is None or name not in again.statements:
             return [handle and handle[-LOCATOR_BYTES:] for handle in found]
         by_key = again.of_rows(name, self._only(number, again.key, rows))
         return [handle and place for handle, place in zip(found, by_key, strict=True)]
@@ -229,15 +222,24 @@ class CapturedTables:
             if not (names and len(where)):
                 continue
             rows = changes.only(where)
-            for name, handles in zip(names, self._only(number, names, rows), strict=True):
+            for name, handles in self._handles(number, names, rows):
                 places = self._object_places(number, name, handles, rows)
-                unchanged = _unchanged(handles.to_pylist(), rows) if skips_unchanged else set()
+                known = handles.to_pylist() if handles is not None and skips_unchanged else []
+                unchanged = _unchanged(known, rows) if known else set()
                 sequences = rows.sequence_numbers.tolist()
                 self.contents.unchanged[number, name] = [sequences[row] for row in unchanged]
                 for row in np.flatnonzero(_WITH_CONTENTS[rows.kinds]).tolist():
                     if (place := places[row]) is not None and row not in unchanged:
                         found[where[row]].append(place)
         return found
+
+    def _handles(
+        self, number: int, names: Sequence[str], rows: Changes
+    ) -> Iterator[tuple[str, pa.Array | None]]:
+        """Yield columns of contents with their handles; a TEXT or BYTE has none."""
+        captured = [name for name in names if name in self._captured[number].names]
+        yield from zip(captured, self._only(number, captured, rows) if captured else (), strict=True)
+        yield from ((column.name, None) for _, column in self.tables[number].reselected)
 
     def _only(self, number: int, names: Sequence[str], rows: Changes) -> list[pa.Array]:
         """Return some columns of records that all hold a row of a table, as they were captured."""
@@ -294,6 +296,18 @@ class CapturedTables:
         """
         for cells in self._decoder_of_all(images).cells(_mixed_rows(images), images.where):
             yield self._cells_filled(cells, images)
+        for number, table in enumerate(self.tables):
+            for place, (_, column) in enumerate(table.reselected, len(table.columns)):
+                yield from self._cells_beside(number, place, column.name, images)
+
+    def _cells_beside(self, number: int, place: int, name: str, images: Changes) -> Iterator[Cells]:
+        """Yield the cells of a TEXT or BYTE, which the stream does not have."""
+        where = np.flatnonzero(images.table_ids == number)
+        if len(where):
+            declared = self.schemas[number].field(name)
+            values = self._contents_of(number, declared, None, images.only(where))
+            slot = np.array([number]), np.array([place])
+            yield Cells(values, where, *slot, np.array([0, len(where)]))
 
     def _cells_filled(self, cells: Cells, images: Changes) -> Cells:
         """Return cells with contents in the place of handles; all of them are of one type."""
@@ -311,14 +325,15 @@ class CapturedTables:
         return replace(cells, values=pa.concat_arrays(parts))
 
     def stream_columns(self, table_id: int) -> list[str]:
-        """Return a table's column names in the order of TABSCHEMA, to which cells refer."""
-        return [column.name for column in self._decoders[table_id].columns]
+        """Return a table's column names, to which cells refer: those of TABSCHEMA first."""
+        streamed = [column.name for column in self._decoders[table_id].columns]
+        return [*streamed, *(column.name for _, column in self.tables[table_id].reselected)]
 
     def _in_table_order(
         self, table_id: int, columns: Sequence[pa.Array], images: Changes
     ) -> pa.StructArray:
         ordered = [columns[place] for place in self._places[table_id]]
-        if self._rules.lobs != "handle":
+        if self._rules.lobs != "handle" or self.tables[table_id].reselected:
             mine = images.only(images.table_ids == table_id)
             ordered = self._filled(table_id, ordered, mine)
         count = len(columns[0])
@@ -359,22 +374,6 @@ def _unchanged(handles: Sequence[bytes | None], rows: Changes) -> set[int]:
     """Return which rows are images after an update that have the handle of the image before."""
     after = np.flatnonzero(rows.kinds == Kind.UPDAFT).tolist()
     return {row for row in after if row and handles[row] == handles[row - 1]}
-
-
-def _delivered(table: Table, rules: DecodeRules) -> pa.Schema:
-    """Return a table's columns as they are delivered: with contents, where they are read."""
-    schema = table_schema(table, rules)
-    if rules.lobs == "handle":
-        return schema
-    fields = zip(schema, table.columns, strict=True)
-    return pa.schema(
-        [
-            field.with_type(content_type(column.type_text))
-            if is_large_object(column.type_text)
-            else field
-            for field, column in fields
-        ]
-    )
 
 
 def _layout(columns: Sequence[Column], rules: DecodeRules) -> list[tuple[str, str, str]]:

@@ -7,10 +7,10 @@ A row that a snapshot has read is an INSERT of which commit and time are all tha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -290,3 +290,16 @@ def _header_columns(blocks: list[RecordBlock], counts: Integers, places: Integer
         np.concatenate([block.table_ids for block in blocks]),
     )
     return [column[places] for column in columns]
+
+
+class KeyObserver(Protocol):
+    """Collects the keys that transactions touch, by the numbers of tables in the stream."""
+
+    def key_columns(self) -> Mapping[int, Sequence[str]]:
+        """Return the key columns of each table whose keys are wanted."""
+
+    def touch(self, number: int, columns: Sequence[pa.Array], commits: Integers) -> None:
+        """Take in the keys of images, column by column, and the commit of each."""
+
+    def truncate(self, number: int, commit: int) -> None:
+        """Take in that a transaction has truncated the table."""

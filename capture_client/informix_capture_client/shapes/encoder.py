@@ -20,10 +20,11 @@ from informix_capture_client.errors import BadOption, DataLoss, InformixCdcError
 from informix_capture_client.large_objects import Contents, Reselecting
 from informix_capture_client.positions import show
 from informix_capture_client.records import BOUNDS, Kind, TableSchema
-from informix_capture_client.shapes.captured_tables import CapturedTables, KeyObserver
+from informix_capture_client.shapes.captured_tables import CapturedTables
 from informix_capture_client.shapes.change_columns import (
     Changes,
     ChunkRows,
+    KeyObserver,
     lined_up,
     rows_of_chunk,
     tables_in,

@@ -31,7 +31,7 @@ from informix_capture_client.sqli.messages import Message, name_of
 from informix_capture_client.sqli.numbers import Qualifier, qualifier
 from informix_capture_client.sqli.protocols import Features, features, offer
 from informix_capture_client.sqli.requests import Request, Value
-from informix_capture_client.sqli.rows import Row, RowReader
+from informix_capture_client.sqli.rows import Row, RowReader, simple_object_of
 from informix_capture_client.sqli.trace import HIDDEN, ConnectionTrace, WireTrace
 from informix_capture_client.sqli.tuples import Tuples
 
@@ -73,6 +73,7 @@ __all__ = [
     "ready",
     "requests",
     "response",
+    "simple_object_of",
     "state_of",
     "text_of",
 ]

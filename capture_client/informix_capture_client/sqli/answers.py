@@ -88,6 +88,7 @@ class AnswerReader:
             Message.SQ_CLOSE: self._close,
             Message.SQ_ERR: self._error,
             Message.SQ_LODATA: self._large_object_data,
+            Message.SQ_BLOB: self._simple_object_data,
             Message.SQ_GETROUTINE: self._routine,
             Message.SQ_FPROUTINE: self._returned,
         }
@@ -185,6 +186,14 @@ class AnswerReader:
                 size = self._incoming.u32()
             self._keep(_MESSAGE_BYTES + size)
             self._answer.returned.append(self._incoming.take(size))
+
+    def _simple_object_data(self) -> None:
+        """Take a chunk of a TEXT or BYTE; what is more than was asked for is counted and not kept."""
+        size, begin = self._incoming.u16(), self._answer.read_bytes
+        room = max(len(self._target) - begin, 0)
+        self._incoming.take_into(self._target[begin : begin + min(size, room)])
+        self._incoming.take(size - min(size, room) + (size & 1))
+        self._answer.read_bytes += size
 
     def _large_object_data(self) -> None:
         """Take what was read of a large object, in chunks that the server cuts."""

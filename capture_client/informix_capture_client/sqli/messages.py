@@ -36,6 +36,8 @@ class Message(IntEnum):
     SQ_DONE = 15
     SQ_NDESCRIBE = 22
     SQ_DBOPEN = 36
+    SQ_FETCHBLOB = 38
+    SQ_BLOB = 39
     SQ_WANTDONE = 49
     SQ_COST = 55
     SQ_EXIT = 56

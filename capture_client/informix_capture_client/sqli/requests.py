@@ -153,6 +153,11 @@ def read_large_object(descriptor: int, max_bytes: int) -> Request:
     return [head + u32(max_bytes) + u16(_CHUNK_BYTES)]
 
 
+def fetch_simple_object(statement: int, descriptor: bytes, size: int) -> Request:
+    """Ask for the value of a TEXT or BYTE of a row; the descriptor is filled up to a size."""
+    return [_of(statement), u16(Message.SQ_FETCHBLOB) + descriptor.ljust(size, b"\0")]
+
+
 def find_routine(signature: bytes) -> Request:
     """Ask for the number of a routine, by which the fast path calls it (gbase8sdb 1.1.1)."""
     return [u16(Message.SQ_GETROUTINE) + b"\0" + long_padded(signature) + u16(0)]

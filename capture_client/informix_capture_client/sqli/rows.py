@@ -28,6 +28,7 @@ from informix_capture_client.sqli.numbers import (
 
 Row = tuple[str | None, ...]
 _DAY_ZERO = datetime.date(1899, 12, 31).toordinal()
+_LENGTH_AND_DESCRIPTOR = struct.Struct(">i56s")  # the lowest number is NULL
 _LVARCHAR_ID, _BOOLEAN_ID, _BLOB_ID, _CLOB_ID = 1, 5, 10, 11
 
 
@@ -92,6 +93,21 @@ class RowReader:
                 "Record what passes with --trace-wire FILE and report it.",
             ) from None
         return tuple(values)
+
+
+def simple_object_of(content: bytes) -> tuple[int | None, bytes]:
+    """Return the length and the descriptor of a TEXT or BYTE, from a row of LENGTH(column), column.
+
+    Raises:
+        ProtocolViolation: it is no such row.
+    """
+    if len(content) != _LENGTH_AND_DESCRIPTOR.size:
+        raise ProtocolViolation(
+            f"A row of the length and the descriptor of a TEXT or BYTE has {len(content)} bytes.",
+            "Record what passes with --trace-wire FILE and report it.",
+        )
+    length, descriptor = _LENGTH_AND_DESCRIPTOR.unpack(content)
+    return (None if length < 0 else length), descriptor
 
 
 def _reader(column: Column, to_text: ToText) -> Read:

@@ -267,7 +267,8 @@ class Query:
         return b"".join(pieces)
 
     def _next_piece(self, column: int, c_type: int) -> tuple[bool, bytes | None]:
-        """Return whether more follows, and the piece; each ends with a NUL that is not data."""
+        """Return whether more follows, and the piece; a text's ends with a NUL that is no data."""
+        most = _PIECE_BYTES - (c_type != C_BINARY)
         self._length.value = 0
         self._piece[0] = b"\0"
         target, length = ctypes.addressof(self._piece), ctypes.addressof(self._length)
@@ -279,8 +280,8 @@ class Query:
             return False, None
         if left == NTS:  # a length for arguments: here it says that the text ends with its NUL
             return code == SUCCESS_WITH_INFO, self._piece.value
-        if left == NO_TOTAL or left >= _PIECE_BYTES:
-            return True, self._piece.raw[:-1]
+        if left == NO_TOTAL or left > most:
+            return True, self._piece.raw[:most]
         if left < 0:
             raise OdbcFailure([Diagnostic("HY000", left, "SQLGetData gave a negative length")])
         return False, ctypes.string_at(target, left)

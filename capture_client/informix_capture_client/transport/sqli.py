@@ -25,6 +25,7 @@ from informix_capture_client.sqli import (
     WireTrace,
     name_of,
     requests,
+    simple_object_of,
 )
 from informix_capture_client.transport.base import (
     NO_ENCRYPTION,
@@ -113,6 +114,28 @@ class SqliTransport:
             release = partial(self._release, described.number)
             return TupleCursor(self._door, cursor, described.columns, release)
 
+    def simple_object(
+        self, statement: str, arguments: Sequence[Argument], most_bytes: int
+    ) -> tuple[int | None, bytes | None] | None:
+        """Return the length and the value of a TEXT or BYTE that a SELECT finds; None: it finds no row.
+
+        Args:
+            statement: a SELECT of the column's LENGTH and of the column.
+            arguments: what its parameters are.
+            most_bytes: of a value that is asked for; of a longer one the length alone is returned.
+        """
+        text = in_code_set(self._dialect.statement(statement), self._codec)
+        values = [self._value(argument) for argument in arguments]
+        with self._door:
+            described = self._prepare(text)
+            try:
+                return self._simple_object(described, values, most_bytes)
+            except ProtocolViolation:
+                self._wire.hang_up()
+                raise
+            finally:
+                self._release(described.number)
+
     def lo_read(self, session_id: int, max_bytes: int) -> memoryview:
         """Return the next bytes of a capture session; valid until the call after the next."""
         check_read(session_id, max_bytes)
@@ -172,6 +195,24 @@ class SqliTransport:
         while (answer := cursor.fetch()) is not None:
             contents += answer.rows
         return [reader.row(content) for content in contents]
+
+    def _simple_object(
+        self, described: Description, values: list[Value], most_bytes: int
+    ) -> tuple[int | None, bytes | None] | None:
+        """Ask for the value while the cursor stands on its row: a descriptor is of that row."""
+        serial, self._cursors = self._cursors, self._cursors + 1
+        opening = requests.open_cursor(described.number, serial, values)
+        found = self._ask([*opening, *requests.fetch(described, self._is_wide)])
+        if not found.rows:
+            return None
+        length, descriptor = simple_object_of(found.rows[0])
+        if length is None or length > most_bytes:
+            return length, None
+        data = bytearray(length)
+        size = self._dialect.descriptor_bytes
+        asked = requests.fetch_simple_object(described.number, descriptor, size)
+        answer = self._ask(asked, memoryview(data))
+        return length, bytes(data) if answer.read_bytes == length else None
 
     def _cursor(self, described: Description, values: list[Value], fetching: Fetching) -> Cursor:
         serial, self._cursors = self._cursors, self._cursors + 1

@@ -22,6 +22,7 @@ from informix_capture_client.values.column_types import (
     compile_type,
     is_collection,
     is_large_object,
+    is_simple_object,
 )
 from informix_capture_client.values.field_text import TWO_DIGITS
 from informix_capture_client.values.table_decoder import (
@@ -53,6 +54,7 @@ __all__ = [
     "fixed_width",
     "is_collection",
     "is_large_object",
+    "is_simple_object",
     "parse_columns",
     "payloads",
     "pick",

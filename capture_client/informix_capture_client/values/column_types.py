@@ -345,6 +345,11 @@ def is_large_object(type_text: str) -> bool:
     return type_text in _LARGE_OBJECTS
 
 
+def is_simple_object(type_text: str) -> bool:
+    """Tell whether a column is a TEXT or BYTE, of which the log has nothing."""
+    return type_text in ("text", "byte")
+
+
 def is_collection(type_text: str) -> bool:
     """Tell whether a column is a SET, MULTISET or LIST, behind which no column is captured."""
     return type_text in _COLLECTIONS

@@ -35,7 +35,7 @@ _OF_READING = (
     "readBufferBytes",
     "maxTransactionMemoryBytes",
 )
-_OF_ROWS = ("columns", "unsupportedColumns", "lobs", *_OF_VALUES)
+_OF_ROWS = ("columns", "unsupportedColumns", "lobs", "simpleLobs", *_OF_VALUES)
 
 _OF_HOST = (
     *("spoolPath", "maxSpoolBytes", "delivery"),

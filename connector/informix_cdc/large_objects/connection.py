@@ -53,7 +53,7 @@ class ObjectConnection:
         try:
             reader = self._known_reader()
             for opened in self._open.values():
-                if opened.content is None:
+                if opened.content is None and opened.descriptor >= 0:
                     reader.close(opened.descriptor)
             self._open.clear()
         except InformixCdcError:

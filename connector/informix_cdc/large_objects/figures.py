@@ -30,7 +30,8 @@ class ContentFigures:
     def note(self, contents: Iterable[Content]) -> None:
         """Count contents."""
         for content in contents:
-            name = _COUNTERS[content.status]
+            if (name := _COUNTERS.get(content.status)) is None:
+                continue  # a TEXT or BYTE that is NULL
             setattr(self, name, getattr(self, name) + 1)
             self.read_bytes += len(content.data or b"")
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Mapping
 
+from informix_capture_client.catalog import Table
 from informix_capture_client.errors import BadOption
 from informix_capture_client.large_objects import Reselecting, reselecting
 from informix_capture_client.snapshot import KeyRules, choose_key
@@ -23,7 +24,7 @@ def connect_for_objects(options: SourceOptions, db_locale: str) -> Transport:
     with contextlib.ExitStack() as on_error:
         transport = open_object_connection(options, db_locale)
         on_error.callback(transport.close)
-        if options.lobs == "reselect":
+        if "reselect" in (options.lobs, options.simple_lobs):
             for statement in (LAST_COMMITTED, LOCK_WAIT):
                 transport.rows(statement)
         on_error.pop_all()
@@ -36,7 +37,7 @@ def reselecting_of(options: SourceOptions, source: SourceTables) -> Mapping[int,
     Raises:
         BadOption: a table with large objects has no key that can be used.
     """
-    if source.rules.lobs != "reselect":
+    if source.rules.lobs != "reselect" and options.simple_lobs != "reselect":
         return {}
     found: dict[int, Reselecting] = {}
     with open_catalog(options) as catalog:
@@ -45,16 +46,25 @@ def reselecting_of(options: SourceOptions, source: SourceTables) -> Mapping[int,
         for number, (table, keys) in enumerate(
             zip(source.tables, catalog.keys(source.tables), strict=True)
         ):
-            if not any(is_large_object(column.type_text) for column in table.columns):
+            option = _option_that_needs_a_key(table, source)
+            if not option:
                 continue
             try:
                 key = choose_key(table, keys, rules, named.get(table.name, ()))
             except BadOption as reason:
                 raise BadOption(
-                    f"option 'lobs' is reselect, and {reason.message}",
-                    "Name a key of it with option snapshotKey, set lobs to content or handle, or leave"
-                    " its large objects out.",
-                    option="lobs",
+                    f"option '{option}' is reselect, and {reason.message}",
+                    "Name a key of it with option snapshotKey, leave its large objects out, or set"
+                    f" {option} to another value.",
+                    option=option,
                 ) from None
             found[number] = reselecting(table, key.columns, source.rules)
     return found
+
+
+def _option_that_needs_a_key(table: Table, source: SourceTables) -> str:
+    """Return the option by which objects of a table are found by a key; empty: there is none."""
+    if table.reselected:
+        return "simpleLobs"
+    is_asked = source.rules.lobs == "reselect"
+    return "lobs" if is_asked and any(is_large_object(c.type_text) for c in table.columns) else ""

@@ -22,7 +22,7 @@ CONTENT, RESELECT = "content", "reselect"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LargeObjectOptions(SnapshotOptions):
-    """What BLOB and CLOB columns become, and how their contents are read."""
+    """What BLOB, CLOB, TEXT and BYTE columns become, and how their contents are read."""
 
     lobs: str = option(
         "What BLOB and CLOB columns become: handle (the 76-byte handle as BINARY), content (a struct of"
@@ -30,6 +30,13 @@ class LargeObjectOptions(SnapshotOptions):
         " same of the object that a SELECT by the row's key finds), or omit (they are left out).",
         one_of("handle", CONTENT, RESELECT, "omit"),
         default="handle",
+    )
+    simple_lobs: str = option(
+        "What TEXT and BYTE columns become, which no log has: unsupported (as unsupportedColumns says),"
+        " or reselect (a struct of what a SELECT by the row's key finds, its size and a status;"
+        " needs spoolPath).",
+        one_of("unsupported", RESELECT),
+        default="unsupported",
     )
     lob_max_bytes: int = option(
         "Maximum number of bytes of a large object that is read; a larger one has its size and the"
@@ -56,8 +63,8 @@ class LargeObjectOptions(SnapshotOptions):
     )
 
     @property
-    def reads_contents(self) -> bool:
-        """Whether large objects are read."""
+    def reads_objects(self) -> bool:
+        """Whether smart large objects are read."""
         return self.lobs in (CONTENT, RESELECT)
 
 
@@ -86,24 +93,24 @@ def require_metadata_of_shape(options: SourceOptions) -> None:
         )
 
 
-def require_contents_may_be(options: SourceOptions) -> None:
+def require_contents_may_be(name: str, value: str, options: SourceOptions) -> None:
     """Refuse contents that could not be kept, or have no place in what is delivered.
 
     Raises:
         BadOption: names the option that is in their way.
     """
-    if not options.reads_contents:
+    if value not in (CONTENT, RESELECT):
         return
     if options.shape == "raw":
         raise BadOption(
-            f"option 'lobs' is {options.lobs}, which has no meaning with shape=raw: its records are as"
-            " they came.",
-            "Set shape to rows, json or envelope, or lobs to handle.",
-            option="lobs",
+            f"option '{name}' is {value}, which has no meaning with shape=raw: its records are as they"
+            " came.",
+            f"Set shape to rows, json or envelope, or leave {name} out.",
+            option=name,
         )
     if not options.spool_path:
         raise BadOption(
-            f"option 'lobs' is {options.lobs}, which needs option spoolPath: an object may have changed"
+            f"option '{name}' is {value}, which needs option spoolPath: an object may have changed"
             " when a batch has to show it again.",
             "Set spoolPath to a folder that outlives the query.",
             option="spoolPath",

@@ -277,6 +277,7 @@ class SourceOptions(LargeObjectOptions):
             names=self.columns,
             unsupported=cast("Any", self.unsupported_columns),
             lobs=cast("Any", self.lobs),
+            simple_lobs=cast("Any", self.simple_lobs),
         )
 
     def heartbeat(self) -> TableName | None:
@@ -312,7 +313,7 @@ class SourceOptions(LargeObjectOptions):
             bad_characters=cast("Any", self.bad_characters),
             floating_decimal=cast("Any", self.floating_decimal),
             intervals=cast("Any", self.intervals),
-            lobs=cast("Any", self.lobs if self.reads_contents else "handle"),
+            lobs=cast("Any", self.lobs if self.reads_objects else "handle"),
         )
 
     def row_form(self) -> RowForm:
@@ -326,7 +327,10 @@ _TOGETHER: Mapping[str, Callable[[SourceOptions, Mapping[str, str]], object]] = 
     "heartbeatTable": lambda options, _: options.heartbeat(),
     "driver": require_allowed_driver,
     "metadata": lambda options, _: require_metadata_of_shape(options),
-    "lobs": lambda options, _: require_contents_may_be(options),
+    "lobs": lambda options, _: require_contents_may_be("lobs", options.lobs, options),
+    "simpleLobs": lambda options, _: require_contents_may_be(
+        "simpleLobs", options.simple_lobs, options
+    ),
     "initialSnapshot": lambda options, _: require_snapshot_may_be(options),
     "transport": lambda options, _: require_transport(options),
     "password": require_access,

@@ -92,7 +92,8 @@ class SourceTables:
     def has_contents(self) -> bool:
         """Whether rows have contents of large objects."""
         large = (is_large_object(each.type_text) for table in self.tables for each in table.columns)
-        return self.rules.lobs != "handle" and any(large)
+        are_read = self.rules.lobs != "handle" and any(large)
+        return are_read or any(table.reselected for table in self.tables)
 
     @property
     def row_digest(self) -> str:

@@ -158,3 +158,9 @@ def test_a_text_too_long_for_its_field_is_refused() -> None:
         requests.open_database(b"x" * 65_536)
     with pytest.raises(BadOption, match="does not fit"):
         requests.prepare(b"x" * 65_536, is_wide=False)
+
+
+@pytest.mark.parametrize(("size", "behind"), [(56, ""), (64, "00" * 8)])
+def test_a_descriptor_goes_back_as_it_came_filled_up_to_a_size(size: int, behind: str) -> None:
+    request = b"".join(requests.fetch_simple_object(7, b"\x5a" * 56, size))
+    assert request.hex() == "00040007" + "0026" + "5a" * 56 + behind

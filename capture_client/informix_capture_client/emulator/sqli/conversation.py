@@ -233,6 +233,9 @@ class Conversation:
         last = replies.done(self.dialect, Outcome(row_count=1))
         return [replies.tuple_number(number), row_bytes, last]
 
+    def _fetch_object(self, message: Message) -> list[bytes]:
+        return [replies.simple_object(self._statement.objects.value(message.text))]
+
     def _close(self, _message: Message) -> list[bytes]:
         self._statement.close()
         return []
@@ -308,6 +311,8 @@ _HANDLERS: dict[Code, Callable[[Conversation, Message], list[bytes]]] = {
     Code.COMMIT: Conversation._commit,
     Code.ROLLBACK: Conversation._rollback,
     Code.WANT_DESCRIPTION: Conversation._describe,
+    Code.FETCH_OBJECT: Conversation._fetch_object,
+    Code.PADDING: Conversation._nothing,
     Code.SCROLL_FETCH: Conversation._scroll_fetch,
     Code.SCROLL: Conversation._scroll,
     Code.DATABASES: Conversation._databases,

@@ -12,6 +12,7 @@ from functools import lru_cache
 
 from ..answers import Outcome, Prepared, ResultColumn
 from ..encoding import ColumnType
+from ..simple_objects import SimpleObjects
 from ..sql_errors import SqlError
 from .dialect import Dialect
 from .requests import Code
@@ -22,6 +23,7 @@ _NOT_NULL = 0x100
 _OPAQUE_NAMES = {1: b"lvarchar", 5: b"boolean", 10: b"blob", 11: b"clob"}  # by extended id
 _OWNER = b"informix"
 _MAX_CHUNK_BYTES = 0xFFFF
+_CHUNK_BYTES = 32_000  # of a TEXT or BYTE: our choice
 _ERROR_TEXT_BYTES = 2000
 
 END_OF_TURN = _U16.pack(Code.END_OF_TURN)
@@ -109,12 +111,13 @@ class TupleForm:
     """Rows as messages; `answers.RowForm`."""
 
     has_long_varchars: bool = False
+    objects: SimpleObjects | None = None
 
     def __call__(
         self, kinds: Sequence[ColumnType], columns: Sequence[Sequence[bytes | None]]
     ) -> list[bytes]:
         """Return SQ_TUPLE of each row, given the columns as their types encode them."""
-        return tuples_of(encode_rows(kinds, self.has_long_varchars, columns))
+        return tuples_of(encode_rows(kinds, self.has_long_varchars, columns, self.objects))
 
 
 def tuples_of(rows: Iterable[bytes]) -> list[bytes]:
@@ -175,6 +178,12 @@ def smart_blob(what: int, data: bytes, chunk_bytes: int) -> bytes:
         piece = view[place : place + size]
         parts += (_U16.pack(len(piece)), piece, b"\0" * (len(piece) & 1))
     return b"".join(parts)
+
+
+def simple_object(value: bytes) -> bytes:
+    """The value of a TEXT or BYTE in chunks, behind them an empty one, as clients send one too."""
+    chunks = [value[at : at + _CHUNK_BYTES] for at in range(0, len(value), _CHUNK_BYTES)]
+    return b"".join(_U16.pack(Code.SIMPLE_OBJECT) + char(chunk) for chunk in (*chunks, b""))
 
 
 def routine(database: str, number: int) -> bytes:

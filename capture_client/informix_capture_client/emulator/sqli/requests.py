@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
 
+from ..simple_objects import DESCRIPTOR_BYTES
 from .binds import Bound, read_binds, read_result_types
 from .dialect import Dialect
 from .reading import Malformed, Reader, Take
@@ -20,6 +21,7 @@ _MAX_MESSAGES = 100_000
 class Code(IntEnum):
     """The messages that a client sends, and what answers are made of."""
 
+    PADDING = 0
     COMMAND = 1
     PREPARE = 2
     CURSOR_NAME = 3
@@ -45,6 +47,8 @@ class Code(IntEnum):
     BEGIN = 35
     OPEN_DATABASE = 36
     CLOSE_DATABASE = 37
+    FETCH_OBJECT = 38
+    SIMPLE_OBJECT = 39
     HOLD = 43
     WANT_DONE = 49
     VERSION = 53
@@ -189,6 +193,16 @@ def _smart_blob(code: Code, reader: Reader, _dialect: Dialect) -> Message:
     return Message(code, numbers=(what, descriptor, wanted, chunk, *offset))
 
 
+def _fetch_object(code: Code, reader: Reader, _dialect: Dialect) -> Message:
+    return Message(code, reader.octets(DESCRIPTOR_BYTES, "descriptor"))
+
+
+def _padding(code: Code, reader: Reader, _dialect: Dialect) -> Message:
+    """What gbase8sdb 1.1.1 sends behind a descriptor, which has 64 bytes to it."""
+    reader.octets(6, "padding")
+    return Message(code)
+
+
 def _find_routine(code: Code, reader: Reader, _dialect: Dialect) -> Message:
     """The fast path: a routine's signature; the number: how many parameters are described (none)."""
     reader.octets(1, "kind of routine")
@@ -227,6 +241,8 @@ _PARSERS: dict[int, Parse] = {
     Code.BEGIN: _plain,
     Code.OPEN_DATABASE: _char_and_number,
     Code.CLOSE_DATABASE: _plain,
+    Code.FETCH_OBJECT: _fetch_object,
+    Code.PADDING: _padding,
     Code.HOLD: _plain,
     Code.WANT_DONE: _plain,
     Code.VERSION: _plain,

@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterator
 from itertools import chain, islice
 
 from ..answers import Check, FoundRows, Outcome, Prepared, StatementKind
+from ..simple_objects import SimpleObjects
 from ..sql_errors import SqlError, sql_error
 from . import replies
 from .binds import Bound, value_of
 from .dialect import Dialect
-from .tuples import encode_row, encoder
+from .tuples import encode_row, encoder, is_simple_object
 
 
 class Statement:
@@ -27,7 +28,8 @@ class Statement:
         self._dialect = dialect
         self._found: FoundRows | None = None  # what is open
         self._failed: SqlError | None = None  # why there are no rows behind those that were taken
-        self._encoders = [encoder(column.type, dialect) for column in prepared.columns]
+        self.objects = SimpleObjects()
+        self._encoders = [encoder(column.type, dialect, self.objects) for column in prepared.columns]
         self._binds: tuple[Bound, ...] = ()
         self._tuples: Iterator[bytes] | None = None
         self._next: bytes | None = None  # a row that did not go into the last answer
@@ -58,8 +60,10 @@ class Statement:
         """Return the rows of an outcome as messages."""
         if outcome.found is None:
             return (replies.tuple_of(encode_row(self._encoders, row)) for row in outcome.rows)
+        has_objects = any(is_simple_object(column.type) for column in self.prepared.columns)
+        kept = self.objects if has_objects else None
         return chain.from_iterable(
-            outcome.found.pieces(replies.TupleForm(self._dialect.has_long_varchars))
+            outcome.found.pieces(replies.TupleForm(self._dialect.has_long_varchars, kept))
         )
 
     def close(self) -> None:

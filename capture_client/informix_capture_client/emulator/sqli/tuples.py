@@ -12,6 +12,7 @@ from functools import lru_cache
 
 from ..answers import ResultColumn, Value
 from ..encoding import ColumnType
+from ..simple_objects import DESCRIPTOR_BYTES, SimpleObjects
 from ..sql_errors import sql_error
 from .dialect import Dialect
 
@@ -19,21 +20,29 @@ EncodeValue = Callable[[Value], bytes]
 Frame = Callable[[bytes | None], bytes]  # from a value as its type encodes it
 
 _OPAQUE = struct.Struct(">BI")  # 1 = NULL, length of what follows
-_LOCATOR_BYTES = 56  # BYTE and TEXT: where the value is
 _LVARCHAR_HEAD = 3  # of a row of the log: length, NULL flag
 _BLOB_INDICATOR = 4
 _LONG_NULL = b"\0\1\0"
 
 
-def encoder(kind: ColumnType, dialect: Dialect) -> EncodeValue:
+def encoder(kind: ColumnType, dialect: Dialect, objects: SimpleObjects | None = None) -> EncodeValue:
     """Return what encodes a column's values."""
-    frame = frame_of(kind, dialect.has_long_varchars)
+    frame = frame_of(kind, dialect.has_long_varchars, objects)
     frame = frame or (lambda data: kind.null if data is None else data)
     return lambda value: frame(None if value is None else kind.encode(value))
 
 
-def frame_of(kind: ColumnType, has_long_varchars: bool) -> Frame | None:
+def is_simple_object(kind: ColumnType) -> bool:
+    """Whether a tuple has the descriptor of a value: TEXT and BYTE."""
+    return kind.coltype & 0xFF in (11, 12)
+
+
+def frame_of(
+    kind: ColumnType, has_long_varchars: bool, objects: SimpleObjects | None = None
+) -> Frame | None:
     """Return what a tuple makes of a value's bytes; None: it has them as they are."""
+    if is_simple_object(kind):
+        return (objects or SimpleObjects()).descriptor
     if has_long_varchars and kind.coltype & 0xFF in (13, 16):
         return _long_varchar
     head = _HEADS.get(kind.coltype & 0xFF)
@@ -41,17 +50,20 @@ def frame_of(kind: ColumnType, has_long_varchars: bool) -> Frame | None:
 
 
 def encode_rows(
-    kinds: Sequence[ColumnType], has_long_varchars: bool, piece: Sequence[Sequence[bytes | None]]
+    kinds: Sequence[ColumnType],
+    has_long_varchars: bool,
+    piece: Sequence[Sequence[bytes | None]],
+    objects: SimpleObjects | None = None,
 ) -> Iterator[bytes]:
     """Return rows whose values are encoded, a column at a time."""
-    framed = (_framed(kind, has_long_varchars, data) for kind, data in zip(kinds, piece, strict=True))
+    frames = (frame_of(kind, has_long_varchars, objects) for kind in kinds)
+    framed = (_framed(*each) for each in zip(kinds, frames, piece, strict=True))
     return map(b"".join, zip(*framed, strict=True))
 
 
 def _framed(
-    kind: ColumnType, has_long_varchars: bool, data: Sequence[bytes | None]
+    kind: ColumnType, frame: Frame | None, data: Sequence[bytes | None]
 ) -> Sequence[bytes | None] | Iterator[bytes]:
-    frame = frame_of(kind, has_long_varchars)
     if frame is not None:
         return map(frame, data)
     return [kind.null if value is None else value for value in data] if None in data else data
@@ -72,7 +84,7 @@ def place_bytes(column: ResultColumn) -> int:
         return (column.type.collength & 0xFF) + 1
     if kind in (40, 41):
         return column.type.collength
-    return _LOCATOR_BYTES if kind in (11, 12) else column.type.size or 0
+    return DESCRIPTOR_BYTES if kind in (11, 12) else column.type.size or 0
 
 
 def _lvarchar(_kind: ColumnType) -> Frame:
@@ -102,13 +114,7 @@ def _long_varchar(data: bytes | None) -> bytes:
     return _LONG_NULL if data is None else b"\0" + data
 
 
-def _simple_large_object(_kind: ColumnType) -> Frame:
-    return lambda _data: bytes(_LOCATOR_BYTES)
-
-
 _HEADS: dict[int, Callable[[ColumnType], Frame]] = {
-    11: _simple_large_object,
-    12: _simple_large_object,
     40: _lvarchar,
     41: _fixed_opaque,
 }

@@ -54,7 +54,9 @@ GOLDEN = [
     ("a NULL BOOLEAN is a flag", "boolean", None, "01 00000000"),
     ("a BLOB is its locator", "blob", bytes(4) + LOCATOR, "00 00000048" + LOCATOR.hex()),
     ("a NULL CLOB is a flag", "clob", None, "01 00000000"),
-    ("a TEXT is a locator that leads nowhere", "text", "anything", "00" * 56),
+    ("a TEXT is a descriptor", "text", "anything",
+     "00000000 00000001 00000000 00000007 00000008" + "00" * 18 + "0000" + "00" * 16),
+    ("a NULL BYTE is a flag", "byte", None, "00" * 12 + "ffffffff" + "00" * 22 + "0001" + "00" * 16),
 ]  # fmt: skip
 
 

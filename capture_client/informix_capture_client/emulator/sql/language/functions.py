@@ -176,7 +176,12 @@ def _texts(name: str) -> Build:
 
 
 def _length(calls: Calls, arguments: list[Expression], is_octets: bool = False) -> Expression:
-    """LENGTH is without the blanks at the end, of a VARCHAR too (Guide to GLS, length functions)."""
+    """LENGTH is without the blanks at the end, of a VARCHAR too (Guide to GLS, length functions).
+
+    Of a TEXT or BYTE it is all bytes (Guide to SQL: Syntax, "LENGTH Function").
+    """
+    if arguments[0].known_type.coltype in (11, 12):
+        return combined(f"length({arguments[0].sql})", f.INTEGER, arguments[0])
     text = calls.as_text(arguments[0], padded=is_octets)
     value = text.sql if is_octets else f"rtrim({text.sql}, ' ')"
     return combined(f"f_bytes({calls.number_of(calls.text(32739))}, {value})", f.INTEGER, text)

@@ -34,6 +34,7 @@ Stored = int | float | str | bytes | None
 WIDE = Context(prec=400)  # nothing is rounded by accident
 _DAY_ZERO = datetime.date(1899, 12, 31).toordinal()
 _BIAS = 500
+_SIMPLE_OBJECTS = (11, 12)  # BYTE and TEXT
 COMPLEMENT = str.maketrans("0123456789", "9876543210")
 _DATE_FORMS = (
     re.compile(r"(?P<month>\d{1,2})[-/.](?P<day>\d{1,2})[-/.](?P<year>\d{4}|\d{2})"),
@@ -247,10 +248,10 @@ def _store_object(kind: ColumnType, value: Value) -> Stored:
     if not isinstance(value, bytes | str):
         raise sql_error(-617)
     try:
-        kind.encode(value)
+        encoded = kind.encode(value)
     except ValueError:
         raise sql_error(-617) from None
-    return value
+    return encoded if kind.coltype in _SIMPLE_OBJECTS else value
 
 
 def _store_interval(kind: ColumnType, value: Value) -> Stored:

@@ -1,0 +1,48 @@
+"""TEXT and BYTE in the rows of a statement: a row has a descriptor, by which its value is asked for.
+
+Rule: a descriptor is of the statement that gave it. The first byte, the last one and the flags lie
+where IBM's JDBC driver 4.50.11 reads them; the rest of it is our choice, and nobody's business.
+
+    descriptor  4 bytes, u32 which value, i32 first byte, i32 last byte, i32 size, 18 bytes,
+                u16 flags (1 = NULL), 16 bytes
+"""
+
+from __future__ import annotations
+
+import struct
+
+from .sql_errors import sql_error
+
+DESCRIPTOR_BYTES = 56
+_LAYOUT = struct.Struct(">4xIiii18xH16x")
+_NULL: bytes = _LAYOUT.pack(0, 0, -1, 0, 1)
+_BAD_ADDRESS = -12215  # ISAM error: an invalid address for a text/byte type
+
+
+class SimpleObjects:
+    """The values that a statement's rows have told of."""
+
+    def __init__(self) -> None:
+        self._values: list[bytes] = []
+
+    def descriptor(self, value: bytes | None) -> bytes:
+        """Keep a value and return what a row has in its place."""
+        if value is None:
+            return _NULL
+        self._values.append(value)
+        packed: bytes = _LAYOUT.pack(len(self._values), 0, len(value) - 1, len(value), 0)
+        return packed
+
+    def value(self, descriptor: bytes) -> bytes:
+        """Return the value that a descriptor leads to; SqlError -604 if there is none."""
+        number: int
+        number, _first, _last, size, flags = _LAYOUT.unpack(descriptor)
+        is_ours = descriptor == _LAYOUT.pack(number, 0, size - 1, size, flags)
+        if (
+            not is_ours
+            or flags
+            or not 0 < number <= len(self._values)
+            or len(self._values[number - 1]) != size
+        ):
+            raise sql_error(-604, isam=_BAD_ADDRESS)
+        return self._values[number - 1]
