@@ -35,7 +35,6 @@ _MOST, _LOCATOR_AT = 1 << 24, 4 + 4  # behind an INTEGER and the indicator
 
 @pytest.fixture
 def other(server: CaptureServer) -> Iterator[Transport]:
-    server.needs("files of the server")
     with closing(server.connect(server.database)) as transport:
         yield transport
 

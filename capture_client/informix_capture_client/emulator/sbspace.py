@@ -47,6 +47,7 @@ class Sbspace:
     """The smart large objects of a server.
 
     Attributes:
+        files: what FILETOBLOB and FILETOCLOB find on the server, by path; the machine's are not read.
         most_read_bytes: what a read returns at most; 32,000 before 12.10.xC4 (APAR IT00258).
         opens, reads: how many there were.
     """
@@ -55,6 +56,7 @@ class Sbspace:
         self._objects: dict[bytes, SmartObject] = {}
         self._references: Counter[tuple[str, bytes]] = Counter()
         self._numbers = count(1)
+        self.files: dict[str, bytes] = {}
         self.most_read_bytes: int | None = None
         self.opens = self.reads = 0
 
@@ -71,6 +73,15 @@ class Sbspace:
         locator = struct.pack(">IIQ", 0x5342_4C4F, 3, next(self._numbers)).ljust(LOCATOR_BYTES, b"\x5a")
         self._objects[locator] = SmartObject(bytearray(data))
         return _INDICATOR + locator
+
+    def create_of_file(self, path: str, place: str) -> bytes:
+        """Make an object of a file of the server; SqlError -9810 if it has none there.
+
+        Which number a server has for that is not documented; a file of the client is refused so too.
+        """
+        if place != "server" or path not in self.files:
+            raise sql_error(-9810)
+        return self.create(self.files[path])
 
     def write(self, handle: bytes, data: bytes, offset: int = 0) -> None:
         """Write into an object, as ifx_lo_write does; no row changes."""

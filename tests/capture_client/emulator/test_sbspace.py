@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +15,7 @@ from informix_capture_client.emulator.sql_errors import SqlError
 
 TABLE = "stores:informix.files"
 LOGIN = {"SERVER": "informix", "UID": "informix", "PWD": "in4mix", "DB_LOCALE": "en_US.utf8"}
+_OF_A_FILE = "FILETOBLOB('/data/page', 'server')"
 
 
 @pytest.fixture
@@ -148,9 +151,35 @@ def test_objects_are_opened_and_closed_in_sql_as_libsqli_does(server: EmulatedSe
     assert server.sbspace.open_count == 0
 
 
+def test_an_insert_makes_an_object_of_a_file_for_each_row(server: EmulatedServer) -> None:
+    server.sbspace.files["/data/page"] = b"of a file"
+    client = InProcessConnection(server, LOGIN, "stores")
+    with closing(client.inner):
+        for number in (1, 2):
+            client.rows(f"INSERT INTO files VALUES ({number}, {_OF_A_FILE})")
+        client.rows(f"INSERT INTO files SELECT id + 2, {_OF_A_FILE} FROM files")
+        assert len(server.sbspace) == 4
+        client.rows("DELETE FROM files WHERE id = 3")
+        assert len(server.sbspace) == 3
+        client.rows("BEGIN WORK")
+        client.rows(f"UPDATE files SET content = {_OF_A_FILE}")
+        client.rows("ROLLBACK WORK")
+    assert len(server.sbspace) == 3
+
+
+def test_a_file_of_the_machine_is_none_of_the_server(server: EmulatedServer) -> None:
+    assert Path(__file__).exists()
+    statement = f"INSERT INTO files VALUES (1, FILETOBLOB('{__file__}', 'server'))"
+    with pytest.raises(SqlError) as refused:
+        InProcessConnection(server, LOGIN, "stores").rows(statement)
+    assert (refused.value.native, len(server.sbspace)) == (-9810, 0)
+
+
 @pytest.mark.parametrize(
     ("statement", "native"),
     [
+        ("INSERT INTO files VALUES (1, FILETOBLOB('/data/page', 'client'))", -9810),
+        ("INSERT INTO files VALUES (1, FILETOBLOB('/data/page'))", -674),
         ("SELECT ifx_lo_open('00'::BLOB, 4) FROM sysmaster:sysdual", -617),
         ("SELECT ifx_lo_open(1) FROM sysmaster:sysdual", -674),
         ("EXECUTE FUNCTION ifx_lo_seek(1)", -674),
@@ -161,6 +190,7 @@ def test_objects_are_opened_and_closed_in_sql_as_libsqli_does(server: EmulatedSe
 def test_calls_that_cannot_be_are_refused_by_number(
     server: EmulatedServer, statement: str, native: int
 ) -> None:
+    server.sbspace.files["/data/page"] = b"of a file"
     with pytest.raises(SqlError) as refused:
         InProcessConnection(server, LOGIN, "stores").rows(statement)
     assert refused.value.native == native

@@ -8,6 +8,7 @@ from contextlib import closing
 import pytest
 
 from harness.servers.emulated import Emulated, emulated_world
+from informix_capture_client.emulator import keep_rows
 from informix_capture_client.errors import ConnectionLost, ServerRefused
 from informix_capture_client.large_objects import (
     GONE,
@@ -16,6 +17,7 @@ from informix_capture_client.large_objects import (
     UNREAD,
     Content,
     ObjectReader,
+    SimpleObject,
     object_reader,
     read_whole,
     try_open,
@@ -119,6 +121,22 @@ def test_a_thousand_objects_leave_no_descriptor(world: Emulated, reader: ObjectR
     for _ in range(100):
         content_of(reader, handle)
     assert (world.server.sbspace.open_count, world.server.sbspace.opens) == (0, 100)
+
+
+def test_a_text_and_a_byte_are_read_by_their_lengths(world: Emulated, reader: ObjectReader) -> None:
+    sizes = [None, 0, 1, 100_000]
+    values = [None if size is None else bytes(97 + n % 7 for n in range(size)) for size in sizes]
+    world.server.create_table("stores:informix.notes", "id INTEGER, page TEXT, picture BYTE")
+    keep_rows(world.server)
+    with world.server.transaction() as tx:
+        for number, value in enumerate(values):
+            page = None if value is None else value.decode()
+            tx.insert("stores:informix.notes", {"id": number, "page": page, "picture": value})
+    for column in ("page", "picture"):
+        select = f"SELECT LENGTH({column}), {column} FROM notes WHERE id = ?"
+        found = [reader.simple_object(select, (number,), MOST) for number in range(len(sizes))]
+        assert found == [SimpleObject(*pair) for pair in zip(sizes, values, strict=True)]
+        assert reader.simple_object(select, (3,), 99_999) == SimpleObject(100_000)
 
 
 def test_a_connection_that_ends_closes_what_it_had_open(world: Emulated) -> None:

@@ -391,10 +391,9 @@ def test_a_server_is_not_held_silent_while_objects_are_read(
 
 
 @pytest.mark.slow
-def test_thousands_of_objects_leave_no_descriptor(files: Files, tmp_path: Path) -> None:
+def test_many_objects_leave_no_descriptor(files: Files, tmp_path: Path) -> None:
     count = 10_000 if PROFILE == "thorough" else 1_500
-    handles = [files.object(b"x") for _ in range(count)]
-    rows = [(n, handle, None) for n, handle in enumerate(handles)]
+    rows = [(n, files.object(b"x"), None) for n in range(count)]
     found = streamed(files, tmp_path, lambda: files.insert(*rows))
     assert {each["status"] for each in pictures(found)} == {"read"}
     assert (files.server.sbspace.open_count, files.server.sbspace.opens) == (0, count)

@@ -216,7 +216,7 @@ def test_no_more_is_read_when_the_time_for_it_is_over(
 
 
 def test_a_lost_connection_is_tried_again_and_never_half_a_value(
-    informix: Notes, tmp_path: Path
+    informix: Notes, tmp_path: Path, way: dict[str, str]
 ) -> None:
     """Connections are counted from the reader's on: those that read a value first are cut."""
     data = bytes(range(256)) * 4000  # a megabyte
@@ -229,5 +229,5 @@ def test_a_lost_connection_is_tried_again_and_never_half_a_value(
     with FaultProxy(informix.port, plan) as proxy:
         through = replace(informix, port=proxy.port)
         change = lambda: informix.put((1, data, None))  # noqa: E731
-        found = through.streamed(tmp_path, change, lobConnections="1")
+        found = through.streamed(tmp_path, change, lobConnections="1", **way)
     assert (pictures(found), len(seen) > 4) == ([content(data)], True)

@@ -23,7 +23,6 @@ LOG_FILES = 6
 CANNOT = {
     "procedures": "the emulator has no stored procedures",
     "fragments": "the emulator's tables are not fragmented",
-    "files of the server": "the emulator makes no large objects of files",
 }
 _NO_DRIVER = "the emulator's own protocol needs no driver"
 

@@ -142,6 +142,7 @@ class Store:
         self._watch = Watch()
         self._connection.set_progress_handler(self._watch.look, STEPS_BETWEEN_LOOKS)
         self.functions = Functions(self._connection)
+        self.functions.add(self._connection, "f_object_of_file", 2, server.sbspace.create_of_file)
         self._storages: dict[str, Storage] = {}
         self._latest: Storage | None = None  # what `of` found last: it is asked for each row written
         self._next = 1

@@ -49,6 +49,12 @@ class Functions:
         connection.create_aggregate("f_sum", 3, self._aggregate(_sum))
         connection.create_aggregate("f_avg", 3, self._aggregate(_average))
 
+    def add(
+        self, connection: sqlite3.Connection, name: str, arity: int, call: Callable[..., Stored]
+    ) -> None:
+        """Offer a function that does something, and so is called for each row."""
+        self._offer(connection, name, (arity, 0), call, is_pure=False)
+
     def number_of(self, kind: ColumnType) -> int:
         """Return the number of a type."""
         number = self._numbers.get(id(kind))
@@ -63,6 +69,8 @@ class Functions:
         name: str,
         count: tuple[int, int],
         call: Callable[..., Stored],
+        *,
+        is_pure: bool = True,
     ) -> None:
         def guarded(*arguments: Stored) -> Stored:
             try:
@@ -71,7 +79,7 @@ class Functions:
                 self.failure = error
                 raise
 
-        connection.create_function(name, count[0], guarded, deterministic=True)
+        connection.create_function(name, count[0], guarded, deterministic=is_pure)
 
     def _with_types(self, number: int, call: Callable[..., Stored]) -> Callable[..., Stored]:
         def typed(*arguments: Stored) -> Stored:

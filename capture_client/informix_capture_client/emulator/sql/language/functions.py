@@ -281,6 +281,16 @@ def _to_char(calls: Calls, arguments: list[Expression]) -> Expression:
     return combined(f"f_to_char({number}, {shape.sql}, {value.sql})", text, value, shape)
 
 
+def _object_of_file(kind: ColumnType) -> Build:
+    """Return what builds FILETOBLOB or FILETOCLOB: "Smart-Large-Object Functions" of the Guide."""
+
+    def build(calls: Calls, arguments: list[Expression]) -> Expression:
+        path, place = (calls.as_text(argument) for argument in arguments)
+        return combined(f"f_object_of_file({path.sql}, {place.sql})", kind, path, place)
+
+    return build
+
+
 def _error_text(calls: Calls, arguments: list[Expression]) -> Expression:
     if calls.surroundings.database != "syscdcv1" or any(a.constant is None for a in arguments[:1]):
         raise sql_error(-674, "cdc_errortext")
@@ -325,6 +335,8 @@ _FUNCTIONS: dict[str, tuple[int, int, Build]] = {
     "mdy": (3, 3, _mdy),
     "date": (1, 1, _date),
     "to_char": (1, 2, _to_char),
+    "filetoblob": (2, 2, _object_of_file(f.named_type("blob"))),
+    "filetoclob": (2, 2, _object_of_file(f.named_type("clob"))),
     "cdc_errortext": (2, 2, _error_text),
 }
 _SPECIAL: dict[str, Callable[[Calls], Expression]] = {
