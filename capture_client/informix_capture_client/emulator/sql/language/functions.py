@@ -16,6 +16,7 @@ from ...cdc_functions import error_text
 from ...encoding import ColumnType
 from ...sql_errors import sql_error
 from . import families as f
+from .aggregates import AGGREGATES
 from .conditions import Conditions
 from .families import Family, family_of
 from .scopes import NULL, Expression, combined, constant, quoted
@@ -46,7 +47,7 @@ class Calls(Conditions):
         """Read a call, behind its name."""
         plain = name.rpartition(".")[2]
         self.tokens.expect("(")
-        if plain in _AGGREGATES:
+        if plain in AGGREGATES:
             return self._aggregate(plain)
         if plain in _SPECIAL:
             found = _SPECIAL[plain](self)
@@ -94,7 +95,7 @@ class Calls(Conditions):
         if name == "count" and tokens.accept("*"):
             tokens.expect(")")
             star = Expression("*", f.INTEGER)
-            sql, kind = _count(self, star, "")
+            sql, kind = AGGREGATES["count"](self, star, "")
             return Expression(sql, kind, "(count(*))", is_aggregate=True)
         distinct = "DISTINCT " if tokens.one_of("distinct", "unique") else ""
         tokens.accept("all")
@@ -102,7 +103,7 @@ class Calls(Conditions):
         tokens.expect(")")
         if value.is_aggregate:
             raise sql_error(-201)
-        sql, kind = _AGGREGATES[name](self, value, distinct)
+        sql, kind = AGGREGATES[name](self, value, distinct)
         return Expression(sql, kind, f"({name})", is_aggregate=True)
 
     def _trim(self) -> Expression:
@@ -371,47 +372,4 @@ _WORDS: dict[str, Callable[[Calls], Expression]] = {
     "current_user": _fact("user"),
     "dbservername": _fact("dbservername"),
     "sitename": _fact("dbservername"),
-}
-
-
-def _count(calls: Calls, value: Expression, distinct: str) -> tuple[str, ColumnType]:
-    counted = f"count({distinct}{value.ordered})"
-    return f"f_convert({calls.number_of(f.COUNT)}, {calls.number_of(f.BIGINT)}, {counted})", f.COUNT
-
-
-def _extreme(name: str) -> Callable[[Calls, Expression, str], tuple[str, ColumnType]]:
-    return lambda _calls, value, _distinct: (f"{name}({value.ordered})", value.known_type)
-
-
-def _total(name: str) -> Callable[[Calls, Expression, str], tuple[str, ColumnType]]:
-    def build(calls: Calls, value: Expression, distinct: str) -> tuple[str, ColumnType]:
-        family = family_of(value.known_type)
-        if family is Family.TEXT or value.type is None:
-            value, family = calls.converted(value, f.EXACT), Family.DECIMAL
-        if family not in (*f.NUMBERS, Family.INTERVAL) or (family, name) == (Family.INTERVAL, "f_avg"):
-            raise sql_error(-1260)
-        if distinct:  # SQLite takes DISTINCT in aggregates of one argument only
-            raise sql_error(-201)
-        kind = _TOTALS.get((family, name), value.known_type)
-        numbers = calls.number_of(kind), calls.number_of(value.known_type)
-        return f"{name}({numbers[0]}, {numbers[1]}, {value.sql})", kind
-
-    return build
-
-
-# that a sum of integers is a DECIMAL(32), wide enough for all, is our choice
-_TOTALS = {
-    (Family.INTEGER, "f_sum"): f.EXACT,
-    (Family.DECIMAL, "f_sum"): f.EXACT,
-    (Family.FLOAT, "f_sum"): f.FLOAT,
-    (Family.INTEGER, "f_avg"): f.EXACT,
-    (Family.DECIMAL, "f_avg"): f.EXACT,
-    (Family.FLOAT, "f_avg"): f.FLOAT,
-}
-_AGGREGATES: dict[str, Callable[[Calls, Expression, str], tuple[str, ColumnType]]] = {
-    "count": _count,
-    "min": _extreme("min"),
-    "max": _extreme("max"),
-    "sum": _total("f_sum"),
-    "avg": _total("f_avg"),
 }
