@@ -48,6 +48,30 @@ def change(kind: str, *images: bytes, reading: str = "exclusive", **fields: obje
     return header(CHANGETYPE=kind, **fields) + payload(list(images), reading)
 
 
+def segments(image: bytes, sizes: list[int], first: int = 1, seglen: str = "payload") -> list[bytes]:
+    whole, made, at = payload([image], "exclusive"), [], 0
+    for number, size in enumerate(sizes):
+        piece = whole[at : at + size] if number < len(sizes) - 1 else whole[at:]
+        at += size
+        if seglen == "own":
+            piece = struct.pack(">H", len(piece)) + piece
+        counted = {"payload": len(piece), "record": 288 + len(piece), "descriptor": 292 + len(piece)}
+        length = counted.get(seglen, len(piece) - 2)
+        fields = {"SEGLEN": length, "TOTALSEGS": len(sizes), "SEGNUM": first + number}
+        made.append(header(CHANGETYPE="I ", LOGRBA="00000000123456780000", **fields) + piece)
+    return made
+
+
+BODIES = [change("I ", b"row 1"), change("UB", b"a", b"bb"), change("D ", b"row 3")]
+FRAMED = {
+    "rdw": rdw(*BODIES),
+    "bdw counts itself": bdw(rdw(*BODIES[:2]), rdw(BODIES[2])),
+    "bdw does not": bdw(rdw(*BODIES[:2]), rdw(BODIES[2]), counts_itself=False),
+    "bdw of 31 bits": bdw(rdw(*BODIES), extended=True),
+}
+BODIES_OF_EMP = change("I ", emp(1, "x"))
+
+
 def test_the_header_is_288_bytes_without_a_gap() -> None:
     at = 0
     for name, (offset, width) in sorted(FIELDS.items(), key=lambda item: item[1]):
@@ -159,121 +183,6 @@ def test_what_was_rolled_back_comes_only_where_it_is_asked_for(field: str, value
     assert [row["after"] for row in rows_of(decoder(), data)] == [b"kept"]
     rows = rows_of(decoder(rolled_back="rows"), data)
     assert (rows[0]["after"], rows[0]["_header"][field]) == (b"gone", value)
-
-
-# framing
-
-BODIES = [change("I ", b"row 1"), change("UB", b"a", b"bb"), change("D ", b"row 3")]
-FRAMED = {
-    "rdw": rdw(*BODIES),
-    "bdw counts itself": bdw(rdw(*BODIES[:2]), rdw(BODIES[2])),
-    "bdw does not": bdw(rdw(*BODIES[:2]), rdw(BODIES[2]), counts_itself=False),
-    "bdw of 31 bits": bdw(rdw(*BODIES), extended=True),
-}
-
-
-@pytest.mark.parametrize("name", FRAMED)
-def test_records_are_found_in_each_framing(name: str) -> None:
-    framing = "rdw" if name == "rdw" else "bdw_rdw"
-    rows = rows_of(decoder(framing=framing), FRAMED[name])
-    assert [(row["before"], row["after"]) for row in rows] == [
-        (None, b"row 1"),
-        (b"a", b"bb"),
-        (b"row 3", None),
-    ]
-    assert [row["_change_ordinal"] for row in rows] == [0, 1, 3]
-
-
-def test_a_body_a_message_needs_no_lengths() -> None:
-    rows = rows_of(decoder(framing="message"), *BODIES)
-    assert (rows[1]["before"], rows[1]["after"]) == (b"a", b"bb")
-
-
-def test_spanned_records_are_refused() -> None:
-    spanned = struct.pack(">HH", len(BODIES[0]) + 4, 0x0100) + BODIES[0]
-    with pytest.raises(ProtocolViolation, match="file 0, byte 0, record 0: part of a spanned record"):
-        rows_of(decoder(), spanned)
-
-
-@pytest.mark.parametrize("name", ["rdw", "bdw counts itself"])
-def test_a_file_cut_at_any_byte_gives_its_whole_records_and_the_rest_as_bytes(name: str) -> None:
-    data, is_rdw = FRAMED[name], name == "rdw"
-    ends = [0]
-    for body in BODIES:
-        ends.append(ends[-1] + 4 + len(body))
-    decode = decoder(framing="rdw" if is_rdw else "bdw_rdw", bad="row", image_length="exclusive")
-    for cut in range(len(data) + 1):
-        rows = rows_of(decode, data[:cut])
-        if is_rdw:
-            last = max(end for end in ends if end <= cut)
-            assert (len(good(rows)), bad_bytes(rows)) == (ends.index(last), data[last:cut])
-        elif cut not in (0, 4 + ends[2], len(data)):
-            assert (good(rows), bad_bytes(rows)) == ([], data[:cut])
-
-
-# segments
-
-
-def segments(image: bytes, sizes: list[int], first: int = 1, seglen: str = "payload") -> list[bytes]:
-    whole, made, at = payload([image], "exclusive"), [], 0
-    for number, size in enumerate(sizes):
-        piece = whole[at : at + size] if number < len(sizes) - 1 else whole[at:]
-        at += size
-        if seglen == "own":
-            piece = struct.pack(">H", len(piece)) + piece
-        counted = {"payload": len(piece), "record": 288 + len(piece), "descriptor": 292 + len(piece)}
-        length = counted.get(seglen, len(piece) - 2)
-        fields = {"SEGLEN": length, "TOTALSEGS": len(sizes), "SEGNUM": first + number}
-        made.append(header(CHANGETYPE="I ", LOGRBA="00000000123456780000", **fields) + piece)
-    return made
-
-
-@pytest.mark.parametrize("seglen", ["payload", "record", "descriptor", "own"])
-@pytest.mark.parametrize("first", [0, 1])
-def test_segments_are_put_together_whatever_their_order(first: int, seglen: str) -> None:
-    one, two, three = segments(emp(42, "Ed"), [7, 11, 0], first, seglen)
-    rows = rows_of(decoder(EMP), rdw(three, BODIES_OF_EMP, one, two))
-    assert [row["ID"] for row in rows] == [1, 42]
-
-
-BODIES_OF_EMP = change("I ", emp(1, "x"))
-BROKEN = [
-    ("a missing segment", lambda s: s[:2], "2 of 3 segments came"),
-    ("segments that begin with the third", lambda s: [s[2]], "1 of 3 segments came"),
-    ("a segment twice", lambda s: [*s, s[1]], "a segment came twice"),
-    ("another total", lambda s: [*s[:2], header(CHANGETYPE="I ", LOGRBA="00000000123456780000",
-    TOTALSEGS=4, SEGNUM=3)], "totals"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("spoil", ["a byte more", "a halfword that is no length"])
-def test_a_segment_of_another_length_than_seglen_says_is_refused(spoil: str) -> None:
-    one, two = segments(
-        emp(42, "Ed"), [7, 0], seglen="own" if spoil.startswith("a half") else "payload"
-    )
-    if spoil == "a byte more":
-        one += b"x"
-    else:
-        one = one[:288] + b"\x7f\x7f" + one[290:]
-    with pytest.raises(ProtocolViolation, match="SEGLEN"):
-        rows_of(decoder(EMP), rdw(one, two))
-
-
-def test_segments_are_counted_from_0_or_1() -> None:
-    with pytest.raises(ProtocolViolation, match="3 of 3 segments came"):
-        rows_of(decoder(EMP), rdw(*segments(emp(42, "Ed"), [7, 11, 0], 2)))
-
-
-@pytest.mark.parametrize(("name", "spoil", "reason"), BROKEN, ids=[case[0] for case in BROKEN])
-def test_segments_that_are_not_whole_are_refused_with_all_their_bytes(
-    name: str, spoil: Any, reason: str
-) -> None:
-    parts = spoil(segments(emp(42, "Ed"), [7, 11, 0]))
-    with pytest.raises(ProtocolViolation, match=reason):
-        rows_of(decoder(EMP), rdw(*parts))
-    rows = rows_of(decoder(EMP, bad="row"), rdw(BODIES_OF_EMP, *parts))
-    assert [row["ID"] for row in good(rows)] == [1], name
-    assert bad_bytes(rows) == rdw(*parts)
 
 
 # headers
