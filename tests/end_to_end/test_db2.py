@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import signal
@@ -121,7 +122,8 @@ def test_a_stream_over_a_folder_killed_and_started_again_equals_the_batch(
     wait_until(lambda: (commits / "2").exists() or process.poll() is not None, 120)
     dying = [process.pid, *descendants(process.pid)]  # the JVM commits, not the Python that began it
     for one in dying:
-        os.kill(one, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):  # it has died by itself
+            os.kill(one, signal.SIGKILL)
     assert process.wait() == -signal.SIGKILL
     wait_until(lambda: not any(map(is_alive, dying)))
     assert not (commits / "59").exists()
