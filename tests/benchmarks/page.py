@@ -6,6 +6,7 @@ between the marks of the page, and `make docs` draws the pictures from there.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -33,7 +34,12 @@ def with_figures(page: str, table: str) -> str:
     _, ended, after = rest.partition(END)
     if not begun or not ended or BEGIN in rest or END in after:
         raise ValueError(f"the page does not hold {BEGIN} and {END} once each")
-    return f"{before}{BEGIN}\n{table.strip()}\n{END}{after}"
+    return f"{before}{BEGIN}\n{_narrow(table.strip())}\n{END}{after}"
+
+
+def _narrow(table: str) -> str:
+    """Return a table without what lines it up on a terminal."""
+    return re.sub("-{3,}", "---", re.sub(" {2,}", " ", table))
 
 
 if __name__ == "__main__":
