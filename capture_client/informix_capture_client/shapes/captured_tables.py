@@ -311,18 +311,20 @@ class CapturedTables:
 
     def _cells_filled(self, cells: Cells, images: Changes) -> Cells:
         """Return cells with contents in the place of handles; all of them are of one type."""
-        fields = [
-            self.schemas[table].field(self.stream_columns(table)[column])
-            for table, column in zip(cells.tables.tolist(), cells.columns.tolist(), strict=True)
-        ]
-        if not is_content_type(fields[0].type):
+        # Of the first one alone: with hundreds of tables each type has thousands of columns.
+        if not is_content_type(self._field(int(cells.tables[0]), int(cells.columns[0])).type):
             return cells
+        slots = zip(cells.tables.tolist(), cells.columns.tolist(), strict=True)
+        fields = [self._field(table, column) for table, column in slots]
         bounds = pairwise(cells.bounds.tolist())
         parts = [
             self._contents_of(table, field, cells.values[first:end], images.only(cells.rows[first:end]))
             for table, field, (first, end) in zip(cells.tables.tolist(), fields, bounds, strict=True)
         ]
         return replace(cells, values=pa.concat_arrays(parts))
+
+    def _field(self, table_id: int, column: int) -> pa.Field:
+        return self.schemas[table_id].field(self.stream_columns(table_id)[column])
 
     def stream_columns(self, table_id: int) -> list[str]:
         """Return a table's column names, to which cells refer: those of TABSCHEMA first."""
