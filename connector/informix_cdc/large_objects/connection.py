@@ -107,7 +107,8 @@ def _explained() -> Iterator[None]:
     except (AccessRefused, ServerRefused) as reason:
         raise type(reason)(
             f"the content of a large object cannot be read: {reason.message}",
-            "Look the number up with finderr; set lobs to handle to go on without contents.",
+            "Look the number up with finderr. To go on without contents: lobs=handle for BLOB and CLOB,"
+            " simpleLobs=unsupported for TEXT and BYTE.",
             is_temporary=reason.is_temporary,
             answer=reason.answer,
         ) from None

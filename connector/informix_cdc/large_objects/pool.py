@@ -8,7 +8,7 @@ by the bytes of a piece, or by one object that is larger.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import partial
 from typing import TypeVar
@@ -62,7 +62,7 @@ class ContentPool:
         """Begin with rows that have waited until now."""
         self._deadline = self._clock() + self._read_seconds
 
-    def pieces(self, rows: Sequence[Sequence[Place]]) -> Iterator[tuple[int, Found]]:
+    def pieces(self, rows: Sequence[Sequence[Place]]) -> Generator[tuple[int, Found]]:
         """Yield how many rows are done, and what is at their places, some rows at a time.
 
         Raises:

@@ -86,7 +86,7 @@ def test_objects_that_nobody_reads_any_more_are_closed(
     parts = pool.pieces([[place] for place in objects(world, 6)])
     next(parts)
     assert world.server.sbspace.open_count == 5
-    parts.close()  # type: ignore[attr-defined]
+    parts.close()
     assert world.server.sbspace.open_count == 0
 
 

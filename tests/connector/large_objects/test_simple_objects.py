@@ -228,6 +228,7 @@ def test_a_lost_connection_is_tried_again_and_never_half_a_value(
 
     with FaultProxy(informix.port, plan) as proxy:
         through = replace(informix, port=proxy.port)
-        change = lambda: informix.put((1, data, None))  # noqa: E731
-        found = through.streamed(tmp_path, change, lobConnections="1", **way)
+        found = through.streamed(
+            tmp_path, lambda: informix.put((1, data, None)), lobConnections="1", **way
+        )
     assert (pictures(found), len(seen) > 4) == ([content(data)], True)
