@@ -343,7 +343,7 @@ def test_a_server_that_does_not_open_objects_ends_the_query_with_a_remedy(
         raise sql_errors.sql_error(-674, "ifx_lo_open")
 
     monkeypatch.setattr(Sbspace, "opened", refuse)
-    with pytest.raises(AccessRefused, match=r"large object.*ifx_lo_open.*lobs to handle"):
+    with pytest.raises(AccessRefused, match=r"large object.*ifx_lo_open.*lobs=handle"):
         streamed(files, tmp_path, lambda: files.insert((1, files.object(b"x"), None)))
 
 
