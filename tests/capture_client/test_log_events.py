@@ -87,6 +87,7 @@ def calls() -> list[tuple[Path, str, ast.Call]]:
     ]
 
 
+@pytest.mark.slow
 def test_nothing_is_logged_but_declared_events() -> None:
     plain = re.compile(rf"(\w*logger|logging)\.({'|'.join(LOGGING)})")
     found = {(path.name, called) for path, called, _ in calls() if plain.fullmatch(called)}

@@ -341,6 +341,7 @@ RECORDS = [
 ]
 
 
+@pytest.mark.slow
 def test_a_log_cut_at_any_byte_gives_its_whole_records_and_the_rest_as_bytes() -> None:
     data, ends = b"".join(RECORDS), [0]
     for record in RECORDS:

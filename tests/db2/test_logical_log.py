@@ -235,6 +235,7 @@ def test_a_record_that_cannot_be_read_is_refused_and_its_neighbours_are_read(
     assert bad_bytes(rows) == rdw(write())
 
 
+@pytest.mark.slow
 @examples(200)
 @given(st.integers(0, 900), st.binary(max_size=12), st.integers(0, 12))
 def test_whatever_comes_it_is_read_or_refused(at: int, noise: bytes, cut: int) -> None:

@@ -38,6 +38,7 @@ def test_spanned_records_are_refused() -> None:
         rows_of(decoder(), spanned)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["rdw", "bdw counts itself"])
 def test_a_file_cut_at_any_byte_gives_its_whole_records_and_the_rest_as_bytes(name: str) -> None:
     data, is_rdw = FRAMED[name], name == "rdw"

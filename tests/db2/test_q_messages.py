@@ -269,6 +269,7 @@ MESSAGE = by_hand(Written("update", ['a"\n', 1], ["", None])) + by_hand(
 )
 
 
+@pytest.mark.slow
 def test_a_message_cut_at_any_byte_gives_its_whole_records_and_the_rest_as_bytes() -> None:
     first = len(by_hand(Written("update", ['a"\n', 1], ["", None])))
     for typed in (None, {"TEST.T": T}):
@@ -335,6 +336,7 @@ def _as_fields(values: Any) -> list[Row] | None:
     ]
 
 
+@pytest.mark.slow
 @examples(200)
 @given(st.lists(st.lists(changes(), max_size=4), min_size=1, max_size=4))
 def test_what_was_written_is_read_whatever_the_split_into_messages(parts: list[list[Written]]) -> None:
@@ -349,6 +351,7 @@ def test_what_was_written_is_read_whatever_the_split_into_messages(parts: list[l
         assert [(row["_change_type"], row["before"], row["after"]) for row in rows] == expected
 
 
+@pytest.mark.slow
 @examples(200)
 @given(st.binary(max_size=200), st.integers(0, len(MESSAGE)), st.integers(0, len(MESSAGE)))
 def test_whatever_comes_bytes_are_conserved_or_the_error_is_ours(

@@ -315,6 +315,7 @@ def command_of(service: str, password_file: Path, shop: ListeningServer) -> list
     return ["-m", "informix_cdc.commands.cli", *words, "--host=127.0.0.1", f"--port={shop.port}"]
 
 
+@pytest.mark.slow
 def test_the_tail_service_shows_changes(client: Path, password_file: Path) -> None:
     with busy_shop() as shop:
         words = command_of("tail", password_file, shop)
@@ -322,6 +323,7 @@ def test_the_tail_service_shows_changes(client: Path, password_file: Path) -> No
             assert shows(tail, '"_table": "stores:informix.orders"', '"insert"')
 
 
+@pytest.mark.slow
 def test_the_doctor_service_finds_a_server_that_can_be_captured(
     client: Path, password_file: Path
 ) -> None:

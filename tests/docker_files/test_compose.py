@@ -33,6 +33,7 @@ BY_TAG_ALONE = ("icr.io/informix/", "ibmcom/informix-", "liaosnet/gbase8s:")
 SERVERS = sorted(name for name, service in services().items() if uses_informix(service))
 
 
+@pytest.mark.slow
 def test_it_is_valid_by_the_schema_of_the_compose_specification() -> None:
     assert lint("check-jsonschema", "--builtin-schema", "vendor.compose-spec", COMPOSE) == ""
 

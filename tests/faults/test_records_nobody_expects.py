@@ -90,6 +90,7 @@ def test_a_record_of_an_unknown_type_stops_the_query() -> None:
     assert "record 77 at stream byte" in str(error)
 
 
+@pytest.mark.slow
 @pytest.mark.fault(
     fault="the same record in a new query",
     outcome="IFXCDC-0007 again: nothing is skipped",
@@ -151,6 +152,7 @@ def test_a_table_announced_again_in_the_same_layout_changes_nothing(columns: str
         assert stream.delivered == account(workload)
 
 
+@pytest.mark.slow
 @pytest.mark.fault(
     fault="a captured table is truncated, option truncate=fail",
     outcome="IFXCDC-0006 naming table and place; rows before it are delivered",

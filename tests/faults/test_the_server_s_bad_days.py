@@ -26,6 +26,7 @@ from informix_capture_client.errors import DataLoss, Gap, ServerRefused
 TRANSACTIONS = 60
 
 
+@pytest.mark.slow
 @pytest.mark.fault(
     fault="the server restarts: sessions gone, open transactions rolled back, port closed for a while",
     outcome="reconnects; rows as committed, once, in order; what was rolled back never appears",
@@ -66,6 +67,7 @@ def test_a_database_made_anew_in_another_code_set_is_another_source() -> None:
     assert failure.gap is Gap.OTHER_SOURCE
 
 
+@pytest.mark.slow
 @pytest.mark.fault(
     fault="log switches under load, every few transactions",
     outcome="rows as committed, once, in order; sequence numbers go on in the next log",
@@ -86,6 +88,7 @@ def test_log_switches_under_load_change_nothing() -> None:
         assert (stores.server.position() >> 32) - first > 10
 
 
+@pytest.mark.slow
 @pytest.mark.fault(
     fault="the log wraps while nothing captured changes, with and without foreign transactions shown",
     outcome="the restart position moves on; a restart of the query then loses nothing",
@@ -107,6 +110,7 @@ def test_a_log_wrap_behind_a_quiet_table_loses_nothing(
             assert [change[1][0] for _, changes in again.delivered for change in changes] == [1]
 
 
+@pytest.mark.slow
 @pytest.mark.fault(
     fault="the log is overwritten while the connection is lost",
     outcome="IFXCDC-0006 CDC_E_LSN, with the position and what to do; nothing is skipped",
@@ -134,6 +138,7 @@ def test_a_log_that_wraps_behind_a_lost_connection_is_data_loss() -> None:
 ENDED_SESSIONS = ["CDC_E_INTERRUPT", "CDC_E_MUSTCLOSE"]
 
 
+@pytest.mark.slow
 @pytest.mark.fault(
     fault="an ERROR record: the session was ended on the server (CDC_E_INTERRUPT, CDC_E_MUSTCLOSE)",
     outcome="the session is opened once more, told and counted; rows as committed, once, in order",
@@ -154,6 +159,7 @@ def test_a_session_that_was_ended_is_opened_once_more_and_nothing_is_lost(
     assert all(name in line["reason"] for line in told(caplog, "connection_lost"))
 
 
+@pytest.mark.slow
 @pytest.mark.fault(
     fault="the session is ended on the server again before the stream has moved on",
     outcome="IFXCDC-0005 with the symbolic name, after all rows before it; a new query goes on",
@@ -179,6 +185,7 @@ def test_a_session_that_is_ended_again_and_again_ends_the_query(name: str) -> No
             assert again.delivered == account(workload)
 
 
+@pytest.mark.slow
 @pytest.mark.fault(
     fault="an ERROR record of a session that stays valid, flag 0",
     outcome="IFXCDC-0005 with the symbolic name, after all rows before it; a new query goes on",
@@ -199,6 +206,7 @@ def test_an_error_record_that_means_loss_is_loss() -> None:
     assert "CDC_E_LSN" in str(error)
 
 
+@pytest.mark.slow
 @pytest.mark.fault(
     fault="TIMEOUT records only, for a while, although rows have been committed",
     outcome="no reconnect, no error; the rows come when the server sends them",
@@ -214,6 +222,7 @@ def test_a_silence_that_ends_is_waited_out() -> None:
         assert stream.figure("reconnects") == 0
 
 
+@pytest.mark.slow
 @pytest.mark.fault(
     fault="reads that return no bytes",
     outcome="rows as committed, once, in order",

@@ -71,6 +71,7 @@ def question(transport: Transport) -> object:
     return transport.rows(statements.DATABASE_LOGGING, DATABASE)
 
 
+@pytest.mark.slow
 @pytest.mark.fault(
     fault="TLS breaks off in the handshake or the login: closed, reset, or silent from then on",
     outcome="IFXCDC-0001 or -0002 that may pass and names the address; the next connection is sound",
@@ -91,6 +92,7 @@ def test_a_handshake_that_breaks_off_may_pass(connect: Connect, stores: Stores) 
         assert question(transport)
 
 
+@pytest.mark.slow
 @pytest.mark.fault(
     fault="TLS breaks off in the middle of an answer",
     outcome="IFXCDC-0001, or all rows, where they had come already",
@@ -125,6 +127,7 @@ def test_a_bit_that_is_turned_is_seen(connect: Connect, stores: Stores) -> None:
                 question(transport)
 
 
+@pytest.mark.slow
 @pytest.mark.fault(
     fault="an encrypted stream's connection breaks off within its reads",
     outcome="reconnects; rows as committed, once, in order",

@@ -42,6 +42,7 @@ def steps() -> list[tuple[str, str]]:
     return [(language, textwrap.dedent(text).strip()) for language, text in found]
 
 
+@pytest.mark.slow
 def test_a_table_is_altered_by_the_steps_of_the_page(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -118,6 +118,7 @@ def a_life_with_snapshots(server: EmulatedServer, listening: ListeningServer, fo
         assert len(rows) == 6
 
 
+@pytest.mark.slow
 def test_a_server_receives_what_is_listed_and_all_of_it(received: set[str], tmp_path: Path) -> None:
     with listening_stores() as (server, listening):
         a_life_of_a_stream(server, listening)
@@ -148,6 +149,7 @@ PAGE = ROOT / "docs" / "dba.md"
 NAMED = re.compile(r"`(login|SQ_\w+)`")
 
 
+@pytest.mark.slow
 def test_without_a_driver_a_server_receives_the_messages_that_are_listed() -> None:
     lines: list[str] = []
     trace = WireTrace(lines.append, lambda: datetime.now(UTC))

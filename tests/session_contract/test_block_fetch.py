@@ -67,6 +67,7 @@ def _problem(
     return ""
 
 
+@pytest.mark.slow
 @pytest.mark.assumption(85)
 def test_what_select_gives_in_blocks_is_what_the_log_gives_of_every_type(server: CaptureServer) -> None:
     tables = [server.create_table({"id": "integer", "v": case.type_text}) for case in TYPE_CASES]

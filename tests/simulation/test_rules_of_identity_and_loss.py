@@ -83,6 +83,7 @@ def test_a_replay_whose_end_lies_far_beyond_the_servers_log_is_loss() -> None:
     assert "but the server's log ends at" in reason.message
 
 
+@pytest.mark.slow
 def test_a_replay_whose_end_may_still_be_in_the_log_buffer_is_no_loss() -> None:
     reason = replayed(ends_at=3 << 12)
     assert isinstance(reason, ConnectionLost)
@@ -90,6 +91,7 @@ def test_a_replay_whose_end_may_still_be_in_the_log_buffer_is_no_loss() -> None:
     assert "log buffer" in reason.remedy
 
 
+@pytest.mark.slow
 @pytest.mark.fault(
     fault="a planned batch is captured again, and the server sends TIMEOUT records only for minutes",
     outcome="one more session, then IFXCDC-0001: nothing is lost; started again, the same rows once it"

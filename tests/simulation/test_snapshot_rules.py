@@ -90,6 +90,7 @@ TRUNCATED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", TRUNCATED.values(), ids=TRUNCATED.keys())
 def test_a_truncate_leaves_no_row_of_a_chunk_behind(variant: Variant) -> None:
     search = Search(variant)
@@ -212,6 +213,7 @@ def fault(request: pytest.FixtureRequest, monkeypatch: Patch) -> Fault:
     return chosen
 
 
+@pytest.mark.slow
 def test_a_fault_of_the_product_is_found(fault: Fault) -> None:
     _, variant, set_ups = fault
     assert wrong_in(variant, shuffled(set_ups))

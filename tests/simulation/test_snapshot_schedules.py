@@ -139,6 +139,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS.keys())
 def test_a_fault_of_the_product_is_found_by_what_a_consumer_has(
     fault: Fault, monkeypatch: pytest.MonkeyPatch
@@ -154,6 +155,7 @@ def test_a_fault_of_the_product_is_found_by_what_a_consumer_has(
     assert not played(seed, with_a_snapshot)[1]
 
 
+@pytest.mark.slow
 def test_the_same_seed_is_the_same_schedule() -> None:
     """Of this seed connections are lost, so that it waits between two tries."""
     first, second = play(7, with_a_snapshot), play(7, with_a_snapshot)

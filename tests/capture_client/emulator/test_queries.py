@@ -28,6 +28,7 @@ def position(client: RawClient) -> int:
     return int(log or "") << 32 | int(pages or "") << 12
 
 
+@pytest.mark.slow
 def test_the_position_in_syslogs_lies_between_the_records_before_and_after_it(
     server: EmulatedServer, cdc: RawClient
 ) -> None:

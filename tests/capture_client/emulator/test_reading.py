@@ -105,6 +105,7 @@ def test_a_transaction_ends_once(server: EmulatedServer) -> None:
             again()
 
 
+@pytest.mark.slow
 def test_records_cut_at_any_byte_join_up_again(server: EmulatedServer, connect: Connect) -> None:
     position = server.position()
     fill(server)

@@ -173,6 +173,7 @@ def narrow(count: int, tables: int = 1) -> World:
     return World(NARROW, rows, tables)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "tables"), CASES)
 def test_places_are_counted_over_all_batches_of_a_chunk(name: str, tables: int) -> None:
     world = narrow(2 * BATCH_ROWS + 5, tables)

@@ -158,6 +158,7 @@ def tables_and_changes(draw: st.DrawFn) -> tuple[Tables, list[Change]]:
     return Tables(columns), changes
 
 
+@pytest.mark.slow
 @given(drawn=tables_and_changes(), at_once=st.sampled_from([1, 5, 1 << 19]))
 @examples(200, HealthCheck.data_too_large, HealthCheck.too_slow)
 def test_both_images_of_a_change_are_the_rows_of_the_default_shape(

@@ -102,6 +102,7 @@ def test_a_missing_before_image_is_loss_even_if_it_would_not_be_delivered() -> N
         changed(RowForm(before_image=False), order(2, 1, kind=AFTER), commit(9, 1, DONE))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chunk", [5000, 1 << 20], ids="read in chunks of {}".format)
 @pytest.mark.parametrize("shift", [0, 1], ids=["even", "odd"])
 def test_ordinals_go_on_over_batches_and_pairs_stay_together(shift: int, chunk: int) -> None:

@@ -160,6 +160,7 @@ def test_another_stream_is_counted_although_its_numbers_are_lower() -> None:
     assert counters.rolled_back_transactions == 2
 
 
+@pytest.mark.slow
 def test_many_savepoints_in_a_long_transaction_take_linear_time() -> None:
     body = b"".join(row(n, 1) + row(n, 2) + discard(n, 2) for n in range(10, 20_010))
     assembler = resumed()

@@ -36,6 +36,7 @@ def test_a_thousand_open_transactions_become_no_objects_and_are_delivered_whole(
     assert (assembler.open_count, assembler.open_bytes) == (0, (0, 0))
 
 
+@pytest.mark.slow
 def test_a_long_transaction_is_an_object_with_pieces_of_many_rows() -> None:
     assembler = resumed()
     feed(assembler, b(1))
@@ -144,6 +145,7 @@ def test_what_has_ended_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sequence_numbers(feed(assembler, c(30_000, 1))) == [[2]]
 
 
+@pytest.mark.slow
 def test_what_is_carried_takes_an_eighth_of_the_limit_beside_it_and_the_largest_leave_first(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

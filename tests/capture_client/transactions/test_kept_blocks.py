@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 import weakref
 
+import pytest
+
 from capture_client.transactions.assembling import (
     b,
     c,
@@ -65,6 +67,7 @@ def test_what_a_discard_leaves_of_a_block_is_small() -> None:
     assert event.rows[0].block.raw.size_bytes == len(row(2))
 
 
+@pytest.mark.slow
 def test_a_transaction_that_stays_open_keeps_little_more_than_its_rows() -> None:
     assembler = resumed()
     feed(assembler, b(1, 7))

@@ -193,6 +193,7 @@ def thousands(count: int, turns: int) -> Iterator[bytes]:
         yield b"".join(chunk)
 
 
+@pytest.mark.slow
 def test_thousands_of_open_transactions_stay_below_the_limit() -> None:
     store, limit_bytes, count, turns = FakeStore(), 2 << 20, 3000, 8
     assembler = spilling(store, limit_bytes)

@@ -72,6 +72,7 @@ def test_a_silent_host_is_asked_last_from_then_on(
     assert was_asked(silent) == 0
 
 
+@pytest.mark.slow
 def test_after_a_while_it_has_its_place_again(
     settings: ConnectionSettings, silent: socket.socket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -81,6 +82,7 @@ def test_after_a_while_it_has_its_place_again(
     assert was_asked(silent) == 2
 
 
+@pytest.mark.slow
 def test_a_host_that_fails_at_once_keeps_its_place(
     settings: ConnectionSettings, silent: socket.socket, monkeypatch: pytest.MonkeyPatch
 ) -> None:

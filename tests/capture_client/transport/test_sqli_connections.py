@@ -128,6 +128,7 @@ def test_a_file_that_is_none_is_named_by_its_option(
         answers(settings_for(encrypted, host="localhost", encryption=TLS, **changes))
 
 
+@pytest.mark.slow
 def test_a_port_without_tls_and_one_with_it_are_told_apart(
     informix: EmulatedServer, encrypted: ListeningServer
 ) -> None:
@@ -196,6 +197,7 @@ def test_a_password_does_not_leave_a_tunnel_in_the_clear(
     assert "encryption=tls" in caught.value.remedy
 
 
+@pytest.mark.slow
 def test_a_redirection_keeps_the_encryption(
     informix: EmulatedServer, certificates: tuple[Certificates, Certificates]
 ) -> None:

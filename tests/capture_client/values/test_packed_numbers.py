@@ -104,6 +104,7 @@ def assert_exact(precision: int, scale: int, rows_of: Callable[[int, int], Seque
         assert_same(declaration, rows, lambda packed: exact_decimal(packed, precision, scale))
 
 
+@pytest.mark.slow
 @given(data=st.data(), precision=st.integers(1, 32))
 @examples(400)
 def test_any_bytes_are_the_exact_decimal_or_refused(precision: int, data: st.DataObject) -> None:
@@ -115,6 +116,7 @@ def test_any_bytes_are_the_exact_decimal_or_refused(precision: int, data: st.Dat
     )
 
 
+@pytest.mark.slow
 def test_every_exact_decimal_is_itself_at_its_edges_or_refused() -> None:
     for precision in range(1, 33):
         for scale in range(precision + 1):
@@ -149,6 +151,7 @@ def test_any_bytes_are_the_floating_decimal_or_refused(
     assert_floating(precision, scale, data.draw(st.lists(packed_bytes(size, near(2)), max_size=6)))
 
 
+@pytest.mark.slow
 def test_every_floating_decimal_is_itself_at_its_edges_or_refused() -> None:
     for precision in range(1, 33):
         for whole in (-64, -1, 2, 62):
@@ -253,6 +256,7 @@ def test_a_datetime_of_any_qualifier_is_exact_or_refused(fields: Fields, data: s
         assert_same(fields.declaration, rows, moment(fields))
 
 
+@pytest.mark.slow
 def test_datetime_of_every_qualifier_is_exact_at_its_edges_or_refused() -> None:
     for fields in DATETIMES:
         with at(fields.declaration):
@@ -273,6 +277,7 @@ def assert_interval(fields: Fields, rows: Sequence[bytes]) -> None:
             assert_same(fields.declaration, rows, fields.microseconds, values=microseconds)
 
 
+@pytest.mark.slow
 @given(data=st.data(), fields=st.sampled_from(INTERVALS))
 @examples(600)
 def test_an_interval_of_any_qualifier_is_exact_or_refused(fields: Fields, data: st.DataObject) -> None:
@@ -281,6 +286,7 @@ def test_an_interval_of_any_qualifier_is_exact_or_refused(fields: Fields, data: 
     )
 
 
+@pytest.mark.slow
 def test_interval_of_every_qualifier_is_exact_at_its_edges_or_refused() -> None:
     for fields in some_of(INTERVALS):
         assert_interval(fields, field_edges(fields))

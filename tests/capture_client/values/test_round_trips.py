@@ -248,6 +248,7 @@ def test_any_floating_precision_is_exact(precision: int, data: st.DataObject) ->
     assert found == [expected for _, expected in rows]
 
 
+@pytest.mark.slow
 def test_every_precision_and_scale_is_exact_at_its_edges() -> None:
     for precision in range(1, 33):
         limit = 10**precision - 1

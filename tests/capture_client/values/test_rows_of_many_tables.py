@@ -68,6 +68,7 @@ def tables_and_rows(draw: st.DrawFn) -> tuple[dict[int, TableDecoder], Rows]:
     return decoders, draw(st.permutations(rows))
 
 
+@pytest.mark.slow
 @given(
     drawn=tables_and_rows(), at_once=st.sampled_from([1, 3, 8192]), alone=st.sampled_from([1, 2, 2048])
 )

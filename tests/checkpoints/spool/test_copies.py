@@ -87,6 +87,7 @@ def test_a_copy_is_a_compressed_file_of_the_same_batches_that_any_tool_opens(tmp
     assert all(theirs.get_batch(n).equals(ours.get_batch(n)) for n in range(2))
 
 
+@pytest.mark.slow
 def test_every_range_of_a_copy_is_that_of_its_segment(tmp_path: Path) -> None:
     spool = copied_spool(tmp_path)
     spool.append(SCHEMA, many(40), Position(600, 600))

@@ -184,6 +184,7 @@ spool.append(SCHEMA, [batch((6, 150))], Position(150, 150))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("failpoint", ["spool.before_manifest", "replace_file.before_rename"])
 def test_a_death_before_the_commit_point_leaves_the_old_content(failpoint: str, tmp_path: Path) -> None:
     command = [sys.executable, "-c", CRASHER, str(tmp_path), failpoint]

@@ -160,6 +160,7 @@ def test_a_manifest_of_version_1_without_its_segments_is_captured_again(tmp_path
     assert open_spool(tmp_path).end == Position(100, 90)
 
 
+@pytest.mark.slow
 @pytest.mark.fault(
     fault="a bit flips in the manifest",
     outcome="IFXCDC-0006 that names the file: move the folder away, the log is captured again",

@@ -162,6 +162,7 @@ def test_a_first_start_does_not_wait_for_a_clock_that_was_set_back() -> None:
     assert numbers(rows) == [1]
 
 
+@pytest.mark.slow
 @pytest.mark.fault(
     fault="the server's clock was set back an hour before a run of AvailableNow",
     outcome="everything committed before the call is delivered",

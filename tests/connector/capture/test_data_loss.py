@@ -48,6 +48,7 @@ def overwrite_the_log(served: Served) -> None:
         served[0].switch_log()
 
 
+@pytest.mark.slow
 @pytest.mark.fault(
     fault="the log the stream needs was overwritten; failOnDataLoss=false",
     outcome="a new stream at the oldest log after an empty batch; told, counted; nothing twice",
@@ -73,6 +74,7 @@ def test_a_log_that_is_gone_is_left_and_the_stream_goes_on(
     assert [record.levelno for record in caplog.records].count(logging.ERROR) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.fault(
     fault="transactions that began in the lost log commit after the jump",
     outcome="left out whole and counted",
@@ -96,6 +98,7 @@ def test_transactions_that_began_in_the_lost_log_are_counted_not_errors(small_lo
     assert (numbers(rows), numbers(more)) == ([3], [4])
 
 
+@pytest.mark.slow
 @pytest.mark.fault(
     fault="full row logging off between two runs; failOnDataLoss=false",
     outcome="goes on at the old restart position; only what changed meanwhile is missing",
@@ -133,6 +136,7 @@ def test_row_logging_switched_off_in_mid_run_ends_the_stream(
     assert "full row logging of stores:informix.orders was switched off" in str(error)
 
 
+@pytest.mark.slow
 def test_row_logging_switched_off_in_mid_run_is_switched_on_again_if_the_stream_may_go_on(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -167,6 +171,7 @@ def test_a_table_dropped_and_created_again_goes_on_as_another_source(served: Ser
     assert numbers(rows) == [2]
 
 
+@pytest.mark.slow
 @pytest.mark.fault(
     fault="the log is gone while the kept spool still holds rows",
     outcome="these rows first, then the jump",
@@ -213,6 +218,7 @@ def test_a_planned_batch_can_be_replayed_from_the_kept_spool_when_the_log_has_mo
         assert isinstance(failure_of(lambda: next_offset(second, end)), DataLoss)
 
 
+@pytest.mark.slow
 @pytest.mark.fault(
     fault="a planned batch is asked for again when log and spool are gone",
     outcome="IFXCDC-0006; with failOnDataLoss=false empty, told, and a jump",
@@ -240,6 +246,7 @@ def test_a_planned_batch_that_is_gone_ends_the_query_or_is_left_out_loudly(
     assert numbers(rows) == [2]
 
 
+@pytest.mark.slow
 def test_a_batch_that_leads_over_a_loss_is_empty_again_in_another_process(small_log: Served) -> None:
     server, listening = small_log
     anchor = begun_and_stopped(listening.port)
@@ -254,6 +261,7 @@ def test_a_batch_that_leads_over_a_loss_is_empty_again_in_another_process(small_
         assert "two streams" in str(failure_of(lambda: strict.partitions(anchor, start)))
 
 
+@pytest.mark.slow
 def test_available_now_goes_over_a_loss_and_ends(small_log: Served) -> None:
     server, listening = small_log
     anchor = begun_and_stopped(listening.port)
@@ -284,6 +292,7 @@ def test_a_server_that_was_set_up_anew_is_read_from_its_oldest_log(served: Serve
         assert numbers(drained(made, start, last)[0]) == [1]
 
 
+@pytest.mark.slow
 def test_available_now_that_had_caught_up_goes_over_a_later_loss_to_the_new_streams_own_end(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -308,6 +317,7 @@ def test_available_now_that_had_caught_up_goes_over_a_later_loss_to_the_new_stre
     assert numbers(rows) == []
 
 
+@pytest.mark.slow
 def test_a_planned_batch_comes_before_the_loss_that_followed_it(served: Served) -> None:
     """Its rows were logged before row logging was switched off, so they are in the log."""
     server, listening = served
@@ -326,6 +336,7 @@ def test_a_planned_batch_comes_before_the_loss_that_followed_it(served: Served) 
     assert (numbers(rows), numbers(more)) == ([1], [3])
 
 
+@pytest.mark.slow
 def test_a_second_loss_does_not_touch_the_batch_that_is_being_read(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -362,6 +373,7 @@ def test_a_second_loss_does_not_touch_the_batch_that_is_being_read(
     assert (numbers(rows), numbers(more)) == ([0, 1, 2, 3, 4], [9])
 
 
+@pytest.mark.slow
 def test_a_log_that_wraps_while_a_new_beginning_is_looked_for_is_looked_through_again(
     small_log: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:

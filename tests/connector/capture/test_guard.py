@@ -154,6 +154,7 @@ def test_a_checkpoint_that_spark_leaves_behind_is_told_although_the_spool_is_far
     assert "held_by" not in late
 
 
+@pytest.mark.slow
 def test_a_stream_that_goes_on_after_a_loss_is_not_measured_by_the_old_one(served: Served) -> None:
     """The server may be another one under the same name, whose positions lie far below."""
     server, listening = served

@@ -210,6 +210,7 @@ class Story:
         assert found[NEW] == wanted[NEW], "a row of the new table is missing or twice"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hides", [False, True], ids=["all are shown", "foreign ones are hidden"])
 def test_no_row_of_any_table_is_missing_twice_late_or_not_whole(hides: bool) -> None:
     joined = 0
@@ -225,6 +226,7 @@ def test_no_row_of_any_table_is_missing_twice_late_or_not_whole(hides: bool) -> 
     assert joined > in_this_run(LOGS) * 0.6  # where the log goes on
 
 
+@pytest.mark.slow
 def test_the_position_of_the_switch_is_where_row_logging_went_on() -> None:
     seen = 0
     for seed in range(100):

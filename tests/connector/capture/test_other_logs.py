@@ -168,6 +168,7 @@ def test_a_nightly_run_does_not_end_well_in_a_log_that_lost_its_end(
     assert isinstance(error, DataLoss)
 
 
+@pytest.mark.slow
 @pytest.mark.fault(
     fault="AvailableNow where the server sends nothing of the rest of its log",
     outcome="waits for a while, then ends with a warning that names both places",
@@ -191,6 +192,7 @@ def test_a_nightly_run_that_cannot_read_to_the_end_says_so(
     assert parse(event["reached"]) < parse(event["log_end"])
 
 
+@pytest.mark.slow
 def test_a_stream_may_go_on_in_another_log_if_it_is_told_to(timed: Served, clock: Clock) -> None:
     server, listening = timed
     end, begun = two_delivered(timed)
@@ -237,6 +239,7 @@ def test_a_stream_meets_its_last_transaction_again_and_goes_on(timed: Served, qu
     assert numbers(rows) == [3]
 
 
+@pytest.mark.slow
 @pytest.mark.fault(
     fault="the log ends below the last delivered transaction, and nothing is written",
     outcome="nothing moves; IFXCDC-0006 after a minute",

@@ -84,6 +84,7 @@ def another_query_begins(served: Served) -> None:
     assert served[0].table(ORDERS).full_row_logging
 
 
+@pytest.mark.slow
 @pytest.mark.fault(
     fault="full row logging was off; the loss was reported; another stream switches it on again",
     outcome="the query that lost refuses to go on, in every process, with or without a spool folder",
@@ -101,6 +102,7 @@ def test_a_loss_that_was_reported_stands_after_another_stream_has_begun(served: 
         assert first.message in error.message
 
 
+@pytest.mark.slow
 def test_the_rows_before_a_loss_are_delivered_before_it_is_reported(served: Served) -> None:
     server, listening = served
     query = Checkpoint(begun_and_stopped(listening.port))
@@ -111,6 +113,7 @@ def test_the_rows_before_a_loss_are_delivered_before_it_is_reported(served: Serv
         assert numbers(rows_of(made, query.last, end)) == [1]
 
 
+@pytest.mark.slow
 def test_after_a_reported_loss_the_query_goes_on_if_it_is_told_to(served: Served) -> None:
     server, listening = served
     query = begun_query(served)
@@ -138,6 +141,7 @@ def planned_query(served: Served, **options: str) -> Checkpoint:
     return query
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keeps_spool", [False, True], ids=["private spool", "spoolPath"])
 def test_a_loss_that_hits_a_planned_batch_is_remembered_in_a_file(
     served: Served, tmp_path: Path, keeps_spool: bool
@@ -153,6 +157,7 @@ def test_a_loss_that_hits_a_planned_batch_is_remembered_in_a_file(
         assert "a loss was reported before" in error.message
 
 
+@pytest.mark.slow
 def test_a_planned_batch_comes_before_the_jump_over_a_loss_that_was_reported(served: Served) -> None:
     server, listening = served
     query = planned_query(served)
@@ -181,6 +186,7 @@ def test_a_mark_that_cannot_be_written_is_told(
     assert event["stream"] == query.last["stream"]
 
 
+@pytest.mark.slow
 def test_a_damaged_mark_is_a_mark(served: Served) -> None:
     query = planned_query(served)
     failure_of(lambda: query.run(served[1].port))

@@ -83,6 +83,7 @@ def test_a_table_that_does_not_exist_is_one_line(served: Served) -> None:
         assert "informix.nothing does not exist" in line
 
 
+@pytest.mark.slow
 @pytest.mark.fault(
     fault="a captured table is altered",
     outcome="released, altered, acquired: a new stream from the position printed has what came later",

@@ -160,6 +160,7 @@ def test_a_port_that_is_taken_is_one_line(shop: ListeningServer) -> None:
     assert "--port 0 picks a port that is free" in result.stderr
 
 
+@pytest.mark.slow
 def test_the_command_line_starts_without_loading_spark_or_arrow() -> None:
     program = (
         "import sys, informix_cdc.commands.cli;"

@@ -363,6 +363,7 @@ def completed(lines: Sequence[str], environment: dict[str, str]) -> list[list[st
     return [line.split() for line in found.stdout.splitlines()]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     not shutil.which("bash") or not (Path(sys.executable).parent / "informix-cdc").exists(),
     reason="bash, and an installed informix-cdc",

@@ -184,6 +184,7 @@ def test_every_checkpoint_is_looked_at(served: Served, tmp_path: Path) -> None:
     assert is_logged(server)
 
 
+@pytest.mark.slow
 def test_two_tables_with_a_stream_each_are_released_together(served: Served, tmp_path: Path) -> None:
     server, listening = served
     stopped_query(served, tmp_path / "orders", 1)
@@ -259,6 +260,7 @@ def test_a_session_that_stands_still_before_the_end_of_the_log_proves_nothing(
     assert is_logged(server)
 
 
+@pytest.mark.slow
 @pytest.mark.fault(
     fault="newest changes show late, within the last pages of the log, while a table is released",
     outcome="waited for, 60 s by default: they are counted and the release is refused",

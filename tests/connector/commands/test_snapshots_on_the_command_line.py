@@ -49,6 +49,7 @@ def test_tail_prints_the_rows_that_are_there_as_json(lines: ListeningServer) -> 
     assert last.startswith("10 rows that were there, 0 rows of 0 transactions in ")
 
 
+@pytest.mark.slow
 def test_a_row_that_was_there_is_called_read_for_people(lines: ListeningServer) -> None:
     arguments = ("--snapshot", "--snapshot-chunk-rows=4", "--limit=10")
     result = run(lines, "tail", f"--table={LINES}", *arguments)

@@ -163,6 +163,7 @@ def test_watching_asks_again_until_it_is_interrupted(
     assert "Log: at 45:0x0" in run_plain("status", *server_options(served[1]), "--watch=2").output
 
 
+@pytest.mark.slow
 def test_watching_into_a_pipe_shows_each_look_when_it_is_taken(served: Served) -> None:
     given = ["status", *server_options(served[1]), "--watch=0.1"]
     process = start(*given, environment={PASSWORD_VARIABLE: PASSWORD})

@@ -36,6 +36,7 @@ def test_the_same_seed_makes_the_same_transactions() -> None:
     assert work(demo_server(), 7, 300) == work(demo_server(), 7, 300)
 
 
+@pytest.mark.slow
 def test_a_server_that_keeps_rows_does_not_fill_up_with_what_the_shop_has_forgotten() -> None:
     server = demo_server()
     keep_rows(server)
@@ -77,6 +78,7 @@ def test_transactions_interleave() -> None:
     assert len(workload._open) > 1
 
 
+@pytest.mark.slow
 def test_no_row_is_changed_before_it_exists_or_after_it_is_gone() -> None:
     rows: dict[tuple[str, tuple[object, ...]], dict[str, object]] = {}
     for transaction in work(demo_server(), 11, 1500):

@@ -58,6 +58,7 @@ def test_a_wrong_flight_host_is_refused_at_the_start_and_not_at_the_first_row(
     assert "a Flight server cannot listen on 192.0.2.1:any port. Set option flightHost" in str(refused)
 
 
+@pytest.mark.slow
 def test_a_refused_flight_host_is_told_in_no_lines_of_grpc() -> None:
     program = (
         "from harness.servers.stores import source_options\n"

@@ -61,6 +61,7 @@ def test_a_java_home_without_java_is_named(tmp_path: Path) -> None:
         find_java({"PATH": "/usr/bin:/bin", "JAVA_HOME": str(tmp_path)})
 
 
+@pytest.mark.slow
 def test_the_demo_with_java_11_ends_in_one_sentence_and_does_not_start_spark(tmp_path: Path) -> None:
     java_that_says(tmp_path, 'openjdk version "11.0.2" 2019-01-15')
     demo = start("demo", environment={"JAVA_HOME": str(tmp_path)})
@@ -72,6 +73,7 @@ def test_the_demo_with_java_11_ends_in_one_sentence_and_does_not_start_spark(tmp
     assert not (tmp_path / "started").exists()
 
 
+@pytest.mark.slow
 def test_the_demo_without_java_ends_in_one_sentence(tmp_path: Path) -> None:
     demo = start("demo", environment={"JAVA_HOME": "", "PATH": str(tmp_path)})
     _, errors = demo.communicate(timeout=patiently(20))

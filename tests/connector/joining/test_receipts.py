@@ -30,6 +30,7 @@ from informix_checkpoints.receipts import Acquired, Receipt, load_receipt, save_
 BOTH = ("informix.orders", "informix.customers")
 
 
+@pytest.mark.slow
 @pytest.mark.fault(
     fault="acquire is run again with a receipt that is complete",
     outcome="refused: changes since the first time stay in the stream",
@@ -48,6 +49,7 @@ def test_acquire_takes_a_receipt_once_or_changes_in_between_would_be_left_out(sh
     assert shop.delivered(rows + more) == [("orders", 5), ("orders", 6)]
 
 
+@pytest.mark.slow
 def test_an_acquire_that_did_not_end_is_run_again(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     shop.begin()
     assert shop.release().exit_code == 0
@@ -80,6 +82,7 @@ def test_release_refuses_a_table_beside_another_that_is_released(shop: Shop) -> 
     assert shop.served[0].table(CUSTOMERS).full_row_logging
 
 
+@pytest.mark.slow
 def test_tables_that_are_altered_together_come_back_together(shop: Shop) -> None:
     shop.begin()
     assert shop.release(tables=BOTH).exit_code == 0
@@ -98,6 +101,7 @@ def test_tables_that_are_altered_together_come_back_together(shop: Shop) -> None
     assert all("zip" in row["customers"] for row in more if row["customers"])
 
 
+@pytest.mark.slow
 def test_one_receipt_serves_every_stream_of_the_table_and_passes_those_of_others(shop: Shop) -> None:
     shops = [shop, Shop(shop.served, shop.folder / "second", table="informix.orders")]
     others = Shop(shop.served, shop.folder / "third", table="informix.customers")
@@ -175,6 +179,7 @@ def test_changes_in_the_last_page_of_the_log_are_found(shop: Shop) -> None:
     assert "1 row of stores:informix.orders" in refusal(shop.release())
 
 
+@pytest.mark.slow
 def test_a_buffered_log_gives_the_table_back_with_the_next_record(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -54,6 +54,7 @@ def until_all_is_read(made: InformixStreamReader, start: Offset) -> list[dict[st
     return rows
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("already", ["informix.parts", "informix.parts,informix.notes"])
 @pytest.mark.fault(
     fault="a process ends with a planned batch that has rows of a chunk of a table that has just joined"
@@ -82,6 +83,7 @@ def test_a_planned_batch_with_rows_of_a_joiner_comes_again_from_the_spool(
     assert sorted(read) == list(range(ROWS))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("goes_on", ["true", "false"])
 @pytest.mark.fault(
     fault="the spool is lost with a planned batch that has rows of a chunk of a joiner",

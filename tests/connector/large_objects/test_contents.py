@@ -232,6 +232,7 @@ def test_bad_characters_of_a_clob_end_the_query_by_name(files: Files, tmp_path: 
         streamed(files, tmp_path, lambda: files.insert((1, None, page)))
 
 
+@pytest.mark.slow
 def test_a_thousand_objects_of_one_transaction_leave_nothing_open(files: Files, tmp_path: Path) -> None:
     rows = [(n, files.object(b"%d" % n), None) for n in range(1000)]
     found = streamed(files, tmp_path, lambda: files.insert(*rows))
@@ -313,6 +314,7 @@ def test_the_envelope_has_contents_after_and_none_before(files: Files, tmp_path:
     assert found["after"]["picture"] == content(b"new")
 
 
+@pytest.mark.slow
 def test_a_lost_connection_is_tried_again_and_never_half_a_content(
     files: Files, tmp_path: Path
 ) -> None:

@@ -74,6 +74,7 @@ def transport(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
     return {"transport": "odbc", "driver": str(driver)}
 
 
+@pytest.mark.slow
 def test_the_rows_of_a_replay_are_those_of_the_session(
     session: Recorded, replay: Listener, transport: dict[str, str]
 ) -> None:
@@ -89,6 +90,7 @@ def test_the_rows_of_a_replay_are_those_of_the_session(
     ]
 
 
+@pytest.mark.slow
 def test_the_command_that_a_replay_prints_shows_the_session(session: Recorded) -> None:
     server = start("emulator", f"--replay={session.path}", "--port=0")
     try:

@@ -88,6 +88,7 @@ def test_a_hundred_tables_take_the_statements_of_one(way: str) -> None:
     assert asked_of(100, way) == asked_of(1, way)
 
 
+@pytest.mark.slow
 def test_500_tables_take_five_statements_where_one_takes_one() -> None:
     one, many = asked_of(1), asked_of(500)
     grown = {statement: count for statement, count in many.items() if count != one[statement]}
@@ -102,6 +103,7 @@ def test_500_tables_take_five_statements_where_one_takes_one() -> None:
     assert sum(many.values()) - sum(one.values()) == 32
 
 
+@pytest.mark.slow
 def test_a_table_that_is_dropped_or_made_anew_among_250_is_the_only_one_that_is_noticed() -> None:
     with listening_stores() as (server, listening):
         options = many_tables(server, listening, 250, "sqli")

@@ -113,6 +113,7 @@ def test_what_was_looked_up_names_its_tables_one_by_one(served: Served) -> None:
     assert with_named_tables(found, None) is found  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_what_matches_is_told_and_a_new_match_joins_at_the_next_start(
     served: Served, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -18,6 +18,7 @@ __all__ = ["served"]  # a fixture
 P = "informix_cdc_snapshot_"
 
 
+@pytest.mark.slow
 def test_a_finished_snapshot_shows_rows_chunks_and_no_table_that_is_left(
     served: tuple[EmulatedServer, ListeningServer], tmp_path: Path
 ) -> None:

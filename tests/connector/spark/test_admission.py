@@ -98,6 +98,7 @@ def test_trigger_once_waits_for_everything_that_was_committed_before_whatever_th
         assert numbers(rows_of(made, anchor, end)) == list(range(300))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keeps_spool", [False, True])
 def test_a_batch_that_ended_within_a_segment_is_gone_on_from_by_another_process(
     keeps_spool: bool, served: Served, tmp_path: object
@@ -179,6 +180,7 @@ def test_available_now_ends_beside_one_big_transaction_that_goes_on_and_on(serve
     assert [number for batch in found for number in batch] == [1]
 
 
+@pytest.mark.slow
 def test_daily_runs_of_available_now_keep_their_place_over_a_log_wrap() -> None:
     with listening_stores(log_pages=4, log_count=6) as (server, listening):
         offset = begun_and_stopped(listening.port)
@@ -258,6 +260,7 @@ def test_a_planned_batch_larger_than_the_bound_is_captured_again(served: Served)
         assert numbers(rows_of(again, anchor, end)) == [0, 1, 2, 3, 4]
 
 
+@pytest.mark.slow
 def test_available_now_ends_with_a_full_spool(served: Served) -> None:
     server, listening = served
     anchor = begun_and_stopped(listening.port)

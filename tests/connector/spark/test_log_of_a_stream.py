@@ -112,6 +112,7 @@ def test_a_bug_is_told_with_its_lines_of_code_and_without_what_it_quotes(
     assert "\n" not in record.getMessage()
 
 
+@pytest.mark.slow
 def test_no_value_of_a_cell_and_no_password_is_logged_whatever_goes_wrong(
     caplog: pytest.LogCaptureFixture, tmp_path: Path
 ) -> None:
@@ -156,6 +157,7 @@ def _take_until_it_fails(made: object, end: object) -> None:
         end = next_offset(made, end)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_each_loss_and_each_reconnect_is_one_line(
     served: Served, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -85,6 +85,7 @@ def test_no_batch_takes_more_than_the_options_allow(served: Served) -> None:
     assert max(sizes) == 2
 
 
+@pytest.mark.slow
 def test_a_planned_batch_runs_again_and_the_stream_goes_on_behind_it(served: Served) -> None:
     server, listening = served
     anchor = begun(listening.port)
@@ -115,6 +116,7 @@ def test_the_only_question_of_a_run_is_answered_with_all_that_was_committed_befo
         assert numbers(rows_of(made, anchor, end)) == [0, 1, 2, 3, 4]
 
 
+@pytest.mark.slow
 def test_the_only_question_of_a_run_over_a_limit_is_answered_with_a_full_batch(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -139,6 +141,7 @@ def said_by(program: str) -> str:
     return done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_a_spark_without_admission_control_gets_the_reader_that_needs_none() -> None:
     said = said_by(
         "import sys, pyspark.sql.datasource\n"

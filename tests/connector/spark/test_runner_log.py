@@ -6,6 +6,8 @@ import re
 import subprocess
 import sys
 
+import pytest
+
 PROGRAM = """
 import logging, sys
 from informix_capture_client.log_events import CONNECTION_LOST, ERROR_TEXT_UNKNOWN
@@ -26,12 +28,14 @@ def said(set_up: str, *levels: str) -> list[str]:
     return done.stderr.splitlines()
 
 
+@pytest.mark.slow
 def test_lines_begin_with_time_level_and_logger() -> None:
     (line,) = said("", "warning")
     head = r"ts=\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z level=warning logger=informix_cdc\.connector\.x "
     assert re.fullmatch(head + 'event=connection_lost stream=s1 failures=1 reason="gone away"', line)
 
 
+@pytest.mark.slow
 def test_a_lower_level_says_more_and_asking_twice_says_nothing_twice() -> None:
     lines = said("", "info", "info")
     assert [re.findall(r"level=(\w+) .* event=(\w+)", line)[0] for line in lines] == [
@@ -40,6 +44,7 @@ def test_a_lower_level_says_more_and_asking_twice_says_nothing_twice() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_whoever_has_set_up_logging_is_left_alone() -> None:
     lines = said("logging.basicConfig(format='mine %(levelname)s')", "info")
     assert lines == ["mine WARNING"]

@@ -53,6 +53,7 @@ def test_the_runner_gets_its_signals_back_when_the_stream_stops(served: Served) 
     assert gc.get_freeze_count() == 0
 
 
+@pytest.mark.slow
 def test_two_sigterms_end_the_runner_in_order_after_closing() -> None:
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, RUNNER],
@@ -64,6 +65,7 @@ def test_two_sigterms_end_the_runner_in_order_after_closing() -> None:
     assert (done.returncode, done.stdout) == (0, "closed\n"), done.stderr
 
 
+@pytest.mark.slow
 def test_a_sigterm_elsewhere_is_what_it_always_was() -> None:
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, "another.program"],

@@ -76,6 +76,7 @@ def test_envelopes_are_found_again_by_commit_in_any_range(served: Served, tmp_pa
         assert rows_of(again, start, between) + rows_of(again, between, end) == halves
 
 
+@pytest.mark.slow
 def test_envelopes_hold_the_same_changes_as_rows(served: Served) -> None:
     server, listening = served
     with reader(listening.port) as plain, reader(listening.port, shape="envelope") as enveloped:

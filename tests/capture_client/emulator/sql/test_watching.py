@@ -36,6 +36,7 @@ class Gone:
             raise self.error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("error", [EOFError(), sql_error(-213)], ids=["gone", "interrupted"])
 @pytest.mark.parametrize("text", [ENDLESS, f"DELETE FROM t WHERE n IN ({ENDLESS})"])
 def test_a_client_ends_its_query(
@@ -52,6 +53,7 @@ def test_a_client_ends_its_query(
     assert table.rows("SELECT count(*) FROM t") == [(127,)]
 
 
+@pytest.mark.slow
 def test_a_query_that_holds_the_server_for_long_is_ended_with_a_log_line(
     table: Asked, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

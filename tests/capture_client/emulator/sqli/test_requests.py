@@ -106,6 +106,7 @@ def test_a_lying_length_is_refused_before_anything_is_taken(what: str, sent: str
     assert taken <= len(packed(sent))
 
 
+@pytest.mark.slow
 def test_many_small_messages_cannot_fill_the_memory_either() -> None:
     with pytest.raises(Malformed, match="more than 100000 messages"):
         read(packed("0006") * 100_002)

@@ -329,6 +329,7 @@ def test_an_unknown_message_ends_the_connection_and_is_logged_with_its_bytes(
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.fault(
     fault="a client's login that is cut at every byte, by a client that goes",
     outcome="its connection is closed, and others are served",
