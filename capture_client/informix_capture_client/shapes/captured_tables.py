@@ -65,6 +65,8 @@ class CapturedTables:
             delivered_schema(table, schema, rules)
             for table, schema in zip(tables, self._captured, strict=True)
         ]
+        names = ([one.name for one in schema if is_content_type(one.type)] for schema in self.schemas)
+        self._content_names = {number: found for number, found in enumerate(names) if found}
         self.contents = FoundContents()
         self.reselecting: Mapping[int, Reselecting] = {}  # of tables whose handles are not used
         self.structs = [pa.struct(list(schema)) for schema in self.schemas]
@@ -216,10 +218,8 @@ class CapturedTables:
         """
         found: list[list[Place]] = [[] for _ in range(len(changes))]
         self.contents = FoundContents()
-        for number, schema in enumerate(self.schemas):
-            names = [each.name for each in schema if is_content_type(each.type)]
-            where = np.flatnonzero(self.rows_of(number, changes))
-            if not (names and len(where)):
+        for number, names in self._content_names.items():
+            if not len(where := np.flatnonzero(self.rows_of(number, changes))):
                 continue
             rows = changes.only(where)
             for name, handles in self._handles(number, names, rows):
@@ -335,7 +335,7 @@ class CapturedTables:
         self, table_id: int, columns: Sequence[pa.Array], images: Changes
     ) -> pa.StructArray:
         ordered = [columns[place] for place in self._places[table_id]]
-        if self._rules.lobs != "handle" or self.tables[table_id].reselected:
+        if table_id in self._content_names:
             mine = images.only(images.table_ids == table_id)
             ordered = self._filled(table_id, ordered, mine)
         count = len(columns[0])
