@@ -15,6 +15,7 @@ from informix_capture_client.doctor.facts import (
     read_server_facts,
     read_table_facts,
 )
+from informix_capture_client.doctor.large_object_checks import ObjectColumn
 from informix_capture_client.doctor.log_checks import shown_bytes, shown_hours
 from informix_capture_client.doctor.security_checks import KEYSTORE, STASH, SecurityFacts, TlsFacts
 from informix_capture_client.doctor.snapshot_checks import SnapshotFacts, SnapshotTable
@@ -25,6 +26,7 @@ __all__ = [
     "CdcFacts",
     "DriverFacts",
     "Look",
+    "ObjectColumn",
     "SecurityFacts",
     "ServerFacts",
     "SetUp",

@@ -32,6 +32,7 @@ from informix_capture_client.doctor.facts import (
     TableFacts,
     why_no_table,
 )
+from informix_capture_client.doctor.large_object_checks import ObjectColumn, check_objects
 from informix_capture_client.doctor.log_checks import check_log_space, check_long_transactions
 from informix_capture_client.doctor.row_logging_check import check_row_logging
 from informix_capture_client.doctor.security_checks import SecurityFacts, check_security
@@ -57,7 +58,7 @@ _NOT_ASKED = Unanswered("nothing was asked", was_asked=False)
 class SetUp:
     """The input of all checks: what the user wants, and what is known of the server.
 
-    `driver` is None where the transport needs none, `snapshots` where none is asked for.
+    `driver` is None where the transport needs none, `snapshots` and `objects` where none are asked for.
     """
 
     database: str
@@ -72,6 +73,7 @@ class SetUp:
     cdc: CdcFacts | Unanswered = _NOT_ASKED
     security: SecurityFacts | Unanswered = _NOT_ASKED
     snapshots: SnapshotFacts | Unanswered | None = None
+    objects: tuple[ObjectColumn, ...] | Unanswered | None = None
 
 
 def examine(set_up: SetUp) -> list[Finding]:
@@ -312,17 +314,9 @@ def _high_availability(set_up: SetUp) -> Iterator[Finding]:
     yield _judged("high availability", role, lambda it: check_ha_role(it, known, set_up.dialect))
 
 
-def _security(set_up: SetUp) -> Iterator[Finding]:
-    yield from check_security(set_up.security)
-
-
-def _snapshots(set_up: SetUp) -> Iterator[Finding]:
-    yield from check_snapshots(set_up.snapshots)
-
-
 CHECKS: tuple[Callable[[SetUp], Iterator[Finding]], ...] = (
     _driver,
-    _security,
+    lambda set_up: check_security(set_up.security),
     _connection,
     _cdc_database,
     _api_version,
@@ -339,7 +333,8 @@ CHECKS: tuple[Callable[[SetUp], Iterator[Finding]], ...] = (
     _long_transactions,
     _sessions,
     _high_availability,
-    _snapshots,
+    lambda set_up: check_objects(set_up.objects),
+    lambda set_up: check_snapshots(set_up.snapshots),
 )
 
 

@@ -30,7 +30,12 @@ from informix_capture_client.large_objects.contents import (
     try_open,
 )
 from informix_capture_client.large_objects.readers import object_reader
-from informix_capture_client.large_objects.reselecting import ByKey, Reselecting, reselecting
+from informix_capture_client.large_objects.reselecting import (
+    ByKey,
+    Reselecting,
+    any_object,
+    reselecting,
+)
 
 __all__ = [
     "GONE",
@@ -50,6 +55,7 @@ __all__ = [
     "Place",
     "Reselecting",
     "SimpleObject",
+    "any_object",
     "content_type",
     "contents_of",
     "delivered_schema",

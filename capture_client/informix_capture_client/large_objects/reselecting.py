@@ -74,9 +74,8 @@ def reselecting(table: Table, key: Sequence[Column], rules: DecodeRules) -> Rese
                 " content or handle, and simpleLobs to unsupported.",
                 option=option,
             )
-    owner = table.name.owner.replace('"', '""')
     where = " AND ".join(f"{quoted(column.name)} = ?" for column in key)
-    rest = f'FROM "{owner}".{quoted(table.name.table)} WHERE {where}'
+    rest = f"{_from(table)} WHERE {where}"
     is_asked = rules.lobs == "reselect"
     names = [each.name for each in table.columns if is_asked and is_large_object(each.type_text)]
     # LENGTH of a TEXT or BYTE is all its bytes (Guide to SQL: Syntax, "LENGTH Function")
@@ -86,6 +85,18 @@ def reselecting(table: Table, key: Sequence[Column], rules: DecodeRules) -> Rese
         {**{name: f"SELECT {quoted(name)} {rest}" for name in names}, **of_values},
         frozenset(values),
     )
+
+
+def any_object(table: Table, column: Column) -> ByKey:
+    """Return where the first object of a column is that a SELECT finds."""
+    name, is_value = quoted(column.name), not is_large_object(column.type_text)
+    wanted = f"LENGTH({name}), {name}" if is_value else name
+    return ByKey(f"SELECT FIRST 1 {wanted} {_from(table)} WHERE {name} IS NOT NULL", (), is_value)
+
+
+def _from(table: Table) -> str:
+    owner = table.name.owner.replace('"', '""')
+    return f'FROM "{owner}".{quoted(table.name.table)}'
 
 
 _COMPARABLE: tuple[Callable[[pa.DataType], bool], ...] = (

@@ -6,7 +6,7 @@ so that a batch that is read again has equal bytes.
 
 from __future__ import annotations
 
-from informix_cdc.large_objects.connection import ObjectConnection
+from informix_cdc.large_objects.connection import ObjectConnection, explained
 from informix_cdc.large_objects.figures import ContentFigures
 from informix_cdc.large_objects.plan import connect_for_objects, reselecting_of
 from informix_cdc.large_objects.pool import ContentPool
@@ -16,5 +16,6 @@ __all__ = [
     "ContentPool",
     "ObjectConnection",
     "connect_for_objects",
+    "explained",
     "reselecting_of",
 ]

@@ -66,7 +66,7 @@ class ObjectConnection:
             ConnectionLost: the connection broke.
             ServerRefused: the server does not open objects; the remedy says what to do.
         """
-        with _explained():
+        with explained():
             for place in places:
                 self._open[place] = (
                     Opened(place, content=UNREAD)
@@ -80,7 +80,7 @@ class ObjectConnection:
 
         Raises: as `open`.
         """
-        with _explained():
+        with explained():
             return {place: self._read(place, is_late) for place in places}
 
     def _read(self, place: Place, is_late: IsLate) -> Content:
@@ -100,7 +100,7 @@ class ObjectConnection:
 
 
 @contextlib.contextmanager
-def _explained() -> Iterator[None]:
+def explained() -> Iterator[None]:
     """Let a refusal say that it is of a large object."""
     try:
         yield

@@ -17,6 +17,7 @@ from informix_capture_client.doctor import (
     CdcFacts,
     DriverFacts,
     Look,
+    ObjectColumn,
     ServerFacts,
     SetUp,
     SnapshotFacts,
@@ -30,6 +31,7 @@ from informix_capture_client.findings import Finding, State, Unanswered
 from informix_capture_client.statements import CDC_DATABASE, SYSTEM_DATABASE
 from informix_capture_client.transport import Transport
 from informix_cdc.host import check_host
+from informix_cdc.operations.large_object_facts import read_object_facts
 from informix_cdc.operations.security_facts import look_at_security
 from informix_cdc.operations.snapshot_facts import read_snapshot_facts
 from informix_cdc.options import SourceOptions
@@ -90,13 +92,26 @@ def look_at(options: SourceOptions) -> Iterator[Look]:
             it, options.database, named_tables(options, Catalog(it, options.database))
         ),
     )
-    yield Look(replace(set_up, tables=tables, snapshots=_ask_for_snapshots(options)))
+    yield Look(replace(set_up, tables=tables), ("objects", "snapshots"))
+    set_up = replace(set_up, tables=tables, objects=_ask_for_objects(options))
+    yield Look(set_up, ("snapshots",))
+    yield Look(replace(set_up, snapshots=_ask_for_snapshots(options)))
 
 
 def _without(set_up: SetUp, options: SourceOptions, nothing: Unanswered) -> SetUp:
     """Return what is known where nothing of the tables can be."""
     snapshots = nothing if options.initial_snapshot else None
-    return replace(set_up, tables=nothing, cdc=nothing, snapshots=snapshots)
+    objects = nothing if options.reads_contents else None
+    return replace(set_up, tables=nothing, cdc=nothing, snapshots=snapshots, objects=objects)
+
+
+def _ask_for_objects(options: SourceOptions) -> tuple[ObjectColumn, ...] | Unanswered | None:
+    if not options.reads_contents:
+        return None
+    return _asked(
+        lambda: open_connection(options, options.database),
+        lambda it: read_object_facts(options, it),
+    )
 
 
 def _ask_for_snapshots(options: SourceOptions) -> SnapshotFacts | Unanswered | None:

@@ -67,6 +67,11 @@ class LargeObjectOptions(SnapshotOptions):
         """Whether smart large objects are read."""
         return self.lobs in (CONTENT, RESELECT)
 
+    @property
+    def reads_contents(self) -> bool:
+        """Whether any large objects are read."""
+        return self.reads_objects or self.simple_lobs == RESELECT
+
 
 def row_form(options: SourceOptions) -> RowForm:
     """Return the form of a delivered row."""

@@ -15,6 +15,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from connector.commands.conftest import connection_arguments
+from informix_capture_client.doctor.large_object_checks import OBJECTS
 from informix_capture_client.doctor.snapshot_checks import CHECKS_OF_SNAPSHOTS
 from informix_capture_client.emulator import EmulatedServer, ListeningServer
 from informix_capture_client.session.session import CapturedTable, CaptureSession, SessionSettings
@@ -512,6 +513,7 @@ def test_the_page_of_the_doctor_lists_every_check_in_order() -> None:
     page = (Path(__file__).parents[3] / "docs" / "doctor.md").read_text()
     assert [line.split("`")[1] for line in page.splitlines() if line.startswith("| `")] == [
         *CHECKS,
+        OBJECTS,
         *CHECKS_OF_SNAPSHOTS,
         *OF_THIS_HOST,
     ]
