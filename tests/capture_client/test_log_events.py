@@ -97,6 +97,7 @@ def test_nothing_is_logged_but_declared_events() -> None:
     assert found == {("log_events.py", "logger.log"), *of_the_emulator}
 
 
+@pytest.mark.slow
 def test_every_event_is_logged_somewhere_with_exactly_its_keys() -> None:
     logged: dict[str, set[tuple[str, ...]]] = {}
     for _, called, call in calls():

@@ -85,6 +85,7 @@ def blocks_until_timeout(opened: CaptureSession) -> list[RecordBlock]:
         blocks.append(block)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("buffer_bytes", [128, 129, 4096, 1 << 20])
 @pytest.mark.parametrize("transport", ["sqli", "narrow", "wide"])
 def test_the_sample_of_the_guide_is_read_back_with_its_positions(

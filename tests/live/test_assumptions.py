@@ -185,6 +185,7 @@ def test_a_timeout_repeats_a_number_already_seen(server: CaptureServer, table: C
             assert {t.sequence_number for t in reader.of(Timeout)[before:]} <= delivered
 
 
+@pytest.mark.slow
 @pytest.mark.assumption(13)
 def test_the_receive_timeout_counts_seconds(server: CaptureServer, table: ContractTable) -> None:
     """A session that waits for ever is given up after the driver's timeout, not at once."""
@@ -207,6 +208,7 @@ def _silence_before_giving_up(transport: Transport, session: int) -> float:
             return time.monotonic() - begun
 
 
+@pytest.mark.slow
 @pytest.mark.assumption(15)
 def test_the_log_runs_ahead_of_syslogs_by_less_than_assumed(
     server: CaptureServer, table: ContractTable

@@ -103,6 +103,7 @@ def test_the_session_that_holds_a_lock_is_found(
     assert reader.rows(locks) == []
 
 
+@pytest.mark.slow
 @pytest.mark.assumption(98)
 def test_a_locked_table_is_refused_by_a_number_of_locks_and_can_be_read_later(
     server: CaptureServer, reader: Transport, writer: Transport

@@ -145,6 +145,7 @@ def test_a_read_that_may_not_wait_times_out_at_once_with_the_last_position(
     assert (timeout.name, timeout.sequence) == ("TIMEOUT", server.position())
 
 
+@pytest.mark.slow
 def test_a_read_waits_as_long_as_agreed_and_then_times_out(
     server: EmulatedServer, connect: Connect
 ) -> None:
@@ -180,6 +181,7 @@ def test_a_server_that_fills_its_answers_waits_for_the_agreed_count(connect: Con
     assert (names(found), rest) == (["TABSCHEMA", "BEGINTX", "INSERT"], b"")
 
 
+@pytest.mark.slow
 def test_a_server_that_fills_its_answers_returns_what_it_has_when_time_is_up(
     connect: Connect,
 ) -> None:

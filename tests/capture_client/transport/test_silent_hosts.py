@@ -63,6 +63,7 @@ def connect(settings: ConnectionSettings) -> None:
         pass
 
 
+@pytest.mark.slow
 def test_a_silent_host_is_asked_last_from_then_on(
     settings: ConnectionSettings, silent: socket.socket
 ) -> None:

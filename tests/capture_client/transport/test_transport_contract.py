@@ -224,6 +224,7 @@ def test_a_host_that_does_not_exist_is_named(connect: Connect) -> None:
         connect(host="no-such-host.invalid")
 
 
+@pytest.mark.slow
 def test_a_server_that_accepts_and_stays_silent_is_given_up(connect: Connect) -> None:
     begin = time.monotonic()
     with socket.create_server(("127.0.0.1", 0)) as mute, pytest.raises(AccessRefused) as caught:
@@ -283,6 +284,7 @@ def test_a_server_killed_during_a_read_is_a_lost_connection(
         transport.rows("SELECT nulls")
 
 
+@pytest.mark.slow
 def test_a_server_silent_for_too_long_is_a_lost_connection(connect: Connect) -> None:
     transport = connect(receive_timeout_seconds=1)
     begin = time.monotonic()

@@ -171,6 +171,7 @@ def test_a_stream_that_goes_on_after_a_loss_is_not_measured_by_the_old_one(serve
         assert following["commit"] <= liveness._highest < far
 
 
+@pytest.mark.slow
 def test_truncates_that_are_left_out_are_counted_over_a_reconnect(served: Served) -> None:
     server, listening = served
     with reader(listening.port, truncate="ignore") as made:

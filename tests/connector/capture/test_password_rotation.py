@@ -42,6 +42,7 @@ def test_a_password_that_rotates_needs_no_restart(way: str, served: Served, tmp_
         assert figure(made, "reconnects") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.fault(
     fault="the file of passwordFile is empty for a moment, while it is being replaced",
     outcome="reconnects",

@@ -174,6 +174,7 @@ def marks() -> Iterator[Path]:
     return Path(os.environ["XDG_STATE_HOME"], "informix-cdc", "losses").glob("*.lost.json")
 
 
+@pytest.mark.slow
 def test_a_mark_that_cannot_be_written_is_told(
     served: Served, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

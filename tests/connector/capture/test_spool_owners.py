@@ -33,6 +33,7 @@ def test_two_sinks_on_one_data_frame_are_two_streams(served: Served, tmp_path: P
     assert {folder.name for folder in tmp_path.iterdir()} == {anchor["stream"] for anchor in anchors}
 
 
+@pytest.mark.slow
 @pytest.mark.fault(
     fault="the query starts again before its former process has ended",
     outcome="waits its turn, then goes on from the spool",
@@ -52,6 +53,7 @@ def test_a_newcomer_answers_with_the_start_while_the_former_owner_ends(
             assert numbers(drained(newcomer, anchor, last)[0]) == [1]
 
 
+@pytest.mark.slow
 @pytest.mark.fault(
     fault="two queries on one checkpoint and spoolPath",
     outcome="the second is refused: IFXCDC-0002; the first is not disturbed",

@@ -174,6 +174,7 @@ def test_a_gbase_server_is_released_and_acquired_as_well(tmp_path: Path) -> None
         assert is_logged(server)
 
 
+@pytest.mark.slow
 def test_every_checkpoint_is_looked_at(served: Served, tmp_path: Path) -> None:
     server, listening = served
     stopped_query(served, tmp_path / "behind")

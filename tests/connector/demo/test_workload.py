@@ -98,6 +98,7 @@ _KEYS = {
 }
 
 
+@pytest.mark.slow
 def test_the_account_is_what_a_capture_of_the_server_delivers(shop: ListeningServer) -> None:
     check = DemoCheck()
     workload = Workload(shop.server, 5, 200, check.expect)

@@ -98,6 +98,7 @@ def test_a_request_that_says_a_segment_has_more_changes_is_refused(
         client.do_get(flight.Ticket(ticket), flight.FlightCallOptions(headers=[header], timeout=10))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", ["rows", "envelope", "json"])
 def test_a_stream_of_two_tables_delivers_the_same_rows_over_flight(shape: str, served: Served) -> None:
     server, listening = served

@@ -252,6 +252,7 @@ def test_no_more_is_read_when_the_time_for_it_is_over(
     assert files.server.sbspace.open_count == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", ["rows", "json"])
 def test_rows_that_were_there_have_contents_too(files: Files, tmp_path: Path, shape: str) -> None:
     for number in range(5):

@@ -133,6 +133,7 @@ def test_images_before_and_deletes_are_not_read_and_a_row_that_went_is_gone(
     assert pictures(found) == [without("gone"), later, not_read, later, not_read]
 
 
+@pytest.mark.slow
 def test_rows_that_were_there_have_values_too(informix: Notes, tmp_path: Path) -> None:
     informix.put((1, b"there", "before"), (2, None, None))
     given = {**informix.options, "spoolPath": str(tmp_path), "initialSnapshot": "all"}

@@ -316,6 +316,7 @@ def test_a_port_that_is_taken_is_refused_before_anything_is_captured(
     assert not served[0].sessions()
 
 
+@pytest.mark.slow
 def test_a_port_that_the_query_before_lets_go_of_is_waited_for(served: Served) -> None:
     port = free_port()
     with reader(served[1].port, metricsPort=str(port)) as first:

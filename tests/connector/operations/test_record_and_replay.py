@@ -110,6 +110,7 @@ def test_the_command_that_a_replay_prints_shows_the_session(session: Recorded) -
     assert server.returncode == 0
 
 
+@pytest.mark.slow
 def test_a_small_buffer_gets_the_same_bytes_in_more_reads(session: Recorded, replay: Listener) -> None:
     whole = b"".join(
         read for reads in read_recording(session.path).reads.values() for read in reads if read

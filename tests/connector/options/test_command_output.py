@@ -63,6 +63,7 @@ def test_a_program_that_closes_its_output_is_waited_for() -> None:
     assert ended.value.returncode == 7
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("before", ["", "exec >&-;"], ids=["pipe open", "pipe closed"])
 def test_a_program_out_of_time_goes_with_its_children(before: str, left_behind: Path) -> None:
     with pytest.raises(subprocess.TimeoutExpired):

@@ -38,6 +38,7 @@ def until_done(made: InformixStreamReader, start: Offset) -> tuple[list[dict[str
     return rows, start
 
 
+@pytest.mark.slow
 def test_rows_that_were_there_are_delivered_as_inserts(
     served: tuple[EmulatedServer, ListeningServer], tmp_path: Path
 ) -> None:

@@ -144,6 +144,7 @@ def test_available_now_keeps_to_the_limits_and_ends(served: Served) -> None:
     assert all(len(batch) <= 3 for batch in found)
 
 
+@pytest.mark.slow
 @pytest.mark.fault(
     fault="AvailableNow under constant load",
     outcome="ends; everything committed before the call, within the limits",
