@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from db2.log_writer import LogWriter
 from db2.message_writer import Written, by_hand
 from db2.page_examples import AS_PRINTED, MENDED
 from db2.test_logical_log import FRAMED
-from informix_capture_client.db2 import recognised
+from informix_capture_client.db2 import recognised, recognition
 from informix_cdc import db2
 from informix_cdc.commands.cli import main
 
@@ -75,3 +76,18 @@ def test_a_long_file_is_looked_at_in_part(tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_bytes(_log("<"))
     assert "its first 150 bytes" in str(db2.inspect(path, max_bytes=150))
+    log = LogWriter()
+    whole = log.row(162, b"secret") + log.row(161, b"x")
+    assert f"bad bytes: {150 - len(whole)}" in str(db2.inspect(path, max_bytes=150))
+
+
+def test_the_way_with_fewest_bad_bytes_is_told_and_of_those_the_one_with_most_changes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def way(name: str, changes: int, bad_bytes: int) -> recognition._Found:
+        counted = Counter(insert=changes)
+        return recognition._Found(name, counted, Counter(), bad_bytes, Counter())
+
+    ways = [way("most", 9, 1), way("few", 1, 0), way("best", 2, 0), way("nothing", 0, 0)]
+    monkeypatch.setattr(recognition, "_ways", lambda _: iter(ways))
+    assert [line for line in recognised(b"") if not line.startswith(" ")] == ["best"]

@@ -66,3 +66,21 @@ def test_two_records_in_one_message_are_refused() -> None:
     two = log.row(162, b"one") + log.commit()
     with pytest.raises(ProtocolViolation, match="more bytes than the one record"):
         rows_of(decoder(container="message", byte_order="little"), two)
+
+
+def test_each_file_may_be_in_its_own_byte_order() -> None:
+    """A record that is read by itself, here one of a large object, is read in it too."""
+    files = []
+    for mark in ("<", ">", "<"):
+        log = LogWriter(mark)
+        files.append(log.row(162, b"one") + log.lob(64, 1, b"piece") + log.commit(1_700_000_000))
+    one, *others = (rows_of(decoder(), each) for each in files)
+    assert others == [one, one]
+    assert rows_of(decoder(), *files) == one * 3
+
+
+def test_a_file_that_begins_with_a_record_of_type_0_has_no_byte_order() -> None:
+    record = bytearray(LogWriter("<").row(162, b"one"))
+    record[4:6] = b"\0\0"
+    with pytest.raises(ProtocolViolation, match="no byte order"):
+        rows_of(decoder(), bytes(record))

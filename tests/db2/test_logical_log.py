@@ -312,3 +312,11 @@ def test_a_record_for_undo_is_no_change_unless_it_is_asked_for() -> None:
         (b"undone", "U"),
         (None, ""),
     ]
+
+
+def test_a_total_that_is_not_that_of_the_images_is_refused() -> None:
+    images = writer.image(b"row")
+    for total, errors in ((len(images) + 2, 0), (len(images) + 1, 1), (99, 1)):
+        record = header(CHANGETYPE="I ") + struct.pack(">H", total) + images
+        rows = rows_of(decoder(bad="row", image_length="total_exclusive"), rdw(record))
+        assert sum(row["_error"] is not None for row in rows) == errors, total

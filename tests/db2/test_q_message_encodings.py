@@ -99,3 +99,22 @@ def test_pieces_of_a_buffer_may_grow_overlap_or_stand_in_any_order(
     starts, sizes = np.array(places, np.int64).T
     expected = [b"abcdef"[at : at + size] for at, size in places]
     assert placed_bytes(data, starts, sizes).to_pylist() == expected
+
+
+def test_what_is_refused_of_a_text_is_given_back_by_its_own_value() -> None:
+    """Shift-JIS is made UTF-8 first, and characters of two bytes there are three."""
+    sound = by_hand(Written("insert", None, ["漢字"]), encoding="cp932")
+    broken = sound.replace(b"10,", b"1x,", 1)
+    rows = rows_of(decoder(encoding="cp932", bad="row"), sound, sound + broken + sound)
+    assert (len(good(rows)), bad_bytes(rows)) == (3, broken)
+
+
+def test_a_value_that_is_no_text_of_its_code_page_is_refused_whole() -> None:
+    (row,) = rows_of(decoder(encoding="cp932", bad="row"), b"\x81")
+    assert (row["_bad"], "cp932" in row["_error"]) == (b"\x81", True)
+
+
+@pytest.mark.parametrize("name", ["cp1252", "cp037"])
+def test_the_character_that_stands_for_none_is_in_no_code_page(name: str) -> None:
+    with pytest.raises(UnicodeEncodeError):
+        code_page(name).encode("a\ufffd")

@@ -11,6 +11,7 @@ from informix_capture_client.errors import BadOption, UnsupportedColumn
 
 REFUSED = [
     ("a letter as a delimiter", {"column_delimiter": "a"}, "column_delimiter"),
+    ("a digit as a delimiter", {"column_delimiter": "5"}, "column_delimiter"),
     ("two bytes as a delimiter", {"column_delimiter": "é"}, "column_delimiter"),
     ("two characters as a delimiter", {"string_delimiter": '""'}, "string_delimiter"),
     ("the same delimiter twice", {"column_delimiter": ";", "string_delimiter": ";"}, "equal"),

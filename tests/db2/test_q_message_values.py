@@ -143,3 +143,23 @@ def test_of_many_values_exactly_the_bad_ones_are_refused() -> None:
     rows = rows_of(decoder({"TEST.T": "c INT"}, bad="row"), b"".join(records))
     assert [row["c"] for row in good(rows)] == [1, 2, 4, 5]
     assert bad_bytes(rows) == records[2] + records[5]
+
+
+def test_digits_that_are_none_and_no_digits_at_all_are_told_apart() -> None:
+    record = by_arrow(Written("insert", None, [None, None]))
+    digits = record.replace(b'"IBM"', b'"IBM-INVALID-COLUMN-0001-A-HEX"')
+    decode = decoder({"TEST.T": "c CHAR(3), d CHAR(3)"}, bad="row", source_encoding="latin-1")
+    for text, reason in (
+        ('""', "column c is empty"),
+        ('"4"', "is no even number"),
+        ('"4 "', "is no even"),
+    ):
+        (row,) = rows_of(decode, digits[: -len(",,,\n")] + f",,{text},\n".encode())
+        assert reason in row["_error"], text
+
+
+def test_a_transaction_of_one_group_and_no_transaction_of_half_a_one() -> None:
+    (row,) = rows_of(decoder(), by_arrow(Written("insert", None, [1], transaction="0388")))
+    assert row["_transaction_id"] == "0388"
+    (row,) = rows_of(decoder(bad="row"), by_arrow(Written("insert", None, [1], transaction="0388:")))
+    assert "groups of four" in row["_error"]

@@ -244,3 +244,11 @@ def test_what_has_ended_is_no_longer_counted_among_what_is_open(
     assert [row["a"] for row in found] == list(range(1, 20, 2))
     alone, _ = _read(values, TABLES, max_open_bytes=len(begun))
     assert len(alone) == 19
+
+
+@pytest.mark.parametrize("size", range(6))
+def test_a_commit_with_less_than_four_bytes_of_time_has_none(size: int) -> None:
+    log = LogWriter()
+    row = log.row(162, user(1))
+    (found,) = _read([row + log.record(0x84, b"\1\2\3\4\5"[:size])], TABLES)[0]
+    assert (found["_commit_timestamp"] is None) == (size < 4)

@@ -92,16 +92,15 @@ def _string_delimiters(
     first, count = firsts[quoted], counts[quoted]
     field = np.repeat(np.arange(len(quoted)), count)
     place = np.arange(len(field)) - np.repeat(np.cumsum(count) - count, count)
-    is_last = place == count[field] - 1
     mine = strings[: len(field)]  # all lie in fields: a delimiter is none of them
     # 0 opens; 1, 3, ... are the first of a pair, or close; 2, 4, ... are data right behind their pair's
-    # first.
+    # first. A field has an even number of them, since it ends outside of strings.
     is_data = (place > 0) & (place % 2 == 0)
     gaps = np.diff(mine, prepend=-1) != 1
     is_bad = np.zeros(len(quoted), bool)
     is_bad[field[is_data & gaps]] = True
     is_bad |= (strings[first] != starts[quoted]) | (strings[first + count - 1] != ends[quoted] - 1)
-    return mine[~is_data | is_last], quoted[is_bad]
+    return mine[~is_data], quoted[is_bad]
 
 
 def _values(data: Bytes, starts: Integers, ends: Integers, is_quoted: NDArray[np.bool_]) -> pa.Array:
