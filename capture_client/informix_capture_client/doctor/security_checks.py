@@ -19,7 +19,8 @@ PAGE = "docs/security.md"
 class TlsFacts:
     """The client kit's conssl.cfg: its path, its entries, and which named files cannot be read.
 
-    Without a client kit: by whose list of authorities a server's certificate is judged.
+    Without a client kit: by whose list of authorities a server's certificate is judged, and which
+    files of options cannot be read.
     """
 
     path: str
@@ -75,6 +76,14 @@ def _encryption(facts: SecurityFacts) -> Finding:
 def _tls(tls: TlsFacts) -> Finding:
     """Judge the client's settings; whether a connection is made with them is another check's."""
     check = "encryption"
+    if tls.authorities and tls.missing_files:
+        names = ", ".join(tls.missing_files)
+        return warning(
+            check,
+            f"TLS is asked for, but this user cannot read: {names}.",
+            "Put the file there, mend its rights, or name another (options tlsCaFile,"
+            f" tlsCertificateFile, tlsKeyFile): {PAGE}",
+        )
     if tls.authorities:
         return ok(
             check, f"TLS is asked for; a server's certificate and name are held to {tls.authorities}."

@@ -9,7 +9,7 @@ import contextlib
 import ipaddress
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from informix_capture_client.doctor import KEYSTORE, STASH, SecurityFacts, TlsFacts
@@ -45,7 +45,13 @@ def _is_this_machine(host: str) -> bool:
 def _tls(options: SourceOptions, environment: Mapping[str, str]) -> TlsFacts:
     """Read conssl.cfg, in the folder etc of the client kit that the driver belongs to."""
     if options.transport == SQLI:
-        return TlsFacts(path="", authorities=options.tls_ca_file or _SYSTEM, entries={})
+        files = (options.tls_ca_file, options.tls_certificate_file, options.tls_key_file)
+        return TlsFacts(
+            path="",
+            authorities=options.tls_ca_file or _SYSTEM,
+            entries={},
+            missing_files=_unreadable(filter(None, files)),
+        )
     home, variable = environment.get(options.dialect.home, ""), f"${options.dialect.home}"
     if not home:
         try:
@@ -58,8 +64,11 @@ def _tls(options: SourceOptions, environment: Mapping[str, str]) -> TlsFacts:
     except OSError as reason:
         return TlsFacts(path=str(path), entries=Unanswered(f"cannot be read: {reason.strerror}"))
     named = [entries[key] for key in (KEYSTORE, STASH) if key in entries]
-    missing = tuple(name for name in named if not os.access(name, os.R_OK))
-    return TlsFacts(path=str(path), entries=entries, missing_files=missing)
+    return TlsFacts(path=str(path), entries=entries, missing_files=_unreadable(named))
+
+
+def _unreadable(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(name for name in names if not os.access(name, os.R_OK))
 
 
 def _entries(text: str) -> dict[str, str]:

@@ -37,6 +37,15 @@ CASES = {
         replace(PLAIN, tls=replace(TLS, missing_files=("/opt/client.p12",))),
         *("encryption", "warning", "cannot read: /opt/client.p12", "Put the file there"),
     ),
+    "TLS without a driver, its file not there": (
+        replace(
+            PLAIN,
+            tls=TlsFacts(
+                path="", entries={}, authorities="/etc/ca.pem", missing_files=("/etc/ca.pem",)
+            ),
+        ),
+        *("encryption", "warning", "cannot read: /etc/ca.pem", "Put the file there"),
+    ),
     "password file for all": (
         replace(PLAIN, open_files=(("/run/s", "the password"),)),
         *("password", "warning", "every user of this machine may read /run/s", "chmod o= /run/s"),

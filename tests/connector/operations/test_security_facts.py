@@ -118,3 +118,14 @@ def test_without_a_driver_no_conssl_cfg_is_read_and_the_authorities_are_told() -
     assert system is not None
     assert own is not None
     assert (system.authorities, own.authorities) == ("the system's list of authorities", "/etc/own.pem")
+
+
+def test_without_a_driver_the_files_that_options_name_are_looked_for(tmp_path: Path) -> None:
+    given = {"transport": "sqli", "encryption": "tls"}
+    there, gone = tmp_path / "there.pem", str(tmp_path / "gone.pem")
+    there.touch()
+    for name in ("tlsCaFile", "tlsCertificateFile"):
+        for path, missing in ((str(there), ()), (gone, (gone,))):
+            found = look_at_security(parse(**given, **{name: path}), {}).tls
+            assert found is not None
+            assert found.missing_files == missing
