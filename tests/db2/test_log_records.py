@@ -357,6 +357,7 @@ def test_a_log_cut_at_any_byte_gives_its_whole_records_and_the_rest_as_bytes() -
                 rows_of(decoder(), data[:cut])
 
 
+@pytest.mark.slow
 @examples(200)
 @given(st.integers(0, 300), st.binary(max_size=12), st.integers(0, 12))
 def test_whatever_comes_it_is_read_or_refused(at: int, noise: bytes, cut: int) -> None:

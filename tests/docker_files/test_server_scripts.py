@@ -104,6 +104,7 @@ def test_a_second_run_creates_nothing_that_is_there(server: StandIn) -> None:
     assert server.done() == ["stores tables.sql en_US.utf8", "stores workload.sql en_US.utf8"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", [*LEAVES, "tables.sql"])
 def test_an_error_ends_the_set_up_and_the_next_run_goes_on_from_there(
     server: StandIn, file: str
@@ -132,6 +133,7 @@ def test_a_server_that_does_not_answer_is_not_healthy(server: StandIn) -> None:
     assert server.script("health.sh").returncode == 1
 
 
+@pytest.mark.slow
 def test_a_health_check_finds_the_servers_environment_by_itself(
     server: StandIn, tmp_path: Path
 ) -> None:

@@ -55,6 +55,7 @@ def test_our_batches_become_keys_in_the_order_of_their_numbers(tmp_path: Path) -
     assert keys_of_ours(tmp_path) == ["c 1", "u 1 3", "d 3", "t te"]
 
 
+@pytest.mark.slow
 def test_the_workload_has_everything_that_a_log_can_hold_and_the_same_seed_is_the_same_log() -> None:
     first, second = (Generator(rival_server(), seed=1) for _ in range(2))
     for each in (first, second):

@@ -126,6 +126,7 @@ def test_what_is_forgotten_takes_no_room() -> None:
     assert keys.complete_above == 20
 
 
+@pytest.mark.slow
 def test_a_key_that_changes_again_and_again_is_kept_once() -> None:
     keys = TouchedKeys(ONE, 0, most_keys=100)
     for commit in range(1, 2001):

@@ -82,6 +82,7 @@ def problems(disk: PowerLoss, root: Path) -> Iterator[str]:
         shutil.rmtree(root, ignore_errors=True)
 
 
+@pytest.mark.slow
 @pytest.mark.fault(
     fault="power loss at any step of writing a segment or letting go of one",
     outcome="the spool opens with a whole beginning of what was written, all that was announced in it",

@@ -151,6 +151,7 @@ def test_row_logging_switched_off_in_mid_run_is_switched_on_again_if_the_stream_
     assert (numbers(rows), numbers(more)) == ([1], [2])
 
 
+@pytest.mark.slow
 @pytest.mark.fault(
     fault="table dropped and created again; failOnDataLoss=false",
     outcome="a new stream of the new source",
@@ -276,6 +277,7 @@ def test_available_now_goes_over_a_loss_and_ends(small_log: Served) -> None:
     assert numbers(rows) == [1]
 
 
+@pytest.mark.slow
 @pytest.mark.fault(
     fault="the server's log ends before the stream's position (restored server)",
     outcome="IFXCDC-0006; with failOnDataLoss=false from its oldest log",

@@ -69,6 +69,7 @@ def two_delivered(served: Served) -> tuple[dict[str, object], int]:
     return dict(end), begun
 
 
+@pytest.mark.slow
 @pytest.mark.fault(
     fault="the server came back without the end of its log while the query was stopped",
     outcome="IFXCDC-0006 that names the last delivered transaction; nothing passes for delivered",
@@ -152,6 +153,7 @@ def available_now(made: InformixStreamReader, start: Offset) -> list[int]:
     return found
 
 
+@pytest.mark.slow
 def test_a_nightly_run_does_not_end_well_in_a_log_that_lost_its_end(
     timed: Served, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -300,6 +302,7 @@ def test_rows_of_a_table_that_had_the_partition_number_before_are_left_out(
     assert (left_out["table"], left_out["begun"]) == ("stores:informix.orders", str(int(NOON)))
 
 
+@pytest.mark.slow
 def test_a_jump_leaves_out_rows_of_a_former_table_too(timed: Served, clock: Clock) -> None:
     _, listening = timed
     anchor = begun_and_stopped(listening.port)

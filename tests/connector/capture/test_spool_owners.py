@@ -22,6 +22,7 @@ from informix_capture_client.errors import AccessRefused
 from informix_cdc.capture import run as capture_run
 
 
+@pytest.mark.slow
 def test_two_sinks_on_one_data_frame_are_two_streams(served: Served, tmp_path: Path) -> None:
     server, listening = served
     kept = {"spoolPath": str(tmp_path)}

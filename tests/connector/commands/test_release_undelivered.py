@@ -62,6 +62,7 @@ def test_changes_that_were_committed_since_are_counted_and_refused(
     assert is_logged(server)
 
 
+@pytest.mark.slow
 @pytest.mark.fault(
     fault="a table is released while a transaction that changed it is open",
     outcome="refused until that has ended",
@@ -81,6 +82,7 @@ def test_a_transaction_that_is_still_open_is_refused_until_it_ends(
     assert run(listening, *arguments).exit_code == 0
 
 
+@pytest.mark.slow
 def test_a_transaction_older_than_the_last_delivered_one_is_read_from_its_beginning(
     served: Served, tmp_path: Path
 ) -> None:
@@ -97,6 +99,7 @@ def test_a_transaction_older_than_the_last_delivered_one_is_read_from_its_beginn
     assert "1 transaction committed (1 row of" in refusal(run(listening, *arguments))
 
 
+@pytest.mark.slow
 def test_a_batch_that_was_planned_and_never_committed_is_not_delivered(
     served: Served, tmp_path: Path
 ) -> None:
@@ -139,6 +142,7 @@ def test_the_other_tables_of_a_stream_are_named_before_it_ends_for_them(
     assert "end with it, for stores:informix.customers too" in result.stderr
 
 
+@pytest.mark.slow
 def test_a_release_that_was_half_done_can_be_ended(served: Served, tmp_path: Path) -> None:
     server, listening = served
     both = "informix.orders,informix.customers"
@@ -292,6 +296,7 @@ def test_what_commits_while_the_question_is_open_is_seen(
     assert is_logged(server)
 
 
+@pytest.mark.slow
 def test_buffered_logging_is_warned_of_with_the_command_that_writes_the_buffer(
     served: Served, tmp_path: Path
 ) -> None:

@@ -72,6 +72,7 @@ def test_release_writes_no_receipt_of_a_table_whose_row_logging_is_off_already(s
     assert not shop.receipt.exists()
 
 
+@pytest.mark.slow
 def test_release_refuses_a_table_beside_another_that_is_released(shop: Shop) -> None:
     shop.begin()
     assert shop.release().exit_code == 0

@@ -216,6 +216,7 @@ def test_no_more_is_read_when_the_time_for_it_is_over(
     assert pictures(found) == [without("not_read")]
 
 
+@pytest.mark.slow
 def test_a_lost_connection_is_tried_again_and_never_half_a_value(
     informix: Notes, tmp_path: Path, way: dict[str, str]
 ) -> None:

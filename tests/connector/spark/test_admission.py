@@ -86,6 +86,7 @@ def test_batches_end_between_transactions_at_the_first_limit_reached(
         assert batches(made, anchor, last) == expected
 
 
+@pytest.mark.slow
 def test_trigger_once_waits_for_everything_that_was_committed_before_whatever_the_limits(
     served: Served,
 ) -> None:
@@ -133,6 +134,7 @@ def available_now(made: InformixStreamReader, start: Offset) -> tuple[list[list[
     return found, start
 
 
+@pytest.mark.slow
 def test_available_now_keeps_to_the_limits_and_ends(served: Served) -> None:
     server, listening = served
     anchor = begun_and_stopped(listening.port)

@@ -104,6 +104,7 @@ def test_a_planned_batch_is_the_first_thing_a_new_process_is_asked_for_and_the_s
     assert numbers(rows) == [2]
 
 
+@pytest.mark.slow
 def test_a_transaction_open_over_the_start_is_left_out_and_one_open_over_a_stop_is_delivered(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -129,6 +130,7 @@ def test_a_transaction_open_over_the_start_is_left_out_and_one_open_over_a_stop_
     assert final["unseen"] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chosen", ["earliest", "a sequence number"])
 def test_a_stream_may_begin_in_the_past(chosen: str, served: Served) -> None:
     server, listening = served
@@ -249,6 +251,7 @@ def test_a_quiet_table_moves_the_restart_position_with_an_empty_batch(
         assert numbers(drained(second, end, last)[0]) == [7]
 
 
+@pytest.mark.slow
 def test_available_now_ends_after_what_was_committed_and_publishes_the_restart_position(
     served: Served,
 ) -> None:

@@ -138,6 +138,7 @@ def test_without_before_images_only_the_new_row_of_an_update_comes(served: Serve
 OTHER_FORMS = [{"shape": "envelope"}, {"beforeImage": "false"}, {"truncate": "ignore"}]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("changes", OTHER_FORMS, ids=str)
 def test_rows_kept_in_another_form_are_captured_again_unless_they_are_planned(
     served: Served, tmp_path: Path, changes: dict[str, str], caplog: pytest.LogCaptureFixture
@@ -161,6 +162,7 @@ def test_rows_kept_in_another_form_are_captured_again_unless_they_are_planned(
     assert (told_once["former"], told_once["now"]) == (planned["form"], again["form"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("former", "now"), [("full", "minimal"), ("minimal", "full")])
 def test_a_planned_batch_runs_again_with_other_metadata_columns_and_the_same_keys(
     served: Served, tmp_path: Path, former: str, now: str
