@@ -32,6 +32,7 @@ _OF_PROCESSES = (
     "tests/manual/test_examples.py::test_an_example_of_spark_connect",
     "tests/end_to_end/test_mistakes.py::test_the_password_is_in_no_log",
     "tests/end_to_end/test_wheel.py",
+    "tests/end_to_end/test_pipeline_over_a_snapshot.py",
 )
 _BY_FILE = "tests/end_to_end/test_guide_sample.py"
 # Tests that wait for servers and deadlines, or take seconds: each goes by itself, so that they wait
