@@ -15,6 +15,7 @@ from informix_capture_client.errors import AccessRefused, ServerRefused
 from informix_capture_client.findings import Unanswered
 from informix_capture_client.large_objects import ObjectReader, any_object, object_reader, try_open
 from informix_capture_client.snapshot import WholeTableQuery
+from informix_capture_client.statements import LAST_COMMITTED, LOCK_WAIT
 from informix_capture_client.transport import Transport
 from informix_capture_client.values import Column, is_large_object
 from informix_cdc.large_objects import connect_for_objects, explained, reselecting_of
@@ -41,6 +42,8 @@ def read_object_facts(options: SourceOptions, transport: Transport) -> tuple[Obj
     if not columns:
         return ()
     with contextlib.closing(connect_for_objects(options, source.db_locale)) as objects:
+        for statement in (LAST_COMMITTED, LOCK_WAIT):  # the row of it is selected, whatever `lobs` says
+            objects.rows(statement)
         tried = _Tried(catalog, object_reader(objects), options.lob_max_bytes)
         return tuple(tried.column(*each) for each in columns)
 

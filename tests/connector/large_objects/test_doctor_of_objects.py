@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from connector.large_objects.test_contents import serving
+from connector.large_objects.test_contents import TABLE, row, serving
 from connector.large_objects.test_simple_objects import COLUMNS, KEY, Notes
 from connector.large_objects.test_simple_objects import options as of_notes
 from connector.large_objects.test_simple_objects import serving as serving_notes
@@ -51,6 +51,18 @@ def test_an_object_of_each_column_is_opened_and_closed(tmp_path: Path, way: dict
     assert (picture.state, page.state) == (State.OK, State.OK)
     assert picture.found == "column picture: an object of 1,234 bytes can be read."
     assert page.found == "column page: no row has an object, so none was opened."
+
+
+@pytest.mark.parametrize("lobs", ["content", "reselect"])
+def test_a_row_that_a_writer_has_locked_is_read_as_it_was_committed(tmp_path: Path, lobs: str) -> None:
+    with serving() as files:
+        old, new = files.object(b"old!"), files.object(b"x" * 1234)
+        files.insert((1, old, None))
+        writer = files.server.begin()
+        writer.update(TABLE, row(1, old), row(1, new))
+        picture, _ = of_objects(settings(files.port, tmp_path, lobs=lobs))
+        writer.commit()
+    assert picture.found == "column picture: an object of 4 bytes can be read."
 
 
 def test_values_of_text_and_byte_are_read(tmp_path: Path, way: dict[str, str]) -> None:
