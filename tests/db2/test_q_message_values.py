@@ -163,3 +163,9 @@ def test_a_transaction_of_one_group_and_no_transaction_of_half_a_one() -> None:
     assert row["_transaction_id"] == "0388"
     (row,) = rows_of(decoder(bad="row"), by_arrow(Written("insert", None, [1], transaction="0388:")))
     assert "groups of four" in row["_error"]
+
+
+def test_records_are_numbered_in_each_value_anew() -> None:
+    sound = by_arrow(Written("insert", None, ["x"]))
+    with pytest.raises(ProtocolViolation, match=r"file 1, byte 0, record 0: "):
+        rows_of(decoder(), sound + sound, sound.replace(b'"x"', b'x"y"') + sound)

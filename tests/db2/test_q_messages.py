@@ -394,9 +394,3 @@ def test_text_that_would_not_become_the_same_bytes_again_is_refused() -> None:
     assert len(rows_of(decoder(encoding="iso2022_jp"), message)) == 1
     with pytest.raises(ProtocolViolation, match="in its usual form"):
         rows_of(decoder(encoding="iso2022_jp"), b"\x1b(B" + message)
-
-
-def test_records_are_numbered_in_each_value_anew() -> None:
-    sound = by_arrow(Written("insert", None, ["x"]))
-    with pytest.raises(ProtocolViolation, match=r"file 1, byte 0, record 0: "):
-        rows_of(decoder(), sound + sound, sound.replace(b'"x"', b'x"y"') + sound)

@@ -9,10 +9,7 @@ import json
 import os
 import subprocess
 import sys
-import threading
 from bisect import bisect_right
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,6 +17,7 @@ from typing import Any
 import pyarrow.parquet
 import pytest
 
+from harness.capture.driving import meanwhile
 from harness.runs.patience import patiently
 from harness.servers.kept_orders import KeptOrders, kept_orders
 from harness.servers.stores import PASSWORD
@@ -45,26 +43,13 @@ class Account:
         self.ends.append(self.orders.server.position())
         self.states.append({key: order["city"] for key, order in self.orders.present.items()})
 
-    @contextmanager
-    def growing(self) -> Iterator[None]:
-        """Have a writer change orders all the time."""
-        stop = threading.Event()
-
-        def write() -> None:
-            while not stop.wait(0.02):
-                if len(self.orders.present) < ROWS_THERE:  # it never has none to change
-                    self.orders.insert(1)
-                else:
-                    self.orders.change(1)
-                self.note()
-
-        writer = threading.Thread(target=write)
-        writer.start()
-        try:
-            yield
-        finally:
-            stop.set()
-            writer.join()
+    def grow(self) -> None:
+        """Commit one more transaction."""
+        if len(self.orders.present) < ROWS_THERE:  # there are always some to change
+            self.orders.insert(1)
+        else:
+            self.orders.change(1)
+        self.note()
 
     def after(self, changes: list[Row], version: int) -> State:
         """Return the state behind a place: of the last change at or below it that was delivered."""
@@ -117,7 +102,7 @@ def test_views_over_rows_that_were_there_and_changes_are_states_of_the_table(tmp
             passwordFile=str(secret), snapshotChunkRows="20", spoolPath=str(tmp_path / "spool")
         )
         source.pop("password", None)
-        with account.growing():
+        with meanwhile(account.grow, pause_seconds=0.02):
             run_pipeline(tmp_path, source)
     changes = rows_of(tmp_path, "changes")
     assert {row["_snapshot"] for row in changes} == {True, False}

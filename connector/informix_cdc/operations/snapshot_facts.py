@@ -59,12 +59,17 @@ def _table(
         key = choose_key(table, keys, rules, named).names
     except BadOption as reason:
         key = Unanswered(reason.message, reason.remedy)
-    refusal = None
+    refusal = why_not_readable(catalog, table)
+    return SnapshotTable(name=str(table.name), key=key, locks=locks, refusal=refusal)
+
+
+def why_not_readable(catalog: Catalog, table: Table) -> Unanswered | None:
+    """Return why the user may not SELECT from a table; None if they may."""
     try:
         catalog.require_readable(WholeTableQuery(table).no_rows)
     except (AccessRefused, ServerRefused) as reason:
-        refusal = Unanswered(reason.message, reason.remedy)
-    return SnapshotTable(name=str(table.name), key=key, locks=locks, refusal=refusal)
+        return Unanswered(reason.message, reason.remedy)
+    return None
 
 
 def _transactions(catalog: Catalog) -> int | Unanswered:

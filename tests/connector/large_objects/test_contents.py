@@ -24,7 +24,6 @@ from informix_capture_client.emulator import EmulatedServer, ListeningServer, ke
 from informix_capture_client.errors import AccessRefused, InformixCdcError
 from informix_cdc.capture.guard import CaptureGuard
 from informix_cdc.large_objects import ContentPool
-from odbc_driver.build import build_drivers
 
 TABLE = f"{DATABASE}:informix.files"
 COLUMNS = "id INTEGER NOT NULL, name VARCHAR(20), picture BLOB, page CLOB, PRIMARY KEY (id)"
@@ -76,13 +75,6 @@ def serving(locale: str = "en_US.utf8") -> Iterator[Files]:
 def files() -> Iterator[Files]:
     with serving() as found:
         yield found
-
-
-@pytest.fixture(params=["sqli", "odbc"])
-def way(request: pytest.FixtureRequest) -> dict[str, str]:
-    if request.param == "sqli":
-        return {"transport": "sqli"}
-    return {"transport": "odbc", "driver": str(build_drivers().narrow)}
 
 
 def content(data: bytes | str) -> dict[str, Any]:

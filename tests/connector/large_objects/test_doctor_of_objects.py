@@ -19,14 +19,6 @@ from informix_capture_client.findings import Finding, State
 from informix_cdc.operations.doctor import diagnose
 from informix_cdc.options.source import SourceOptions
 from informix_cdc.server.connections import open_connection
-from odbc_driver.build import build_drivers
-
-
-@pytest.fixture(params=["sqli", "odbc"])
-def way(request: pytest.FixtureRequest) -> dict[str, str]:
-    if request.param == "sqli":
-        return {"transport": "sqli"}
-    return {"transport": "odbc", "driver": str(build_drivers().narrow)}
 
 
 def settings(port: int, folder: Path, **chosen: str) -> SourceOptions:

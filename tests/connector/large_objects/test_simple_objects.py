@@ -20,7 +20,6 @@ from informix_capture_client.dialects import DIALECTS
 from informix_capture_client.emulator import EmulatedServer, ListeningServer, keep_rows
 from informix_capture_client.errors import BadOption
 from informix_cdc.large_objects import ContentPool
-from odbc_driver.build import build_drivers
 
 COLUMNS = "id INTEGER NOT NULL, picture BYTE, name VARCHAR(20), page TEXT"
 KEY = ", PRIMARY KEY (id)"
@@ -70,13 +69,6 @@ def serving(dialect: str, columns: str, locale: str = "en_US.utf8") -> tuple[Emu
 @pytest.fixture(params=["informix", "gbase8s"])
 def dialect(request: pytest.FixtureRequest) -> str:
     return str(request.param)
-
-
-@pytest.fixture(params=["sqli", "odbc"])
-def way(request: pytest.FixtureRequest) -> dict[str, str]:
-    if request.param == "sqli":
-        return {"transport": "sqli"}
-    return {"transport": "odbc", "driver": str(build_drivers().narrow)}
 
 
 def options(dialect: str, owner: str) -> dict[str, str]:
