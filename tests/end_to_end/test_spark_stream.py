@@ -26,6 +26,7 @@ from harness.servers.stores import (
     source_options,
 )
 from harness.spark.collected import Collected
+from harness.spark.mortal_stream import runners
 from informix_capture_client.emulator import EmulatedServer, ListeningServer
 from odbc_driver.build import Drivers
 
@@ -191,6 +192,21 @@ def test_a_stopped_query_leaves_no_session_on_the_server(
     assert len(server.sessions()) == 1
     stream.stop()  # Spark sends SIGTERM to the process that holds the session
     wait_until(lambda: not server.sessions(), 10)
+
+
+def test_the_process_that_captures_does_not_load_pandas(
+    served: tuple[EmulatedServer, ListeningServer], collect: Callable[..., Collected]
+) -> None:
+    server, listening = served
+    stream = collect(source_options(listening.port)).start()
+    stream.wait_for_start()
+    work = Workload(server, seed=8)
+    work.run(5)
+    stream.wait_for_commit(work.committed[-1].commit)
+    (runner,) = runners()
+    loaded = Path(f"/proc/{runner}/maps").read_text()
+    assert "/pyarrow/" in loaded
+    assert "/pandas/" not in loaded
 
 
 def test_a_batch_read_twice_holds_the_same_rows(

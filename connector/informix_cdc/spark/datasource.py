@@ -76,6 +76,9 @@ class InformixCdcDataSource(DataSource):
         From then on this object knows no password: PySpark pickles it to the executors beside the
         reader, for its name in error texts (`pyspark/sql/worker/plan_data_source_read.py`).
         """
+        from informix_cdc.spark.runner_process import spare_pandas
+
+        spare_pandas()
         reader = _reader_class()(self._parsed, schema)
         self._parsed = self._parsed.without_secrets()
         self.options = {}

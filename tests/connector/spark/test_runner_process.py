@@ -1,4 +1,4 @@
-"""Who owns a process keeps its signals: only Spark's runner is set up, and is put back."""
+"""Who owns a process keeps its signals and its pandas: only Spark's runner is set up."""
 
 from __future__ import annotations
 
@@ -27,6 +27,20 @@ finally:
     os.kill(os.getpid(), signal.SIGTERM)  # Spark's second one
     restore()
     print("closed")
+"""
+
+CONVERTING = """
+import sys
+from importlib.machinery import ModuleSpec
+import pyarrow as pa
+from informix_cdc.spark.runner_process import spare_pandas
+sys.modules["__main__"].__spec__ = ModuleSpec(sys.argv[1], None)
+spare_pandas()
+assert pa.array([1, None]).null_count == 1
+print("pandas" in sys.modules)
+assert pa.array([1, 2]).to_pandas().tolist() == [1, 2]
+import pandas
+assert pa.Array.from_pandas(pandas.Series([1, 2])).to_pylist() == [1, 2]
 """
 
 
@@ -74,3 +88,18 @@ def test_a_sigterm_elsewhere_is_what_it_always_was() -> None:
         timeout=patiently(60),
     )
     assert (done.returncode, done.stdout) == (-signal.SIGTERM, b"")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("program", "has_pandas"), [(RUNNER, "False"), ("another.program", "True")])
+def test_conversions_of_the_runner_alone_do_without_pandas_until_it_is_asked_for(
+    program: str, has_pandas: str
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", CONVERTING, program],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=patiently(60),
+    )
+    assert (done.returncode, done.stdout.strip()) == (0, has_pandas), done.stderr
