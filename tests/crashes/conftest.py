@@ -74,7 +74,7 @@ def served() -> Iterator[tuple[EmulatedServer, ListeningServer]]:
 
 
 @pytest.fixture
-def streams(
+def both_streams(
     mortal_spark: SparkSession, served: tuple[EmulatedServer, ListeningServer], tmp_path: Path
 ) -> Iterator[MortalStreams]:
     """Two streams of orders at once: one keeps its spool over a death, one has a private spool.
@@ -90,3 +90,12 @@ def streams(
     made = MortalStreams([kept, MortalStream(mortal_spark, options, tmp_path / "b")], ARMED)
     yield made
     made.stop()
+
+
+@pytest.fixture
+def streams(both_streams: MortalStreams, request: pytest.FixtureRequest) -> MortalStreams:
+    """One of the two by turns, another for each test; both in the thorough profile."""
+    if PROFILE != "thorough":
+        chance = random.Random(f"{turn()} {request.node.name}")
+        both_streams.streams = [chance.choice(both_streams.streams)]
+    return both_streams

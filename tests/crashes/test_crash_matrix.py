@@ -1,6 +1,7 @@
 """Failpoints, with and without a spool that is kept: die there, start again, compare.
 
-Each test runs two streams over the same changes, one with `spoolPath`, one without; both die.
+A stream with `spoolPath` or one without, by turns; both over the same changes, and both die, in the
+sequences and in `make thorough`.
 
     INFORMIX_CDC_CRASH_TURN=2026-11-21 pytest tests/crashes    the failpoints of that day
     INFORMIX_CDC_CRASH_SEEDS=17 pytest tests/crashes           a run again
@@ -54,7 +55,8 @@ SIGNALS = {"SIGTERM": signal.SIGTERM, "SIGKILL": signal.SIGKILL}
     " without (in Python): each step of capture, segment, manifest, latestOffset, partitions, read,"
     " commit and trim",
     outcome="after a restart every change is there once, in order; transactions are whole",
-    seeds="4 of 12 failpoints in each build and another by the date; all of them in `make thorough`",
+    seeds="4 of 12 failpoints in each build and another by the date, each with one of the two streams;"
+    " all of them with both in `make thorough`",
 )
 @pytest.mark.parametrize("seed", seeds()[:1])
 @pytest.mark.parametrize("failpoint", CHOSEN)
@@ -108,8 +110,8 @@ def test_a_killed_runner_loses_and_repeats_nothing(
     streams.begin()
     with work.going_on():
         streams.wait_for_batches()
-        streams.one_runner_is_sent(with_signal)
-        streams.one_runner_is_sent(with_signal)
+        for _ in streams.streams:
+            streams.one_runner_is_sent(with_signal)
     end_and_compare(streams, work)
 
 
@@ -124,8 +126,8 @@ def test_a_spilled_transaction_outlives_the_runner(streams: MortalStreams, serve
     with work.going_on():
         for one in streams.streams:
             wait_for(lambda one=one: one.figures().get("spilledBytes", 0) > 0, one.said)  # type: ignore[misc]
-        streams.one_runner_is_sent(signal.SIGKILL)
-        streams.one_runner_is_sent(signal.SIGKILL)
+        for _ in streams.streams:
+            streams.one_runner_is_sent(signal.SIGKILL)
     end_and_compare(streams, work)
 
 
@@ -138,8 +140,8 @@ def test_death_in_stop_loses_and_repeats_nothing(streams: MortalStreams, served:
     streams.begin()
     with work.going_on():
         streams.wait_for_batches()
-        streams.one_dies_in_stop()
-        streams.one_dies_in_stop()
+        for _ in streams.streams:
+            streams.one_dies_in_stop()
     end_and_compare(streams, work)
 
 
@@ -150,18 +152,18 @@ def test_death_in_stop_loses_and_repeats_nothing(streams: MortalStreams, served:
 )
 @pytest.mark.parametrize("seed", seeds())
 def test_deaths_one_after_the_other_lose_and_repeat_nothing(
-    seed: int, streams: MortalStreams, served: Served
+    seed: int, both_streams: MortalStreams, served: Served
 ) -> None:
     work, chance = LongWorkload(served[0], seed), random.Random(seed)
-    streams.begin()
+    both_streams.begin()
     with work.going_on():
-        streams.wait_for_batches()
+        both_streams.wait_for_batches()
         for failpoint in chance.choices(
             [*FAILPOINTS, "reader.stop", "SIGKILL"], k=DEATHS_IN_A_SEQUENCE
         ):
-            _die(streams, failpoint, chance.randint(1, 4))
-            streams.start()
-    end_and_compare(streams, work)
+            _die(both_streams, failpoint, chance.randint(1, 4))
+            both_streams.start()
+    end_and_compare(both_streams, work)
 
 
 def _die(streams: MortalStreams, where: str, passing: int) -> None:
