@@ -192,16 +192,20 @@ class TableRows:
         start = int(rows.starts[row]) + begin
         return rows.data[start : start + size].tobytes()
 
-    def _string(self, rows: Rows, row: int, number: int, begin: int, size: int) -> bytes:
+    def _string(self, rows: Rows, row: int, number: int, begin: int, size: int) -> bytes | None:
+        """Return a string, of the row or of column 65535; None where the log tells of it without data.
+
+        Record 67 says that an update left the strings as they are, and 66 may come without what it took
+        away ("LOB manager log records"); `_lobs` tells of both.
+        """
         if not begin & _OUT_OF_ROW:
             return self._piece(rows, row, begin, size)
-        for value in rows.lobs.get(row, {}).values():
-            if (
-                value.column == STRINGS_COLUMN
-                and _is_of_side(value, rows.is_old)
-                and value.data is not None
-            ):
+        all_strings = [v for v in rows.lobs.get(row, {}).values() if v.column == STRINGS_COLUMN]
+        for value in all_strings:
+            if _is_of_side(value, rows.is_old) and value.data is not None:
                 return strings_of(value.data, len(self.table.columns), ("little", "big"))[number]
+        if any(v.status == "unchanged" or (rows.is_old and v.status == "old") for v in all_strings):
+            return None
         raise BadValue("it is outside of the row, and the log has no record of it")
 
     def _lob(self, rows: Rows, row: int, number: int, begin: int, size: int) -> bytes | None:
