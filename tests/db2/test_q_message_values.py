@@ -8,7 +8,7 @@ from decimal import Decimal
 import pytest
 
 from db2.decoded import bad_bytes, good, rows_of
-from db2.message_writer import Written, by_arrow
+from db2.message_writer import Written, by_arrow, by_hand
 from db2.test_q_messages import decoder
 from informix_capture_client.errors import (
     ProtocolViolation,
@@ -169,3 +169,23 @@ def test_records_are_numbered_in_each_value_anew() -> None:
     sound = by_arrow(Written("insert", None, ["x"]))
     with pytest.raises(ProtocolViolation, match=r"file 1, byte 0, record 0: "):
         rows_of(decoder(), sound + sound, sound.replace(b'"x"', b'x"y"') + sound)
+
+
+@pytest.mark.parametrize(
+    ("point", "encoding", "text"),
+    [
+        (",", "utf-8", "12,50"),
+        ("0x2C", "utf-8", "12,50"),
+        ("0x2E", "utf-8", "12.50"),
+        (",", "cp037", "12,50"),
+        ("0x6B", "cp037", "12,50"),
+        ("0x2c", "cp932", "12,50"),
+    ],
+)
+def test_a_decimal_point_given_as_a_byte_reads_as_its_character_does(
+    point: str, encoding: str, text: str
+) -> None:
+    data = by_hand(Written("insert", None, [99999]), ";").decode().replace("99999", text)
+    settings = {"column_delimiter": ";", "decimal_point": point, "encoding": encoding}
+    (row,) = rows_of(decoder({"TEST.T": "c DECIMAL(9,2)"}, **settings), data.encode(encoding))
+    assert row["c"] == Decimal("12.50")

@@ -14,6 +14,7 @@ from typing import Literal
 from informix_capture_client.db2.code_pages import CodePage, code_page
 from informix_capture_client.db2.decoding import MOST_BYTES
 from informix_capture_client.db2.q_messages.tokens import Delimiters
+from informix_capture_client.db2.refused_bytes import BadValue
 from informix_capture_client.errors import BadOption
 
 OtherTables = Literal["fail", "skip"]
@@ -90,19 +91,24 @@ class QMessageSettings:
         """The code page of characters that came as hexadecimal digits."""
         return None if self.source_encoding is None else code_page(self.source_encoding)
 
+    @cached_property
+    def point(self) -> str:
+        """The character in front of a number's fraction, however it was given."""
+        return self.encoding_of_tokens.decode(bytes([self._byte("decimal_point", self.decimal_point)]))
+
     def _byte(self, name: str, given: str) -> int:
-        if found := _HEX.match(given):
-            byte = bytes.fromhex(found[1])
-            character = self.encoding_of_tokens.decode(byte) if byte[0] < 128 else ""
-        else:
-            character = given
-            try:
-                byte = self.encoding_of_tokens.encode(given)
-            except UnicodeEncodeError:
-                byte = b""
+        page = self.encoding_of_tokens
+        try:
+            found = _HEX.match(given)
+            byte = bytes.fromhex(found[1]) if found else page.encode(given)
+            # A byte of a longer character is none here, and what is a letter depends on the code page.
+            character = page.decode(byte)
+        except (BadValue, UnicodeEncodeError):
+            byte, character = b"", ""
         if len(byte) != 1 or (character.isalnum() and character.isascii()):
             raise BadOption(
                 f"{name}: {given!r} cannot be a delimiter.",
-                "It is one character of one byte, no letter and no digit; or its byte, such as 0x25.",
+                "It is one character of one byte, no letter and no digit in the code page; or its byte,"
+                " such as 0x25.",
             )
         return byte[0]
