@@ -118,3 +118,15 @@ def test_a_value_that_is_no_text_of_its_code_page_is_refused_whole() -> None:
 def test_the_character_that_stands_for_none_is_in_no_code_page(name: str) -> None:
     with pytest.raises(UnicodeEncodeError):
         code_page(name).encode("a\ufffd")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "cp037", 1047, "cp932", 1200])
+def test_bytes_are_read_from_the_digits_of_the_code_page(encoding: str | int) -> None:
+    page, columns = code_page(encoding), {"TEST.T": "a BLOB, b CHAR(2) FOR BIT DATA, c BLOB"}
+    sound = page.encode(by_hand(Written("insert", None, ["00FF41", "c1c2", ""])).decode())
+    broken = page.encode(by_hand(Written("insert", None, ["0x41", "c1c2", ""])).decode())
+    rows = rows_of(decoder(columns, bad="row", encoding=encoding), sound + broken + sound)
+    assert [(row["a"], row["b"], row["c"]) for row in good(rows)] == [
+        (b"\0\xffA", b"\xc1\xc2", b"")
+    ] * 2
+    assert bad_bytes(rows) == broken

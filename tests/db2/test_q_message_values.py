@@ -124,10 +124,10 @@ def test_in_a_row_of_hexadecimal_digits_only_characters_are_digits_and_large_obj
     record = by_arrow(Written("update", [1, None, None, None], [2, None, None, None]))
     columns = "n INT, c CHAR(3), g GRAPHIC(1), l CLOB"
     digits = record.replace(b'"IBM"', b'"IBM-INVALID-COLUMN-0002-B-HEX"').replace(
-        b"1,,,,2,,,", b'1,"4A6f","6F22",,2,"4B","6F22",'
+        b"1,,,,2,,,", b'1,"4A6f","6f22",,2,"4B","6F22",'
     )
     plain = record.replace(b"1,,,,2,,,", '1,"4A","漢","x",2,,,'.encode())
-    decode = decoder({"TEST.T": columns}, source_encoding="latin-1")
+    decode = decoder({"TEST.T": columns}, source_encoding="latin-1", source_graphic_encoding=1200)
     rows = rows_of(decode, digits + plain)
     assert [(row["n"], row["c"], row["l"]) for row in rows] == [
         (1, "Jo", None),
@@ -135,7 +135,7 @@ def test_in_a_row_of_hexadecimal_digits_only_characters_are_digits_and_large_obj
         (1, "4A", "x"),
         (2, None, None),
     ]
-    assert (rows[0]["g"], rows[2]["g"]) == ('o"', "漢")
+    assert (rows[0]["g"], rows[2]["g"]) == ("漢", "漢")
 
 
 def test_of_many_values_exactly_the_bad_ones_are_refused() -> None:
@@ -145,17 +145,39 @@ def test_of_many_values_exactly_the_bad_ones_are_refused() -> None:
     assert bad_bytes(rows) == records[2] + records[5]
 
 
-def test_digits_that_are_none_and_no_digits_at_all_are_told_apart() -> None:
+def _of_digits(text: str) -> bytes:
     record = by_arrow(Written("insert", None, [None, None]))
     digits = record.replace(b'"IBM"', b'"IBM-INVALID-COLUMN-0001-A-HEX"')
+    return digits[: -len(",,\n")] + f",{text},\n".encode()
+
+
+def test_no_digits_are_an_empty_string_and_half_a_byte_is_refused() -> None:
     decode = decoder({"TEST.T": "c CHAR(3), d CHAR(3)"}, bad="row", source_encoding="latin-1")
-    for text, reason in (
-        ('""', "column c is empty"),
-        ('"4"', "is no even number"),
-        ('"4 "', "is no even"),
-    ):
-        (row,) = rows_of(decode, digits[: -len(",,,\n")] + f",,{text},\n".encode())
-        assert reason in row["_error"], text
+    for text in ('"4"', '"4 "', '"4é"'):
+        (row,) = rows_of(decode, _of_digits(text))
+        assert "column c is no even number of hexadecimal digits" in row["_error"], text
+    rows = rows_of(decode, _of_digits('""') + _of_digits("") + _of_digits('"41"'))
+    assert [(row["c"], row["_error"]) for row in rows] == [("", None), (None, None), ("A", None)]
+
+
+def test_no_digits_are_no_number() -> None:
+    (row,) = rows_of(decoder({"TEST.T": "c INT, d INT"}, bad="row"), _of_digits('""'))
+    assert row["_error"]
+
+
+def test_characters_that_the_source_has_not_are_refused_by_their_column() -> None:
+    decode = decoder({"TEST.T": "c CHAR(3), d CHAR(3)"}, bad="row", source_encoding="ascii")
+    rows = rows_of(decode, _of_digits('"41"') + _of_digits('"E9"'))
+    assert (rows[0]["c"], rows[1]["_error"][:8]) == ("A", "column c")
+
+
+def test_digits_of_graphic_columns_have_a_code_page_of_their_own() -> None:
+    """X'42C1' is one character of two bytes; as bytes of code page 37 it would be two others."""
+    columns = {"TEST.T": "c GRAPHIC(1), d CHAR(1)"}
+    (row,) = rows_of(decoder(columns, source_encoding=37), _of_digits('"42C1"'))
+    assert row["c"] == "42C1"
+    (row,) = rows_of(decoder(columns, source_graphic_encoding=1200), _of_digits('"42C1"'))
+    assert row["c"] == "\u42c1"
 
 
 def test_a_transaction_of_one_group_and_no_transaction_of_half_a_one() -> None:

@@ -106,8 +106,8 @@ class MessageReader:
         self._delimiters = settings.delimiters
         self._beginning = _beginning(self._encoding, self._delimiters)
         self._marks_of_print = _marks_of_print(self._encoding)
-        source = settings.source_code_page
-        self._readers = [RowReader(table, self._encoding, settings.point, source) for table in tables]
+        sources = settings.code_pages_of_digits
+        self._readers = [RowReader(table, self._encoding, settings.point, sources) for table in tables]
         self._names = pa.array([table.name for table in tables], pa.string())
 
     def changes(self, values: Values, refusals: Refusals) -> Iterator[Changes | None]:
