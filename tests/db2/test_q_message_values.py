@@ -21,6 +21,12 @@ TYPED = [
     ("DECIMAL(31,3)", "9999999999999999999999999999.125", Decimal("9999999999999999999999999999.125")),
     ("DOUBLE", "-1.5E+300", -1.5e300),
     ("REAL", "0.1", 0.10000000149011612),
+    ("REAL", "-3.4028234E+38", -3.4028234663852886e38),
+    ("REAL", "inf", float("inf")),
+    ("REAL", "-0.0E+5", 0.0),
+    ("DOUBLE", "0", 0.0),
+    ("DOUBLE", "-Infinity", float("-inf")),
+    ("DOUBLE", "2.5E-308", 2.5e-308),
     ("INTEGER", "+7", 7),
     ("DECFLOAT", "1.10E-3", "1.10E-3"),
 ]
@@ -44,6 +50,11 @@ QUOTED = [
     ("TIMESTAMP", "2007-08-06 23:59:59.5", datetime(2007, 8, 6, 23, 59, 59, 500000)),
     ("TIMESTAMP(0)", "0001-01-01-00.00.00", datetime(1, 1, 1)),
     ("TIMESTAMP", "2007-12-31-24.00.00.000000", datetime(2008, 1, 1)),
+    ("TIME", "24:00:00", "24:00:00"),
+    ("TIME", "12 AM", "12 AM"),
+    ("TIMESTAMP", "9999-12-31-23.59.59.999999", datetime.max),
+    ("TIMESTAMP(9)", "9999-12-31-24.00.00.000000000", "9999-12-31-24.00.00.000000000"),
+    ("TIMESTAMP(7)", "2007-08-06 23:59:59.1234567+02:00", "2007-08-06 23:59:59.1234567+02:00"),
     ("TIMESTAMP(12)", "2007-08-06-23.59.59.123456789012", "2007-08-06-23.59.59.123456789012"),
 ]
 
@@ -71,7 +82,26 @@ WRONG = [
     ("DECIMAL(5,2)", "1,5", True),
     ("DOUBLE", "0x1p3", False),
     ("VARCHAR(5)", "bare", False),
+    ("REAL", "1E39", False),
+    ("REAL", "-1E39", False),
+    ("REAL", "1E-60", False),
+    ("DOUBLE", "1E400", False),
+    ("DOUBLE", "-0.1e-400", False),
     ("DATE", "2007-02-30", True),
+    ("DATE", "0000-01-01", True),
+    ("DATE", "12/31/0000", True),
+    ("TIMESTAMP", "0000-01-01-00.00.00", True),
+    ("TIMESTAMP", "0000-12-31-24.00.00", True),
+    ("TIMESTAMP", "2006-06-30-24.00.00\n", True),
+    ("TIMESTAMP", "2006-06-30-24.00.01", True),
+    ("TIMESTAMP(12)", "2006-99-99-99.99.99", True),
+    ("TIMESTAMP(12)", "2006-02-30-01.00.00", True),
+    ("TIMESTAMP(12)", "0000-01-01-00.00.00", True),
+    ("TIMESTAMP(12)", "2006-02-20-24.00.01", True),
+    ("TIME", "99.99.99", True),
+    ("TIME", "24.00.01", True),
+    ("TIME", "23:60", True),
+    ("TIME", "13:00 PM", True),
     ("DATE", "2007-8-6", True),
     ("TIMESTAMP", "2006-06-30-18.05.67", True),
     ("TIMESTAMP", "2006-06-30-18.05.07.1234567", True),
@@ -211,3 +241,11 @@ def test_a_decimal_point_given_as_a_byte_reads_as_its_character_does(
     settings = {"column_delimiter": ";", "decimal_point": point, "encoding": encoding}
     (row,) = rows_of(decoder({"TEST.T": "c DECIMAL(9,2)"}, **settings), data.encode(encoding))
     assert row["c"] == Decimal("12.50")
+
+
+def test_a_midnight_does_not_change_what_is_refused_beside_it() -> None:
+    texts = ["2006-06-30-24.00.00", "2006-06-30-24.00.00\n", "2006-06-30-24.00.00.0"]
+    records = [_record(text, quoted=True) for text in (*texts, "2006-06-30-23.00.00")]
+    rows = rows_of(decoder({"TEST.T": "c TIMESTAMP"}, bad="row"), b"".join(records))
+    assert [row["c"] for row in good(rows)] == [datetime(2006, 7, 1)] * 2 + [datetime(2006, 6, 30, 23)]
+    assert bad_bytes(rows) == records[1]
