@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
+import numpy as np
 import pytest
 
 from db2.decoded import bad_bytes, good, rows_of
 from db2.message_writer import Written, by_arrow
 from db2.test_q_messages import decoder, texts
 from informix_capture_client.db2.q_messages import messages
+from informix_capture_client.db2.q_messages.tokens import Delimiters, tokenize
 from informix_capture_client.errors import ProtocolViolation
 
 SOUND = by_arrow(Written("insert", None, ["x"]))
@@ -60,3 +64,15 @@ def test_refused_records_are_given_window_by_window(monkeypatch: pytest.MonkeyPa
         batches = [rows.batch for rows in made.rows([bad * 100], ["file"])]
         assert b"".join(b for batch in batches for b in batch.column("_bad").to_pylist()) == bad * 100
         assert max(batch.column("_bad").nbytes for batch in batches) < 10_000
+
+
+@pytest.mark.parametrize("end", [b'",1\n', b'""",1\n', b'",1'])
+def test_one_large_string_costs_a_few_times_its_size(end: bytes) -> None:
+    """Numbers of eight bytes were made for each of its bytes, twice."""
+    window = np.frombuffer(b'"' + b"x" * (4 << 20) + end, np.uint8)
+    tracemalloc.start()
+    try:
+        tokenize(window, Delimiters(*b',\n"'))
+        assert tracemalloc.get_traced_memory()[1] < 6 * len(window)
+    finally:
+        tracemalloc.stop()
