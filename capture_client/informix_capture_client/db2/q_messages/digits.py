@@ -21,7 +21,7 @@ def bytes_of_digits(texts: pa.Array) -> pa.Array:
     r"""Return the bytes that digits stand for.
 
     >>> bytes_of_digits(pa.array(["00fF", None, ""])).to_pylist()
-    [b'\\x00\\xff', None, b'']
+    [b'\x00\xff', None, b'']
 
     Raises:
         BadValue: a text is no even number of digits.
