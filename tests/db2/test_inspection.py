@@ -38,6 +38,37 @@ FILES = [
         by_hand(Written("delete", ["a"], None), ";", encoding="cp037"),
         ["delimited messages: cp037, column delimiter 0x5e, string delimiter 0x7f", "1 delete"],
     ),
+    (
+        "messages with other delimiters",
+        by_hand(Written("insert", None, ["a"]), "|", "\x1e", "'")
+        + by_hand(Written("delete", ["a"], None), "|", "\x1e", "'"),
+        ["column delimiter 0x7c, string delimiter 0x27, record delimiter 0x1e", "1 delete, 1 insert"],
+    ),
+    (
+        "one message that ends with EBCDIC's other newline",
+        by_hand(Written("insert", None, ["a"]), encoding="cp037").replace(b"\x25", b"\x15"),
+        ["cp037, column delimiter 0x6b", "record delimiter 0x15", "1 insert", "bad bytes: 0"],
+    ),
+    (
+        "a byte order mark",
+        b"\xef\xbb\xbf" + by_hand(Written("insert", None, ["a"])) * 2,
+        ["utf-8, column delimiter 0x2c", "a byte order mark in front: remove it", "1 insert"],
+    ),
+    (
+        "a byte order mark in front of all there is",
+        b"\xef\xbb\xbf" + by_hand(Written("insert", None, ["a"])),
+        ["but no change was found", "a byte order mark in front: remove it"],
+    ),
+    (
+        "messages of a code page that is not tried",
+        by_hand(Written("insert", None, ["漢字"]), encoding="shift_jis"),
+        ["begins as delimited messages do", "name their encoding", "1 times: "],
+    ),
+    (
+        "a delimiter that is no character of what is tried",
+        by_hand(Written("insert", None, ["a"]), "¦", encoding="latin-1"),
+        ["begins as delimited messages do", "column delimiter 0xa6", "bad bytes: 1"],
+    ),
     ("a little-endian log", _log("<"), ["byte order little, container records", "1 delete, 1 insert"]),
     ("a log of IBM's C++ sample", _log(">", bytes(48)), ["byte order big, container lri48"]),
     ("a logical log", FRAMED["rdw"], ["framing rdw, lengths of images exclusive", "TEST.EMP (3)"]),

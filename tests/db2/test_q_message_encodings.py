@@ -11,7 +11,7 @@ import pytest
 from db2.decoded import bad_bytes, good, rows_of
 from db2.message_writer import Written, by_arrow, by_hand
 from db2.test_q_messages import decoder, texts
-from informix_capture_client.db2.code_pages import code_page, placed_bytes
+from informix_capture_client.db2.code_pages import CodePage, code_page, placed_bytes
 
 
 @pytest.mark.parametrize("encoding", ["cp037", "cp500", "cp1140", 37, 1208, "cp932", "utf-16-le", 1200])
@@ -118,3 +118,45 @@ def test_a_value_that_is_no_text_of_its_code_page_is_refused_whole() -> None:
 def test_the_character_that_stands_for_none_is_in_no_code_page(name: str) -> None:
     with pytest.raises(UnicodeEncodeError):
         code_page(name).encode("a\ufffd")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "cp037", 1047, "cp932", 1200])
+def test_bytes_are_read_from_the_digits_of_the_code_page(encoding: str | int) -> None:
+    page, columns = code_page(encoding), {"TEST.T": "a BLOB, b CHAR(2) FOR BIT DATA, c BLOB"}
+    sound = page.encode(by_hand(Written("insert", None, ["00FF41", "c1c2", ""])).decode())
+    broken = page.encode(by_hand(Written("insert", None, ["0x41", "c1c2", ""])).decode())
+    rows = rows_of(decoder(columns, bad="row", encoding=encoding), sound + broken + sound)
+    assert [(row["a"], row["b"], row["c"]) for row in good(rows)] == [
+        (b"\0\xffA", b"\xc1\xc2", b"")
+    ] * 2
+    assert bad_bytes(rows) == broken
+
+
+@pytest.mark.parametrize("encoding", ["cp932", "utf-16", "utf-16-be", "iso2022_jp"])
+def test_each_refused_text_is_given_back_in_order_and_by_its_own_value(encoding: str) -> None:
+    one = by_hand(Written("insert", None, ["漢字"])).decode()
+    two = one.replace("10,", "1x,", 1)
+    first, second = one + two + two + one + two, two + one
+    values = [text.encode(encoding) for text in (first, second)]
+    rows = rows_of(decoder(encoding=encoding, bad="row"), *values)
+    bad = [row["_bad"] for row in rows if row["_error"]]
+    assert len(good(rows)) == 3
+    before = len((one + two + two + one).encode(encoding))
+    assert bad[2] == values[0][before:]
+    assert [data.decode(encoding) for data in bad] == [two, two, two, two]
+
+
+def test_what_many_refusals_cost_grows_as_their_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bytes are counted: each was encoded again for every refusal behind it."""
+    counted = [0]
+    encode = CodePage.encode
+
+    def counting(self: CodePage, text: str) -> bytes:
+        counted[0] += len(text)
+        return encode(self, text)
+
+    monkeypatch.setattr(CodePage, "encode", counting)
+    data = b'10,"IBM",9\n' * 500
+    rows = rows_of(decoder(encoding="cp932", bad="row"), data)
+    assert (len(rows), bad_bytes(rows)) == (500, data)
+    assert counted[0] < 3 * len(data)

@@ -6,6 +6,7 @@ Nothing of a row is told, only counts and names.
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -28,16 +29,26 @@ from informix_capture_client.errors import BadOption
 
 _ENCODINGS = ("utf-8", "cp037")
 _SHOWN_TABLES = 10
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_NOTHING = "none of the three formats: no change was found in any way to read it"
+_HEADER_ONLY = (
+    "begins as delimited messages do, but no change was found: name their encoding and delimiters, as"
+    " the publishing queue map has them"
+)
 
 
 class _Found(NamedTuple):
-    """A way to read bytes, and what it makes of them."""
+    """A way to read bytes, and what it makes of them.
+
+    `has_header` where they begin as this format does, whatever can be read.
+    """
 
     way: str
     changes: Counter[str]
     tables: Counter[str]
     bad_bytes: int
     reasons: Counter[str]
+    has_header: bool = False
 
     @property
     def rank(self) -> tuple[int, int]:
@@ -47,9 +58,10 @@ class _Found(NamedTuple):
 
 def recognised(data: bytes) -> list[str]:
     """Return lines about bytes: the ways that fit best, and what they make of them."""
-    found = [each for each in _ways(data) if each.changes]
+    ways = list(_ways(data))
+    found = [each for each in ways if each.changes]
     if not found:
-        return ["none of the three formats: no change was found in any way to read it"]
+        return _without_changes([each for each in ways if each.has_header])
     best = min(each.rank for each in found)
     lines: list[str] = []
     for each in found:
@@ -58,11 +70,20 @@ def recognised(data: bytes) -> list[str]:
     return lines
 
 
+def _without_changes(begun: list[_Found]) -> list[str]:
+    """Return lines about bytes that begin as messages do, if they do: the way that says most of why."""
+    if not begun:
+        return [_NOTHING]
+    return [_HEADER_ONLY, *_told(max(begun, key=lambda each: each.reasons.total()))]
+
+
 def _told(found: _Found) -> Iterator[str]:
     yield found.way
-    yield "  changes: " + ", ".join(f"{count} {kind}" for kind, count in sorted(found.changes.items()))
-    tables = found.tables.most_common(_SHOWN_TABLES)
-    yield "  tables: " + ", ".join(f"{name} ({count})" for name, count in tables)
+    if found.changes:
+        kinds = sorted(found.changes.items())
+        yield "  changes: " + ", ".join(f"{count} {kind}" for kind, count in kinds)
+        tables = found.tables.most_common(_SHOWN_TABLES)
+        yield "  tables: " + ", ".join(f"{name} ({count})" for name, count in tables)
     yield f"  bad bytes: {found.bad_bytes}"
     yield from (f"    {count} times: {reason}" for reason, count in found.reasons.most_common(5))
 
@@ -76,21 +97,39 @@ def _ways(data: bytes) -> Iterator[_Found]:
 def _as_messages(data: bytes) -> Iterator[_Found]:
     for encoding in _ENCODINGS:
         page = code_page(encoding)
-        digits, ibm = page.encode("0123456789"), page.encode("IBM")
-        begins = re.match(b"[" + digits + b"]{1,9}(.)(.)" + re.escape(ibm), data, re.DOTALL)
+        mark = _BYTE_ORDER_MARK if page.is_utf8 and data.startswith(_BYTE_ORDER_MARK) else b""
+        digits, ibm = page.encode("0123456789"), re.escape(page.encode("IBM"))
+        begins = re.compile(b"[" + digits + b"]{1,9}(.)(.)" + ibm, re.DOTALL).match(data, len(mark))
         if begins is None:
             continue
-        column, string = (f"0x{byte.hex()}" for byte in begins.groups())
-        for point in (".", "!"):  # the decimal character changes nothing here, and must differ
-            try:
-                settings = QMessageSettings(column, "\n", string, point, encoding)
-            except BadOption:
-                continue
-            way = (
-                f"delimited messages: {encoding}, column delimiter {column}, string delimiter {string}"
-            )
-            yield _tried(way, q_messages_decoder(None, settings, bad="row"), data)
-            break
+        column, string = begins.groups()
+        again = b"([^" + digits + b"])[" + digits + b"]{1,9}" + re.escape(column + string) + ibm
+        second = re.compile(again, re.DOTALL).search(data, begins.end())
+        way = f"delimited messages: {encoding}, column delimiter {_hex(column)}"
+        way += f", string delimiter {_hex(string)}"
+        if mark:
+            way += ", a byte order mark in front: remove it"
+        yield _Found(way, Counter(), Counter(), len(data), Counter(), True)
+        # A file of one message ends with the delimiter.
+        for end in dict.fromkeys([second[1] if second else data[-1:], page.encode("\n")]):
+            if settings := _message_settings(encoding, column, end, string):
+                decoder = q_messages_decoder(None, settings, bad="row")
+                found = _tried(f"{way}, record delimiter {_hex(end)}", decoder, data)
+                yield found._replace(has_header=True)
+
+
+def _hex(byte: bytes) -> str:
+    return f"0x{byte.hex()}"
+
+
+def _message_settings(
+    encoding: str, column: bytes, end: bytes, string: bytes
+) -> QMessageSettings | None:
+    """Return settings with these delimiters; None where one of them can be none."""
+    for point in ".!?;":  # the decimal character changes nothing here, and must differ
+        with contextlib.suppress(BadOption):
+            return QMessageSettings(_hex(column), _hex(end), _hex(string), point, encoding)
+    return None
 
 
 def _as_log_records(data: bytes) -> Iterator[_Found]:

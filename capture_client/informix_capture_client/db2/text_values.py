@@ -9,7 +9,6 @@ Forms of dates and times are those that Db2 names ISO, USA, EUR and JIS.
 from __future__ import annotations
 
 import datetime
-import re
 from collections.abc import Callable
 
 import pyarrow as pa
@@ -27,16 +26,25 @@ _DATES = (
     (r"^([0-9]{2})/([0-9]{2})/([0-9]{4})$", r"\3-\1-\2"),
     (r"^([0-9]{2})\.([0-9]{2})\.([0-9]{4})$", r"\3-\2-\1"),
 )
-_TIME = r"(?i)^([0-9]{2}[.:][0-9]{2}([.:][0-9]{2})?|[0-9]{2}(:[0-9]{2})? [AP]M)$"
+_TIME = (
+    r"(?i)^((?:[01][0-9]|2[0-3])[.:][0-5][0-9](?:[.:][0-5][0-9])?|24[.:]00(?:[.:]00)?"
+    r"|(?:0[0-9]|1[0-2])(?::[0-5][0-9])? [AP]M)$"
+)
 _MOMENT = (
     r"^([0-9]{4}-[0-9]{2}-[0-9]{2})[-T ]([0-9]{2})[.:]([0-9]{2})[.:]([0-9]{2})"
     r"(?:\.([0-9]{0,6})0{0,6})?$"
 )
-_MIDNIGHT = r"^.{10}[-T ]24[.:]00[.:]00(\.0*)?$"
+_MIDNIGHT = r"^(.{10}[-T ])24([.:]00[.:]00(?:\.0*)?)$"
 _LONG_MOMENT = (
-    r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[-T ][0-9]{2}[.:][0-9]{2}[.:][0-9]{2}"
-    r"(\.[0-9]{0,12})?([+-][0-9:]{2,5})?$"
+    r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[-T ]"
+    r"(?:(?:[01][0-9]|2[0-3])[.:][0-5][0-9][.:][0-5][0-9](?:\.[0-9]{0,12})?|24[.:]00[.:]00(?:\.0{0,12})?)"
+    r"(?:[+-](?:[01]?[0-9]|2[0-4])(?::?[0-5][0-9])?)?$"
 )
+# What a float may be infinite or zero for; of another text its type has no value.
+_INFINITE = r"(?i)inf"
+_ZERO = r"(?i)^[+-]?[0.]+(e|$)"
+_YEARS = (datetime.datetime.min, datetime.datetime.max)  # 1 to 9999, as in Db2 and in Spark
+_DAY = datetime.timedelta(1)
 
 Reader = Callable[[pa.Array], pa.Array]
 
@@ -92,7 +100,10 @@ def _decimals(kind: pa.DataType) -> Reader:
 def _floats(kind: pa.DataType) -> Reader:
     def read(texts: pa.Array) -> pa.Array:
         _require(texts, _FLOAT)
-        return _signless(texts).cast(kind)
+        values = _signless(texts).cast(kind)
+        _require(texts.filter(pc.is_inf(values)), _INFINITE)
+        _require(texts.filter(pc.equal(values, 0)), _ZERO)
+        return values
 
     return read
 
@@ -114,7 +125,16 @@ def dates(texts: pa.Array) -> pa.Array:
     for pattern, order in _DATES:
         texts = pc.replace_substring_regex(texts, pattern, order)
     _require(texts, _DATES[0][0])
-    return texts.cast(pa.date32())
+    return _in_years(texts.cast(pa.date32()))
+
+
+def _in_years(values: pa.Array) -> pa.Array:
+    """Return dates or timestamps; one of a year that Db2 has not is no value, though Arrow has it."""
+    found = pc.min_max(values)
+    first, last = (pa.scalar(year, values.type).value for year in _YEARS)
+    if found["min"].is_valid and not first <= found["min"].value <= found["max"].value <= last:
+        raise BadValue("no such year")
+    return values
 
 
 def moments(texts: pa.Array) -> pa.Array:
@@ -124,25 +144,26 @@ def moments(texts: pa.Array) -> pa.Array:
     datetime.datetime(2006, 7, 1, 0, 0)
     """
     is_midnight = pc.match_substring_regex(texts, _MIDNIGHT)
-    if pc.any(is_midnight).as_py():
-        texts = pa.array(map(_next_day, texts.to_pylist()), pa.string())
+    has_midnight = pc.any(is_midnight).as_py()
+    if has_midnight:
+        texts = pc.replace_substring_regex(texts, _MIDNIGHT, r"\100\2")
     _require(texts, _MOMENT)
     plain = pc.replace_substring_regex(texts, _MOMENT, r"\1T\2:\3:\4.\5000000")
-    return pc.utf8_slice_codeunits(plain, 0, 26).cast(pa.timestamp("us"))
+    found = _in_years(pc.utf8_slice_codeunits(plain, 0, 26).cast(pa.timestamp("us")))
+    if has_midnight:
+        found = _in_years(pc.if_else(is_midnight, pc.add(found, pa.scalar(_DAY)), found))
+    return found
 
 
-def _next_day(text: str | None) -> str | None:
-    if text is None or not re.match(_MIDNIGHT, text):
-        return text
-    try:
-        day = datetime.date.fromisoformat(text[:10]) + datetime.timedelta(1)
-    except (ValueError, OverflowError):
-        return "no date"
-    return f"{day.isoformat()}-00.00.00"
+def _long_moments(texts: pa.Array) -> pa.Array:
+    """Return texts of timestamps that microseconds cannot hold."""
+    _require(texts, _LONG_MOMENT)
+    _in_years(pc.utf8_slice_codeunits(texts, 0, 10).cast(pa.date32()))
+    return texts
 
 
 def _moments_of(column: Column) -> Reader:
-    return _as_they_are(_LONG_MOMENT) if pa.types.is_string(column.type) else moments
+    return _long_moments if pa.types.is_string(column.type) else moments
 
 
 def _same(texts: pa.Array) -> pa.Array:

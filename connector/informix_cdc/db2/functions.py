@@ -49,7 +49,7 @@ def q_messages(
         bad: fail, or row: bad bytes come as rows with `_bad` and `_error`.
         keep: columns of the frame that go with each row.
         **settings: column_delimiter, record_delimiter, string_delimiter, decimal_point, encoding,
-            source_encoding, other_tables, max_value_bytes.
+            source_encoding, source_graphic_encoding, other_tables, max_value_bytes.
 
     Raises:
         BadOption: an option is wrong.

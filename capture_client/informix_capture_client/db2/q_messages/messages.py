@@ -77,7 +77,7 @@ class _Progress:
 
 @dataclass(slots=True)
 class _Window:
-    """The sound records of a window: bounds, value, and what is wrong with them."""
+    """The records of a window: bounds, value, and what is wrong with them."""
 
     values: Values
     tokens: Tokens
@@ -106,10 +106,8 @@ class MessageReader:
         self._delimiters = settings.delimiters
         self._beginning = _beginning(self._encoding, self._delimiters)
         self._marks_of_print = _marks_of_print(self._encoding)
-        source = settings.source_code_page
-        self._readers = [
-            RowReader(table, self._encoding, settings.decimal_point, source) for table in tables
-        ]
+        sources = settings.code_pages_of_digits
+        self._readers = [RowReader(table, self._encoding, settings.point, sources) for table in tables]
         self._names = pa.array([table.name for table in tables], pa.string())
 
     def changes(self, values: Values, refusals: Refusals) -> Iterator[Changes | None]:
@@ -119,49 +117,79 @@ class MessageReader:
             ProtocolViolation: a record is bad, and bad ones are not to come as rows.
         """
         data = np.frombuffer(values.data, np.uint8)
-        at, size, progress = 0, WINDOW_BYTES, _Progress()
+        at, size, progress, given_at = 0, WINDOW_BYTES, _Progress(), 0
         while at < len(data):
             tokens = tokenize(data[at : at + size], self._delimiters)
-            sound = self._sound(tokens, at, values)
-            if sound:
-                window = _window(tokens, sound, at, values)
+            window, is_cut = self._window(tokens, at, values)
+            if len(window.starts):
                 at = int(window.ends[-1])
-                yield self._read(window, progress, refusals)
-            if sound < len(tokens) or not (sound or self._may_be_longer(at, size, values)):
+                changes = self._read(window, progress, refusals)
+                if changes is not None:
+                    given_at = at
+                    yield changes
+            if is_cut or not (len(window.starts) or self._may_be_longer(at, size, values)):
                 at = self._refuse(at, values, progress, refusals)
-                yield None
                 size = _FIRST_WINDOW_BYTES
-            elif not sound or size < WINDOW_BYTES:
+            elif not len(window.starts) or size < WINDOW_BYTES:
                 size *= 2
+            if at - given_at >= WINDOW_BYTES:
+                given_at = at
+                yield None
 
     def finish(self, refusals: Refusals) -> Iterator[Changes | None]:
         """Yield nothing: no message waits for another one."""
         yield from ()
 
-    def _sound(self, tokens: Tokens, at: int, values: Values) -> int:
-        """Return how many records from the first on are sound and in one value each."""
-        if not len(tokens):
-            return 0
+    def _window(self, tokens: Tokens, at: int, values: Values) -> tuple[_Window, bool]:
+        """Return the records from here on, and whether some are left, as they may be cut wrongly.
+
+        A record that is not sound goes up to where one begins again. Where it was cut there, too, those
+        behind it were cut rightly; else they are not looked at.
+        """
         ends = tokens.ends + at
-        starts = np.concatenate([[at], ends[:-1]])
-        is_sound = tokens.is_sound & (values.which(starts) == values.which(ends - 1))
-        return int(np.argmin(is_sound)) if not is_sound.all() else len(tokens)
+        starts = np.concatenate([[at], ends])[: len(ends)]
+        of, count, wrong = values.which(starts), len(ends), dict[int, str]()
+        is_sound = tokens.is_sound & (of == values.which(ends - 1))
+        for place in np.flatnonzero(~is_sound).tolist():
+            start, end = int(starts[place]), int(ends[place])
+            if self._stop(start, values) != end:
+                count = place
+                break
+            wrong[place] = self._reason(values.data[start:end])
+        window = _Window(values, tokens, starts[:count], ends[:count], of[:count], wrong)
+        return window, count < len(ends)
+
+    def _stop(self, at: int, values: Values) -> int:
+        """Return where a record begins again behind this place, or where its value ends."""
+        end = int(values.bounds[values.which_one(at) + 1])
+        found = self._beginning.search(values.data, at, end)
+        return found.end(1) if found else end
 
     @staticmethod
     def _may_be_longer(at: int, size: int, values: Values) -> bool:
         return at + size < int(values.bounds[values.which_one(at) + 1])
 
     def _refuse(self, at: int, values: Values, progress: _Progress, refusals: Refusals) -> int:
-        """Refuse what begins here, up to where a record begins again in this value; return where."""
-        value = values.which_one(at)
-        end = int(values.bounds[value + 1])
-        found = self._beginning.search(values.data, at, end)
-        stop = found.end(1) if found else end
+        """Refuse what begins here, and what is not sound right behind it; return where that ends."""
+        value, first, stop = values.which_one(at), at, self._stop(at, values)
         if value != progress.value:
             progress.value, progress.records, progress.rows = value, 0, 0
-        refusals.refuse(at, stop, self._reason(values.data[at:stop]), progress.records)
-        progress.records += 1
-        return stop
+        while True:
+            refusals.refuse(at, stop, self._reason(values.data[at:stop]), progress.records)
+            progress.records += 1
+            if stop == values.bounds[value + 1] or stop - first >= WINDOW_BYTES:
+                return stop
+            at, stop = stop, self._stop(stop, values)
+            if not self._has_open_string(values.data[at:stop]) or stop == values.bounds[value + 1]:
+                return at
+
+    def _has_open_string(self, data: bytes) -> bool:
+        """Tell whether bytes in front of a beginning are one record with a string that never ends.
+
+        The string delimiter of the beginning would end it, and IBM stands behind that: no field is so.
+        """
+        record, string = bytes([self._delimiters.record]), bytes([self._delimiters.string])
+        return data.count(record) == 1 and data.count(string) % 2 == 1
 
     def _reason(self, data: bytes) -> str:
         """Say what is wrong with a record; quotation marks of print look right, and are named."""
@@ -176,8 +204,10 @@ class MessageReader:
         tokens, counts = window.tokens, np.diff(window.tokens.first_fields)[: len(window.starts)]
         firsts = tokens.first_fields[:-1][: len(window.starts)]
         is_empty = (counts == 1) & (window.ends - window.starts == 1)
-        chosen = np.flatnonzero(~is_empty & (counts >= FIELDS))
-        window.note_all(np.flatnonzero(~is_empty & (counts < FIELDS)), "fewer than 12 fields")
+        is_read = ~is_empty
+        is_read[np.array(list(window.wrong), np.int64)] = False
+        chosen = np.flatnonzero(is_read & (counts >= FIELDS))
+        window.note_all(np.flatnonzero(is_read & (counts < FIELDS)), "fewer than 12 fields")
         places = (firsts[chosen, None] + np.arange(FIELDS)).ravel()
         fields = tokens.values.take(pa.array(places))
         is_right = quoting_is_right(tokens.is_quoted[places].reshape(-1, FIELDS), fields)
@@ -186,7 +216,7 @@ class MessageReader:
         window.note(chosen, headers.wrong)
         is_update = np.zeros(len(counts), np.int64)
         is_update[chosen] = np.asarray(pc.fill_null(pc.equal(headers.kinds, UPDATE), False))
-        numbers, rows = progress.numbers(window.of, np.where(is_empty, 0, 1 + is_update))
+        numbers, rows = progress.numbers(window.of, np.where(is_read, 1 + is_update, 0))
         images = self._images(window, headers, chosen, firsts[chosen] + FIELDS, counts[chosen] - FIELDS)
         for record in sorted(window.wrong):
             refusals.refuse(
@@ -295,12 +325,6 @@ def _changes(
     }
     images = only(images, kept, len(chosen))
     return Changes(headers.kinds.take(taken), *images, about, window.of[chosen][kept])
-
-
-def _window(tokens: Tokens, sound: int, at: int, values: Values) -> _Window:
-    ends = tokens.ends[:sound] + at
-    starts = np.concatenate([[at], ends[:-1]])
-    return _Window(values, tokens, starts, ends, values.which(starts), {})
 
 
 def _is(kinds: pa.Array, kind: str) -> Bools:

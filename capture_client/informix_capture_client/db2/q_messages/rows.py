@@ -6,6 +6,8 @@ NULL is neither. A row with one value that breaks this is bad as a whole, and co
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,18 +17,16 @@ from informix_capture_client.db2.changes import Integers
 from informix_capture_client.db2.code_pages import CodePage
 from informix_capture_client.db2.declared_tables import (
     BYTES,
-    CHARACTERS,
-    GRAPHIC,
     NUMBERS,
     Column,
     DeclaredTable,
 )
-from informix_capture_client.db2.refused_bytes import BadValue
+from informix_capture_client.db2.q_messages.digits import NO_DIGITS, bytes_of_digits
 from informix_capture_client.db2.text_values import read_what_can_be, reader_of
 
 FIELD = pa.struct([("text", pa.string()), ("quoted", pa.bool_())])
 UNDECLARED = pa.list_(FIELD)
-_NO_DIGITS = "?"  # what a point becomes where the decimal character is another one
+_OTHER_POINT = "?"  # what a point becomes where the decimal character is another one
 
 
 class RowReader:
@@ -34,7 +34,7 @@ class RowReader:
 
     Args:
         decimal_point: the character in front of a number's fraction.
-        source_encoding: the code page of characters that came as hexadecimal digits, if known.
+        sources: by type, the code page of characters that came as hexadecimal digits, where known.
     """
 
     def __init__(
@@ -42,12 +42,12 @@ class RowReader:
         table: DeclaredTable,
         encoding: CodePage,
         decimal_point: str,
-        source_encoding: CodePage | None,
+        sources: Mapping[str, CodePage],
     ) -> None:
         self.table = table
         self._encoding = encoding
         self._decimal_point = decimal_point
-        self._source_encoding = source_encoding
+        self._sources = sources
         self._readers = {c.name: reader_of(c) for c in table.columns if c.kind not in BYTES}
 
     def read(
@@ -85,51 +85,35 @@ class RowReader:
     def _column(
         self, column: Column, raw: pa.Array, is_hex: NDArray[np.bool_], wrong: dict[int, str]
     ) -> pa.Array:
-        if column.kind in BYTES:
-            values, bad = _bytes_of_digits(raw)
-            _add(wrong, bad, _reason(column, "is no even number of hexadecimal digits"))
-            return values
-        if column.kind in CHARACTERS | GRAPHIC and is_hex.any() and self._source_encoding:
-            return self._mixed(column, raw, is_hex, self._source_encoding, wrong)
         texts, undecoded = self._encoding.texts_and_bad(raw)
         for place, reason in undecoded.items():
             wrong.setdefault(place, _reason(column, reason))
+        if column.kind in BYTES:
+            values, bad = read_what_can_be(texts, bytes_of_digits, pa.binary())
+            _add(wrong, bad, _reason(column, NO_DIGITS))
+            return values
+        source = self._sources.get(column.kind)
+        if source is not None and is_hex.any():
+            return _with_decoded_digits(column, texts, is_hex, source, wrong)
         if column.kind in NUMBERS and self._decimal_point != ".":
-            texts = pc.replace_substring(texts, ".", _NO_DIGITS)
+            texts = pc.replace_substring(texts, ".", _OTHER_POINT)
             texts = pc.replace_substring(texts, self._decimal_point, ".")
         values, bad = read_what_can_be(texts, self._readers[column.name], column.type)
         _add(wrong, bad, _reason(column, f"is no {column.kind} as declared"))
         return values
 
-    def _mixed(
-        self,
-        column: Column,
-        raw: pa.Array,
-        is_hex: NDArray[np.bool_],
-        source: CodePage,
-        wrong: dict[int, str],
-    ) -> pa.Array:
-        texts: list[str | None] = []
-        for place, (value, hexadecimal) in enumerate(
-            zip(raw.to_pylist(), is_hex.tolist(), strict=True)
-        ):
-            try:
-                texts.append(
-                    value if value is None else self._character(value, source if hexadecimal else None)
-                )
-            except BadValue as bad:
-                texts.append(None)
-                wrong.setdefault(place, _reason(column, bad.reason))
-        return pa.array(texts, pa.string())
 
-    def _character(self, value: bytes, source: CodePage | None) -> str:
-        text = self._encoding.decode(value)
-        if source is None:
-            return text
-        try:
-            return source.decode(_unhex(text))
-        except ValueError:
-            raise BadValue("is no even number of hexadecimal digits") from None
+def _with_decoded_digits(
+    column: Column, texts: pa.Array, is_hex: NDArray[np.bool_], source: CodePage, wrong: dict[int, str]
+) -> pa.Array:
+    """Return texts, those that are digits as the characters that they stand for."""
+    places = np.flatnonzero(is_hex)
+    values, bad = read_what_can_be(texts.take(pa.array(places)), bytes_of_digits, pa.binary())
+    _add(wrong, places[bad].tolist(), _reason(column, NO_DIGITS))
+    decoded, undecoded = source.texts_and_bad(values)
+    for place, reason in undecoded.items():
+        wrong.setdefault(int(places[place]), _reason(column, reason))
+    return pc.replace_with_mask(texts, pa.array(is_hex), decoded)
 
 
 def _reason(column: Column, what: str) -> str:
@@ -139,24 +123,6 @@ def _reason(column: Column, what: str) -> str:
 def _add(wrong: dict[int, str], places: list[int], reason: str) -> None:
     for place in places:
         wrong.setdefault(place, reason)
-
-
-def _unhex(text: str) -> bytes:
-    if not text.isalnum():  # bytes.fromhex passes over blanks
-        raise ValueError(text) if text else BadValue("is empty")
-    return bytes.fromhex(text)
-
-
-def _bytes_of_digits(raw: pa.Array) -> tuple[pa.Array, list[int]]:
-    values: list[bytes | None] = []
-    bad = []
-    for place, text in enumerate(raw.to_pylist()):
-        try:
-            values.append(text if not text else _unhex(text.decode("ascii")))
-        except ValueError:
-            values.append(None)
-            bad.append(place)
-    return pa.array(values, pa.binary()), bad
 
 
 def undeclared_rows(

@@ -12,8 +12,10 @@ from functools import cached_property
 from typing import Literal
 
 from informix_capture_client.db2.code_pages import CodePage, code_page
+from informix_capture_client.db2.declared_tables import CHARACTERS, GRAPHIC
 from informix_capture_client.db2.decoding import MOST_BYTES
 from informix_capture_client.db2.q_messages.tokens import Delimiters
+from informix_capture_client.db2.refused_bytes import BadValue
 from informix_capture_client.errors import BadOption
 
 OtherTables = Literal["fail", "skip"]
@@ -31,6 +33,7 @@ class QMessageSettings:
         encoding: the code page that messages are published in: a name, or a CCSID.
         source_encoding: the code page of characters that came as hexadecimal digits; without it the
             digits are delivered.
+        source_graphic_encoding: the same for GRAPHIC columns and their like.
         other_tables: what a record of a table is that is not declared: bad, or skipped.
         max_value_bytes: a value with more bytes is refused.
     """
@@ -41,6 +44,7 @@ class QMessageSettings:
     decimal_point: str = "."
     encoding: str | int = "utf-8"
     source_encoding: str | int | None = None
+    source_graphic_encoding: str | int | None = None
     other_tables: OtherTables = "fail"
     max_value_bytes: int = MOST_BYTES
 
@@ -85,24 +89,33 @@ class QMessageSettings:
         """Whether messages are made UTF-8 before they are cut."""
         return self.encoding_of_tokens is not self.code_page
 
-    @property
-    def source_code_page(self) -> CodePage | None:
-        """The code page of characters that came as hexadecimal digits."""
-        return None if self.source_encoding is None else code_page(self.source_encoding)
+    @cached_property
+    def code_pages_of_digits(self) -> dict[str, CodePage]:
+        """By type, the code page of characters that came as hexadecimal digits.
+
+        GRAPHIC columns have one of their own: in a UTF-8 database, for one, they are UTF-16.
+        """
+        given = ((CHARACTERS, self.source_encoding), (GRAPHIC, self.source_graphic_encoding))
+        return {kind: code_page(name) for kinds, name in given if name is not None for kind in kinds}
+
+    @cached_property
+    def point(self) -> str:
+        """The character in front of a number's fraction, however it was given."""
+        return self.encoding_of_tokens.decode(bytes([self._byte("decimal_point", self.decimal_point)]))
 
     def _byte(self, name: str, given: str) -> int:
-        if found := _HEX.match(given):
-            byte = bytes.fromhex(found[1])
-            character = self.encoding_of_tokens.decode(byte) if byte[0] < 128 else ""
-        else:
-            character = given
-            try:
-                byte = self.encoding_of_tokens.encode(given)
-            except UnicodeEncodeError:
-                byte = b""
+        page = self.encoding_of_tokens
+        try:
+            found = _HEX.match(given)
+            byte = bytes.fromhex(found[1]) if found else page.encode(given)
+            # A byte of a longer character is none here, and what is a letter depends on the code page.
+            character = page.decode(byte)
+        except (BadValue, UnicodeEncodeError):
+            byte, character = b"", ""
         if len(byte) != 1 or (character.isalnum() and character.isascii()):
             raise BadOption(
                 f"{name}: {given!r} cannot be a delimiter.",
-                "It is one character of one byte, no letter and no digit; or its byte, such as 0x25.",
+                "It is one character of one byte, no letter and no digit in the code page; or its byte,"
+                " such as 0x25.",
             )
         return byte[0]

@@ -7,7 +7,8 @@ its delimiter came: without it the last number may be half a number.
     record := field ( column-delimiter field )* record-delimiter
 
 No byte is looked at by Python: whether a delimiter lies in a string is the parity of the string
-delimiters before it.
+delimiters before it. Of each byte only bits are kept, and numbers only of delimiters: a record may be
+one large string.
 """
 
 from __future__ import annotations
@@ -59,48 +60,64 @@ def tokenize(window: Bytes, delimiters: Delimiters) -> Tokens:
 
     Whatever follows a record that is not sound may be cut at the wrong places.
     """
-    is_string = window == delimiters.string
-    # Parity of eight bits is enough: it wraps at an even number.
-    is_outside = (np.cumsum(is_string, dtype=np.uint8) & 1) == 0
-    is_record_end = (window == delimiters.record) & is_outside
-    record_ends = np.flatnonzero(is_record_end)
-    used = int(record_ends[-1]) + 1 if len(record_ends) else 0
-    is_end = ((window[:used] == delimiters.column) & is_outside[:used]) | is_record_end[:used]
+    is_end, record_ends, strings = _ends(window, delimiters)
     field_ends = np.flatnonzero(is_end)
     starts = np.concatenate([[0], field_ends[:-1] + 1]) if len(field_ends) else field_ends
     last_fields = np.searchsorted(field_ends, record_ends)
     first_fields = np.concatenate([[0], last_fields + 1])
-    strings = np.flatnonzero(is_string[:used])
     firsts = np.searchsorted(strings, starts)
     counts = np.searchsorted(strings, field_ends) - firsts
     is_quoted = counts > 0
-    dropped, bad_fields = _string_delimiters(strings, starts, field_ends, firsts, counts)
-    keep = ~is_end
-    keep[dropped] = False
-    kept = np.concatenate([[0], np.cumsum(keep)])
-    values = _values(window[:used][keep], kept[starts], kept[field_ends], is_quoted)
+    is_data, bad_fields = _string_delimiters(strings, starts, field_ends, firsts, counts)
+    keep = np.logical_not(is_end, out=is_end)
+    keep[strings[~is_data]] = False
+    # What is not kept in front of a field: the delimiters of those before it, and of their strings.
+    dropped = np.concatenate([[0], np.cumsum(~is_data)])
+    before = np.arange(len(starts))
+    kept_starts = starts - before - dropped[firsts]
+    kept_ends = field_ends - before - dropped[firsts + counts]
+    values = _values(window[: len(keep)][keep], kept_starts, kept_ends, is_quoted)
     is_sound = np.ones(len(record_ends), bool)
     is_sound[np.searchsorted(last_fields, bad_fields)] = False
     return Tokens(record_ends + 1, first_fields, values, is_quoted, is_sound)
 
 
+def _ends(window: Bytes, delimiters: Delimiters) -> tuple[NDArray[np.bool_], Integers, Integers]:
+    """Return which bytes end a field, where records end, and where string delimiters stand.
+
+    All of them up to the last record delimiter.
+    """
+    is_string = window == delimiters.string
+    # Parity of eight bits is enough: it wraps at an even number.
+    parity = np.cumsum(is_string, dtype=np.uint8)
+    parity &= 1
+    is_outside = parity == 0
+    is_record_end = window == delimiters.record
+    is_record_end &= is_outside
+    record_ends = np.flatnonzero(is_record_end)
+    used = int(record_ends[-1]) + 1 if len(record_ends) else 0
+    is_end = window[:used] == delimiters.column
+    is_end &= is_outside[:used]
+    is_end |= is_record_end[:used]
+    return is_end, record_ends, np.flatnonzero(is_string[:used])
+
+
 def _string_delimiters(
     strings: Integers, starts: Integers, ends: Integers, firsts: Integers, counts: Integers
-) -> tuple[Integers, Integers]:
-    """Return the string delimiters that are no data, and the fields whose string is none."""
+) -> tuple[NDArray[np.bool_], Integers]:
+    """Return which string delimiters are data, and the fields whose string is none."""
     quoted = np.flatnonzero(counts)
     first, count = firsts[quoted], counts[quoted]
     field = np.repeat(np.arange(len(quoted)), count)
     place = np.arange(len(field)) - np.repeat(np.cumsum(count) - count, count)
-    mine = strings[: len(field)]  # all lie in fields: a delimiter is none of them
     # 0 opens; 1, 3, ... are the first of a pair, or close; 2, 4, ... are data right behind their pair's
     # first. A field has an even number of them, since it ends outside of strings.
     is_data = (place > 0) & (place % 2 == 0)
-    gaps = np.diff(mine, prepend=-1) != 1
+    gaps = np.diff(strings, prepend=-1) != 1
     is_bad = np.zeros(len(quoted), bool)
     is_bad[field[is_data & gaps]] = True
     is_bad |= (strings[first] != starts[quoted]) | (strings[first + count - 1] != ends[quoted] - 1)
-    return mine[~is_data], quoted[is_bad]
+    return is_data, quoted[is_bad]
 
 
 def _values(data: Bytes, starts: Integers, ends: Integers, is_quoted: NDArray[np.bool_]) -> pa.Array:

@@ -6,6 +6,7 @@ same bytes again is refused as a whole.
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Iterator
 
 from informix_capture_client.db2.changes import Changes
@@ -29,11 +30,11 @@ class TranscodedReader:
         """
         texts = [self._utf8(values, number, refusals) for number in range(len(values.names))]
         made = Values.of(texts, list(values.names))
-        found = Refusals(made, is_row=True)
+        found, places = Refusals(made, is_row=True), _Places(self._page, made, values)
         for changes in self._reader.changes(made, found):
-            self._hand_on(found, values, refusals)
+            _hand_on(found, places, refusals)
             yield changes
-        self._hand_on(found, values, refusals)
+        _hand_on(found, places, refusals)
 
     def finish(self, refusals: Refusals) -> Iterator[Changes | None]:
         """Yield nothing: no message waits for another one."""
@@ -52,12 +53,36 @@ class TranscodedReader:
         refusals.refuse(start, end, reason, 0)
         return b""
 
-    def _hand_on(self, found: Refusals, values: Values, refusals: Refusals) -> None:
-        made = found.values
-        for each in found.taken():
-            number = int(made.which_one(each.start))
-            first = int(made.bounds[number])
-            before = self._page.encode(made.data[first : each.start].decode("utf-8"))
-            data = self._page.encode(made.data[each.start : each.end].decode("utf-8"))
-            start = int(values.bounds[number]) + len(before)
-            refusals.refuse(start, start + len(data), each.reason, each.record)
+
+class _Places:
+    """Finds places of UTF-8 among the bytes that came; they are asked for in order.
+
+    Each value is encoded once, on from the last place: what was encoded anew for each place would cost
+    a time that grows with the square of the bytes.
+    """
+
+    def __init__(self, page: CodePage, made: Values, came: Values) -> None:
+        self._page, self._made, self._came = page, made, came
+        self._begin(0)
+
+    def _begin(self, number: int) -> None:
+        self._number = number
+        self._at, self._found = int(self._made.bounds[number]), int(self._came.bounds[number])
+        self._encoder = codecs.getincrementalencoder(self._page.name)()
+
+    def of(self, number: int, at: int) -> int:
+        """Return where a place of this value lies among the bytes that came."""
+        if at == int(self._made.bounds[number + 1]):  # what the encoder still holds belongs to it
+            return int(self._came.bounds[number + 1])
+        if number != self._number or at < self._at:
+            self._begin(number)
+        text = self._made.data[self._at : at].decode("utf-8")
+        self._at, self._found = at, self._found + len(self._encoder.encode(text))
+        return self._found
+
+
+def _hand_on(found: Refusals, places: _Places, refusals: Refusals) -> None:
+    for each in found.taken():
+        number = int(found.values.which_one(each.start))
+        start = places.of(number, each.start)
+        refusals.refuse(start, places.of(number, each.end), each.reason, each.record)
