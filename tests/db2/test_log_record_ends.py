@@ -10,6 +10,7 @@ from db2.log_writer import DELETE, LogWriter
 from db2.test_log_records import decoder, lobs, rows_of
 from informix_capture_client.db2.log_records.lob_records import strings_of
 from informix_capture_client.db2.refused_bytes import BadValue
+from informix_capture_client.errors import BadOption
 
 
 def test_large_objects_whose_row_never_came_are_incomplete_though_committed() -> None:
@@ -103,3 +104,33 @@ def test_every_end_of_a_transaction_is_known(kind: int) -> None:
     expected = [(b"a", "insert")] * is_commit + [(b"b", "insert")]
     assert [(row["after"], row["_change_type"]) for row in rows] == expected
     assert len({row["_commit_lsn"] for row in rows}) == len(rows)
+
+
+@pytest.mark.parametrize("is_committed", [True, False])
+def test_an_update_that_stays_open_has_both_of_its_rows(is_committed: bool) -> None:
+    log = LogWriter()
+    data = log.update(struct.pack("<i", 1), struct.pack("<i", 2)) + log.row(162, struct.pack("<i", 3))
+    data += log.commit() if is_committed else b""
+    rows = rows_of(decoder({"T1": "A INT NOT NULL"}, ids={"T1": "4.5"}), data)
+    told = [(row["_change_type"], row["_operation"]) for row in rows]
+    assert [(row["A"], row["_change_ordinal"]) for row in rows] == [(1, 0), (2, 1), (3, 2)]
+    kinds = ["update_preimage", "update_postimage", "insert"]
+    if is_committed:
+        assert told == list(zip(kinds, ["update", "update", "insert"], strict=True))
+    else:
+        assert told == [("incomplete", kind) for kind in kinds]
+
+
+@pytest.mark.parametrize(
+    ("ids", "reason"),
+    [
+        ({"T1": "4.5", "T2": "4.5"}, "tables T1 and T2 have the same numbers"),
+        ({"T1": "4.65541", "T2": "4.5"}, "of table T1 no table space and table number is known"),
+        ({"T1": "65536.1", "T2": "4.5"}, "of table T1 no table space and table number is known"),
+    ],
+)
+def test_numbers_of_two_tables_or_beyond_their_bytes_are_refused(
+    ids: dict[str, str], reason: str
+) -> None:
+    with pytest.raises(BadOption, match=reason):
+        decoder({"T1": "A INT", "T2": "A INT"}, ids=ids)

@@ -11,9 +11,7 @@ import pytest
 from db2.decoded import bad_bytes, good
 from db2.log_writer import LogWriter
 from db2.test_log_records import MARKS, decoder, rows_of
-from informix_capture_client.errors import (
-    ProtocolViolation,
-)
+from informix_capture_client.errors import BadOption, ProtocolViolation
 
 TYPES = (
     "S SMALLINT, I INT NOT NULL, B BIGINT, R REAL, F DOUBLE, D DECIMAL(9,2), T DATE, U TIME,"
@@ -110,3 +108,17 @@ def test_a_row_of_another_table_is_refused_or_left_out_as_asked() -> None:
         rows_of(decoder({"4.5": "a INT NOT NULL"}), data)
     (row,) = rows_of(decoder({"4.5": "a INT NOT NULL"}, other_tables="skip"), data)
     assert (row["a"], row["_change_ordinal"]) == (5, 1)
+
+
+@pytest.mark.parametrize(("digits", "mark"), [("(1)", "f"), ("(21)", "f"), ("(25)", "d"), ("", "d")])
+def test_a_float_has_the_bytes_of_its_digits(digits: str, mark: str) -> None:
+    log = LogWriter()
+    tables = {"4.5": f"A FLOAT{digits} NOT NULL, B INT NOT NULL"}
+    data = log.row(162, struct.pack(f"<{mark}i", 1.5, 7)) + log.commit()
+    assert [(row["A"], row["B"]) for row in rows_of(decoder(tables), data)] == [(1.5, 7)]
+
+
+@pytest.mark.parametrize("digits", [0, 22, 24, 54])
+def test_a_float_whose_bytes_depend_on_the_platform_is_refused(digits: int) -> None:
+    with pytest.raises(BadOption, match=rf"FLOAT\({digits}\).* Write REAL for 4 bytes, DOUBLE for 8"):
+        decoder({"4.5": f"A FLOAT({digits})"})

@@ -185,6 +185,22 @@ def test_what_was_rolled_back_comes_only_where_it_is_asked_for(field: str, value
     assert (rows[0]["after"], rows[0]["_header"][field]) == (b"gone", value)
 
 
+@pytest.mark.parametrize("code", ["X", "?", " "])
+@pytest.mark.parametrize("field", ["UORDISP", "LOGRECDISP"])
+def test_a_row_with_a_disposition_that_is_none_of_the_page_s_is_refused(field: str, code: str) -> None:
+    data = rdw(change("I ", b"odd", **{field: code}), change("I ", b"kept"))
+    with pytest.raises(ProtocolViolation, match=f"disposition {field} '.?' is none that is known"):
+        rows_of(decoder(), data)
+    rows = rows_of(decoder(bad="row"), data)
+    assert [row["after"] for row in good(rows)] == [b"kept"]
+    assert bad_bytes(rows) == rdw(change("I ", b"odd", **{field: code}))
+
+
+def test_a_command_without_a_unit_of_recovery_has_no_disposition_and_comes() -> None:
+    (row,) = rows_of(decoder(), rdw(change("CM", b"-STOP", UORDISP=" ", LOGRECDISP=" ")))
+    assert (row["_change_type"], row["_data"][-5:]) == ("command", b"-STOP")
+
+
 # headers
 
 

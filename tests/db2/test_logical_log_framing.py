@@ -10,7 +10,7 @@ import pytest
 from db2.decoded import bad_bytes, good, rows_of
 from db2.logical_log_writer import header, rdw
 from db2.test_logical_log import BODIES, BODIES_OF_EMP, EMP, FRAMED, decoder, emp, segments
-from informix_capture_client.errors import ProtocolViolation
+from informix_capture_client.errors import BadOption, ProtocolViolation
 
 # framing
 
@@ -28,8 +28,13 @@ def test_records_are_found_in_each_framing(name: str) -> None:
 
 
 def test_a_body_a_message_needs_no_lengths() -> None:
-    rows = rows_of(decoder(framing="message"), *BODIES)
+    rows = rows_of(decoder(framing="message", image_length="exclusive"), *BODIES)
     assert (rows[1]["before"], rows[1]["after"]) == (b"a", b"bb")
+
+
+def test_how_a_message_has_its_lengths_is_named_since_one_is_too_little_to_tell() -> None:
+    with pytest.raises(BadOption, match=r"image_length: auto .* Name the way: exclusive, inclusive"):
+        decoder(framing="message")
 
 
 def test_spanned_records_are_refused() -> None:

@@ -91,6 +91,7 @@ def test_a_control_file_says_whether_strings_are_expanded_unless_the_option_does
     body = change("I ", image)
     data = body if framing == "message" else rdw(body)
     settings = {"control": control, "encoding": "utf-8", "framing": framing}
+    settings["image_length"] = "auto" if framing == "rdw" else "exclusive"
     (row,) = rows_of(decoder(tables, **settings), data)
     assert (row["a"], row["g"]) == ("Ed", "漢")
     with pytest.raises(ProtocolViolation):

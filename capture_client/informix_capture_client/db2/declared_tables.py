@@ -151,6 +151,7 @@ def _column(piece: str, table: str) -> Column:
         raise _unreadable(table, piece)
     name = found["name"] or found["quoted"].replace('""', '"')
     written = " ".join(found["type"].upper().split())
+    flags = (not found["required"], found["first"] is not None)
     kind = _SPELLINGS.get(written, written)
     if found["bits"]:
         kind = _BITS.get(kind, f"{kind} FOR BIT DATA")
@@ -159,8 +160,21 @@ def _column(piece: str, table: str) -> Column:
             f"tables: column {name} of {table} has type {kind}, which these formats do not carry.",
             "Declare what the bytes hold, or leave the table undeclared: then they come as they are.",
         )
+    if written == "FLOAT" and found["first"]:
+        return Column(name, _float_of(int(found["first"]), f"{name} of {table}"), 0, 0, *flags)
     length, scale = _length(kind, found["first"], found["second"], f"{name} of {table}")
-    return Column(name, kind, length, scale, not found["required"], found["first"] is not None)
+    return Column(name, kind, length, scale, *flags)
+
+
+def _float_of(digits: int, where: str) -> str:
+    """Return the type of FLOAT(n), which is REAL up to 21 on z/OS and up to 24 elsewhere."""
+    if not 1 <= digits <= 53 or 21 < digits < 25:
+        raise BadOption(
+            f"tables: column {where} is FLOAT({digits}), which has 4 bytes on one platform and 8 on"
+            " another, or none.",
+            "Write REAL for 4 bytes, DOUBLE for 8.",
+        )
+    return "REAL" if digits <= 21 else "DOUBLE"
 
 
 _DEFAULTS = {"DECIMAL": 5, "TIMESTAMP": 6, "CHAR": 1, "GRAPHIC": 1, "BINARY": 1, "DECFLOAT": 34}

@@ -123,21 +123,26 @@ class Delivery:
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
     def _two_rows_an_update(self, changes: Changes) -> tuple[pa.RecordBatch, Integers]:
+        """Return updates as two rows each, and also what stayed open, where it has both images."""
         is_update = np.asarray(pc.fill_null(pc.equal(changes.kinds, UPDATE), False))
-        change = np.repeat(np.arange(len(changes)), 1 + is_update)
+        has_two = is_update | (_has(changes.befores, changes) & _has(changes.afters, changes))
+        change = np.repeat(np.arange(len(changes)), 1 + has_two)
         is_first = np.concatenate([[True], change[1:] != change[:-1]])[: len(change)]
-        is_pre, is_post = is_update[change] & is_first, is_update[change] & ~is_first
+        is_pre, is_post = has_two[change] & is_first, has_two[change] & ~is_first
         columns: list[pa.Array] = []
         for before, after in zip(changes.befores, changes.afters, strict=True):
             rows = self._rows_of(before, after, change, is_post)
             columns += rows.flatten() if len(self.tables) == 1 else [rows]
         about, kinds = dict(changes.about), changes.kinds
-        if is_update.any():
+        if has_two.any():
             taken = pa.array(change)
             about = {name: array.take(taken) for name, array in about.items()}
             kinds = kinds.take(taken)
-        kinds = pc.if_else(pa.array(is_pre), "update_preimage", kinds)
-        about["_change_type"] = pc.if_else(pa.array(is_post), "update_postimage", kinds)
+        of_update = is_update[change]
+        about["_change_type"] = _image_kinds(kinds, is_pre & of_update, is_post & of_update)
+        if "_operation" in about:  # of what stayed open it alone tells which image a row is
+            operations = about["_operation"]
+            about["_operation"] = _image_kinds(operations, is_pre & ~of_update, is_post & ~of_update)
         # An update counts as two where changes are numbered.
         about["_change_ordinal"] = pc.add(about["_change_ordinal"], pa.array(is_post).cast(pa.int64()))
         of_rows = Changes(kinds, (), (), about, changes.values[change])
@@ -182,6 +187,19 @@ class Delivery:
         columns = [placed(image, count) for image in images]
         is_null = pa.array(np.logical_and.reduce([np.asarray(c.is_null()) for c in columns]))
         return pa.StructArray.from_arrays(columns, fields=list(self._row_type), mask=is_null)
+
+
+def _has(images: Sequence[Image], changes: Changes) -> np.ndarray:
+    """Tell which changes have an image on one side."""
+    found = np.zeros(len(changes), bool)
+    for image in images:
+        found[image.changes] = True
+    return found
+
+
+def _image_kinds(kinds: pa.Array, is_pre: np.ndarray, is_post: np.ndarray) -> pa.Array:
+    kinds = pc.if_else(pa.array(is_pre), "update_preimage", kinds)
+    return pc.if_else(pa.array(is_post), "update_postimage", kinds)
 
 
 def _nothing_bad(count: int) -> dict[str, pa.Array]:

@@ -8,7 +8,7 @@ one.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -105,7 +105,7 @@ class LogReader:
 
     def __init__(self, settings: LogSettings, tables: tuple[DeclaredTable, ...]) -> None:
         self._settings = settings
-        numbers = {_code_of(table, settings.ids or {}): n for n, table in enumerate(tables)}
+        numbers = _numbers(tables, settings.ids or {})
         codes = {number: code for code, number in numbers.items()}
         self._names = {code: tables[number].name for code, number in numbers.items()}
         self._readers: dict[Order, Readers] = {
@@ -300,12 +300,25 @@ def _refuse(logged: LoggedChanges, place: int, reason: str, refusals: Refusals) 
     refusals.refuse_record(value, record.data, reason, record.number)
 
 
+def _numbers(tables: Sequence[DeclaredTable], ids: Mapping[str, str]) -> dict[int, int]:
+    """Return the place of each table by its code."""
+    found: dict[int, int] = {}
+    for number, table in enumerate(tables):
+        other = found.setdefault(_code_of(table, ids), number)
+        if other != number:
+            raise BadOption(
+                f"ids: tables {tables[other].name} and {table.name} have the same numbers.",
+                "A number is one table; declare a table once.",
+            )
+    return found
+
+
 def _code_of(table: DeclaredTable, ids: Mapping[str, str]) -> int:
     given = ids.get(table.name, table.name)
     found = re.fullmatch(r"(\d{1,5})\.(\d{1,5})", given)
-    if found is None:
+    if found is None or max(int(found[1]), int(found[2])) >= 1 << 16:
         raise BadOption(
             f"ids: of table {table.name} no table space and table number is known.",
-            "Give ids={'NAME': '4.5'}: TBSPACEID and TABLEID of SYSCAT.TABLES; records have no names.",
+            "Give ids={'NAME': '4.5'}: TBSPACEID and TABLEID of SYSCAT.TABLES, up to 65535 each.",
         )
     return table_code(int(found[1]), int(found[2]))

@@ -56,6 +56,8 @@ UNDECLARED = pa.binary()
 Sides = tuple[list[Image], list[Image]]
 _UNKNOWN = "unknown"
 _COMMITTED, _UNDO = "C", "U"
+# Codes of the page's fields A1 and 6B for what was taken back: aborted; to a savepoint, reversed.
+_TAKEN_BACK = {"UORDISP": ("A",), "LOGRECDISP": ("A", "S", "O")}
 TOGETHER_RECORDS = 16_384
 
 
@@ -202,6 +204,15 @@ class LogicalLogReader:
         for place in np.flatnonzero(np.asarray(pc.equal(known.kinds, _UNKNOWN))).tolist():
             code = header.field("CHANGETYPE")[place]
             wrong.setdefault(place, f"change type {code} is none that is known")
+        for name in _TAKEN_BACK if self._settings.rolled_back == "skip" else ():
+            codes = pc.fill_null(header.field(name), "")
+            is_known = pc.equal(codes, _COMMITTED)
+            # What belongs to no unit of recovery, such as a command, has no disposition.
+            is_known = pc.or_(is_known, pc.and_(pc.equal(codes, ""), pa.array(~known.is_row)))
+            for place in np.flatnonzero(~np.asarray(is_known) & ~known.is_skipped).tolist():
+                wrong.setdefault(
+                    place, f"disposition {name} {codes[place].as_py()!r} is none that is known"
+                )
         if self._tables:
             for place in known.rows[known.tables[known.rows] < 0].tolist():
                 wrong.setdefault(place, f"table {names[place]} is not declared")
@@ -211,12 +222,15 @@ class LogicalLogReader:
 
         That an UNDO record takes back, and is no change of its own, is inferred from its name.
         """
-        unit, record, sql = (headers.texts(name)[0] for name in ("UORDISP", "LOGRECDISP", "SQLTYPE"))
+        sql = headers.texts("SQLTYPE")[0]
         if self._settings.rolled_back == "rows":
-            return np.zeros(len(unit), bool)
-        is_kept = pc.and_(pc.equal(unit, _COMMITTED), pc.equal(record, _COMMITTED))
-        is_kept = pc.and_(is_kept, pc.not_equal(sql, _UNDO))
-        return ~np.asarray(pc.fill_null(is_kept, False))
+            return np.zeros(len(sql), bool)
+        is_skipped = np.asarray(pc.fill_null(pc.equal(sql, _UNDO), False))
+        for name, codes in _TAKEN_BACK.items():
+            is_skipped = is_skipped | np.asarray(
+                pc.is_in(headers.texts(name)[0], value_set=pa.array(codes))
+            )
+        return is_skipped
 
     def _tables_of(self, headers: Headers) -> Integers:
         numbers = (pa.array(headers.numbers(name)) for name in ("DBID", "PSID", "TBOBID"))

@@ -63,6 +63,13 @@ class LogicalLogSettings:
         for option, values in known.items():
             if (given := getattr(self, option)) not in values:
                 raise BadOption(f"{option}: {given!r} is none of {', '.join(values)}.")
+        if self.framing == "message" and self.image_length == "auto":
+            # What fits is found over a whole file. A message is too little, and those that come
+            # together are others with each batch.
+            raise BadOption(
+                "image_length: auto looks at a whole file, and framing is message.",
+                f"Name the way: {', '.join(READINGS)}.",
+            )
 
     @cached_property
     def header_page(self) -> CodePage:
