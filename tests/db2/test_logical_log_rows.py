@@ -49,8 +49,18 @@ def test_a_declared_column_has_its_value_exactly(kind: str, digits: str, value: 
     data = bytes.fromhex(digits)
     for suffix, null in ((" NOT NULL", b""), ("", b"\0")):
         tables = {"TEST.EMP": f"a {kind}{suffix}, b SMALLINT NOT NULL"}
-        (row,) = rows_of(decoder(tables), rdw(change("I ", null + data + b"\0\7")))
+        decode = decoder(tables, graphic_encoding="utf-16-be")
+        (row,) = rows_of(decode, rdw(change("I ", null + data + b"\0\7")))
         assert (row["a"], row["b"]) == (value, 7)
+
+
+def test_graphic_columns_have_the_code_page_that_is_named_or_that_of_a_unicode_table() -> None:
+    tables = {"TEST.EMP": "a GRAPHIC(1) NOT NULL"}
+    with pytest.raises(BadOption, match="graphic_encoding: column a of TEST.EMP is GRAPHIC"):
+        decoder(tables)
+    data = rdw(change("I ", "漢".encode("utf-16-be")))
+    for settings in ({"encoding": "utf-8"}, {"graphic_encoding": 1200}):
+        assert [row["a"] for row in rows_of(decoder(tables, **settings), data)] == ["漢"]
 
 
 def test_the_page_s_five_characters_and_their_null() -> None:

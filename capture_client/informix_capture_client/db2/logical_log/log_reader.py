@@ -97,6 +97,7 @@ class LogicalLogReader:
     """Makes changes of logical log records."""
 
     def __init__(self, settings: LogicalLogSettings, tables: tuple[DeclaredTable, ...]) -> None:
+        settings.require_graphic_encoding(tables)
         self._settings = settings
         self._page = settings.header_page
         self._records = RecordReader(settings.control_file.layout, self._page)

@@ -5,12 +5,13 @@ Rule: what the control file says of the data file's bytes holds, unless the user
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
 from informix_capture_client.db2.code_pages import CodePage, code_page
+from informix_capture_client.db2.declared_tables import GRAPHIC, DeclaredTable
 from informix_capture_client.db2.decoding import MOST_BYTES
 from informix_capture_client.db2.logical_log.control_file import ControlFile, read_control_file
 from informix_capture_client.db2.logical_log.framing import FRAMINGS, bodies_of
@@ -29,7 +30,7 @@ class LogicalLogSettings:
         image_length: what lengths in front of images count: images.py, or auto.
         header_encoding: code page of the header and of the control file.
         encoding: code page of CHAR, VARCHAR, dates and times.
-        graphic_encoding: code page of GRAPHIC.
+        graphic_encoding: code page of GRAPHIC; UTF-16 where `encoding` is UTF-8, else to be named.
         float_format: hfp for floats of System/360, or ieee.
         expanded: whether strings have all the room declared (EXPANDVAR); None: as the control file
         says. control: the control file's bytes, in the same framing; None for the layout of 288 bytes.
@@ -43,7 +44,7 @@ class LogicalLogSettings:
     image_length: str = "auto"
     header_encoding: str | int = "cp037"
     encoding: str | int = "cp037"
-    graphic_encoding: str | int = "utf-16-be"
+    graphic_encoding: str | int | None = None
     float_format: Literal["hfp", "ieee"] = "hfp"
     expanded: bool | None = None
     control: bytes | None = None
@@ -86,13 +87,31 @@ class LogicalLogSettings:
         bodies = bodies_of(values, 0, framing, Refusals(values, is_row=False))
         return read_control_file([self.control[b.start : b.end] for b in bodies], self.header_page)
 
+    def require_graphic_encoding(self, tables: Iterable[DeclaredTable]) -> None:
+        """Refuse graphic columns of which nobody knows the code page.
+
+        Of a Unicode table it is UTF-16; of an EBCDIC or ASCII one whatever the subsystem was given.
+
+        Raises:
+            BadOption: names the first of them.
+        """
+        if self.graphic_encoding is not None or code_page(self.encoding).is_utf8:
+            return
+        for table in tables:
+            if found := next((column for column in table.columns if column.kind in GRAPHIC), None):
+                raise BadOption(
+                    f"graphic_encoding: column {found.name} of {table.name} is {found.kind}, and its"
+                    f" code page does not follow from encoding {self.encoding}.",
+                    "Name it, such as utf-16-be of a Unicode table, or a CCSID.",
+                )
+
     @property
     def row_form(self) -> RowForm:
         """How values of rows are written."""
         is_expanded = self.control_file.is_expanded if self.expanded is None else self.expanded
         return RowForm(
             code_page(self.encoding),
-            code_page(self.graphic_encoding),
+            code_page(self.graphic_encoding or "utf-16-be"),
             self.float_format == "hfp",
             bool(is_expanded),
         )
