@@ -56,7 +56,7 @@ def test_a_declared_column_has_its_value_exactly(kind: str, digits: str, value: 
 
 def test_graphic_columns_have_the_code_page_that_is_named_or_that_of_a_unicode_table() -> None:
     tables = {"TEST.EMP": "a GRAPHIC(1) NOT NULL"}
-    with pytest.raises(BadOption, match="graphic_encoding: column a of TEST.EMP is GRAPHIC"):
+    with pytest.raises(BadOption, match=r"graphic_encoding: column a of TEST\.EMP is GRAPHIC"):
         decoder(tables)
     data = rdw(change("I ", "漢".encode("utf-16-be")))
     for settings in ({"encoding": "utf-8"}, {"graphic_encoding": 1200}):
