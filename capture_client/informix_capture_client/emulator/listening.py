@@ -48,6 +48,8 @@ class Listener:
         self.host = host
         self._greeting = greeting
         self._tls = tls
+        if tls is not None:
+            tls.sslsocket_class = _Accepted
         self._connect = connect
         self._latency_seconds = latency_seconds
         self.port = port
@@ -132,7 +134,6 @@ class Listener:
 
     def _wrapped(self, client: socket.socket, tls: ssl.SSLContext) -> ssl.SSLSocket:
         """Return a connection that will be encrypted, in the place of its socket."""
-        client.getpeername()  # OSError if the client has gone, where wrapping would not say so
         secured = tls.wrap_socket(client, server_side=True, do_handshake_on_connect=False)
         with self._lock:
             self._clients.discard(client)
@@ -146,6 +147,20 @@ class Listener:
         with self._lock:
             self._clients.discard(client)
         client.close()
+
+
+class _Accepted(ssl.SSLSocket):
+    """An encrypted connection whose client may have gone before it is made; a handshake says so.
+
+    Wrapping asks for the peer first, and leaves its new socket open when a reset answers
+    (CPython 3.11, `ssl.SSLSocket._create`).
+    """
+
+    def getpeername(self) -> socket._RetAddress:
+        try:
+            return super().getpeername()
+        except OSError:
+            return None
 
 
 class ListeningServer(Listener):

@@ -312,6 +312,22 @@ def test_a_client_that_has_gone_before_the_handshake_is_passed_over(
     assert call(listener, tls=context).kind == ACCEPTED
 
 
+def test_a_connection_that_is_reset_while_it_is_wrapped_leaves_no_socket_open(
+    tls: tuple[Listener, ssl.SSLContext],
+) -> None:
+    listener, _context = tls
+    assert listener._tls is not None
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        with socket.create_connection(server.getsockname()) as client:
+            accepted, _address = server.accept()
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        with pytest.raises(OSError, match="not connected"):
+            accepted.getpeername()
+        wrapped = listener._tls.wrap_socket(accepted, server_side=True, do_handshake_on_connect=False)
+        with wrapped as gone, pytest.raises(OSError, match=r"reset|EOF|closed"):
+            gone.do_handshake()
+
+
 # what makes no sense
 
 
