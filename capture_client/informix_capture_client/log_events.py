@@ -98,6 +98,13 @@ SNAPSHOT_DONE = LogEvent(
     "all rows of a table that were there before are in the stream; `dropped_rows` were left out, since"
     " the stream has newer ones",
 )
+CONTENTS_WAIT = LogEvent(
+    "contents_wait",
+    _WARNING,
+    ("seconds", "reason"),
+    "a row whose large object is to be read by its key is locked; it is waited for until its writer"
+    " ends, or until lobReadSeconds are over, and the stream waits with it",
+)
 SNAPSHOT_WAITS = LogEvent(
     "snapshot_waits",
     _WARNING,

@@ -92,6 +92,11 @@ IGNORES_CASE = "SELECT is_case_insens FROM sysmaster:informix.sysdatabases WHERE
 # "LOCK TABLE"); CREATE TEMP TABLE is in the log like all DDL, with or without WITH NO LOG
 LAST_COMMITTED = "SET ISOLATION TO COMMITTED READ LAST COMMITTED"
 LOCK_WAIT = "SET LOCK MODE TO WAIT 5"
+# how a row is selected by its key: of two ways to read what is committed the one that its transactions
+# allow, whatever a server makes of the second ("SET ENVIRONMENT", USELASTCOMMITTED)
+ONLY_WHERE_SAID = "SET ENVIRONMENT USELASTCOMMITTED 'NONE'"
+COMMITTED = "SET ISOLATION TO COMMITTED READ"
+SHORT_LOCK_WAIT = "SET LOCK MODE TO WAIT 1"
 BEGIN_WORK = "BEGIN WORK"
 COMMIT_WORK = "COMMIT WORK"
 MAKE_MARKER = "CREATE TEMP TABLE informix_cdc_marker (n INTEGER) WITH NO LOG"

@@ -11,7 +11,7 @@ from harness.servers.capture_server import CaptureServer
 from harness.servers.sql_text import ContractTable
 from informix_capture_client.errors import InformixCdcError, ServerRefused
 from informix_capture_client.transport.base import Transport
-from informix_cdc.snapshots.locks import is_locked
+from informix_cdc.server import is_locked
 
 LAST_COMMITTED = "SET ISOLATION TO COMMITTED READ LAST COMMITTED"
 COLUMNS = {"id": "integer", "v": "integer"}
@@ -101,6 +101,29 @@ def test_the_session_that_holds_a_lock_is_found(
     writer.rows("COMMIT WORK")
     assert (number,) not in reader.rows(holders)
     assert reader.rows(locks) == []
+
+
+@pytest.mark.slow
+@pytest.mark.assumption(108)
+@pytest.mark.parametrize("change", ["UPDATE {} SET v = 1 WHERE id = 1", "INSERT INTO {} VALUES (7, 0)"])
+def test_who_reads_committed_rows_alone_is_refused_a_row_that_is_being_changed(
+    server: CaptureServer, reader: Transport, writer: Transport, change: str
+) -> None:
+    table = filled(server, writer, "ROW")
+    reader.rows("SET ENVIRONMENT USELASTCOMMITTED 'NONE'")
+    reader.rows("SET ISOLATION TO COMMITTED READ")
+    writer.rows("BEGIN WORK")
+    writer.rows(change.format(table.name))
+    changed, other = (
+        f"SELECT v FROM {table.name} WHERE id = {n}" for n in (1 if "SET" in change else 7, 2)
+    )
+    with pytest.raises(ServerRefused) as met:
+        reader.rows(changed)
+    assert is_locked(met.value)
+    assert reader.rows(other) == [("0",)]
+    reader.rows(LAST_COMMITTED)
+    assert reader.rows(changed) == ([("0",)] if "SET" in change else [])
+    writer.rows("ROLLBACK WORK")
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ from informix_capture_client import statements
 _START = "at each start of a stream, and of each new session"
 _TABLES = "at `load()` and each start, for up to 100 tables at once: `IN (?, ?, ...)`"
 _SNAPSHOT = "at the start of a stream with a snapshot, for up to 100 tables at once"
+_BY_KEY = "by a connection that selects rows with large objects by their keys"
 _CHUNK = "while a snapshot runs: before or after each chunk"
 _WATCHED = "every 15 s while a stream runs"
 
@@ -43,7 +44,7 @@ WHEN = {
     "SERVER_VERSION": "at each start; `doctor`",
     "HA_ROLE": "at each start; `doctor`",
     "PARAMETER": "`doctor`: LOGFILES, LTXHWM and the like",
-    "OPEN_TRANSACTIONS": f"first start of a stream; `acquire`; {_CHUNK}",
+    "OPEN_TRANSACTIONS": f"first start of a stream; `acquire`; {_CHUNK}; {_BY_KEY}, once a batch",
     "DATABASE_LOGGING": "at `load()` and each start",
     "DATABASE_LOCALE": "at `load()` and each start",
     "TABLE": _TABLES,
@@ -58,7 +59,11 @@ WHEN = {
     "COLUMN_NUMBERS": _SNAPSHOT,
     "ROW_LOCKS": _SNAPSHOT,
     "IGNORES_CASE": "at the start of a stream with a snapshot",
-    "LAST_COMMITTED": "by each connection that reads a table for its snapshot, when it has connected",
+    "LAST_COMMITTED": "by each connection that reads a table for its snapshot, when it has connected;"
+    f" {_BY_KEY}, once a batch at most",
+    "ONLY_WHERE_SAID": f"{_BY_KEY}, before the first",
+    "SHORT_LOCK_WAIT": f"{_BY_KEY}, before the first",
+    "COMMITTED": f"{_BY_KEY}, while a transaction that changed them is open",
     "LOCK_WAIT": "by each connection that reads a table for its snapshot, when it has connected",
     "BEGIN_WORK": "`snapshotWithoutKey=lock` alone: before the table is locked",
     "COMMIT_WORK": "`snapshotWithoutKey=lock` alone: when the table has been read; in an ANSI database"
@@ -82,6 +87,12 @@ OF_A_TABLE = (
         "SELECT /*+ AVOID_FULL(t) */ FIRST n (the columns) FROM (the table) t WHERE (behind a key)"
         " ORDER BY (the key)",
         "while a snapshot runs: once for each chunk",
+    ),
+    (
+        "SELECT LENGTH(",
+        "SELECT LENGTH(a TEXT or BYTE), (itself) FROM (the table) WHERE (the key)",
+        "`simpleLobs=reselect` alone: for each value of a row that was inserted or changed, twice if it"
+        " has more than 8 KiB; with `lobs=reselect` a BLOB or CLOB is selected so, without LENGTH",
     ),
     (
         "SELECT ",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,7 +19,7 @@ from harness.runs.patience import wait_until
 from harness.servers.in_process import InProcessConnection
 from harness.servers.stores import DATABASE, listening_stores, source_options
 from informix_capture_client import statements
-from informix_capture_client.emulator import EmulatedServer, ListeningServer, load_rows
+from informix_capture_client.emulator import EmulatedServer, ListeningServer, keep_rows, load_rows
 from informix_capture_client.emulator.answers import Check, Prepared, SqlSession
 from informix_capture_client.emulator.connection import Connection
 from informix_capture_client.emulator.sqli.pam import Prompt, Style
@@ -39,7 +40,7 @@ NOT_SENT_HERE = {
 }
 TABLE = "informix.orders"
 # of the captured tables, whose names a statement is made of
-_OF_A_TABLE = re.compile(r'"?informix"?\.(lines|heaps|pulse)\b')
+_OF_A_TABLE = re.compile(r'"?informix"?\.(lines|heaps|pulse|notes)\b')
 _MANY = re.compile(r"(?<=IN )\(\?(, \?)+\)")
 
 
@@ -118,12 +119,38 @@ def a_life_with_snapshots(server: EmulatedServer, listening: ListeningServer, fo
         assert len(rows) == 6
 
 
+def a_life_with_values(server: EmulatedServer, listening: ListeningServer, folder: Path) -> None:
+    """Read a TEXT by its row's key, the second time while its transaction still holds its locks."""
+    writer = InProcessConnection(server, LOGIN, DATABASE)
+    writer.rows("CREATE TABLE informix.notes (id INTEGER PRIMARY KEY, page TEXT, picture BLOB)")
+    keep_rows(server)
+
+    def put(number: int) -> int:
+        tx = server.begin()
+        picture = server.sbspace.create(b"picture")
+        tx.insert(f"{DATABASE}:informix.notes", {"id": number, "page": "text", "picture": picture})
+        return tx.commit()
+
+    own = {"table": "informix.notes", "simpleLobs": "reselect", "lobs": "content"}
+    with reader(listening.port, **own, spoolPath=str(folder / "values")) as made:
+        rows, end = drained(made, anchor_of(made), put(1))
+        server.late_release.hold()
+        place = put(2)
+        released = threading.Timer(1, server.late_release.let_go)
+        released.start()
+        more, _ = drained(made, end, place)
+        released.join()
+    found = [(row["page"]["content"], row["picture"]["content"]) for row in rows + more]
+    assert found == [("text", b"picture")] * 2
+
+
 @pytest.mark.slow
 def test_a_server_receives_what_is_listed_and_all_of_it(received: set[str], tmp_path: Path) -> None:
     with listening_stores() as (server, listening):
         a_life_of_a_stream(server, listening)
         written_beside = {*received}
         a_life_with_snapshots(server, listening, tmp_path)
+        a_life_with_values(server, listening, tmp_path)
     made_of_names = {text for text in received if _OF_A_TABLE.search(text)}
     ours = {text for text in made_of_names - written_beside if not text.startswith("CREATE")}
     beginnings = tuple(beginning for beginning, _, _ in OF_A_TABLE)
@@ -150,12 +177,13 @@ NAMED = re.compile(r"`(login|SQ_\w+)`")
 
 
 @pytest.mark.slow
-def test_without_a_driver_a_server_receives_the_messages_that_are_listed() -> None:
+def test_without_a_driver_a_server_receives_the_messages_that_are_listed(tmp_path: Path) -> None:
     lines: list[str] = []
     trace = WireTrace(lines.append, lambda: datetime.now(UTC))
     with listening_stores() as (server, listening), trace_wire(trace):
         server.prompts = (Prompt(Style.HIDDEN, "Password: "),)
         a_life_of_a_stream(server, listening)
+        a_life_with_values(server, listening, tmp_path)
     sent = {line.split()[3] for line in lines if line.split()[2] == ">"}
     paragraph = PAGE.read_text().partition("With `transport=sqli` there is no driver")[2]
     assert set(NAMED.findall(paragraph.partition("<!--")[0])) == sent

@@ -22,7 +22,9 @@ from .sql_errors import sql_error
 LOCATOR_BYTES, HANDLE_BYTES = 72, 76
 BAD_ADDRESS, NO_DESCRIPTOR, TABLE_FULL = -12097, -12014, -12210  # finderr: why it is -9810
 _INDICATOR = bytes(HANDLE_BYTES - LOCATOR_BYTES)
-_STAT = struct.Struct("<IQI")  # size behind 4 bytes (gbase8sdb 1.1.1); the rest is our choice
+# size behind 4 bytes (gbase8sdb 1.1.1); the rest is our choice: another one after each change, as by
+# its time a server's is
+_STAT = struct.Struct("<IQI")
 _MOST_DESCRIPTORS = 0xFFFF  # they have 16 bits on the wire
 
 Counted = tuple[int, str, bytes, int]  # records before it, table, locator, references more or fewer
@@ -30,16 +32,17 @@ Counted = tuple[int, str, bytes, int]  # records before it, table, locator, refe
 
 @dataclass(slots=True)
 class SmartObject:
-    """One object: its bytes, and how often it is open."""
+    """One object: its bytes, how often it is open, and how often it has been written into."""
 
     data: bytearray
     open_count: int = 0
+    writes: int = 0
 
 
 @dataclass(slots=True)
 class _Open:
     locator: bytes
-    data: bytearray
+    known: SmartObject
     place: int = 0
 
 
@@ -85,12 +88,15 @@ class Sbspace:
 
     def write(self, handle: bytes, data: bytes, offset: int = 0) -> None:
         """Write into an object, as ifx_lo_write does; no row changes."""
-        content = self._objects[handle[len(_INDICATOR) :]].data
-        content[offset : offset + len(data)] = data
+        known = self._objects[handle[len(_INDICATOR) :]]
+        known.data[offset : offset + len(data)] = data
+        known.writes += 1
 
     def truncate(self, handle: bytes, size: int = 0) -> None:
         """Cut an object, as ifx_lo_truncate does; no row changes."""
-        del self._objects[handle[len(_INDICATOR) :]].data[size:]
+        known = self._objects[handle[len(_INDICATOR) :]]
+        del known.data[size:]
+        known.writes += 1
 
     def holds(self, handle: bytes) -> bool:
         """Whether the object is there."""
@@ -172,7 +178,7 @@ class Descriptors:
         if number is None:
             raise sql_error(-9810, isam=TABLE_FULL)
         known = self._sbspace.opened(locator)
-        self._open[number] = _Open(locator, known.data)
+        self._open[number] = _Open(locator, known)
         return number
 
     def __contains__(self, number: int) -> bool:
@@ -182,13 +188,14 @@ class Descriptors:
         """Read on, or from a place on."""
         known = self._known(number)
         known.place = known.place if offset is None else offset
-        found = self._sbspace.read(known.data, known.place, most_bytes)
+        found = self._sbspace.read(known.known.data, known.place, most_bytes)
         known.place += len(found)
         return found
 
     def stat(self, number: int) -> bytes:
         """Return the status of an object; its size is in it."""
-        return _STAT.pack(0, len(self._known(number).data), 1)
+        known = self._known(number).known
+        return _STAT.pack(0, len(known.data), known.writes)
 
     def close(self, number: int) -> None:
         """Close a descriptor."""

@@ -14,6 +14,7 @@ from informix_capture_client.large_objects.columns import (
     is_content_type,
 )
 from informix_capture_client.large_objects.contents import (
+    AT_ONCE_BYTES,
     GONE,
     NOT_READ,
     NULL,
@@ -31,6 +32,7 @@ from informix_capture_client.large_objects.contents import (
 )
 from informix_capture_client.large_objects.readers import object_reader
 from informix_capture_client.large_objects.reselecting import (
+    NOWHERE,
     ByKey,
     Reselecting,
     any_object,
@@ -38,9 +40,11 @@ from informix_capture_client.large_objects.reselecting import (
 )
 
 __all__ = [
+    "AT_ONCE_BYTES",
     "GONE",
     "LOCATOR_BYTES",
     "NOT_READ",
+    "NOWHERE",
     "NULL",
     "READ",
     "TOO_LARGE",

@@ -30,6 +30,20 @@ class SimpleObject:
     data: bytes | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class ObjectStatus:
+    """What a server tells of an open object.
+
+    Attributes:
+        size: in bytes, natively without what does not fit into four of them (decision 0092).
+        told: the whole of it, of which no more is known than that it has the time of the last change
+            (ODBC Driver Programmer's Manual, "ifx_lo_stat_mtime").
+    """
+
+    size: int
+    told: bytes
+
+
 class ObjectReader(ABC):
     """Reads smart large objects, and TEXT and BYTE. Every method raises what a transport raises."""
 
@@ -51,8 +65,8 @@ class ObjectReader(ABC):
         """Open an object and return its descriptor."""
 
     @abstractmethod
-    def size(self, descriptor: int) -> int:
-        """Return how many bytes an open object has now."""
+    def status(self, descriptor: int) -> ObjectStatus:
+        """Return how an open object is now."""
 
     @abstractmethod
     def read(self, descriptor: int, most_bytes: int) -> memoryview:

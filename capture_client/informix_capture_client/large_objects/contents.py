@@ -1,18 +1,20 @@
 """Read what an object holds, whole or not at all.
 
-Rule: never half a content. What was read is as long as the server says that the object is; one that is
-changed meanwhile is read again. What is not there any more is `gone`, and no error.
+Rule: never half a content. What was read is as long as the server says that the object is, before and
+after; one that is changed meanwhile, by its length or its status, is read again. What is not there any
+more is `gone`, and no error.
 
     read        the content, as it was when it was read
     gone        the object has been deleted
-    too_large   it has more bytes than are wanted; its size is given
+    too_large   it has more bytes than are wanted; its size is given, unless it is one of 4 GiB or more
+                over a connection that tells four bytes of it
     not_read    nobody asked for it, or there was no more time
     null        there is no object: of a TEXT or BYTE only its row tells that, and it becomes NULL
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -23,7 +25,8 @@ from informix_capture_client.large_objects.reselecting import ByKey
 
 READ, GONE, TOO_LARGE, NOT_READ, NULL = "read", "gone", "too_large", "not_read", "null"
 PIECE_BYTES = 1 << 20  # at a time; servers before 12.10.xC4 give 32,000 bytes (APAR IT00258)
-_AT_ONCE_BYTES = 8 << 10  # a TEXT or BYTE that is read when its length is asked for
+AT_ONCE_BYTES = 8 << 10  # a TEXT or BYTE that is read when its length is asked for
+_LEAST_PIECE_BYTES = 32_000  # of an object that goes on, whatever is asked for
 _ATTEMPTS = 3  # to read an object that is written into all the time
 # Cannot find entry in lohd table; unique ID does not match, probably deleted; bad address, might have
 # been deleted (finderr): the ISAM code of -9810, or the number itself.
@@ -63,8 +66,12 @@ class FoundContents:
 class Contents(Protocol):
     """Reads the objects of rows; what it returns is forgotten with the next rows."""
 
-    def begin(self) -> None:
-        """Begin with rows that have waited until now: the time for them counts from here."""
+    def begin(self, committed: Collection[int] = frozenset()) -> None:
+        """Begin with rows that have waited until now: the time for them counts from here.
+
+        Args:
+            committed: the ids of the transactions that have made them; none of rows that were selected.
+        """
 
     def pieces(self, rows: Sequence[Sequence[Place]]) -> Iterator[tuple[int, Found]]:
         """Yield how many rows are done, and what is at their places, some rows at a time.
@@ -81,6 +88,12 @@ class Opened:
     descriptor: int = -1
     size: int = 0
     content: Content | None = None
+    told: bytes = b""  # its status when it was opened
+
+    @property
+    def held_bytes(self) -> int:
+        """How many bytes of it are in memory once it is read."""
+        return self.size if self.content is None else len(self.content.data or b"")
 
 
 def try_open(reader: ObjectReader, place: Place, most_bytes: int) -> Opened:
@@ -96,15 +109,19 @@ def try_open(reader: ObjectReader, place: Place, most_bytes: int) -> Opened:
         if not _is_gone(reason):
             raise
         return Opened(place, content=Content(GONE))
-    size = reader.size(descriptor)
-    if size <= most_bytes:
-        return Opened(place, descriptor, size)
+    status = reader.status(descriptor)
+    if status.size <= most_bytes:
+        return Opened(place, descriptor, status.size, told=status.told)
     reader.close(descriptor)
-    return Opened(place, content=Content(TOO_LARGE, size))
+    return Opened(place, content=Content(TOO_LARGE, status.size))
 
 
 def read_whole(reader: ObjectReader, opened: Opened, most_bytes: int, is_late: IsLate) -> Content:
-    """Return what an open object holds, and close it."""
+    """Return what an open object holds, and close it.
+
+    One whose status is another afterwards counts as read if a second reading gives the same.
+    """
+    former: bytearray | None = None
     for _ in range(_ATTEMPTS):
         if opened.content is not None:
             return opened.content
@@ -112,12 +129,16 @@ def read_whole(reader: ObjectReader, opened: Opened, most_bytes: int, is_late: I
             return _read_value(reader, opened.place, most_bytes, is_late)
         failpoint("large_objects.before_read")
         data = _bytes_of(reader, opened, is_late)
-        now = reader.size(opened.descriptor)
+        now = reader.status(opened.descriptor)
         reader.close(opened.descriptor)
         if data is None:
             return UNREAD
-        if len(data) == opened.size == now:
-            return Content(READ, now, bytes(data))
+        if opened.size == now.size < len(data):
+            return Content(TOO_LARGE)  # the size that is told is not all of its size
+        is_unchanged = now.told == opened.told or data == former
+        if len(data) == opened.size == now.size and is_unchanged:
+            return Content(READ, now.size, bytes(data))
+        former = data
         opened = try_open(reader, opened.place, most_bytes)  # it was written into meanwhile
     if opened.content is None:
         reader.close(opened.descriptor)
@@ -126,7 +147,7 @@ def read_whole(reader: ObjectReader, opened: Opened, most_bytes: int, is_late: I
 
 def _look_at(reader: ObjectReader, place: ByKey, most_bytes: int) -> Opened:
     """Ask how long a TEXT or BYTE is, and read it if it is short; there is nothing to keep open."""
-    found = reader.simple_object(place.statement, place.arguments, min(most_bytes, _AT_ONCE_BYTES))
+    found = reader.simple_object(place.statement, place.arguments, min(most_bytes, AT_ONCE_BYTES))
     size = found.size or 0 if found else 0
     return Opened(place, size=size, content=_settled(found, most_bytes))
 
@@ -162,15 +183,20 @@ def _locator_now(reader: ObjectReader, place: ByKey) -> bytes | None:
 
 
 def _bytes_of(reader: ObjectReader, opened: Opened, is_late: IsLate) -> bytearray | None:
-    """Return bytes up to the size that was told, or to where the object ends; None: it is too late."""
+    """Return bytes up to the size that was told, or to where the object ends; None: it is too late.
+
+    One byte more is asked for: an object that has it is longer than was told.
+    """
     data = bytearray()
-    while len(data) < opened.size:
+    while len(data) <= opened.size:
         if is_late():
             return None
-        piece = reader.read(opened.descriptor, min(PIECE_BYTES, opened.size - len(data)))
-        if not piece:
-            break
+        most = min(PIECE_BYTES, opened.size + 1 - len(data))
+        piece = reader.read(opened.descriptor, most)
         data += piece
+        is_short = len(piece) < min(most, _LEAST_PIECE_BYTES)
+        if not piece or (is_short and len(data) == opened.size):
+            break
     return data
 
 

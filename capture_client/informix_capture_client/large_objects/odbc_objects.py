@@ -14,7 +14,13 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 
-from informix_capture_client.large_objects.base import FLAGS, LOCATOR_BYTES, ObjectReader, SimpleObject
+from informix_capture_client.large_objects.base import (
+    FLAGS,
+    LOCATOR_BYTES,
+    ObjectReader,
+    ObjectStatus,
+    SimpleObject,
+)
 from informix_capture_client.transport import Argument, OdbcTransport
 from informix_capture_client.transport import odbc_api as odbc
 
@@ -78,8 +84,8 @@ class OdbcObjects(ObjectReader):
         )
         return found.value
 
-    def size(self, descriptor: int) -> int:
-        """Return its size."""
+    def status(self, descriptor: int) -> ObjectStatus:
+        """Return its size, and the rest."""
         of, size = ctypes.c_int32(descriptor), ctypes.c_int64(0)
         status = ctypes.create_string_buffer(self._status_bytes)
         self._call(
@@ -96,7 +102,7 @@ class OdbcObjects(ObjectReader):
                 (odbc.PARAM_OUTPUT, odbc.C_SBIGINT, odbc.SQL_BIGINT, size, 8),
             ],
         )
-        return size.value
+        return ObjectStatus(size.value, status.raw)
 
     def read(self, descriptor: int, most_bytes: int) -> memoryview:
         """Return the next bytes."""

@@ -21,6 +21,8 @@ from informix_capture_client.sql_names import quoted
 from informix_capture_client.transport import Argument
 from informix_capture_client.values import Column, compile_type, is_large_object
 
+NOWHERE = b""  # the place of an object that cannot be found, and is not read
+
 
 @dataclass(frozen=True, slots=True)
 class ByKey:
@@ -43,17 +45,25 @@ class Reselecting:
         key: the names of the columns that identify a row.
         statements: the SELECT of each column of large objects that are found so.
         values: those of them that are TEXT or BYTE.
+        has_replaced: whether bytes that are no characters have become U+FFFD (`badCharacters`).
     """
 
     key: tuple[str, ...]
     statements: Mapping[str, str]
     values: frozenset[str] = frozenset()
+    has_replaced: bool = False
 
-    def of_rows(self, column: str, key: Sequence[pa.Array]) -> list[ByKey]:
-        """Return where the objects of rows are, given the key's columns."""
+    def of_rows(self, column: str, key: Sequence[pa.Array]) -> list[ByKey | bytes]:
+        """Return where the objects of rows are, given the key's columns.
+
+        Of a key with a character that stands for others no more is known: another row may have it.
+        """
         statement, is_value = self.statements[column], column in self.values
         rows = zip(*(_arguments(values) for values in key), strict=True)
-        return [ByKey(statement, arguments, is_value) for arguments in rows]
+        return [
+            NOWHERE if self.has_replaced and _has_replaced(row) else ByKey(statement, row, is_value)
+            for row in rows
+        ]
 
 
 def reselecting(table: Table, key: Sequence[Column], rules: DecodeRules) -> Reselecting:
@@ -84,6 +94,7 @@ def reselecting(table: Table, key: Sequence[Column], rules: DecodeRules) -> Rese
         tuple(column.name for column in key),
         {**{name: f"SELECT {quoted(name)} {rest}" for name in names}, **of_values},
         frozenset(values),
+        rules.bad_characters == "replace",
     )
 
 
@@ -109,6 +120,10 @@ _COMPARABLE: tuple[Callable[[pa.DataType], bool], ...] = (
 
 def _arguments(values: pa.Array) -> list[Argument]:
     return [_argument(value) for value in values.to_pylist()]
+
+
+def _has_replaced(key: Sequence[Argument]) -> bool:
+    return any("\ufffd" in value for value in key if isinstance(value, str))
 
 
 def _argument(value: object) -> Argument:

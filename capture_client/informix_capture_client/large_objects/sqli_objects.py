@@ -11,7 +11,7 @@ import struct
 from collections.abc import Sequence
 
 from informix_capture_client.errors import ProtocolViolation
-from informix_capture_client.large_objects.base import FLAGS, ObjectReader, SimpleObject
+from informix_capture_client.large_objects.base import FLAGS, ObjectReader, ObjectStatus, SimpleObject
 from informix_capture_client.sqli import Opaque
 from informix_capture_client.transport import Argument, SqliTransport
 
@@ -44,15 +44,15 @@ class SqliObjects(ObjectReader):
         found = self._transport.call_routine(_OPEN, Opaque("blob", locator), FLAGS)
         return int.from_bytes(found, signed=True)
 
-    def size(self, descriptor: int) -> int:
-        """Return its size."""
+    def status(self, descriptor: int) -> ObjectStatus:
+        """Return its size, and the rest."""
         status = self._transport.call_routine(_STAT, descriptor, Opaque("ifx_lo_stat", bytes(2)))
         if len(status) < _SIZE.size:
             raise ProtocolViolation(
                 f"The server told the status of a large object in {len(status)} bytes.",
                 "Record it with --trace-wire FILE.",
             )
-        return int(_SIZE.unpack_from(status)[0])
+        return ObjectStatus(int(_SIZE.unpack_from(status)[0]), bytes(status))
 
     def read(self, descriptor: int, most_bytes: int) -> memoryview:
         """Return the next bytes."""

@@ -18,6 +18,7 @@ from informix_capture_client.choices import DecodeRules
 from informix_capture_client.errors import ProtocolViolation
 from informix_capture_client.large_objects import (
     LOCATOR_BYTES,
+    NOWHERE,
     FoundContents,
     Place,
     Reselecting,
@@ -202,7 +203,7 @@ class CapturedTables:
         again = self.reselecting.get(number)
         if handles is None:
             if again is None:
-                return [b""] * len(rows)  # nothing is read
+                return [NOWHERE] * len(rows)
             return again.of_rows(name, self._only(number, again.key, rows))
         found = handles.to_pylist()
         if again is None or name not in again.statements:
@@ -229,7 +230,7 @@ class CapturedTables:
                 sequences = rows.sequence_numbers.tolist()
                 self.contents.unchanged[number, name] = [sequences[row] for row in unchanged]
                 for row in np.flatnonzero(_WITH_CONTENTS[rows.kinds]).tolist():
-                    if (place := places[row]) is not None and row not in unchanged:
+                    if (place := places[row]) and row not in unchanged:  # neither NULL nor NOWHERE
                         found[where[row]].append(place)
         return found
 

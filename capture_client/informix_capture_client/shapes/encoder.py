@@ -177,7 +177,8 @@ class ChangeEncoder:
             ProtocolViolation: a row cannot be decoded.
         """
         if self._contents is not None:
-            self._contents.reader.begin()
+            ids = [number for each in transactions for number in each.transaction_ids.tolist()]
+            self._contents.reader.begin(frozenset(ids))
         left_out, is_grouped = _LeftOut(), self._shape.is_grouped
         present = tables_in(transactions, len(self._tables)) if is_grouped else [0]
         self._shape.begin(present)

@@ -15,9 +15,9 @@ from informix_capture_client.records import RecordBlock
 from informix_capture_client.shapes import ObjectContents
 from informix_cdc.capture.state import CaptureState
 from informix_cdc.joining import Absent, Joining, NobodyWrote, Returning, altered_tables
-from informix_cdc.large_objects import ContentPool, connect_for_objects, reselecting_of
+from informix_cdc.large_objects import ContentPool, reselecting_of
 from informix_cdc.options import SourceOptions
-from informix_cdc.server import SourceTables, open_catalog
+from informix_cdc.server import SourceTables, open_catalog, open_object_connection
 from informix_cdc.snapshots import (
     PlannedTable,
     ServerSays,
@@ -189,12 +189,13 @@ class Beside:
             return
         options = self.options
         pool = ContentPool(
-            lambda: connect_for_objects(options, source.db_locale),
+            lambda: open_object_connection(options, source.db_locale),
             options.lob_connections,
             options.lob_max_bytes,
             options.lob_read_seconds,
             self.state.counters.contents,
             self.clock,
+            lambda: self.state.outcome.is_stopped,
         )
         with contextlib.closing(pool):
             skips = options.lob_unchanged == "skip"

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -39,6 +40,9 @@ class Guard(Protocol):
     def excuse(self) -> None:
         """Reset the silence timer: reading was paused on purpose."""
 
+    def listening(self) -> AbstractContextManager[None]:
+        """Watch a read of the session, and what is heard of it."""
+
     def hear(self, answer: Answer) -> None:
         """Note what the stream has answered."""
 
@@ -51,6 +55,10 @@ class Unguarded:
 
     def excuse(self) -> None:
         """Do nothing."""
+
+    def listening(self) -> AbstractContextManager[None]:
+        """Do nothing."""
+        return nullcontext()
 
     def hear(self, answer: Answer) -> None:
         """Do nothing."""
@@ -98,6 +106,25 @@ class CaptureGuard:
     def excuse(self) -> None:
         """Reset the silence timer: reading was paused on purpose."""
         self.liveness.excuse(self.clock())
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """Say why the session was lost in a block, where more is known than its error says.
+
+        A silence of any other connection says nothing of the log.
+
+        Raises:
+            ConnectionLost: as it came, or with what is known of the stall.
+            DataLoss: no session can read the log there, and the stream may go on behind that.
+        """
+        try:
+            yield
+        except ConnectionLost as reason:
+            stall = self.liveness.silence(self._facts()) if reason.is_silence else None
+            explained = self._answer(stall) if stall is not None else None
+            if explained is not None:
+                raise explained from reason
+            raise
 
     def hear(self, answer: Answer) -> None:
         """Note what the stream has answered, before anything is done with it that takes time.
@@ -149,11 +176,6 @@ class CaptureGuard:
             raise loss
         elif facts is not None:
             self._judge(facts, mark)
-
-    def explained(self, reason: ConnectionLost) -> InformixCdcError:
-        """Return the error that says why a connection was lost, where more is known than it says."""
-        stall = self.liveness.silence(self._facts()) if reason.is_silence else None
-        return (stall and self._answer(stall)) or reason
 
     def _facts(self) -> LogFacts | None:
         """Return what the server has said since the session began."""

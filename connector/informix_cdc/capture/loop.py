@@ -55,8 +55,9 @@ def capture(
             guard.excuse()
             continue
         with pending.kept_on_error(encoder):  # what is whole does not wait for what is broken
-            answer = stream.next(pending.patience_seconds())  # bytes -> records -> transactions
-            guard.hear(answer)
+            with guard.listening():
+                answer = stream.next(pending.patience_seconds())  # bytes -> records -> transactions
+                guard.hear(answer)
             if joining is not None:
                 answer = joining.upto(answer)
             has_more = joining is not None and joining.has_all  # which another session shows

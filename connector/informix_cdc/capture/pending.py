@@ -11,7 +11,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator
 
-from informix_capture_client.errors import InformixCdcError
+from informix_capture_client.errors import ConnectionLost, InformixCdcError
 from informix_capture_client.failpoints import failpoint
 from informix_capture_client.log_events import READING_PAUSED, READING_RESUMED
 from informix_capture_client.positions import Position
@@ -172,6 +172,8 @@ class Pending:
         failpoint("capture.before_flush")
         try:
             self._append(transactions, encoder)
+        except ConnectionLost:
+            raise  # large objects could not be read: that says nothing of the records
         except InformixCdcError:
             self._append(encoder.sound_part(transactions), encoder)
             raise

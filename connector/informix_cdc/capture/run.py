@@ -202,9 +202,9 @@ class CaptureRun:
             with self._beside.contents(source) as contents:
                 encoder = source.encoder(since, touched, contents)
                 capture(stream, encoder, pending, self.state, self.stop, guard, joining, snapshots)
-        except ConnectionLost as reason:
-            if (explained := guard.explained(reason)) is not reason:
-                raise explained from reason
+        except ConnectionLost:
+            if self.stop.is_set():  # whoever was told to stop has ended a connection where it was
+                return False
             raise
         finally:
             if snapshots is not None:

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from informix_cdc.large_objects.connection import ObjectConnection, explained
 from informix_cdc.large_objects.figures import ContentFigures
-from informix_cdc.large_objects.plan import connect_for_objects, reselecting_of
+from informix_cdc.large_objects.plan import reselecting_of
 from informix_cdc.large_objects.pool import ContentPool
 
 __all__ = [
     "ContentFigures",
     "ContentPool",
     "ObjectConnection",
-    "connect_for_objects",
     "explained",
     "reselecting_of",
 ]

@@ -7,11 +7,21 @@ whatever becomes of its row.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+import logging
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import partial
+from typing import TypeVar
 
-from informix_capture_client.errors import AccessRefused, InformixCdcError, ServerRefused
+from informix_capture_client.errors import (
+    AccessRefused,
+    ConnectionLost,
+    InformixCdcError,
+    ServerRefused,
+)
 from informix_capture_client.large_objects import (
     UNREAD,
+    ByKey,
     Content,
     ObjectReader,
     Opened,
@@ -20,9 +30,18 @@ from informix_capture_client.large_objects import (
     read_whole,
     try_open,
 )
+from informix_capture_client.log_events import CONTENTS_WAIT
 from informix_capture_client.transport import Transport
+from informix_cdc.large_objects.settled_rows import SettledRows
+from informix_cdc.server import is_locked
+
+logger = logging.getLogger("informix_cdc.connector.large_objects")  # a name in logs, not a module
+
+_AGAIN_SECONDS = 0.1  # the server itself has waited for a lock before it refuses (SHORT_LOCK_WAIT)
+_TELL_SECONDS = 10.0
 
 IsLate = Callable[[], bool]
+T = TypeVar("T")
 
 
 class ObjectConnection:
@@ -37,14 +56,21 @@ class ObjectConnection:
         self._connect, self._most_bytes = connect, most_bytes
         self._transport: Transport | None = None
         self._reader: ObjectReader | None = None
+        self._rows: SettledRows | None = None
+        self._committed: Collection[int] = frozenset()
+        self._told: Collection[int] | None = None  # of which batch it was said that it waits
         self._open: dict[Place, Opened] = {}
+
+    def begin(self, committed: Collection[int]) -> None:
+        """Begin with rows of transactions with these ids."""
+        self._committed = committed
 
     def close(self) -> None:
         """End the connection, and with it whatever is open."""
         self._open.clear()
         if self._transport is not None:
             self._transport.close()
-        self._transport = self._reader = None
+        self._transport = self._reader = self._rows = None
 
     def let_go(self) -> None:
         """Close objects that were opened and not read, as where rows in front of them were refused."""
@@ -68,11 +94,8 @@ class ObjectConnection:
         """
         with explained():
             for place in places:
-                self._open[place] = (
-                    Opened(place, content=UNREAD)
-                    if is_late()
-                    else try_open(self._known_reader(), place, self._most_bytes)
-                )
+                unread = Opened(place, content=UNREAD)
+                self._open[place] = self._tried(place, is_late, partial(self._opened, place), unread)
         return {place: self._open[place] for place in places}
 
     def read(self, places: Sequence[Place], is_late: IsLate) -> dict[Place, Content]:
@@ -84,26 +107,62 @@ class ObjectConnection:
             return {place: self._read(place, is_late) for place in places}
 
     def _read(self, place: Place, is_late: IsLate) -> Content:
-        reader = self._known_reader()
-        opened = self._open.pop(place, None)
-        if opened is None:  # it was read for other rows, and is asked for once more
-            if is_late():
-                return UNREAD
-            opened = try_open(reader, place, self._most_bytes)
-        return read_whole(reader, opened, self._most_bytes, is_late)
+        opened = self._open.get(place)
+        if opened is not None and opened.content is not None:
+            return self._open.pop(place).content or UNREAD
+
+        def whole(reader: ObjectReader) -> Content:
+            # it may have been read for other rows, and be asked for once more
+            known = self._open.pop(place, None) or self._opened(place, reader)
+            return read_whole(reader, known, self._most_bytes, is_late)
+
+        return self._tried(place, is_late, whole, UNREAD)
+
+    def _opened(self, place: Place, reader: ObjectReader) -> Opened:
+        return try_open(reader, place, self._most_bytes)
+
+    def _tried(self, place: Place, is_late: IsLate, run: Callable[[ObjectReader], T], unread: T) -> T:
+        """Return what `run` returns, or `unread` once it is too late; a locked row is waited for."""
+        began = time.monotonic()
+        while not is_late():
+            reader = self._known_reader()
+            try:
+                if isinstance(place, ByKey) and self._rows is not None:
+                    self._rows.require(self._committed)
+                return run(reader)
+            except ServerRefused as reason:
+                if not isinstance(place, ByKey) or not is_locked(reason) or self._rows is None:
+                    raise
+                self._rows.ask_again()
+                self._tell(reason, time.monotonic() - began)
+            time.sleep(_AGAIN_SECONDS)
+        return unread
+
+    def _tell(self, reason: ServerRefused, waited_seconds: float) -> None:
+        """Say that a row is waited for, once a batch."""
+        if waited_seconds >= _TELL_SECONDS and self._told is not self._committed:
+            self._told = self._committed
+            CONTENTS_WAIT.log(logger, seconds=round(waited_seconds), reason=reason)
 
     def _known_reader(self) -> ObjectReader:
         if self._reader is None:
             self._transport = self._connect()
             self._reader = object_reader(self._transport)
+            self._rows = SettledRows(self._transport)
         return self._reader
 
 
 @contextlib.contextmanager
 def explained() -> Iterator[None]:
-    """Let a refusal say that it is of a large object."""
+    """Let an error say that it is of a large object; that a server is silent there says no more."""
     try:
         yield
+    except ConnectionLost as reason:
+        raise ConnectionLost(
+            f"a connection that reads large objects was lost: {reason.message}",
+            reason.remedy,
+            answer=reason.answer,
+        ) from None
     except (AccessRefused, ServerRefused) as reason:
         raise type(reason)(
             f"the content of a large object cannot be read: {reason.message}",

@@ -1,34 +1,19 @@
-"""How large objects are reached: the connection they are read over, and the keys of their rows.
+"""How large objects are found again: the keys of their rows.
 
 Rule: what would fail for sure is found before the first row: a table without a key is refused by name.
 """
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Mapping
 
 from informix_capture_client.catalog import Table
 from informix_capture_client.errors import BadOption
 from informix_capture_client.large_objects import Reselecting, reselecting
 from informix_capture_client.snapshot import KeyRules, choose_key
-from informix_capture_client.statements import LAST_COMMITTED, LOCK_WAIT
-from informix_capture_client.transport import Transport
 from informix_capture_client.values import is_large_object
 from informix_cdc.options import SourceOptions
-from informix_cdc.server import SourceTables, open_catalog, open_object_connection
-
-
-def connect_for_objects(options: SourceOptions, db_locale: str) -> Transport:
-    """Connect to the captured database; a SELECT of a key waits for no writer."""
-    with contextlib.ExitStack() as on_error:
-        transport = open_object_connection(options, db_locale)
-        on_error.callback(transport.close)
-        if "reselect" in (options.lobs, options.simple_lobs):
-            for statement in (LAST_COMMITTED, LOCK_WAIT):
-                transport.rows(statement)
-        on_error.pop_all()
-    return transport
+from informix_cdc.server import SourceTables, open_catalog
 
 
 def reselecting_of(options: SourceOptions, source: SourceTables) -> Mapping[int, Reselecting]:

@@ -8,19 +8,22 @@ by the bytes of a piece, or by one object that is larger.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import partial
 from typing import TypeVar
 from zlib import crc32
 
-from informix_capture_client.large_objects import Content, Found, Opened, Place
+from informix_capture_client.errors import ConnectionLost
+from informix_capture_client.large_objects import AT_ONCE_BYTES, Content, Found, Opened, Place
 from informix_capture_client.transport import Transport
 from informix_cdc.large_objects.connection import ObjectConnection
 from informix_cdc.large_objects.figures import ContentFigures
 
 _PIECE_BYTES = 16 << 20  # of contents that are in memory together
-_MOST_OPEN = 1000  # at a time; descriptors of a connection have 16 bits on the wire
+_MOST_OPEN = 1000  # of a connection; descriptors have 16 bits on the wire
+# of all connections: a TEXT or BYTE of up to AT_ONCE_BYTES is in memory once its length is known
+_MOST_TOGETHER = _PIECE_BYTES // AT_ONCE_BYTES
 
 T = TypeVar("T")
 
@@ -35,6 +38,7 @@ class ContentPool:
         read_seconds: for which rows wait; 0: for as long as it takes.
         figures: count what becomes of objects.
         clock: seconds from anywhere.
+        is_stopped: whether nobody wants what is read any more.
     """
 
     def __init__(
@@ -45,10 +49,11 @@ class ContentPool:
         read_seconds: float = 0,
         figures: ContentFigures | None = None,
         clock: Callable[[], float] = time.monotonic,
+        is_stopped: Callable[[], bool] = lambda: False,
     ) -> None:
         self._connections = [ObjectConnection(connect, most_bytes) for _ in range(connections)]
         self._threads = ThreadPoolExecutor(connections, "informix-cdc large objects")
-        self._read_seconds, self._clock = read_seconds, clock
+        self._read_seconds, self._clock, self._is_stopped = read_seconds, clock, is_stopped
         self._figures = figures or ContentFigures()
         self._deadline = 0.0
 
@@ -58,8 +63,10 @@ class ContentPool:
         for connection in self._connections:
             connection.close()
 
-    def begin(self) -> None:
-        """Begin with rows that have waited until now."""
+    def begin(self, committed: Collection[int] = frozenset()) -> None:
+        """Begin with rows of these transactions, that have waited until now."""
+        for connection in self._connections:
+            connection.begin(committed)
         self._deadline = self._clock() + self._read_seconds
 
     def pieces(self, rows: Sequence[Sequence[Place]]) -> Generator[tuple[int, Found]]:
@@ -85,12 +92,20 @@ class ContentPool:
 
     def _round(self, rows: Sequence[Sequence[Place]], at: int) -> int:
         """Return up to which row objects are opened together."""
+        most = min(_MOST_OPEN * len(self._connections), _MOST_TOGETHER)
         count, end = len(rows[at]), at + 1
-        while end < len(rows) and count + len(rows[end]) <= _MOST_OPEN * len(self._connections):
+        while end < len(rows) and count + len(rows[end]) <= most:
             count, end = count + len(rows[end]), end + 1
         return end
 
     def _is_late(self) -> bool:
+        """Tell whether no more is to be read; asked before each object, and each piece of one.
+
+        Raises:
+            ConnectionLost: nobody wants it any more; rows have no contents then, and are not delivered.
+        """
+        if self._is_stopped():
+            raise ConnectionLost("large objects are not read on: the capture is to stop.")
         return bool(self._read_seconds) and self._clock() >= self._deadline
 
     def _open(self, places: Sequence[Place]) -> dict[Place, Opened]:
@@ -137,7 +152,7 @@ def _pieces(
     first = at
     size = 0
     for row in range(at, end):
-        more = sum(0 if opened[each].content else opened[each].size for each in rows[row])
+        more = sum(opened[each].held_bytes for each in rows[row])
         if size and size + more > _PIECE_BYTES:
             yield first, row
             first, size = row, 0

@@ -16,8 +16,7 @@ from informix_capture_client.log_events import SNAPSHOT_NOT_MADE
 from informix_capture_client.snapshot import Key, KeyRules, WholeTableQuery, choose_key
 from informix_capture_client.sql_names import TableName, TablePattern
 from informix_cdc.options import SourceOptions
-from informix_cdc.server import SourceTables
-from informix_cdc.snapshots.locks import is_locked
+from informix_cdc.server import SourceTables, is_locked
 from informix_checkpoints.table_states import SnapshotState, Tables, TableState
 
 logger = logging.getLogger("informix_cdc.connector.snapshots")  # a name in logs, not a module

@@ -24,8 +24,8 @@ from informix_capture_client.failpoints import failpoint
 from informix_capture_client.log_events import SNAPSHOT_LOCKED
 from informix_capture_client.snapshot import ChunkQuery, Collecting, WholeTableQuery
 from informix_cdc.options import SourceOptions
+from informix_cdc.server import is_locked
 from informix_cdc.snapshots.connection import RowsRead, SnapshotConnection, logger
-from informix_cdc.snapshots.locks import is_locked
 from informix_cdc.snapshots.table_snapshot import TableSnapshot
 
 POLL_SECONDS = 0.05

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
+from itertools import count, repeat
+from typing import Any
 
 import pytest
 
@@ -22,9 +24,11 @@ from informix_capture_client.large_objects import (
     read_whole,
     try_open,
 )
+from informix_capture_client.large_objects.odbc_objects import OdbcObjects
 from odbc_driver.build import build_drivers
 
 MOST = 1 << 20
+Meanwhile = Callable[[bytes, Iterable[bytes]], None]
 
 
 @pytest.fixture(params=["sqli", "odbc"])
@@ -105,6 +109,80 @@ def test_one_that_is_written_into_meanwhile_is_read_again(
     assert world.server.sbspace.open_count == 0
 
 
+@pytest.fixture
+def meanwhile(world: Emulated, monkeypatch: pytest.MonkeyPatch) -> Meanwhile:
+    """Write contents into an object, each behind one read of it."""
+    sbspace, whole = world.server.sbspace, world.server.sbspace.read
+
+    def let(handle: bytes, contents: Iterable[bytes]) -> None:
+        writes = iter(contents)
+
+        def read(data: bytearray, place: int, most_bytes: int) -> bytes:
+            found = whole(data, place, most_bytes)
+            if (content := next(writes, None)) is not None:
+                sbspace.write(handle, content)
+            return found
+
+        monkeypatch.setattr(sbspace, "read", read)
+
+    return let
+
+
+def test_one_that_is_overwritten_in_place_by_as_many_bytes_is_read_again(
+    world: Emulated, reader: ObjectReader, meanwhile: Meanwhile
+) -> None:
+    world.server.sbspace.most_read_bytes = 32_000
+    handle, now = referred(world, b"a" * 64_000), b"b" * 64_000
+    meanwhile(handle, [now])
+    assert content_of(reader, handle) == Content(READ, 64_000, now)
+
+
+def test_one_that_is_overwritten_all_the_time_is_not_read(
+    world: Emulated, reader: ObjectReader, meanwhile: Meanwhile
+) -> None:
+    world.server.sbspace.most_read_bytes = 32_000
+    handle = referred(world, b"a" * 40_000)
+    meanwhile(handle, (bytes([n]) * 40_000 for n in count()))
+    assert content_of(reader, handle) == UNREAD
+    assert world.server.sbspace.open_count == 0
+
+
+def test_one_whose_status_changes_by_being_read_counts_by_what_two_readings_give(
+    world: Emulated, reader: ObjectReader, meanwhile: Meanwhile
+) -> None:
+    """As where a server keeps the time of the last access."""
+    handle = referred(world, b"quiet")
+    meanwhile(handle, repeat(b"quiet"))
+    assert content_of(reader, handle) == Content(READ, 5, b"quiet")
+
+
+class _Huge:
+    """An object of four gigabytes and a little more, of which no more is made than is asked for."""
+
+    size = (4 << 30) + 10
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __getitem__(self, part: slice) -> bytes:
+        start, stop, _ = part.indices(self.size)
+        return b"x" * (stop - start)
+
+
+@pytest.mark.parametrize("more", [0, 10])
+def test_one_of_more_bytes_than_its_size_has_room_for_is_too_large(
+    world: Emulated, reader: ObjectReader, more: int
+) -> None:
+    """Natively four bytes are known of a size: it is told as 10, or as none."""
+    handle = referred(world, b"")
+    huge: Any = _Huge()
+    huge.size = (4 << 30) + more
+    world.server.sbspace._objects[handle[4:]].data = huge
+    told = huge.size if isinstance(reader, OdbcObjects) else None
+    assert content_of(reader, handle) == Content(TOO_LARGE, told)
+    assert world.server.sbspace.open_count == 0
+
+
 def test_no_more_is_read_when_it_is_late(world: Emulated, reader: ObjectReader) -> None:
     opened = try_open(reader, referred(world, b"late")[4:], MOST)
     assert read_whole(reader, opened, MOST, lambda: True) is UNREAD
@@ -113,7 +191,7 @@ def test_no_more_is_read_when_it_is_late(world: Emulated, reader: ObjectReader) 
 
 def test_a_descriptor_that_is_not_open_is_refused(reader: ObjectReader) -> None:
     with pytest.raises(ServerRefused, match="12014"):
-        reader.size(77)
+        reader.status(77)
 
 
 def test_a_thousand_objects_leave_no_descriptor(world: Emulated, reader: ObjectReader) -> None:

@@ -11,7 +11,7 @@ import pytest
 from informix_capture_client.catalog import Table
 from informix_capture_client.choices import DecodeRules
 from informix_capture_client.errors import BadOption
-from informix_capture_client.large_objects import ByKey, reselecting
+from informix_capture_client.large_objects import NOWHERE, ByKey, reselecting
 from informix_capture_client.sql_names import TableName
 from informix_capture_client.values import Column
 
@@ -37,3 +37,19 @@ def test_a_row_is_selected_by_all_columns_of_its_key() -> None:
 def test_a_key_whose_values_do_not_go_back_as_they_came_is_refused() -> None:
     with pytest.raises(BadOption, match=r"column at is a DATETIME YEAR TO SECOND.*snapshotKey"):
         reselecting(FILES, (Column("at", "datetime year to second"),), DecodeRules())
+
+
+REPLACED = DecodeRules(lobs="reselect", bad_characters="replace")
+
+
+def test_a_key_with_a_character_that_stands_for_others_leads_nowhere() -> None:
+    """Another row may have that very key, and a code set need not have the character."""
+    again = reselecting(FILES, (KEY[0],), REPLACED)
+    statement = again.statements["b"]
+    found = again.of_rows("b", [pa.array(["x\ufffd", "x"])])
+    assert found == [NOWHERE, ByKey(statement, ("x",))]
+
+
+def test_where_bad_characters_are_refused_a_key_has_only_its_own() -> None:
+    again = reselecting(FILES, (KEY[0],), DecodeRules(lobs="reselect"))
+    assert again.of_rows("b", [pa.array(["x\ufffd"])]) == [ByKey(again.statements["b"], ("x\ufffd",))]

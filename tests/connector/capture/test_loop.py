@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from threading import Event
 from typing import Any
 
@@ -23,6 +24,7 @@ from informix_capture_client.records.records import TableSchema
 from informix_capture_client.shapes.encoder import ChangeEncoder
 from informix_capture_client.stream import Answer, Read, Silence
 from informix_capture_client.transactions.assembler import TransactionAssembler
+from informix_cdc.capture.guard import Unguarded
 from informix_cdc.capture.loop import capture
 from informix_cdc.capture.pending import Pending
 from informix_cdc.capture.state import CaptureState
@@ -107,6 +109,41 @@ def test_what_came_before_a_refused_announcement_is_kept() -> None:
     spool, failure = captured([ANNOUNCED, *transaction(1, 1, 2), altered, *transaction(10, 3, 4)])
     assert isinstance(failure, ProtocolViolation)
     assert spool.rows == [(1, 2)]
+
+
+class Listener(Unguarded):
+    """Takes down what a read of the session raises."""
+
+    def __init__(self) -> None:
+        self.heard: list[BaseException] = []
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        try:
+            yield
+        except BaseException as reason:
+            self.heard.append(reason)
+            raise
+
+
+class Unanswered(ChangeEncoder):
+    """Meets a connection for large objects that does not answer."""
+
+    def encode(self, _transactions: Any) -> Any:
+        raise ConnectionLost("it did not answer in time", is_silence=True)
+
+    def sound_part(self, _transactions: Any) -> Any:
+        pytest.fail("the records are sound, and their objects are not asked for once more")
+
+
+def test_a_connection_for_large_objects_that_is_silent_is_no_silence_of_the_session() -> None:
+    stop, kept, guard = Event(), Spool(), Listener()
+    pending: Any = Pending(kept, lambda _: kept)  # type: ignore[arg-type, return-value]
+    encoder = Unanswered([make_table("t", COLUMNS)], DecodeRules())
+    stream: Any = Stream(stop, [ANNOUNCED, *transaction(1, 1, 2)])
+    with pytest.raises(ConnectionLost):
+        capture(stream, encoder, pending, CaptureState(), stop, guard)
+    assert (guard.heard, kept.segments) == ([], [])
 
 
 def test_what_waits_for_its_segment_is_written_before_an_error_goes_on() -> None:

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 
 import pytest
 
 from harness.servers.emulated import Emulated, emulated_world
 from informix_capture_client.errors import ConnectionLost
-from informix_capture_client.large_objects import READ, Content
+from informix_capture_client.large_objects import (
+    READ,
+    ByKey,
+    Content,
+    Opened,
+    Place,
+    SimpleObject,
+)
 from informix_capture_client.transport import Transport
-from informix_cdc.large_objects import ContentFigures, ContentPool
+from informix_cdc.large_objects import ContentFigures, ContentPool, connection
 
 
 @pytest.fixture
@@ -110,3 +117,52 @@ def test_what_became_of_objects_is_counted(world: Emulated) -> None:
     ) as pool:
         list(pool.pieces([known]))
     assert (figures.read, figures.gone, figures.read_bytes) == (2, 1, 2)
+
+
+class ShortValues:
+    """Finds a TEXT of nearly 8 KiB in every row."""
+
+    def simple_object(self, _statement: str, _arguments: object, _most_bytes: int) -> SimpleObject:
+        return SimpleObject(8000, bytes(8000))
+
+
+def test_short_values_count_as_what_is_in_memory_together(
+    world: Emulated, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are there once their lengths are known: as many connections hold no more of them."""
+    at_once: list[int] = []
+    opened = ContentPool._open
+
+    def counted(pool: ContentPool, places: Sequence[Place]) -> dict[Place, Opened]:
+        found = opened(pool, places)
+        at_once.append(sum(each.held_bytes for each in found.values()))
+        return found
+
+    monkeypatch.setattr(ContentPool, "_open", counted)
+    monkeypatch.setattr(connection, "object_reader", lambda _: ShortValues())
+    settings = world.settings("stores", "en_US.utf8")
+    rows = [[ByKey("s", (n,), is_value=True)] for n in range(5_000)]
+    with closing(ContentPool(lambda: world.open(settings, 5), 16, 1 << 20)) as pool:
+        pool.begin()
+        pieces = [
+            sum(len(each.data or b"") for each in found.values()) for _, found in pool.pieces(rows)
+        ]
+    assert sum(pieces) == 5_000 * 8_000
+    assert max(*at_once, *pieces) <= 16 << 20
+
+
+def test_who_is_stopped_reads_no_further_object(world: Emulated, opened: list[Transport]) -> None:
+    stopped: list[bool] = []
+
+    def connect() -> Transport:
+        stopped.append(True)
+        opened.append(world.open(world.settings("stores", "en_US.utf8"), 5))
+        return opened[-1]
+
+    known = objects(world, 20)
+    with (
+        closing(ContentPool(connect, 1, 1 << 20, is_stopped=lambda: bool(stopped))) as pool,
+        pytest.raises(ConnectionLost, match="stop"),
+    ):
+        list(pool.pieces([[place] for place in known]))
+    assert world.server.sbspace.opens == 1

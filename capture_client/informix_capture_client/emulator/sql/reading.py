@@ -63,6 +63,7 @@ class Reading:
         self.delimits_names = delimits_names
         self.session = session
         self.isolation = first_isolation(server.databases.get(database))
+        self.uses_last_committed = ""  # what the session has set, if it has
         self.is_closed = False
         self.work: Work | None = None
         self.waits: Waits = _no_wait
@@ -140,8 +141,9 @@ class Reading:
 
     @property
     def _shown_isolation(self) -> str:
-        """The isolation, with what USELASTCOMMITTED makes of it (Administrator's Reference)."""
-        setting = self.server.configuration.get("USELASTCOMMITTED", "none").lower()
+        """The isolation, with what USELASTCOMMITTED makes of it: the session's, else the server's."""
+        setting = self.uses_last_committed or self.server.configuration.get("USELASTCOMMITTED", "none")
+        setting = setting.lower()
         is_meant = setting == "all" or setting == self.isolation
         return LAST_COMMITTED if is_meant and self.isolation in _MAY_BE_LAST else self.isolation
 

@@ -115,6 +115,37 @@ def test_uselastcommitted_stands_in_for_what_a_session_sets(
     assert (seen(reader) == [(1, 10), (2, 20)]) == is_last
 
 
+# what a session sets, what the server is set to, whether COMMITTED READ shows what was committed last
+SET_BY_SESSION = [
+    ("NONE", "ALL", False),
+    ("COMMITTED READ", "NONE", True),
+    ("DIRTY READ", "ALL", False),
+]
+
+
+@pytest.mark.parametrize(("session", "setting", "is_last"), SET_BY_SESSION)
+def test_a_session_has_its_own_uselastcommitted(
+    writer: Asked,
+    connect: Connect,
+    server: EmulatedServer,
+    session: str,
+    setting: str,
+    is_last: bool,
+) -> None:
+    server.configuration["USELASTCOMMITTED"] = setting
+    writer.all("BEGIN WORK", "UPDATE t SET q = 11 WHERE id = 1")
+    reader = connect()
+    reader.all(f"SET ENVIRONMENT USELASTCOMMITTED '{session}'", "SET ISOLATION TO COMMITTED READ")
+    assert (seen(reader) == [(1, 10), (2, 20)]) == is_last
+    reader.run(LAST_COMMITTED)  # what it says itself counts
+    assert seen(reader) == [(1, 10), (2, 20)]
+
+
+def test_uselastcommitted_has_four_values(connect: Connect) -> None:
+    with pytest.raises(SqlError):
+        connect().run("SET ENVIRONMENT USELASTCOMMITTED 'SOME'")
+
+
 ANSI_LEVELS = [
     ("READ UNCOMMITTED", [(1, 11), (2, 20)]),
     ("READ COMMITTED", (-244, -107)),

@@ -80,6 +80,13 @@ class Settings:
 
         return self._plan(run)
 
+    def _uses_last_committed(self) -> Plan:
+        """Read its value, which holds for the session (Guide to SQL: Syntax, "SET ENVIRONMENT")."""
+        value = self.tokens.text().lower()
+        if value not in ("committed read", "dirty read", "all", "none"):
+            raise sql_error(-201)
+        return self._plan(lambda: setattr(self.reading, "uses_last_committed", value))
+
     def _lock_mode(self) -> Plan:
         tokens = self.tokens
         tokens.accept("to")
@@ -266,6 +273,7 @@ _SETTINGS: dict[tuple[str, ...], Callable[[Settings], Plan]] = {
     ("isolation",): Settings._isolation,
     ("transaction", "isolation", "level"): Settings._level,
     ("lock", "mode"): Settings._lock_mode,
+    ("environment", "uselastcommitted"): Settings._uses_last_committed,
     ("constraints",): Settings._constraints,
 }
 _ISOLATIONS = {

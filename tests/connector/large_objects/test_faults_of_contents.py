@@ -1,0 +1,84 @@
+"""What goes wrong while objects are read neither loses rows nor holds anybody up."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from connector.large_objects.test_contents import LOBS, Files, content, files, pictures
+from harness.capture.driving import anchor_of, drained, next_offset, reader, rows_of
+from harness.runs.patience import patiently
+from informix_capture_client.emulator.sbspace import Sbspace
+from informix_capture_client.errors import ConnectionLost
+from informix_capture_client.large_objects.sqli_objects import SqliObjects
+
+__all__ = ["files"]
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.mark.fault(
+    fault="a connection that reads objects does not answer, several times, while the log moves on",
+    outcome="it is tried again; the log is not held to be unreadable, and nothing is left out",
+    seeds="4 silences in a row",
+)
+def test_a_silent_connection_for_objects_is_no_log_that_cannot_be_read(
+    files: Files, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    silences: list[int] = []
+    whole = SqliObjects.read
+
+    def read(reader: SqliObjects, *given: Any) -> memoryview:
+        if len(silences) < 4:
+            silences.append(1)
+            time.sleep(3)  # until the server's log has been asked for
+            reader._transport.close()
+            raise ConnectionLost("informix did not answer in time", is_silence=True)
+        return whole(reader, *given)
+
+    monkeypatch.setattr(SqliObjects, "read", read)
+    options = {**LOBS, "spoolPath": str(tmp_path), "failOnDataLoss": "false", "maxRecordsPerRead": "50"}
+    with reader(files.port, **options) as made:
+        start = anchor_of(made)
+    files.insert((1, files.object(b"x"), None))
+    for number in range(2, 300):
+        files.insert((number, None, None))
+    files.server.switch_log()
+    last = files.insert((300, None, None))
+    with reader(files.port, **options) as made:
+        rows, _ = drained(made, start, last)
+    assert [each["id"] for each in rows] == list(range(1, 301))
+    assert (len(silences), rows[0]["picture"]) == (4, content(b"x"))
+
+
+def test_a_query_that_is_stopped_reads_no_more_objects_and_may_begin_again(
+    files: Files, tmp_path: Path, way: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Reading all of them would take a minute."""
+    whole, seconds = Sbspace.read, [0.2]
+
+    def slow(sbspace: Sbspace, *given: Any) -> bytes:
+        time.sleep(*seconds)
+        return whole(sbspace, *given)
+
+    monkeypatch.setattr(Sbspace, "read", slow)
+    rows = [(number, files.object(b"x"), None) for number in range(600)]
+    options = {**LOBS, "spoolPath": str(tmp_path), **way}
+    sbspace = files.server.sbspace
+    with reader(files.port, **options) as made:
+        start = anchor_of(made)
+        files.insert(*rows)
+        deadline = time.monotonic() + patiently(20)
+        while not sbspace.reads and time.monotonic() < deadline:
+            time.sleep(0.05)
+    then = sbspace.reads
+    assert 0 < then < 300
+    time.sleep(1)
+    assert sbspace.reads <= then + 4  # what was on its way
+    seconds[:] = [0.0]
+    with reader(files.port, **options) as made:
+        end = next_offset(made, start)
+        assert pictures(rows_of(made, start, end)) == [content(b"x")] * 600
