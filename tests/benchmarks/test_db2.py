@@ -64,7 +64,7 @@ def test_delimited_messages(report: Report) -> None:
 
 
 def test_log_records(report: Report) -> None:
-    log, records = LogWriter(), 5 * RECORDS
+    log, records = LogWriter(fixed=13), 5 * RECORDS
     user = struct.pack("<i", 7) + bytes.fromhex("010900000d") + struct.pack("<HH", 13, 4) + b"text"
     data = b"".join(
         b"".join(log.row(162, user, rid) for rid in range(9)) + log.commit()

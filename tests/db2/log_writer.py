@@ -16,11 +16,12 @@ T1 = (4, 5)
 
 @dataclass
 class LogWriter:
-    """Writes records with growing LSNs in one byte order."""
+    """Writes records with growing LSNs in one byte order; rows say `fixed` of their fixed part."""
 
     mark: str = "<"
     lsn: int = 0x1000
     flags: int = 2
+    fixed: int = 4
 
     def record(self, kind: int, payload: bytes, transaction: int = 1, stream: int = 0) -> bytes:
         more = b""
@@ -71,8 +72,9 @@ class LogWriter:
         head = struct.pack(self.mark + "BBHH", 1, function, *table)
         return head + struct.pack(self.mark + "HHH", flags, size, 0) + rid.to_bytes(6, "big")
 
-    def _row(self, data: bytes, form: int = 1, kind: int = 0) -> bytes:
-        return struct.pack(self.mark + "BBHBBH", kind, 0, 8 + len(data), form, 0, 4) + data
+    def _row(self, data: bytes, form: int = 1, kind: int = 0, fixed: int | None = None) -> bytes:
+        part = self.fixed if fixed is None else fixed
+        return struct.pack(self.mark + "BBHBBH", kind, 0, 8 + len(data), form, 0, part) + data
 
     def row(
         self,

@@ -112,6 +112,16 @@ def test_a_long_file_is_looked_at_in_part(tmp_path: Path) -> None:
     assert f"bad bytes: {150 - len(whole)}" in str(db2.inspect(path, max_bytes=150))
 
 
+def test_a_part_of_a_file_of_blocks_is_recognised_where_it_ends_inside_of_one(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_bytes(FRAMED["bdw counts itself"] * 20)
+    whole = str(db2.inspect(path))
+    part = str(db2.inspect(path, max_bytes=len(FRAMED["bdw counts itself"]) * 10 + 50))
+    assert "framing bdw_rdw" in whole
+    assert "framing bdw_rdw" in part
+    assert "the block is cut: 46 bytes of" in part
+
+
 def test_the_way_with_fewest_bad_bytes_is_told_and_of_those_the_one_with_most_changes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import struct
+from typing import Any
 
 import pytest
 
+from db2.decoded import bad_bytes, good
 from db2.log_writer import DELETE, LogWriter
 from db2.test_log_records import decoder, lobs, rows_of
+from informix_capture_client.db2 import decoding
 from informix_capture_client.db2.log_records.lob_records import strings_of
 from informix_capture_client.db2.refused_bytes import BadValue
-from informix_capture_client.errors import BadOption
+from informix_capture_client.errors import BadOption, ProtocolViolation
 
 
 def test_large_objects_whose_row_never_came_are_incomplete_though_committed() -> None:
@@ -134,3 +137,35 @@ def test_numbers_of_two_tables_or_beyond_their_bytes_are_refused(
 ) -> None:
     with pytest.raises(BadOption, match=reason):
         decoder({"T1": "A INT", "T2": "A INT"}, ids=ids)
+
+
+@pytest.mark.parametrize("is_usual", [True, False], ids=["by columns", "record by record"])
+@pytest.mark.parametrize("at_once", [True, False], ids=["one batch", "two batches"])
+def test_an_error_names_the_file_and_the_byte_of_its_record_and_not_of_its_commit(
+    monkeypatch: pytest.MonkeyPatch, is_usual: bool, at_once: bool
+) -> None:
+    if not at_once:
+        monkeypatch.setattr(decoding, "TOGETHER_BYTES", 1)
+    log = LogWriter()
+    first = log.row(162, struct.pack("<i", 1), transaction=2) + log.commit(transaction=2)
+    begins = len(first)
+    bad = log.row(162, b"xx")
+    first += bad + (b"" if is_usual else log.out_of_row())
+    second = log.row(162, struct.pack("<i", 3)) + log.commit()
+    settings: dict[str, Any] = {"across_values": True, "byte_order": "little"}
+    tables = {"4.5": "A INT NOT NULL"}
+    with pytest.raises(ProtocolViolation, match=rf"file 0, byte {begins}, record 2: a row of 2 bytes"):
+        rows_of(decoder(tables, **settings), first, second)
+    rows = rows_of(decoder(tables, bad="row", **settings), first, second)
+    assert [row["A"] for row in good(rows)] == [1, 3]
+    assert bad_bytes(rows) == bad
+    (error,) = [row["_error"] for row in rows if row["_error"]]
+    is_told = f"(file 0, byte {begins}, record 2)" in error
+    assert is_told == (not is_usual or not at_once)
+
+
+def test_an_error_at_the_end_of_all_values_names_its_file() -> None:
+    log = LogWriter()
+    settings: dict[str, Any] = {"across_values": True, "byte_order": "little"}
+    with pytest.raises(ProtocolViolation, match="file 0, byte 0, record 0: a row of 2 bytes"):
+        rows_of(decoder({"4.5": "A INT NOT NULL"}, **settings), log.row(162, b"xx"), log.abort(9))

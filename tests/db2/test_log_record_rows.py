@@ -41,7 +41,7 @@ def row_of_types(mark: str) -> bytes:
 
 @pytest.mark.parametrize("mark", MARKS)
 def test_a_declared_row_has_its_values_exactly(mark: str) -> None:
-    log = LogWriter(mark)
+    log = LogWriter(mark, fixed=sum((3, 4, 9, 5, 9, 6, 5, 4, 11, 3, 5, 5, 3, 5, 3)))
     (row,) = rows_of(decoder({"4.5": TYPES}), log.row(162, row_of_types(mark)) + log.commit())
     shown = {name: value for name, value in row.items() if len(name) == 1}
     assert shown == {
@@ -64,13 +64,16 @@ def test_a_declared_row_has_its_values_exactly(mark: str) -> None:
 
 
 def test_a_real_row_of_emp_resume_is_read() -> None:
-    """As a user posted it (bytes.com, topic 942367): Db2 9.7, little endian, the CLOB is in the row."""
+    """As a user posted it (bytes.com, topic 942367): Db2 9.7, little endian, the CLOB is in the row.
+
+    Its header says 15 of its fixed part: a CHAR(6), two entries of 4 bytes, a null byte.
+    """
     data = bytes.fromhex(
         "3030303033300F00050014001E0000 6173636969 69000000"
         "5468697320697320616E6F74686572206E657720726573756D65"
     )
     columns = "EMPNO CHAR(6) NOT NULL, FORMAT VARCHAR(10) NOT NULL, RESUME CLOB"
-    log = LogWriter()
+    log = LogWriter(fixed=15)
     (row,) = rows_of(decoder({"4.5": columns}), log.row(162, data) + log.commit())
     assert (row["EMPNO"], row["FORMAT"], row["RESUME"]) == (
         "000030",
@@ -91,7 +94,7 @@ SPOILT = [
 def test_a_row_that_is_not_as_declared_is_refused_by_its_column(
     name: str, reason: str, data: bytes, cut: int
 ) -> None:
-    log, columns = LogWriter(), {"4.5": "a INT NOT NULL, b VARCHAR(300)"}
+    log, columns = LogWriter(fixed=9), {"4.5": "a INT NOT NULL, b VARCHAR(300)"}
     sound = log.row(162, struct.pack("<iHHB", 5, 9, 1, 0) + b"x")
     spoilt = log.row(162, data[: len(data) - cut] if cut else data)
     with pytest.raises(ProtocolViolation, match=reason):
@@ -112,7 +115,7 @@ def test_a_row_of_another_table_is_refused_or_left_out_as_asked() -> None:
 
 @pytest.mark.parametrize(("digits", "mark"), [("(1)", "f"), ("(21)", "f"), ("(25)", "d"), ("", "d")])
 def test_a_float_has_the_bytes_of_its_digits(digits: str, mark: str) -> None:
-    log = LogWriter()
+    log = LogWriter(fixed=4 + struct.calcsize(mark))
     tables = {"4.5": f"A FLOAT{digits} NOT NULL, B INT NOT NULL"}
     data = log.row(162, struct.pack(f"<{mark}i", 1.5, 7)) + log.commit()
     assert [(row["A"], row["B"]) for row in rows_of(decoder(tables), data)] == [(1.5, 7)]
@@ -122,3 +125,41 @@ def test_a_float_has_the_bytes_of_its_digits(digits: str, mark: str) -> None:
 def test_a_float_whose_bytes_depend_on_the_platform_is_refused(digits: int) -> None:
     with pytest.raises(BadOption, match=rf"FLOAT\({digits}\).* Write REAL for 4 bytes, DOUBLE for 8"):
         decoder({"4.5": f"A FLOAT({digits})"})
+
+
+# how it is declared, and what is told of a row of A INT NOT NULL, V VARCHAR(20)
+OTHERWISE = [
+    ("A INT NOT NULL, V VARCHAR(20), N INT", r"2 of the 3, from before ALTER TABLE ADD COLUMN"),
+    ("A INT, V VARCHAR(20)", "declared in another way"),
+    ("A INT NOT NULL, V VARCHAR(20) NOT NULL", "declared in another way"),
+    ("A BIGINT NOT NULL", "declared in another way"),
+]
+
+
+@pytest.mark.parametrize(("columns", "reason"), OTHERWISE)
+def test_a_row_whose_fixed_part_is_not_that_of_the_columns_is_refused(
+    columns: str, reason: str
+) -> None:
+    """Also where its bytes are enough for them: they would be read as what they are not."""
+    log = LogWriter(fixed=9)
+    row = log.row(162, struct.pack("<iHHB", 1, 9, 12, 0) + b"Hello, world")
+    as_it_is = {"4.5": "A INT NOT NULL, V VARCHAR(20)"}
+    (found,) = rows_of(decoder(as_it_is), row + log.commit())
+    assert (found["A"], found["V"]) == (1, "Hello, world")
+    for data in (row + log.commit(), row + log.out_of_row() + log.commit(), row):
+        with pytest.raises(ProtocolViolation, match=rf"fixed part has 9 bytes.*{reason}"):
+            rows_of(decoder({"4.5": columns}), data)
+
+
+def test_of_an_update_each_row_has_a_fixed_part_of_its_own() -> None:
+    """As the first update of a row behind ALTER TABLE ADD COLUMN."""
+    log = LogWriter(fixed=4)
+    old, new = struct.pack("<i", 1), struct.pack("<ii", 1, 2)
+    update = bytearray(log.update(old, new))
+    struct.pack_into("<H", update, len(update) - len(new) - 2, 8)
+    tables = {"4.5": "A INT NOT NULL, N INT NOT NULL"}
+    with pytest.raises(ProtocolViolation, match=r"fixed part has 4 bytes.*1 of the 2"):
+        rows_of(decoder(tables), bytes(update) + log.commit())
+    struct.pack_into("<H", update, 40 + 20 + 6, 8)
+    with pytest.raises(ProtocolViolation, match="a row of 4 bytes; its columns take 8"):
+        rows_of(decoder(tables), bytes(update) + log.commit())

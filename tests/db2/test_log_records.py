@@ -53,7 +53,7 @@ def row_with_clobs(mark: str, number: int) -> bytes:
 
 @pytest.mark.parametrize("mark", MARKS)
 def test_the_page_s_insert_comes_with_the_large_objects_of_both_columns(mark: str) -> None:
-    log = LogWriter(mark)
+    log = LogWriter(mark, fixed=17)
     data = log.out_of_row() + log.lob(64, 2, b"third") + log.lob(64, 3, b"fourth")
     data += log.row(162, row_with_clobs(mark, 42)) + log.commit()
     (row,) = rows_of(decoder(CLOBS, ids=IDS), data)
@@ -70,7 +70,7 @@ def test_the_page_s_insert_comes_with_the_large_objects_of_both_columns(mark: st
 
 def test_a_large_object_that_is_empty_or_not_logged_is_told_from_one_that_is_null() -> None:
     """C3 has no bytes, says its row; of C4 the log has the amount; then C4 is NULL."""
-    log, fixed = LogWriter(), struct.pack("<i3s", 42, b"abc")
+    log, fixed = LogWriter(fixed=17), struct.pack("<i3s", 42, b"abc")
     empty, elsewhere = struct.pack("<HHB", 17, 4, 0), struct.pack("<HHB", 21, 16, 0)
     data = log.out_of_row() + log.lob(65, 3, b"", amount=99)
     data += log.row(162, fixed + empty + elsewhere + b"\x80\0\0\0" + NOISE)
@@ -82,7 +82,7 @@ def test_a_large_object_that_is_empty_or_not_logged_is_told_from_one_that_is_nul
 
 
 def test_old_rows_have_no_new_large_objects_and_an_appended_piece_is_no_value() -> None:
-    log, row = LogWriter(), row_with_clobs("<", 42)
+    log, row = LogWriter(fixed=17), row_with_clobs("<", 42)
     data = log.out_of_row() + log.lob(64, 2, b"new", UPDATE) + log.lob(64, 3, b"tail", CONCAT)
     old, new = rows_of(decoder(CLOBS, ids=IDS), data + log.update(row, row) + log.commit())
     assert [(row["C3"], row["C4"]) for row in (old, new)] == [(None, None), ("new", None)]
@@ -200,7 +200,7 @@ def row_with_strings(mark: str, number: int, length: int) -> bytes:
 @pytest.mark.parametrize("order", MARKS)
 @pytest.mark.parametrize("mark", MARKS)
 def test_strings_outside_of_their_row_are_found_in_column_65535(mark: str, order: str) -> None:
-    log = LogWriter(mark)
+    log = LogWriter(mark, fixed=12)
     old, new = (log.strings([b"", text, b""], order) for text in (b"old text", b"new text!"))
     row = row_with_strings(mark, 1, 8)
     inserted = log.out_of_row() + log.lob(64, 65535, new) + log.row(162, row)

@@ -50,14 +50,67 @@ def test_a_file_cut_at_any_byte_gives_its_whole_records_and_the_rest_as_bytes(na
     ends = [0]
     for body in BODIES:
         ends.append(ends[-1] + 4 + len(body))
+    second_block = 4 + ends[2]
     decode = decoder(framing="rdw" if is_rdw else "bdw_rdw", bad="row", image_length="exclusive")
     for cut in range(len(data) + 1):
         rows = rows_of(decode, data[:cut])
         if is_rdw:
             last = max(end for end in ends if end <= cut)
             assert (len(good(rows)), bad_bytes(rows)) == (ends.index(last), data[last:cut])
-        elif cut not in (0, 4 + ends[2], len(data)):
-            assert (good(rows), bad_bytes(rows)) == ([], data[:cut])
+        elif cut < len(data):
+            begun = 0 if cut < second_block else second_block
+            if cut - begun < 4:
+                found, rest = (2 if begun else 0), data[begun:cut]
+            else:  # a block's descriptor is refused where the block is cut, whatever its records are
+                found = sum(begun + 4 + end <= cut for end in ends[1:3]) if not begun else 2
+                rest = data[begun : begun + 4] + data[4 + ends[found] if not begun else begun + 4 : cut]
+            assert (len(good(rows)), bad_bytes(rows)) == (found, rest)
+
+
+def blocks(*blocks: list[bytes], own: int = 4) -> bytes:
+    joined = [rdw(*bodies) for bodies in blocks]
+    return b"".join(struct.pack(">HH", len(each) + own, 0) + each for each in joined)
+
+
+@pytest.mark.parametrize("own", [0, 4])
+def test_a_bad_record_of_a_block_costs_the_rest_of_its_block_and_no_other(own: int) -> None:
+    one, two, three = [BODIES[0]] * 2, [BODIES[0]] * 3, [BODIES[0]]
+    data = bytearray(blocks(one, two, three, own=own))
+    first, record = len(blocks(one)), len(rdw(BODIES[0]))
+    spoilt = first + 4 + record
+    data[spoilt : spoilt + 2] = b"\x7f\xff"
+    decode = decoder(framing="bdw_rdw", bad="row", image_length="exclusive")
+    rows = rows_of(decode, bytes(data))
+    assert (len(good(rows)), bad_bytes(rows)) == (4, bytes(data[spoilt : spoilt + 2 * record]))
+    with pytest.raises(ProtocolViolation, match=rf"file 0, byte {spoilt}, record 3: no record begins"):
+        rows_of(decoder(framing="bdw_rdw", image_length="exclusive"), bytes(data))
+
+
+@pytest.mark.parametrize("own", [0, 4])
+@pytest.mark.parametrize("length", [0, 40, 310])
+def test_behind_a_block_of_a_wrong_length_nothing_is_known(own: int, length: int) -> None:
+    sound, behind = blocks([BODIES[0]] * 2, own=own), blocks([BODIES[0]], [BODIES[0]], own=own)
+    spoilt = struct.pack(">H", length) + behind[2:]
+    decode = decoder(framing="bdw_rdw", bad="row", image_length="exclusive")
+    rows = rows_of(decode, sound + spoilt)
+    assert (len(good(rows)), bad_bytes(rows)) == (2, spoilt)
+
+
+@pytest.mark.parametrize("own", [0, 4])
+def test_a_block_that_is_longer_than_the_file_counts_as_cut(own: int) -> None:
+    """Its record is read; the block behind it would be a record, and is none."""
+    sound, behind = blocks([BODIES[0]] * 2, own=own), blocks([BODIES[0]], [BODIES[0]], own=own)
+    spoilt, record = struct.pack(">H", 0x7FFF) + behind[2:], len(rdw(BODIES[0]))
+    decode = decoder(framing="bdw_rdw", bad="row", image_length="exclusive")
+    rows = rows_of(decode, sound + spoilt)
+    assert (len(good(rows)), len(bad_bytes(rows))) == (3, len(spoilt) - record)
+    assert "the block is cut: " in next(row["_error"] for row in rows if row["_error"])
+
+
+def test_where_neither_way_to_read_lengths_gives_a_block_all_is_refused() -> None:
+    spoilt = struct.pack(">HH", 30, 0) + blocks([BODIES[0]])[4:]
+    rows = rows_of(decoder(framing="bdw_rdw", bad="row", image_length="exclusive"), spoilt)
+    assert (good(rows), bad_bytes(rows)) == ([], spoilt)
 
 
 # segments

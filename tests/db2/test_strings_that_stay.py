@@ -17,7 +17,7 @@ def strings_of(data: bytes) -> list[tuple[str, str | None, str, list[str]]]:
 
 
 def test_strings_that_an_update_left_alone_are_null_and_told_as_unchanged() -> None:
-    log = LogWriter()
+    log = LogWriter(fixed=12)
     data = log.out_of_row() + log.lob_header_only(67) + log.update(ROW, ROW) + log.commit()
     assert strings_of(data) == [
         ("update_preimage", None, "ccc", ["unchanged"]),
@@ -26,7 +26,7 @@ def test_strings_that_an_update_left_alone_are_null_and_told_as_unchanged() -> N
 
 
 def test_old_strings_of_which_the_log_has_no_data_are_null_and_told() -> None:
-    log = LogWriter()
+    log = LogWriter(fixed=12)
     new = log.lob(64, 65535, log.strings([b"", b"new text", b""], "<"), UPDATE)
     updated = log.out_of_row() + log.lob_header_only(66) + new + log.update(ROW, ROW)
     deleted = log.row(161, ROW) + log.lob_header_only(66)
@@ -38,7 +38,7 @@ def test_old_strings_of_which_the_log_has_no_data_are_null_and_told() -> None:
 
 
 def test_a_new_string_is_not_taken_for_one_that_the_log_has_no_record_of() -> None:
-    log = LogWriter()
+    log = LogWriter(fixed=12)
     data = log.out_of_row() + log.row(162, ROW) + log.commit()
     (row,) = rows_of(decoder(STRINGS, ids=IDS, bad="row"), data)
     assert row["_error"] == "column B: it is outside of the row, and the log has no record of it"

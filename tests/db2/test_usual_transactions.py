@@ -22,6 +22,7 @@ from informix_capture_client.db2.log_records import log_reader, logged_changes, 
 from informix_capture_client.errors import BadOption
 
 TABLES = {"4.5": "a INT NOT NULL, b VARCHAR(9)"}
+FIXED = 9
 
 
 def user(number: int, text: bytes | None = b"ab") -> bytes:
@@ -36,6 +37,7 @@ USUAL = (
 ODD = (
     *("other table", "short row", "server's own row", "half", "undo", "bracket", "lob", "no body"),
     *("lob of a delete", "multi-insert", "kind of row", "second of an update", "row's length"),
+    "row of before a column was added",
 )
 
 
@@ -50,7 +52,7 @@ STREAMS = st.one_of(_words(USUAL), _words(USUAL * 4 + ODD), _words(USUAL + ODD))
 
 def written(words: list[tuple[str, int, int]], mark: str = "<") -> list[bytes]:
     """Write a log: each word of a transaction, and a number that rows and row identifiers have."""
-    log = LogWriter(mark)
+    log = LogWriter(mark, fixed=FIXED)
     return [_record(log, *word) for word in words]
 
 
@@ -78,7 +80,8 @@ def _record(log: LogWriter, word: str, tid: int, n: int) -> bytes:
         "no body": lambda: log.record(0x4E, b"", tid),
         "multi-insert": lambda: log.row(167, row, n, **tables),
         "function 104": lambda: log.row(104, row, n, **tables),
-        "not propagated": lambda: LogWriter(log.mark, log.lsn, 0).row(162, row, n, **tables),
+        "not propagated": lambda: LogWriter(log.mark, log.lsn, 0, FIXED).row(162, row, n, **tables),
+        "row of before a column was added": lambda: log.row(162, row, n, **tables, fixed=4),
         "kind of row": lambda: log.row(162, row, n, **tables, kind=7),
         "second of an update": lambda: bytes(changed),
         "row's length": lambda: bytes(long_row),
@@ -141,7 +144,7 @@ def test_columns_give_what_records_one_by_one_give(
 
 
 def test_usual_rows_are_read_without_their_own_objects(monkeypatch: pytest.MonkeyPatch) -> None:
-    log, taken = LogWriter(), list[int]()
+    log, taken = LogWriter(fixed=FIXED), list[int]()
     data = b"".join(log.row(162, user(n), n) + log.update(user(n), user(n)) for n in range(5))
     data += log.commit() + log.row(162, user(9), transaction=2) + log.commit(transaction=2)
     take = log_reader.Assembler.take
@@ -161,7 +164,7 @@ def test_usual_rows_are_read_without_their_own_objects(monkeypatch: pytest.Monke
 def test_a_transaction_larger_than_may_be_is_refused_with_the_remedy(
     is_usual: bool, is_ended: bool
 ) -> None:
-    log = LogWriter()
+    log = LogWriter(fixed=FIXED)
     records = [log.row(162, user(n)) for n in range(9)] + ([] if is_usual else [log.out_of_row()])
     data, size = b"".join(records), sum(map(len, records))
     data += log.commit() if is_ended else b""
@@ -172,13 +175,13 @@ def test_a_transaction_larger_than_may_be_is_refused_with_the_remedy(
 
 
 def test_a_small_transaction_beside_many_others_is_not_too_large() -> None:
-    log = LogWriter()
+    log = LogWriter(fixed=FIXED)
     data = b"".join(log.row(162, user(n)) + log.commit() for n in range(50))
     assert len(_read([data], TABLES, max_transaction_bytes=100)[0]) == 50
 
 
 def test_a_value_larger_than_may_be_is_refused_by_name() -> None:
-    data = LogWriter().row(162, user(1))
+    data = LogWriter(fixed=FIXED).row(162, user(1))
     assert len(_read([data], None, max_value_bytes=len(data))[0]) == 1
     decoder = log_records_decoder(None, LogSettings(max_value_bytes=len(data) - 1))
     with pytest.raises(BadOption, match=r"file 0 has .* max_value_bytes"):
@@ -188,7 +191,7 @@ def test_a_value_larger_than_may_be_is_refused_by_name() -> None:
 def test_a_long_open_transaction_is_looked_at_a_few_times_only(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    log, seen = LogWriter(), list[int]()
+    log, seen = LogWriter(fixed=FIXED), list[int]()
     data = b"".join(log.row(162, user(1)) for _ in range(2000)) + log.commit()
     separate = log_reader.separate
 
@@ -203,7 +206,7 @@ def test_a_long_open_transaction_is_looked_at_a_few_times_only(
 
 
 def test_usual_transactions_come_in_the_order_of_commit_with_times_of_four_or_eight_bytes() -> None:
-    log = LogWriter()
+    log = LogWriter(fixed=FIXED)
     data = log.row(162, user(1), transaction=1) + log.row(162, user(2), transaction=2)
     data += log.commit(7, transaction=2) + log.record(0x84, b"\x09\0\0\0" + b"\xff" * 6, 1)
     rows = rows_of(log_records_decoder(TABLES, LogSettings()), data)
@@ -213,7 +216,7 @@ def test_usual_transactions_come_in_the_order_of_commit_with_times_of_four_or_ei
 
 def _open_logs(count: int) -> tuple[list[bytes], int]:
     """Write transactions that go on in the next value, and what all of them have."""
-    log = LogWriter()
+    log = LogWriter(fixed=FIXED)
     begun = [log.row(162, user(n), transaction=n) for n in range(1, count + 1)]
     ends = [log.commit(transaction=n) for n in range(1, count + 1)]
     return [b"".join(begun), b"".join(ends)], sum(map(len, begun))
@@ -235,7 +238,7 @@ def test_what_has_ended_is_no_longer_counted_among_what_is_open(
 ) -> None:
     """Each value begins with the end of the transaction before; every other one is rolled back."""
     monkeypatch.setattr(decoding, "TOGETHER_BYTES", 1)
-    log, values, end = LogWriter(), list[bytes](), b""
+    log, values, end = LogWriter(fixed=FIXED), list[bytes](), b""
     for n in range(1, 20):
         begun = log.row(162, user(n), transaction=n)
         values.append(end + begun)
@@ -248,7 +251,7 @@ def test_what_has_ended_is_no_longer_counted_among_what_is_open(
 
 @pytest.mark.parametrize("size", range(6))
 def test_a_commit_with_less_than_four_bytes_of_time_has_none(size: int) -> None:
-    log = LogWriter()
+    log = LogWriter(fixed=FIXED)
     row = log.row(162, user(1))
     (found,) = _read([row + log.record(0x84, b"\1\2\3\4\5"[:size])], TABLES)[0]
     assert (found["_commit_timestamp"] is None) == (size < 4)

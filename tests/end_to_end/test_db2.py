@@ -223,7 +223,7 @@ def test_the_manual_s_example_of_messages(spark: SparkSession, tmp_path: Path) -
 
 
 def test_the_manual_s_example_of_log_records(spark: SparkSession, tmp_path: Path) -> None:
-    log = LogWriter()
+    log = LogWriter(fixed=17)
     files = [
         log.out_of_row() + log.lob(64, 2, b"third"),
         log.row(162, row_with_clobs("<", 42)),

@@ -35,7 +35,7 @@ def _decode(*decoders: Callable[[], Decoder]) -> Callable[[bytes], None]:
     return take
 
 
-_LOG = LogWriter()
+_LOG = LogWriter(fixed=9)
 _RECORDS = b"".join(
     [
         *(_LOG.out_of_row(), _LOG.lob(64, 1, b"v"), _LOG.row(162, b"\5\0\0\0\t\0\1\0\0x")),

@@ -7,6 +7,7 @@ error of it that names file, byte and record, and `bad="row"` a row with the byt
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -49,6 +50,10 @@ class Values:
         bounds = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
         return cls(pieces[0] if len(pieces) == 1 else b"".join(pieces), bounds, tuple(names))
 
+    def where(self, value: int, at: int) -> Where:
+        """Return where a place is that lies in a value."""
+        return Where(self.names[value], at - int(self.bounds[value]))
+
     def which(self, at: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the value that each place lies in."""
         return np.searchsorted(self.bounds, at, side="right") - 1
@@ -57,6 +62,13 @@ class Values:
         """Return the value that a place lies in."""
         found = int(np.searchsorted(self.bounds, at, side="right")) - 1
         return min(max(found, 0), len(self.names) - 1)
+
+
+class Where(NamedTuple):
+    """Where a record began: in what, as errors call it, and at which of its bytes."""
+
+    name: str
+    byte: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,18 +107,24 @@ class Refusals:
             record=record,
         )
 
-    def refuse_record(self, value: int, data: bytes, reason: str, record: int) -> None:
+    def refuse_record(self, value: int, data: bytes, reason: str, record: int, where: Where) -> None:
         """Take note of a record that came with this value or before it; -1 where no value is left.
+
+        As a row it belongs to this value, and says where it was if that was another one.
 
         Raises:
             ProtocolViolation: `bad="fail"`.
         """
+        name, byte = where
         if self.is_row:
             start = int(self.values.bounds[value]) if value >= 0 else -1
-            self.found.append(Refused(start, start, reason, record, data))
+            is_here = value >= 0 and self.values.names[value] == name
+            told = reason if is_here else f"{reason} ({name}, byte {byte}, record {record})"
+            self.found.append(Refused(start, start, told, record, data))
             return
-        name = self.values.names[value] if value >= 0 else "the end of all values"
-        raise ProtocolViolation(f"{name}, record {record}: {reason}.", REMEDY, record=record)
+        raise ProtocolViolation(
+            f"{name}, byte {byte}, record {record}: {reason}.", REMEDY, record=record
+        )
 
     def taken(self) -> list[Refused]:
         """Return what was noted since, and forget it."""

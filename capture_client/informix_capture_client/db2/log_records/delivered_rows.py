@@ -65,7 +65,7 @@ def images_of(logged: LoggedChanges, readers: Readers) -> tuple[Images, dict[int
         for code, reader in readers:
             places = np.flatnonzero(is_there & (changes["table"] == code))
             where, lobs = changes[name][places], _lobs_of(logged, places)
-            rows = Rows(logged.data, where[:, 0], where[:, 1], lobs, name == "old")
+            rows = Rows(logged.data, where[:, 0], where[:, 1], where[:, 2], lobs, name == "old")
             found, bad = reader.read(rows)
             for row, reason in bad.items():
                 wrong.setdefault(int(places[row]), reason)

@@ -281,7 +281,7 @@ def _ended(values: Values, places: Places, assembler: Assembler, refusals: Refus
     for start, number, value in places_of:
         end = _end_of(values, start, assembler.order)
         try:
-            done = assembler.take(Taken(values.data[start:end], value, number))
+            done = assembler.take(Taken(values.data[start:end], values.where(value, start), number))
         except BadValue as bad:
             refusals.refuse(start, end, bad.reason, number)
             continue
@@ -297,7 +297,7 @@ def _refuse(logged: LoggedChanges, place: int, reason: str, refusals: Refusals) 
         return
     value = int(logged.transactions["value"][change["transaction"]])
     record = logged.objects[change["object"]].record
-    refusals.refuse_record(value, record.data, reason, record.number)
+    refusals.refuse_record(value, record.data, reason, record.number, record.where)
 
 
 def _numbers(tables: Sequence[DeclaredTable], ids: Mapping[str, str]) -> dict[int, int]:

@@ -22,15 +22,16 @@ NO_TABLE = -1
 Bytes = NDArray[np.uint8]
 Structs = NDArray[Any]
 
-# Where a row or a record lies: its first byte and its size, -1 for none; `object` is -1 for none.
+# Where a row or a record lies: its first byte and its size, -1 for none; behind that what a row says of
+# the size of its fixed part, and the number of a record. `object` is -1 for none.
 CHANGE = np.dtype(
     [
         ("kind", "i1"),
         ("table", "i8"),
         ("rid", "u1", 6),
         ("place", "u8", 2),
-        ("old", "i8", 2),
-        ("new", "i8", 2),
+        ("old", "i8", 3),
+        ("new", "i8", 3),
         ("record", "i8", 3),
         ("transaction", "i8"),
         ("ordinal", "i8"),
@@ -98,10 +99,10 @@ def of_transactions(ended: Sequence[Ended]) -> LoggedChanges:
             row = change.row
             if change.is_undone or (row is not None and row.old is None and row.new is None):
                 continue
-            sides: list[tuple[int, int]] = []
+            sides: list[tuple[int, int, int]] = []
             for image in (row.old, row.new) if row else (None, None):
-                sides.append((at, -1) if image is None else (at, len(image)))
-                images.append(image or b"")
+                sides.append((at, -1, 0) if image is None else (at, len(image.data), image.fixed_bytes))
+                images.append(image.data if image else b"")
                 at += len(images[-1])
             kind = KINDS.index(change.kind)
             code = table_code(row.space, row.table) if row else NO_TABLE

@@ -28,7 +28,7 @@ ROW_AT, _ROW_AT_OF_EMPTY_PAGE, HALF_UPDATE = 20, 26, 0x8000
 UPDATE_FUNCTION = 163
 DMS_BYTES = 18
 _DMS = {mark: struct.Struct(mark + "HHH4x6s").unpack_from for mark in "<>"}
-_ROW = {mark: struct.Struct(mark + "BxHB").unpack_from for mark in "<>"}
+_ROW = {mark: struct.Struct(mark + "BxHBxH").unpack_from for mark in "<>"}
 NORMAL_ROWS = (0x00, 0x10)
 USER_DATA = 1
 
@@ -46,16 +46,23 @@ _UNKNOWN = {167: "multi-insert", 168: "undo of a multi-insert", 213: "VECTOR dat
 NAMED = {*KINDS, *UNDONE, *_UNKNOWN, OUT_OF_ROW, UNDO_OUT_OF_ROW}
 
 
+class UserData(NamedTuple):
+    """A row's user data, and how many bytes of it the row's header says are its fixed part."""
+
+    data: bytes
+    fixed_bytes: int
+
+
 class RowRecord(NamedTuple):
-    """A row record; `old` and `new` are user data, None where there is none."""
+    """A row record; `old` and `new` are None where there is no row."""
 
     kind: str
     space: int
     table: int
     rid: bytes
     is_half: bool
-    old: bytes | None
-    new: bytes | None
+    old: UserData | None
+    new: UserData | None
 
 
 class UndoRecord(NamedTuple):
@@ -111,15 +118,15 @@ def read_row_record(payload: bytes, mark: str) -> RowRecord | UndoRecord | Funct
     return RowRecord(kind, space, table, rid, is_half, row, _row(payload, end + ROW_AT, mark)[0])
 
 
-def _row(payload: bytes, at: int, mark: str) -> tuple[bytes | None, int]:
+def _row(payload: bytes, at: int, mark: str) -> tuple[UserData | None, int]:
     """Return a row's user data, None for what is the server's own, and where the row ends."""
     if at + 8 > len(payload):
         raise BadValue("a row ends inside its header")
-    kind, length, form = _ROW[mark](payload, at)
+    kind, length, form, fixed_bytes = _ROW[mark](payload, at)
     if not 8 <= length <= len(payload) - at:
         raise BadValue("a row's length is not that of its record")
     if form != USER_DATA:
         return None, at + length
     if kind not in NORMAL_ROWS:
         raise BadValue(f"a row of kind {kind:#04x} is not one of user data")
-    return payload[at + 8 : at + length], at + length
+    return UserData(payload[at + 8 : at + length], fixed_bytes), at + length

@@ -60,11 +60,16 @@ Wrong = dict[int, str]
 
 @dataclass(frozen=True)
 class Rows:
-    """Where user data of rows of one table lies, and what else the log says of some rows."""
+    """Where user data of rows of one table lies, and what else the log says of some rows.
+
+    Attributes:
+        fixed_sizes: what each row says of its fixed part.
+    """
 
     data: NDArray[np.uint8]
     starts: Integers
     sizes: Integers
+    fixed_sizes: Integers
     lobs: Mapping[int, LobValues]
     is_old: bool
 
@@ -103,9 +108,9 @@ class TableRows:
     def read(self, rows: Rows) -> tuple[pa.Array, Wrong]:
         """Return rows, and of rows that are bad what is wrong."""
         wrong: Wrong = {}
-        for place in np.flatnonzero(rows.sizes < self._fixed).tolist():
-            wrong[place] = f"a row of {rows.sizes[place]} bytes; its columns take {self._fixed}"
-        good = rows.sizes >= self._fixed
+        good = (rows.fixed_sizes == self._fixed) & (rows.sizes >= self._fixed)
+        for place in np.flatnonzero(~good).tolist():
+            wrong[place] = self._other_layout(int(rows.sizes[place]), int(rows.fixed_sizes[place]))
         columns, at = [], 0
         for number, (column, width) in enumerate(zip(self.table.columns, self._widths, strict=True)):
             valid = good
@@ -118,6 +123,19 @@ class TableRows:
             columns.append(self._column(number, column, fields, valid, rows, wrong))
             at += width + column.is_nullable
         return pa.StructArray.from_arrays(columns, fields=list(self.table.type)), wrong
+
+    def _other_layout(self, size: int, fixed_size: int) -> str:
+        """Return why a row is not one of the columns as they are declared."""
+        if fixed_size == self._fixed:
+            return f"a row of {size} bytes; its columns take {self._fixed}"
+        ends = np.cumsum(
+            [w + c.is_nullable for w, c in zip(self._widths, self.table.columns, strict=True)]
+        )
+        wherefore = "columns, lengths or NOT NULL are declared in another way than the row has them"
+        if fixed_size in ends:
+            count = int(np.flatnonzero(ends == fixed_size)[0]) + 1
+            wherefore = f"it may have {count} of the {len(ends)}, from before ALTER TABLE ADD COLUMN"
+        return f"its fixed part has {fixed_size} bytes, the columns take {self._fixed}: {wherefore}"
 
     @staticmethod
     def _fields(rows: Rows, good: Bools, at: int, width: int) -> NDArray[np.uint8]:

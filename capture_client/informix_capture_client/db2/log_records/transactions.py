@@ -36,7 +36,7 @@ from informix_capture_client.db2.log_records.headers import (
 )
 from informix_capture_client.db2.log_records.lob_records import LobRecord, LobValues
 from informix_capture_client.db2.log_records.row_records import RowRecord, UndoRecord
-from informix_capture_client.db2.refused_bytes import BadValue
+from informix_capture_client.db2.refused_bytes import BadValue, Where
 from informix_capture_client.errors import BadOption
 
 _NOT_THE_TABLE = "large objects name another table as theirs than the row they stand in front of"
@@ -45,10 +45,10 @@ NO_ROW = "lobs_without_row"
 
 
 class Taken(NamedTuple):
-    """A record as it came: its bytes, its value, and the how-many-th of the value it is."""
+    """A record as it came: its bytes, where they began, and the how-many-th of its value it is."""
 
     data: bytes
-    value: int
+    where: Where
     number: int
 
 

@@ -58,7 +58,7 @@ _HEADER = {
     "key": ("u8", 32),  # identifier and stream as one: equal where both are
 }
 _ROW_RECORD = {"space": ("u2", 2), "table": ("u2", 4), "flags": ("u2", 6), "rid": ("6u1", 12)}
-_ROW = {"kind": ("u1", 0), "length": ("u2", 2), "form": ("u1", 4)}
+_ROW = {"kind": ("u1", 0), "length": ("u2", 2), "form": ("u1", 4), "fixed": ("u2", 6)}
 _HEADERS = {mark: _struct(mark, SHORTEST, _HEADER) for mark in "<>"}
 _ROW_RECORDS = {mark: _struct(mark, row_records.DMS_BYTES, _ROW_RECORD) for mark in "<>"}
 _ROWS = {mark: _struct(mark, 8, _ROW) for mark in "<>"}
@@ -233,13 +233,13 @@ def _row_changes(
     rows["table"] = fields["space"].astype(np.int64) << 16 | fields["table"]
     is_good = fields["flags"] & row_records.HALF_UPDATE == 0
     begin = _ROW_AT[function]
-    length, is_there = _row_heads(data, at + begin, room - begin, mark)
+    length, fixed, is_there = _row_heads(data, at + begin, room - begin, mark)
     is_good &= is_there
     is_insert = rows["kind"] == KINDS.index(INSERT)
     is_update = rows["kind"] == KINDS.index(UPDATE)
     is_delete = rows["kind"] == KINDS.index(DELETE)
     for side, is_side in (("old", is_delete | is_update), ("new", is_insert)):
-        rows[side][:, 0] = at + begin + 8
+        rows[side][:, 0], rows[side][:, 2] = at + begin + 8, fixed
         rows[side][is_side, 1] = length[is_side] - 8
     updates = np.flatnonzero(is_update & is_good)
     end = begin[updates] + length[updates]
@@ -249,18 +249,19 @@ def _row_changes(
     lead = fields_of(data, np.where(has_second, second, 0), 2)
     has_second &= (lead == [row_records.COMPONENT, row_records.UPDATE_FUNCTION]).all(axis=1)
     row_at = row_records.ROW_AT
-    length_2, is_there_2 = _row_heads(data, second + row_at, left - row_at, mark)
+    length_2, fixed_2, is_there_2 = _row_heads(data, second + row_at, left - row_at, mark)
     is_good[updates] = has_second & is_there_2
-    rows["new"][updates, 0] = second + row_at + 8
-    rows["new"][updates, 1] = length_2 - 8
+    rows["new"][updates] = np.stack([second + row_at + 8, length_2 - 8, fixed_2], axis=1)
     return rows, is_good
 
 
-def _row_heads(data: Bytes, at: Integers, room: Integers, mark: str) -> tuple[Integers, Bools]:
-    """Return the lengths of rows, and whether each is a whole row of user data."""
+def _row_heads(
+    data: Bytes, at: Integers, room: Integers, mark: str
+) -> tuple[Integers, Integers, Bools]:
+    """Return the lengths of rows and of their fixed parts, and which is a whole row of user data."""
     is_there = room >= 8
     fields = fields_of(data, np.where(is_there, at, 0), 8).view(_ROWS[mark]).ravel()
     length = fields["length"].astype(np.int64)
     is_there &= (length >= 8) & (length <= room) & (fields["form"] == row_records.USER_DATA)
     is_there &= np.isin(fields["kind"], row_records.NORMAL_ROWS)
-    return length, is_there
+    return length, fields["fixed"].astype(np.int64), is_there

@@ -5,7 +5,7 @@ Rule: framing, header, segments, images, rows: each file knows one layout; `log_
 
 from __future__ import annotations
 
-from informix_capture_client.db2.logical_log.framing import FRAMINGS, blocks_of
+from informix_capture_client.db2.logical_log.framing import FRAMINGS
 from informix_capture_client.db2.logical_log.log_reader import (
     MORE,
     UNDECLARED,
@@ -13,4 +13,4 @@ from informix_capture_client.db2.logical_log.log_reader import (
 )
 from informix_capture_client.db2.logical_log.settings import LogicalLogSettings
 
-__all__ = ["FRAMINGS", "MORE", "UNDECLARED", "LogicalLogReader", "LogicalLogSettings", "blocks_of"]
+__all__ = ["FRAMINGS", "MORE", "UNDECLARED", "LogicalLogReader", "LogicalLogSettings"]
