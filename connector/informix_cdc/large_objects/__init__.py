@@ -10,11 +10,13 @@ from informix_cdc.large_objects.connection import ObjectConnection, explained
 from informix_cdc.large_objects.figures import ContentFigures
 from informix_cdc.large_objects.plan import reselecting_of
 from informix_cdc.large_objects.pool import ContentPool
+from informix_cdc.large_objects.settled_rows import SettledRows
 
 __all__ = [
     "ContentFigures",
     "ContentPool",
     "ObjectConnection",
+    "SettledRows",
     "explained",
     "reselecting_of",
 ]

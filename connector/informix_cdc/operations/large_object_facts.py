@@ -14,10 +14,9 @@ from informix_capture_client.doctor import ObjectColumn
 from informix_capture_client.errors import AccessRefused, ServerRefused
 from informix_capture_client.findings import Unanswered
 from informix_capture_client.large_objects import ObjectReader, any_object, object_reader, try_open
-from informix_capture_client.statements import LAST_COMMITTED, LOCK_WAIT
 from informix_capture_client.transport import Transport
 from informix_capture_client.values import Column, is_large_object
-from informix_cdc.large_objects import explained, reselecting_of
+from informix_cdc.large_objects import SettledRows, explained, reselecting_of
 from informix_cdc.operations.snapshot_facts import why_not_readable
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import describe_tables, open_object_connection, with_named_tables
@@ -43,8 +42,7 @@ def read_object_facts(options: SourceOptions, transport: Transport) -> tuple[Obj
         return ()
     refusals = {table.name: why_not_readable(catalog, table) for table, _, _ in columns}
     with contextlib.closing(open_object_connection(options, source.db_locale)) as objects:
-        for statement in (LAST_COMMITTED, LOCK_WAIT):  # a row is selected, which a writer may hold
-            objects.rows(statement)
+        SettledRows(objects).require(())  # a row is selected, which a writer may hold
         reader, most_bytes = object_reader(objects), options.lob_max_bytes
         return tuple(
             ObjectColumn(
