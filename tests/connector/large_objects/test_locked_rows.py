@@ -54,12 +54,12 @@ def connected(notes: Notes) -> Iterator[Transport]:
 
 
 def late(server: EmulatedServer, change: Callable[[], int]) -> Callable[[], int]:
-    """Return a change whose locks go 1.5 s after its COMMIT is in the log."""
+    """Return a change whose locks go 0.7 s after its COMMIT is in the log."""
 
     def changed() -> int:
         server.late_release.hold()
         place = change()
-        later(1.5, server.late_release.let_go)
+        later(0.7, server.late_release.let_go)
         return place
 
     return changed
@@ -182,7 +182,7 @@ def test_a_table_that_is_locked_is_waited_for(
     informix: Notes, tmp_path: Path, way: dict[str, str], monkeypatch: pytest.MonkeyPatch, caplog: Any
 ) -> None:
     monkeypatch.setattr("informix_cdc.large_objects.connection._TELL_SECONDS", 1.0)
-    with locked(informix, 4) as change:
+    with locked(informix, 3) as change:
         found = informix.streamed(tmp_path, change, **way)
     assert (found[0]["picture"], found[0]["page"]) == (content(b"x"), content("y"))
     told = [record.getMessage() for record in caplog.records if "contents_wait" in record.getMessage()]
