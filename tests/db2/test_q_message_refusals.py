@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import tracemalloc
 
 import numpy as np
@@ -64,6 +65,35 @@ def test_refused_records_are_given_window_by_window(monkeypatch: pytest.MonkeyPa
         batches = [rows.batch for rows in made.rows([bad * 100], ["file"])]
         assert b"".join(b for batch in batches for b in batch.column("_bad").to_pylist()) == bad * 100
         assert max(batch.column("_bad").nbytes for batch in batches) < 10_000
+
+
+@pytest.mark.parametrize("name", UNSOUND)
+def test_sound_records_between_others_are_read_many_at_a_time(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each began a reading of its own, which cost as much as thousands of records."""
+    readings: list[int] = []
+    read = messages.read_headers
+    monkeypatch.setattr(messages, "read_headers", lambda *given: readings.append(1) or read(*given))
+    rows = rows_of(decoder(bad="row"), (UNSOUND[name] + SOUND) * 300)
+    assert (len(good(rows)), bad_bytes(rows)) == (300, UNSOUND[name] * 300)
+    assert len(readings) < 4
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_windows_of_any_size_give_the_same_rows(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    chance = random.Random(seed)
+    kinds = [SOUND, SOUND, by_arrow(Written("update", ["a"], ["b"])), b"\n", *UNSOUND.values()]
+    data = bytearray(b"".join(chance.choices(kinds, k=40)))
+    for _ in range(3):
+        at = chance.randrange(len(data))
+        data[at : at + chance.randint(0, 2)] = chance.choice([b'"', b"\n", b"", b'10,"IBM'])
+    found = []
+    for size in (1 << 20, 4000, 700, 50):
+        monkeypatch.setattr(messages, "WINDOW_BYTES", size)
+        rows = rows_of(decoder(bad="row"), bytes(data), SOUND)
+        found.append((good(rows), [(row["_bad"], row["_error"]) for row in rows if row["_error"]]))
+    assert found[1:] == found[:1] * 3
 
 
 @pytest.mark.parametrize("end", [b'",1\n', b'""",1\n', b'",1'])

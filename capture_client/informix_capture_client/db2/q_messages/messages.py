@@ -86,6 +86,11 @@ class _Window:
     of: Integers
     wrong: dict[int, str]
 
+    @property
+    def size_bytes(self) -> int:
+        """How many bytes its records have."""
+        return int(self.ends[-1] - self.starts[0])
+
     def note(self, records: Integers, wrong: Mapping[int, str]) -> None:
         """Take note of what is wrong with some of these records; the first reason counts."""
         for place, reason in wrong.items():
@@ -116,29 +121,35 @@ class MessageReader:
         Raises:
             ProtocolViolation: a record is bad, and bad ones are not to come as rows.
         """
-        data = np.frombuffer(values.data, np.uint8)
-        at, size, progress, given_at = 0, WINDOW_BYTES, _Progress(), 0
+        progress, held, held_bytes = _Progress(), list[_Window](), 0
+        for window in self._windows(values):
+            if held and held_bytes + window.size_bytes > WINDOW_BYTES:
+                yield self._read(_joined(held), progress, refusals)
+                held, held_bytes = [], 0
+            held.append(window)
+            held_bytes += window.size_bytes
+        if held:
+            yield self._read(_joined(held), progress, refusals)
+
+    def finish(self, refusals: Refusals) -> Iterator[Changes | None]:
+        """Yield nothing: no message waits for another one."""
+        yield from ()
+
+    def _windows(self, values: Values) -> Iterator[_Window]:
+        """Yield all records, in order: those of a window, or some that no window can be of."""
+        data, at, size = np.frombuffer(values.data, np.uint8), 0, WINDOW_BYTES
         while at < len(data):
             tokens = tokenize(data[at : at + size], self._delimiters)
             window, is_cut = self._window(tokens, at, values)
             if len(window.starts):
                 at = int(window.ends[-1])
-                changes = self._read(window, progress, refusals)
-                if changes is not None:
-                    given_at = at
-                    yield changes
+                yield window
             if is_cut or not (len(window.starts) or self._may_be_longer(at, size, values)):
-                at = self._refuse(at, values, progress, refusals)
-                size = _FIRST_WINDOW_BYTES
+                refused = self._refused(at, values)
+                at, size = int(refused.ends[-1]), _FIRST_WINDOW_BYTES
+                yield refused
             elif not len(window.starts) or size < WINDOW_BYTES:
                 size *= 2
-            if at - given_at >= WINDOW_BYTES:
-                given_at = at
-                yield None
-
-    def finish(self, refusals: Refusals) -> Iterator[Changes | None]:
-        """Yield nothing: no message waits for another one."""
-        yield from ()
 
     def _window(self, tokens: Tokens, at: int, values: Values) -> tuple[_Window, bool]:
         """Return the records from here on, and whether some are left, as they may be cut wrongly.
@@ -169,19 +180,26 @@ class MessageReader:
     def _may_be_longer(at: int, size: int, values: Values) -> bool:
         return at + size < int(values.bounds[values.which_one(at) + 1])
 
-    def _refuse(self, at: int, values: Values, progress: _Progress, refusals: Refusals) -> int:
-        """Refuse what begins here, and what is not sound right behind it; return where that ends."""
-        value, first, stop = values.which_one(at), at, self._stop(at, values)
-        if value != progress.value:
-            progress.value, progress.records, progress.rows = value, 0, 0
+    def _refused(self, at: int, values: Values) -> _Window:
+        """Return what begins here, and what is not sound right behind it, as records without fields."""
+        value, bounds, reasons = values.which_one(at), [at, self._stop(at, values)], list[str]()
+        end = int(values.bounds[value + 1])
         while True:
-            refusals.refuse(at, stop, self._reason(values.data[at:stop]), progress.records)
-            progress.records += 1
-            if stop == values.bounds[value + 1] or stop - first >= WINDOW_BYTES:
-                return stop
-            at, stop = stop, self._stop(stop, values)
-            if not self._has_open_string(values.data[at:stop]) or stop == values.bounds[value + 1]:
-                return at
+            reasons.append(self._reason(values.data[bounds[-2] : bounds[-1]]))
+            if bounds[-1] == end or bounds[-1] - at >= WINDOW_BYTES:
+                break
+            stop = self._stop(bounds[-1], values)
+            if stop == end or not self._has_open_string(values.data[bounds[-1] : stop]):
+                break
+            bounds.append(stop)
+        starts, ends = np.array(bounds[:-1]), np.array(bounds[1:])
+        nothing = Tokens(
+            *(ends, np.zeros(len(bounds), np.int64), pa.array([], pa.binary())),
+            *(np.zeros(0, bool), np.zeros(len(ends), bool)),
+        )
+        return _Window(
+            values, nothing, starts, ends, np.full(len(ends), value), dict(enumerate(reasons))
+        )
 
     def _has_open_string(self, data: bytes) -> bool:
         """Tell whether bytes in front of a beginning are one record with a string that never ends.
@@ -296,6 +314,33 @@ class MessageReader:
                 window.note(chosen[mine], wrong)
                 images.append(Image(mine, rows))
         return befores, afters
+
+
+def _joined(windows: list[_Window]) -> _Window:
+    """Return windows that follow on each other as one."""
+    if len(windows) == 1:
+        return windows[0]
+    counts = [len(each.starts) for each in windows]
+    fields = [int(each.tokens.first_fields[n]) for each, n in zip(windows, counts, strict=True)]
+    records_before, fields_before = (np.cumsum([0, *each]) for each in (counts, fields))
+    wrong = {
+        place + int(before): reason
+        for each, before in zip(windows, records_before, strict=False)
+        for place, reason in each.wrong.items()
+    }
+    firsts = [
+        each.tokens.first_fields[:n] + before
+        for each, n, before in zip(windows, counts, fields_before, strict=False)
+    ]
+    tokens = Tokens(
+        np.concatenate([each.ends for each in windows]),
+        np.concatenate([*firsts, fields_before[-1:]]),
+        pa.concat_arrays([w.tokens.values.slice(0, n) for w, n in zip(windows, fields, strict=True)]),
+        np.concatenate([w.tokens.is_quoted[:n] for w, n in zip(windows, fields, strict=True)]),
+        np.ones(sum(counts), bool),
+    )
+    starts, of = (np.concatenate([getattr(w, name) for w in windows]) for name in ("starts", "of"))
+    return _Window(windows[0].values, tokens, starts, tokens.ends, of, wrong)
 
 
 def _changes(
