@@ -13,7 +13,7 @@ import pytest
 from connector.large_objects import test_reselect as by_reselect
 from connector.large_objects.test_contents import TABLE, Files, content, pictures, row, without
 from connector.large_objects.test_simple_objects import COLUMNS, KEY, Notes, options, serving
-from harness.runs.patience import patiently
+from harness.runs.patience import patiently, wait_until
 from harness.servers.stores import DATABASE, PASSWORD, SHORT_SECOND, source_options
 from informix_capture_client.emulator import EmulatedServer, ListeningServer, keep_rows
 from informix_capture_client.transport import Transport
@@ -153,8 +153,8 @@ def ids(notes: Notes) -> set[int]:
 
 
 @contextmanager
-def locked(notes: Notes, seconds: float) -> Iterator[Callable[[], int]]:
-    """Yield a change behind which the table is locked for a while, or until the block ends."""
+def locked(notes: Notes, is_over: Callable[[], object]) -> Iterator[Callable[[], int]]:
+    """Yield a change of a table that is locked until something is true, or the block ends."""
     held, over = threading.Event(), threading.Event()
 
     def hold() -> None:
@@ -162,37 +162,42 @@ def locked(notes: Notes, seconds: float) -> Iterator[Callable[[], int]]:
             holder.rows("BEGIN WORK")
             holder.rows("LOCK TABLE informix.files IN EXCLUSIVE MODE")
             held.set()
-            over.wait(seconds)
+            wait_until(lambda: over.is_set() or is_over())
             holder.rows("COMMIT WORK")
 
     holding = threading.Thread(target=hold)
 
     def changed() -> int:
-        place = notes.put((1, b"x", "y"))
         holding.start()
         assert held.wait(patiently(20))
-        return place
+        return notes.put((1, b"x", "y"))  # changes that are not made by SQL wait for nobody
 
-    yield changed
-    over.set()
-    holding.join()
+    try:
+        yield changed
+    finally:
+        over.set()
+        holding.join()
 
 
 def test_a_table_that_is_locked_is_waited_for(
     informix: Notes, tmp_path: Path, way: dict[str, str], monkeypatch: pytest.MonkeyPatch, caplog: Any
 ) -> None:
     monkeypatch.setattr("informix_cdc.large_objects.connection._TELL_SECONDS", 1.0)
-    with locked(informix, 3) as change:
+
+    def told() -> list[str]:
+        every = [record.getMessage() for record in caplog.records]
+        return [message for message in every if "contents_wait" in message]
+
+    with locked(informix, told) as change:
         found = informix.streamed(tmp_path, change, **way)
     assert (found[0]["picture"], found[0]["page"]) == (content(b"x"), content("y"))
-    told = [record.getMessage() for record in caplog.records if "contents_wait" in record.getMessage()]
-    assert len(told) == 1
+    assert len(told()) == 1
 
 
 def test_a_table_that_is_locked_for_longer_than_rows_may_wait_is_not_read(
     informix: Notes, tmp_path: Path
 ) -> None:
-    with locked(informix, 600) as change:
+    with locked(informix, lambda: False) as change:
         found = informix.streamed(tmp_path, change, lobReadSeconds="2")
     assert pictures(found) == [without("not_read")]
 
