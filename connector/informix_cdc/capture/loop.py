@@ -52,7 +52,7 @@ def capture(
     while not stop.is_set():
         if pending.is_far_ahead(state):
             pending.wait_for_room(state)
-            guard.excuse()
+            _excuse(guard, snapshots)
             continue
         with pending.kept_on_error(encoder):  # what is whole does not wait for what is broken
             with guard.listening():
@@ -66,11 +66,12 @@ def capture(
             asked_for = encoder.objects_asked_for
             if pending.take(answer, encoder, at_once=at_once):  # transactions -> Arrow -> spool
                 state.notify()
+            _excuse_reading(encoder, asked_for, guard, snapshots)
             if snapshots is not None and snapshots.hear(answer, state.spool):
                 pending.flush(encoder)  # whatever a chunk is behind comes first
                 snapshots.emit(state.spool, encoder)
                 state.notify()
-            _excuse_reading_of_objects(guard, encoder.objects_asked_for - asked_for)
+                _excuse_reading(encoder, asked_for, guard, snapshots)
         state.note(answer, catches_up)
         if pending.is_anchor_overdue() and (snapshots is None or snapshots.may_leave_out_older(answer)):
             stream.stop_waiting_for_unseen()
@@ -79,7 +80,16 @@ def capture(
             return
 
 
-def _excuse_reading_of_objects(guard: Guard, count: int) -> None:
-    """Nobody has listened to the session while large objects were read."""
-    if count:
-        guard.excuse()
+def _excuse_reading(
+    encoder: ChangeEncoder, asked_for: int, guard: Guard, snapshots: Snapshots | None
+) -> None:
+    """Excuse that large objects were read, if more have been asked for than had been."""
+    if encoder.objects_asked_for > asked_for:
+        _excuse(guard, snapshots)
+
+
+def _excuse(guard: Guard, snapshots: Snapshots | None) -> None:
+    """Nobody has listened to the session: what was silent, or has not passed, may be so by that."""
+    guard.excuse()
+    if snapshots is not None:
+        snapshots.excuse()

@@ -219,6 +219,11 @@ class Snapshots:
         with self._sharing:
             return self._slots.settled(low, still_open)
 
+    def excuse(self) -> None:
+        """Let chunks wait anew: nobody has listened to the stream, so that it could show nothing."""
+        for snapshot in self._reading:
+            snapshot.excuse()
+
     def _require_passage(self) -> None:
         """Refuse to wait for ever: the log moves on, and the stream shows nothing of it.
 

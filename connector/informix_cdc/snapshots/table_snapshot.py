@@ -134,6 +134,12 @@ class TableSnapshot:
         self.chunk_count += 1
         self.is_done = emitted.is_last
 
+    def excuse(self) -> None:
+        """Count anew how long chunks wait: nobody has listened to the stream meanwhile."""
+        with self._lock:
+            now = self.clock()
+            self._waiting = deque((now, size) for _, size in self._waiting)
+
     def waiting_seconds(self) -> float:
         """Return how long the oldest chunk has waited for the stream."""
         with self._lock:

@@ -193,3 +193,60 @@ def test_a_segment_is_written_when_it_is_large_enough_or_has_waited_long_enough(
         for event in transaction(number, 5, 6):
             pending.add(event)
     assert pending.is_due(is_idle=False)
+
+
+class Excused(Unguarded):
+    """Counts who is excused: the guard, or what waits for a snapshot."""
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+
+    def excuse(self) -> None:
+        self.calls.append("excuse")
+
+    def hear(self, answer: Answer, _spool: object = None) -> bool:
+        self.calls.append("hear")
+        return False
+
+    def may_leave_out_older(self, _answer: Answer) -> bool:
+        return False
+
+
+class Asking(ChangeEncoder):
+    """Asks for an object with all that it encodes."""
+
+    def encode(self, transactions: Any) -> Any:
+        self.objects_asked_for += 1
+        return super().encode(transactions)
+
+
+@pytest.mark.parametrize("kind", [Asking, ChangeEncoder])
+def test_chunks_that_wait_are_excused_before_they_are_judged_if_objects_were_read(kind: Any) -> None:
+    """Reading them took time in which the stream could show nothing."""
+    stop, kept, guard, snapshots = Event(), Spool(), Excused(), Excused()
+    pending: Any = Pending(kept, lambda _: kept, latency_seconds=0)  # type: ignore[arg-type, return-value]
+    encoder = kind([make_table("t", COLUMNS)], DecodeRules())
+    stream: Any = Stream(stop, [ANNOUNCED, *transaction(1, 1, 2)])
+    beside: Any = snapshots
+    capture(stream, encoder, pending, CaptureState(), stop, guard, None, beside)
+    is_asked = kind is Asking
+    assert snapshots.calls == (["excuse"] if is_asked else []) + ["hear", "hear"]
+    assert ("excuse" in guard.calls) == is_asked
+
+
+def test_chunks_that_wait_are_excused_while_reading_is_paused() -> None:
+    stop, kept, guard, snapshots = Event(), Spool(), Excused(), Excused()
+
+    class Full(Pending):
+        def is_far_ahead(self, _state: CaptureState) -> bool:
+            return not snapshots.calls
+
+        def wait_for_room(self, _state: CaptureState) -> None:
+            pass
+
+    pending: Any = Full(kept, lambda _: kept)  # type: ignore[arg-type, return-value]
+    encoder = ChangeEncoder([make_table("t", COLUMNS)], DecodeRules())
+    beside: Any = snapshots
+    stream: Any = Stream(stop)
+    capture(stream, encoder, pending, CaptureState(), stop, guard, None, beside)
+    assert (snapshots.calls, guard.calls[:1]) == (["excuse", "hear"], ["excuse"])

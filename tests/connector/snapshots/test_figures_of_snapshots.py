@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,7 @@ from informix_capture_client.emulator import EmulatedServer, ListeningServer, lo
 from informix_cdc.capture import CaptureState
 from informix_cdc.monitoring.figures import progress_figures
 from informix_cdc.snapshots import SnapshotFigures, TableProgress
+from informix_cdc.snapshots.table_snapshot import TableSnapshot
 
 __all__ = ["served"]  # a fixture
 P = "informix_cdc_snapshot_"
@@ -87,3 +89,15 @@ def test_rows_that_a_writer_touches_while_a_chunk_waits_are_counted_as_dropped()
     assert shown["snapshotDroppedRows"] == 10
     assert shown["snapshotTouchedKeys"] == 4
     assert shown["snapshotWaitingSeconds"] == 1.5
+
+
+def test_a_chunk_waits_anew_when_nobody_has_listened() -> None:
+    now = [0.0]
+    nothing: Any = None
+    snapshot = TableSnapshot(nothing, nothing, None, 1, lambda: now[0])
+    snapshot._waiting.append((0.0, 5))
+    now[0] = 100.0
+    assert snapshot.waiting_seconds() == 100.0
+    snapshot.excuse()
+    now[0] = 101.0
+    assert (snapshot.waiting_seconds(), snapshot.has_room) == (1.0, False)
