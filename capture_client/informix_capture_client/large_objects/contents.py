@@ -133,10 +133,10 @@ def read_whole(reader: ObjectReader, opened: Opened, most_bytes: int, is_late: I
         reader.close(opened.descriptor)
         if data is None:
             return UNREAD
-        if opened.size == now.size < len(data):
+        is_unchanged = now.size == opened.size and (now.told == opened.told or data == former)
+        if is_unchanged and len(data) > now.size:
             return Content(TOO_LARGE)  # the size that is told is not all of its size
-        is_unchanged = now.told == opened.told or data == former
-        if len(data) == opened.size == now.size and is_unchanged:
+        if is_unchanged and len(data) == now.size:
             return Content(READ, now.size, bytes(data))
         former = data
         opened = try_open(reader, opened.place, most_bytes)  # it was written into meanwhile

@@ -156,6 +156,27 @@ def test_one_whose_status_changes_by_being_read_counts_by_what_two_readings_give
     assert content_of(reader, handle) == Content(READ, 5, b"quiet")
 
 
+def test_one_that_grows_and_is_cut_again_is_read_again(
+    world: Emulated, reader: ObjectReader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A byte beyond its size came, and its size is as it was: its status is not."""
+    sbspace, whole = world.server.sbspace, world.server.sbspace.read
+    handle = referred(world, b"x" * 1000)
+    done: list[bool] = []
+
+    def read(data: bytearray, place: int, most_bytes: int) -> bytes:
+        if done:
+            return whole(data, place, most_bytes)
+        done.append(True)
+        sbspace.write(handle, b"y" * 1500)
+        found = whole(data, place, most_bytes)
+        sbspace.truncate(handle, 1000)
+        return found
+
+    monkeypatch.setattr(sbspace, "read", read)
+    assert content_of(reader, handle) == Content(READ, 1000, b"y" * 1000)
+
+
 class _Huge:
     """An object of four gigabytes and a little more, of which no more is made than is asked for."""
 
