@@ -76,7 +76,8 @@ def reselecting(table: Table, key: Sequence[Column], rules: DecodeRules) -> Rese
     option = "simpleLobs" if values else "lobs"
     for column in key:
         kind = compile_type(column, str(table.name), rules).arrow_type
-        if not any(is_one(kind) for is_one in _COMPARABLE):
+        is_number_of_units = column.type_text.startswith("interval") and not pa.types.is_string(kind)
+        if is_number_of_units or not any(is_one(kind) for is_one in _COMPARABLE):
             raise BadOption(
                 f"large objects of table {table.name} cannot be found again by its key: column"
                 f" {quoted(column.name)} is a {column.type_text.upper()}.",

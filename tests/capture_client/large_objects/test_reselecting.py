@@ -39,6 +39,15 @@ def test_a_key_whose_values_do_not_go_back_as_they_came_is_refused() -> None:
         reselecting(FILES, (Column("at", "datetime year to second"),), DecodeRules())
 
 
+def test_an_interval_that_is_delivered_as_a_number_of_months_is_no_key() -> None:
+    """A server takes no number for it (-1260); a text it takes."""
+    key = (Column("i", "interval year(4) to month"),)
+    with pytest.raises(BadOption, match=r"column i is a INTERVAL YEAR\(4\) TO MONTH"):
+        reselecting(FILES, key, DecodeRules(lobs="reselect"))
+    again = reselecting(FILES, key, DecodeRules(lobs="reselect", intervals="string"))
+    assert again.of_rows("b", [pa.array(["1-02"])])[0] == ByKey(again.statements["b"], ("1-02",))
+
+
 REPLACED = DecodeRules(lobs="reselect", bad_characters="replace")
 
 
