@@ -61,9 +61,9 @@ WHEN = {
     "IGNORES_CASE": "at the start of a stream with a snapshot",
     "LAST_COMMITTED": "by each connection that reads a table for its snapshot, when it has connected;"
     f" {_BY_KEY}, once a batch at most",
-    "ONLY_WHERE_SAID": f"{_BY_KEY}, before the first",
+    "NO_IMPLICIT_LAST_COMMITTED": f"{_BY_KEY}, before the first",
     "SHORT_LOCK_WAIT": f"{_BY_KEY}, before the first",
-    "COMMITTED": f"{_BY_KEY}, while a transaction that changed them is open",
+    "COMMITTED_READ": f"{_BY_KEY}, while a transaction that changed them is open",
     "LOCK_WAIT": "by each connection that reads a table for its snapshot, when it has connected",
     "BEGIN_WORK": "`snapshotWithoutKey=lock` alone: before the table is locked",
     "COMMIT_WORK": "`snapshotWithoutKey=lock` alone: when the table has been read; in an ANSI database"

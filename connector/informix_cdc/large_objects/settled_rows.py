@@ -17,9 +17,9 @@ from collections.abc import Collection
 
 from informix_capture_client.catalog import Catalog
 from informix_capture_client.statements import (
-    COMMITTED,
+    COMMITTED_READ,
     LAST_COMMITTED,
-    ONLY_WHERE_SAID,
+    NO_IMPLICIT_LAST_COMMITTED,
     SHORT_LOCK_WAIT,
 )
 from informix_capture_client.transport import Transport
@@ -45,10 +45,10 @@ class SettledRows:
         if self._committed is committed:
             return
         if not self._isolation:
-            for statement in (ONLY_WHERE_SAID, SHORT_LOCK_WAIT):
+            for statement in (NO_IMPLICIT_LAST_COMMITTED, SHORT_LOCK_WAIT):
                 self._transport.rows(statement)
         still_open = Catalog(self._transport, "").open_transactions()
-        wanted = LAST_COMMITTED if still_open.isdisjoint(committed) else COMMITTED
+        wanted = LAST_COMMITTED if still_open.isdisjoint(committed) else COMMITTED_READ
         if wanted != self._isolation:
             self._transport.rows(wanted)
             self._isolation = wanted

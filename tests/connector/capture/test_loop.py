@@ -138,7 +138,8 @@ class Unanswered(ChangeEncoder):
 
 def test_a_connection_for_large_objects_that_is_silent_is_no_silence_of_the_session() -> None:
     stop, kept, guard = Event(), Spool(), Listener()
-    pending: Any = Pending(kept, lambda _: kept)  # type: ignore[arg-type, return-value]
+    spool: Any = kept
+    pending = Pending(spool, lambda _: spool)
     encoder = Unanswered([make_table("t", COLUMNS)], DecodeRules())
     stream: Any = Stream(stop, [ANNOUNCED, *transaction(1, 1, 2)])
     with pytest.raises(ConnectionLost):
@@ -224,7 +225,8 @@ class Asking(ChangeEncoder):
 def test_chunks_that_wait_are_excused_before_they_are_judged_if_objects_were_read(kind: Any) -> None:
     """Reading them took time in which the stream could show nothing."""
     stop, kept, guard, snapshots = Event(), Spool(), Excused(), Excused()
-    pending: Any = Pending(kept, lambda _: kept, latency_seconds=0)  # type: ignore[arg-type, return-value]
+    spool: Any = kept
+    pending = Pending(spool, lambda _: spool, latency_seconds=0)
     encoder = kind([make_table("t", COLUMNS)], DecodeRules())
     stream: Any = Stream(stop, [ANNOUNCED, *transaction(1, 1, 2)])
     beside: Any = snapshots
@@ -244,7 +246,8 @@ def test_chunks_that_wait_are_excused_while_reading_is_paused() -> None:
         def wait_for_room(self, _state: CaptureState) -> None:
             pass
 
-    pending: Any = Full(kept, lambda _: kept)  # type: ignore[arg-type, return-value]
+    spool: Any = kept
+    pending = Full(spool, lambda _: spool)
     encoder = ChangeEncoder([make_table("t", COLUMNS)], DecodeRules())
     beside: Any = snapshots
     stream: Any = Stream(stop)

@@ -7,10 +7,8 @@ with a row may have a higher number, and no lower one.
 from __future__ import annotations
 
 import random
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +16,7 @@ import pytest
 
 from connector.large_objects.test_locked_rows import connected
 from connector.large_objects.test_simple_objects import KEY, TABLE, Notes, options, serving
-from harness.capture.driving import LIMIT, anchor_of, reader, rows_of
+from harness.capture.driving import LIMIT, anchor_of, meanwhile, reader, rows_of
 from harness.runs.patience import patiently
 from informix_capture_client.emulator import EmulatedServer, ListeningServer
 from informix_capture_client.transport import Transport
@@ -56,24 +54,6 @@ class Writer:
         return tx.commit()
 
 
-@contextmanager
-def repeated(run: Callable[[random.Random], None], seed: int) -> Iterator[None]:
-    """Do something beside a block, again and again."""
-    over, chance = threading.Event(), random.Random(seed)
-
-    def go_on() -> None:
-        while not over.is_set():
-            run(chance)
-
-    beside = threading.Thread(target=go_on)
-    beside.start()
-    try:
-        yield
-    finally:
-        over.set()
-        beside.join()
-
-
 class Taken:
     """What has come of a stream so far."""
 
@@ -98,8 +78,8 @@ class Taken:
         return [(row["v"], row[name]) for row in after for name in ("picture", "page")]
 
 
-def release_late(server: EmulatedServer) -> Callable[[random.Random], None]:
-    def step(chance: random.Random) -> None:
+def release_late(server: EmulatedServer, chance: random.Random) -> Callable[[], None]:
+    def step() -> None:
         time.sleep(chance.random() * 0.06)
         with server.late_release.held():
             time.sleep(chance.random() * 0.06)
@@ -107,8 +87,8 @@ def release_late(server: EmulatedServer) -> Callable[[random.Random], None]:
     return step
 
 
-def lock_table(holder: Transport) -> Callable[[random.Random], None]:
-    def step(chance: random.Random) -> None:
+def lock_table(holder: Transport, chance: random.Random) -> Callable[[], None]:
+    def step() -> None:
         for statement in ("BEGIN WORK", "LOCK TABLE informix.files IN EXCLUSIVE MODE"):
             holder.rows(statement)
         time.sleep(chance.random() * 0.03)
@@ -139,7 +119,9 @@ def test_no_value_is_older_than_the_row_it_comes_with(
         with reader(notes.port, **given, snapshotChunkRows="2") as made, connected(notes) as holder:
             holder.rows("SET LOCK MODE TO WAIT")
             taken = Taken(made)
-            with repeated(release_late(server), seed), repeated(lock_table(holder), seed):
+            late = release_late(server, random.Random(seed))
+            locks = lock_table(holder, random.Random(seed))
+            with meanwhile(late), meanwhile(locks):
                 for number in range(10, 100):
                     last = writer.commit(number)
                     time.sleep(0.01)
