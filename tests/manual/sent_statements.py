@@ -64,7 +64,7 @@ WHEN = {
     "NO_IMPLICIT_LAST_COMMITTED": f"{_BY_KEY}, before the first",
     "SHORT_LOCK_WAIT": f"{_BY_KEY}, before the first",
     "COMMITTED_READ": f"{_BY_KEY}, while a transaction that changed them is open",
-    "LOCK_WAIT": "by each connection that reads a table for its snapshot, when it has connected",
+    "LOCK_WAIT": "by both connections of a table under snapshot, when they have connected",
     "BEGIN_WORK": "`snapshotWithoutKey=lock` alone: before the table is locked",
     "COMMIT_WORK": "`snapshotWithoutKey=lock` alone: when the table has been read; in an ANSI database"
     " behind the marker too",

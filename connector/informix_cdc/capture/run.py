@@ -43,6 +43,7 @@ from informix_cdc.joining import (
     in_this_version,
     other_source,
     require_chunks,
+    require_form_of_chunks,
     require_may_leave,
 )
 from informix_cdc.options import SourceOptions
@@ -273,6 +274,13 @@ class CaptureRun:
         if self.offset.source != source.source:
             raise other_source(self.offset.source, source.source)
         require_may_leave(self.offset, source, self.planned)
+        if self.options.spool_path:
+            require_form_of_chunks(
+                Path(self.options.spool_path) / self.offset.stream,
+                self.offset.position,
+                self.planned,
+                source.digests_of_rows_beside(len(self.offset.tables or ())),
+            )
         spool = self._open_spool(source, self.offset)
         require_chunks(spool, self.planned)
         left = sorted(spool.tables.keys() - set(source.names))

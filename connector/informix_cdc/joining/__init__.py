@@ -11,6 +11,7 @@ from informix_cdc.joining.known_tables import (
     other_source,
     other_table,
     require_chunks,
+    require_form_of_chunks,
     require_may_leave,
 )
 from informix_cdc.joining.returning import NobodyWrote, Returning, altered_tables
@@ -28,5 +29,6 @@ __all__ = [
     "other_source",
     "other_table",
     "require_chunks",
+    "require_form_of_chunks",
     "require_may_leave",
 ]

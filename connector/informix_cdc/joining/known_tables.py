@@ -6,13 +6,15 @@ options.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
+from pathlib import Path
 
 from informix_capture_client.errors import BadOption, DataLoss, Gap
 from informix_capture_client.positions import Position, show
 from informix_cdc.server import SourceTables
 from informix_checkpoints.offsets import StreamOffset
-from informix_checkpoints.spool import Spool
+from informix_checkpoints.spool import Spool, load_manifest
 
 
 def in_this_version(offset: StreamOffset, source: SourceTables) -> StreamOffset:
@@ -71,6 +73,26 @@ def require_chunks(spool: Spool, planned: Position | None) -> None:
             " with a new checkpoint: its initialSnapshot reads the rows anew. failOnDataLoss=false"
             " changes nothing here.",
         )
+
+
+def require_form_of_chunks(
+    folder: Path, start: Position, planned: Position | None, forms: Collection[str]
+) -> None:
+    """Refuse options that would leave the rows of a planned batch that a snapshot has read.
+
+    A spool leaves what it holds in another form, and captures it again: the log has not these rows.
+
+    Raises:
+        BadOption: rows have another form than those that are held; nothing has been changed.
+    """
+    held = load_manifest(folder) if planned is not None and planned.chunk > start.chunk else None
+    if held is None or planned is None or held.rows in forms or held.mark.chunk < planned.chunk:
+        return
+    raise BadOption(
+        f"Spark runs a batch again, up to {show(planned.commit)}, that has rows of a snapshot, and the"
+        " options give rows another form than the spool holds them in.",
+        "Run the query once with the former options until that batch is done, then change them.",
+    )
 
 
 def other_source(begun_on: str, found: str) -> DataLoss:

@@ -14,7 +14,7 @@ from functools import partial
 from typing import TypeVar
 from zlib import crc32
 
-from informix_capture_client.errors import ConnectionLost
+from informix_capture_client.errors import ConnectionLost, InformixCdcError
 from informix_capture_client.large_objects import AT_ONCE_BYTES, Content, Found, Opened, Place
 from informix_capture_client.transport import Transport
 from informix_cdc.large_objects.connection import ObjectConnection
@@ -86,6 +86,10 @@ class ContentPool:
                     self._figures.note(found.values())
                     yield last, found
                 at = end
+        except InformixCdcError:
+            for connection in self._connections:  # the server closes what they have open
+                connection.close()
+            raise
         finally:
             for connection in self._connections:
                 connection.let_go()

@@ -32,9 +32,14 @@ from informix_capture_client.statements import (
     LOCK_WAIT,
     MAKE_MARKER,
 )
-from informix_capture_client.transport import Argument
+from informix_capture_client.transport import Argument, Transport
 from informix_cdc.options import ANY_MARKER, HEARTBEAT_MARKER, NO_MARKER, SourceOptions
-from informix_cdc.server import SourceTables, open_connection, open_snapshot_connection
+from informix_cdc.server import (
+    SourceTables,
+    is_locked,
+    open_connection,
+    open_snapshot_connection,
+)
 from informix_cdc.snapshots.plan import PlannedTable
 
 logger = logging.getLogger("informix_cdc.connector.snapshots")  # a name in logs, not a module
@@ -75,7 +80,7 @@ class SnapshotConnection:
             on_error.callback(self._reading.close)
             for statement in (LAST_COMMITTED, LOCK_WAIT):
                 self._reading.rows(statement)
-            self._asking = open_connection(options, options.database)
+            self._asking = self._connected_to_ask()
             on_error.pop_all()
         self._catalog = Catalog(self._asking, options.database)
         name = str(planned.table.name)
@@ -156,6 +161,14 @@ class SnapshotConnection:
             self._is_open = True
         self._reading.rows(query.lock)
 
+    def require_lock(self) -> None:
+        """Refuse to go on if the transaction that has locked the table is over.
+
+        Raises:
+            ConnectionLost: the server has ended the session, and with it the lock.
+        """
+        Catalog(self._reading, self._options.database).clock()
+
     def whole(self, query: WholeTableQuery) -> RowsRead:
         """Read all rows of the locked table.
 
@@ -178,11 +191,15 @@ class SnapshotConnection:
 
     # what moves the log
 
-    def mark(self) -> None:
-        """Write something into the log that every session on it is shown, if we may."""
+    def mark(self) -> bool:
+        """Write something into the log that every session on it is shown, if we may.
+
+        Returns:
+            False if others have locked what is written: try again.
+        """
         kind = self._options.snapshot_marker
         if kind == NO_MARKER or not self._has_marker:
-            return
+            return True
         try:
             for statement in self._marker():
                 self._asking.rows(statement)
@@ -191,10 +208,22 @@ class SnapshotConnection:
             if self._source.is_buffered:
                 self._ask_anew()
         except (AccessRefused, ServerRefused) as reason:
+            if is_locked(reason):
+                return False
             if kind != ANY_MARKER:
                 raise
             self._has_marker = False
             MARKER_REFUSED.log(logger, table=self._planned.name, reason=reason)
+        return True
+
+    def _connected_to_ask(self) -> Transport:
+        """Connect anew; a row of the heartbeat table that others have locked is waited for."""
+        with contextlib.ExitStack() as on_error:
+            transport = open_connection(self._options, self._options.database)
+            on_error.callback(transport.close)
+            transport.rows(LOCK_WAIT)
+            on_error.pop_all()
+        return transport
 
     def _ask_anew(self) -> None:
         """End the connection that has marked: a buffered log is written when one ends.
@@ -203,7 +232,7 @@ class SnapshotConnection:
         log that can be read before a checkpoint, minutes later on a server that is idle.
         """
         self._asking.close()
-        self._asking = open_connection(self._options, self._options.database)
+        self._asking = self._connected_to_ask()
         self._catalog = Catalog(self._asking, self._options.database)
 
     def _marker(self) -> Sequence[str]:

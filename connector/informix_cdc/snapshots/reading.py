@@ -112,6 +112,7 @@ class TableReader:
         query = WholeTableQuery(self._table)
         connection.lock(query)
         self._is_locked = True
+        self.snapshot.require_lock = connection.require_lock
         return connection.whole(query)
 
     @property
@@ -127,8 +128,8 @@ class TableReader:
         clock = connection.clock()
         if min(self._unmarked) < clock:
             failpoint("snapshot.before_marker")
-            connection.mark()
-            self._unmarked = [barrier for barrier in self._unmarked if barrier >= clock]
+            if connection.mark():
+                self._unmarked = [barrier for barrier in self._unmarked if barrier >= clock]
 
     def _tried(self, connection: SnapshotConnection, read: Callable[[], T]) -> T | None:
         """Return what is read, however long others lock it; None if told to stop meanwhile.

@@ -269,7 +269,8 @@ class Snapshots:
         key = planned.key.names if planned.key and emitted.last_key else ()
         known = SnapshotState(emitted.last_key or (), count, is_done=emitted.is_last, key=key)
         failpoint("snapshot.before_append")
-        if planned.key is None:  # what was changed before is in the chunk
+        if planned.key is None:  # what was changed before is in the chunk, if its writers wait still
+            snapshot.require_lock()
             state = replace(state, since=position.commit)
             encoder.join(planned.number, position.commit)
         changes = {planned.name: replace(state, snapshot=known)}

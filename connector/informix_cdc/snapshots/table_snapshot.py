@@ -42,6 +42,7 @@ class TableSnapshot:
         rows, dropped_rows, chunk_count: of what is in the stream since this process reads it.
         begun_at: when that was.
         is_done: whether all rows are in the stream.
+        require_lock: refuses if the table, read whole, is not locked any more.
     """
 
     planned: PlannedTable
@@ -53,6 +54,7 @@ class TableSnapshot:
     dropped_rows: int = 0
     chunk_count: int = 0
     is_done: bool = False
+    require_lock: Callable[[], None] = lambda: None
     begun_at: float = field(init=False)
     _waiting: deque[tuple[float, int]] = field(default_factory=deque)  # since when, bytes
     _lock: threading.Lock = field(default_factory=threading.Lock)

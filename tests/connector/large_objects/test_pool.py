@@ -7,6 +7,7 @@ from contextlib import closing
 
 import pytest
 
+from harness.runs.patience import wait_until
 from harness.servers.emulated import Emulated, emulated_world
 from informix_capture_client.errors import ConnectionLost
 from informix_capture_client.large_objects import (
@@ -17,6 +18,7 @@ from informix_capture_client.large_objects import (
     Place,
     SimpleObject,
 )
+from informix_capture_client.large_objects.sqli_objects import SqliObjects
 from informix_capture_client.transport import Transport
 from informix_cdc.large_objects import ContentFigures, ContentPool, connection
 
@@ -166,3 +168,25 @@ def test_who_is_stopped_reads_no_further_object(world: Emulated, opened: list[Tr
     ):
         list(pool.pieces([[place] for place in known]))
     assert world.server.sbspace.opens == 1
+
+
+def test_what_fails_ends_its_connections_and_closes_no_object_by_itself(
+    world: Emulated, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each close is a round trip, of up to a thousand a connection, in which a stop would wait."""
+    stopped, closed = list[bool](), list[int]()
+    close = SqliObjects.close
+    monkeypatch.setattr(
+        SqliObjects, "close", lambda reader, number: (closed.append(number), close(reader, number))
+    )
+    settings = world.settings("stores", "en_US.utf8")
+    pool = ContentPool(lambda: world.open(settings, 5), 2, 1 << 20, is_stopped=lambda: bool(stopped))
+    monkeypatch.setattr("informix_cdc.large_objects.pool._PIECE_BYTES", 1)
+    with closing(pool):
+        parts = pool.pieces([[place] for place in objects(world, 40)])
+        next(parts)
+        stopped.append(True)
+        with pytest.raises(ConnectionLost):
+            next(parts)
+    assert len(closed) == 1
+    wait_until(lambda: world.server.sbspace.open_count == 0)
