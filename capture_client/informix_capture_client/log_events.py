@@ -109,8 +109,8 @@ SNAPSHOT_WAITS = LogEvent(
     "snapshot_waits",
     _WARNING,
     ("transactions", "ids"),
-    "transactions that were open before the stream have not ended; nothing is delivered before that,"
-    " since a snapshot would not be exact",
+    "transactions that were open before the stream, or before the session, have not ended: no chunk of"
+    " a snapshot is delivered before that, and of a new stream nothing",
 )
 SNAPSHOT_NOT_MADE = LogEvent(
     "snapshot_not_made",
@@ -137,8 +137,8 @@ MARKER_REFUSED = LogEvent(
     "marker_refused",
     _WARNING,
     ("table", "reason"),
-    "the user may not make a temporary table, by which a snapshot sees that the stream has passed a"
-    " chunk; changes by others are waited for",
+    "the marker was refused by which a snapshot sees that the stream has passed a chunk; if the user"
+    " has no right to it, changes by others are waited for, else it is tried again",
 )
 SESSION_OPENED = LogEvent(
     "session_opened",

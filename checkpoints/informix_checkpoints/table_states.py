@@ -22,7 +22,7 @@ class SnapshotState:
     """How far the snapshot of a table is in the stream.
 
     Attributes:
-        key: the columns by which the table is read; empty before the first chunk, or without a key.
+        key: the columns by which the table is read; empty where it has none, and is locked.
         after: the key of the last row read, as it was fetched; empty before the first chunk.
         rows: how many rows have been put into the stream.
         is_done: whether there are no more.
@@ -54,7 +54,7 @@ class SnapshotState:
         is_known = known.keys() == {"key", "after", "rows"}
         if not (is_known and isinstance(key, list) and isinstance(after, list)):
             raise ValueError(f"{given!r} is not a snapshot of a table")
-        if len(key) != len(after):
+        if len(key) != len(after) and (after or rows):
             raise ValueError(f"{after!r} is no value of the key {key!r}")
         return cls(tuple(map(text, after)), rows, key=tuple(map(text, key)))
 

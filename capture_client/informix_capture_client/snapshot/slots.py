@@ -40,6 +40,11 @@ class Slots:
         self._begins, self._commits = _LastNumbers(), _LastNumbers()
         self._unknown = frozenset(open_at_start)
 
+    @property
+    def unknown(self) -> frozenset[int]:
+        """Those open at the start that neither the stream nor the server has shown the end of."""
+        return self._unknown
+
     def note(self, block: RecordBlock) -> None:
         """Take in the next records of the stream."""
         kinds = block.raw.kinds

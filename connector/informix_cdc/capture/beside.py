@@ -25,6 +25,7 @@ from informix_cdc.snapshots import (
     not_yet_delivered,
     plan_snapshots,
     states_at_first,
+    with_keys,
 )
 from informix_checkpoints.offsets import StreamOffset
 from informix_checkpoints.receipts import Receipt, load_receipt
@@ -47,6 +48,7 @@ class Beside:
     Attributes:
         left: what was known of tables where a stream was lost.
         held_back: since when tables are in the present session that wait for their only chunk.
+        planned: the tables under snapshot, as they were when the present session was planned.
     """
 
     options: SourceOptions
@@ -55,6 +57,21 @@ class Beside:
     clock: Callable[[], float]
     left: Tables = field(default_factory=dict)
     held_back: Mapping[int, int] = field(default_factory=dict)
+    planned: Sequence[PlannedTable] = ()
+
+    def plan(self, source: SourceTables) -> None:
+        """Look up what a session over these tables has to read beside it.
+
+        Raises:
+            InformixCdcError: a snapshot cannot begin, or not go on.
+        """
+        spool = self.state.spool
+        known = spool.tables if spool else self._as_left(source) if self.left else {}
+        under_way = any(state.snapshot and not state.snapshot.is_done for state in known.values())
+        self.planned = ()
+        if self.options.initial_snapshot or under_way:
+            with open_catalog(self.options) as catalog:
+                self.planned = plan_snapshots(self.options, source, catalog, known)
 
     # tables that come in
 
@@ -75,7 +92,7 @@ class Beside:
         """
         if (spool := self.state.spool) is None:
             return None
-        states = states_at_first(self.options, source)
+        states = with_keys(states_at_first(self.options, source), self.planned)
         late = {name: state for name, state in states.items() if name not in spool.tables}
         back = self._altered(source, offset, spool)
         if not (late or back):
@@ -136,11 +153,16 @@ class Beside:
         """Return what a new stream knows of its tables.
 
         Behind a loss of data it goes on with snapshots as far as they were: what was delivered is not
-        read again without being asked for.
+        read again without being asked for. A table that was made again is another one.
         """
+        return with_keys(self._as_left(source), self.planned)
+
+    def _as_left(self, source: SourceTables) -> Tables:
         states = states_at_first(self.options, source)
         return {
-            name: replace(state, snapshot=self.left[name].snapshot) if name in self.left else state
+            name: replace(state, snapshot=left.snapshot)
+            if (left := self.left.get(name)) and left.digest == state.digest
+            else state
             for name, state in states.items()
         }
 
@@ -151,7 +173,7 @@ class Beside:
         of the past, and a SELECT shows what committed behind it.
         """
         late = () if absent is None else absent.absent
-        planned = [each for each in self._planned(source) if each.name not in late]
+        planned = [each for each in self.planned if each.name not in late]
         self.held_back = not_yet_delivered(planned)
         figures = self.state.counters.snapshots
         figures.tables_left = 0
@@ -164,20 +186,11 @@ class Beside:
             planned,
             figures,
             self.ask_server,
-            may_begin=lambda: self.state.gauges.is_caught_up and self._is_free(),
+            may_begin=lambda: self.state.gauges.is_at_end and self._is_free(),
             has_room=lambda: self.state.bytes_ahead <= most_ahead,
             note=self.state.counters.appended.note,
             clock=self.clock,
         )
-
-    def _planned(self, source: SourceTables) -> Sequence[PlannedTable]:
-        spool = self.state.spool
-        known = spool.tables if spool else self.first_states(source) if self.left else {}
-        under_way = any(state.snapshot and not state.snapshot.is_done for state in known.values())
-        if not (self.options.initial_snapshot or under_way):
-            return ()
-        with open_catalog(self.options) as catalog:
-            return plan_snapshots(self.options, source, catalog, known)
 
     # large objects
 

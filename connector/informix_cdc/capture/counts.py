@@ -127,6 +127,7 @@ class Gauges:
 
     Attributes:
         is_caught_up: whether everything that committed before the capture began is in the spool.
+        is_at_end: whether it is, or will be once tables that are on their way have joined.
         is_paused: reading waits until Spark has taken more.
         stalled_since: when a stream that stands still moved last, by the monotonic clock.
         contacts: reads that brought bytes.
@@ -138,6 +139,7 @@ class Gauges:
     """
 
     is_caught_up: bool = False
+    is_at_end: bool = False
     is_paused: bool = False
     stalled_since: float | None = None
     contacts: int = 0

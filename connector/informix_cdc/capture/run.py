@@ -168,6 +168,7 @@ class CaptureRun:
         return self._capture(source)
 
     def _capture(self, source: SourceTables) -> bool:
+        self._beside.plan(source)
         spool, joining = self.state.spool, self._beside.absent(source, self.offset)
         if joining is not None and self._beside.may_come_at_once(joining, source):
             self._let_in(joining)

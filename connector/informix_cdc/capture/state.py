@@ -147,8 +147,15 @@ class CaptureState:
         if self.gauges.is_caught_up or not isinstance(answer, Read) or not self.target_position:
             return False
         since = self._joining_since
-        if since is not None and self.clock() - since < JOIN_SECONDS:
-            return False  # else a run of AvailableNow would end without them, each time
+        # A run of AvailableNow would end without them, each time; others need not wait for them.
+        is_joining = since is not None and self.clock() - since < JOIN_SECONDS
+        if is_joining and self.gauges.is_at_end:
+            return False
+        is_at_end = self._is_at_end(answer)
+        self.gauges.is_at_end |= is_at_end
+        return is_at_end and not is_joining
+
+    def _is_at_end(self, answer: Read) -> bool:
         # As long as the log may be another one, its positions say nothing.
         is_known = answer.assembler.awaited_witness is None
         is_past = answer.reached >= self.target_position or any(map(self._is_past, answer.events))
@@ -215,7 +222,8 @@ class CaptureState:
         # former streams would take its start for a new one, and an AvailableNow run would end there.
         with self._changed:
             self.spool = None
-            self.target_position, self.gauges.is_caught_up = 0, False
+            self.target_position = 0
+            self.gauges.is_caught_up = self.gauges.is_at_end = False
             self.former_streams.add(former.stream)
         self.counters.count_loss()
         self.counters.assembly.begin_stream()

@@ -14,6 +14,7 @@ from informix_cdc.snapshots.plan import (
     plan_snapshots,
     states_at_first,
     wanted_tables,
+    with_keys,
 )
 from informix_cdc.snapshots.snapshots import Snapshots
 
@@ -28,4 +29,5 @@ __all__ = [
     "plan_snapshots",
     "states_at_first",
     "wanted_tables",
+    "with_keys",
 ]

@@ -191,30 +191,38 @@ class SnapshotConnection:
 
     # what moves the log
 
-    def mark(self) -> bool:
+    def mark(self) -> ServerRefused | None:
         """Write something into the log that every session on it is shown, if we may.
 
         Returns:
-            False if others have locked what is written: try again.
+            Why it could not be written this time; None if it is, or is not to be.
+
+        Raises:
+            InformixCdcError: what option snapshotMarker names cannot be written.
         """
         kind = self._options.snapshot_marker
         if kind == NO_MARKER or not self._has_marker:
-            return True
+            return None
         try:
-            for statement in self._marker():
-                self._asking.rows(statement)
-            if self._commits:
-                self._asking.rows(COMMIT_WORK)
-            if self._source.is_buffered:
-                self._ask_anew()
-        except (AccessRefused, ServerRefused) as reason:
-            if is_locked(reason):
-                return False
+            self._write_marker()
+        except AccessRefused as reason:
             if kind != ANY_MARKER:
                 raise
             self._has_marker = False
             MARKER_REFUSED.log(logger, table=self._planned.name, reason=reason)
-        return True
+        except ServerRefused as reason:  # its dbspace may be full, or its catalog locked, for a moment
+            if kind != ANY_MARKER and not is_locked(reason):
+                raise
+            return reason
+        return None
+
+    def _write_marker(self) -> None:
+        for statement in self._marker():
+            self._asking.rows(statement)
+        if self._commits:
+            self._asking.rows(COMMIT_WORK)
+        if self._source.is_buffered:
+            self._ask_anew()
 
     def _connected_to_ask(self) -> Transport:
         """Connect anew; a row of the heartbeat table that others have locked is waited for."""
@@ -231,8 +239,8 @@ class SnapshotConnection:
         Guide to SQL: Syntax, "CREATE DATABASE", WITH BUFFERED LOG. Without it a marker would be in no
         log that can be read before a checkpoint, minutes later on a server that is idle.
         """
-        self._asking.close()
-        self._asking = self._connected_to_ask()
+        former, self._asking = self._asking, self._connected_to_ask()
+        former.close()
         self._catalog = Catalog(self._asking, self._options.database)
 
     def _marker(self) -> Sequence[str]:

@@ -65,6 +65,17 @@ def states_at_first(options: SourceOptions, source: SourceTables) -> dict[str, T
     }
 
 
+def with_keys(states: Tables, planned: Iterable[PlannedTable]) -> dict[str, TableState]:
+    """Return what a stream knows of its tables, with the keys by which they are read."""
+    keys = {each.name: each.key.names for each in planned if each.key is not None}
+    return {
+        name: replace(state, snapshot=replace(state.snapshot, key=keys[name]))
+        if name in keys and state.snapshot is not None
+        else state
+        for name, state in states.items()
+    }
+
+
 def plan_snapshots(
     options: SourceOptions, source: SourceTables, catalog: Catalog, known: Tables
 ) -> tuple[PlannedTable, ...]:
@@ -78,7 +89,8 @@ def plan_snapshots(
 
     Raises:
         AccessRefused: a table may not be read.
-        BadOption: a table has no key that can be used, and is not to be locked.
+        BadOption: a table has no key that can be used, and is not to be locked; or the options do not
+            let a snapshot go on that is under way.
     """
     states = {**states_at_first(options, source), **known}
     _tell_of_those_without(options, source, known)
@@ -97,11 +109,42 @@ def plan_snapshots(
     for (number, name, table, snapshot), found, locked in zip(open_, keys, locks, strict=True):
         assert snapshot is not None  # by the choice above
         # It goes on by the key that it began with: the last one read is of that.
-        columns = snapshot.key or named.get(table.name, ())
+        columns = snapshot.key if snapshot.after else named.get(table.name, ())
         key = _key(options, table, found, rules, columns)
+        _require_may_go_on(options, name, snapshot, key)
         _require_readable(catalog, table)
         planned.append(PlannedTable(name, number, table, key, locked, snapshot.rows))
     return tuple(planned)
+
+
+def _require_may_go_on(
+    options: SourceOptions, name: str, snapshot: SnapshotState, key: Key | None
+) -> None:
+    """Refuse options by which a snapshot cannot end, whatever option initialSnapshot says by now.
+
+    Raises:
+        BadOption: names the option that is in its way.
+    """
+    if options.shape == "raw":
+        raise BadOption(
+            f"the snapshot of {name} is under way, and shape=raw has records of the log, not rows.",
+            "Set option shape as it was until the snapshot is done.",
+            option="shape",
+        )
+    if not options.spool_path:
+        raise BadOption(
+            f"the snapshot of {name} is under way, and option spoolPath is not set: rows of a snapshot"
+            " that a batch has to show again are nowhere else.",
+            "Set spoolPath as it was until the snapshot is done.",
+            option="spoolPath",
+        )
+    if snapshot.key and key is None:  # its changes are with Spark, and would be in the one chunk too
+        raise BadOption(
+            f"the snapshot of {name} was begun by its key ({', '.join(snapshot.key)}), which it has not"
+            " any more: it cannot be locked and read whole, since changes of it have been delivered.",
+            "Name a key with option snapshotKey, or begin a new stream with a new checkpoint.",
+            option="snapshotKey",
+        )
 
 
 def _require_readable(catalog: Catalog, table: Table) -> None:

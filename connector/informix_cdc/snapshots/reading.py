@@ -6,7 +6,8 @@ a barrier that was set once its last row had been fetched; the capture loop lets
     low watermark   a commit place of a second ago, below whatever is still open (`Slots`)
     rows            SELECT FIRST n ... behind the last key
     barrier         the server's clock, and where its log may end
-    marker          once the clock's second is over: so that a record of a later one comes
+    marker          once the clock's second is over: so that a record of a later one comes; also while
+                    the next chunk is read, however long that takes
 """
 
 from __future__ import annotations
@@ -14,14 +15,15 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TypeVar
 
 from informix_capture_client.catalog import Table
 from informix_capture_client.errors import ServerRefused
 from informix_capture_client.failpoints import failpoint
-from informix_capture_client.log_events import SNAPSHOT_LOCKED
+from informix_capture_client.log_events import MARKER_REFUSED, SNAPSHOT_LOCKED
 from informix_capture_client.snapshot import ChunkQuery, Collecting, WholeTableQuery
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import is_locked
@@ -34,6 +36,33 @@ _LOCK_PAUSE_SECONDS = 1.0
 
 T = TypeVar("T")
 ChooseLow = Callable[[Callable[[], frozenset[int]]], int | None]
+
+
+@contextlib.contextmanager
+def in_a_thread(do: Callable[[], bool]) -> Iterator[None]:
+    """Do something every now and then beside what is done inside, until it says that nothing is left.
+
+    Raises:
+        InformixCdcError: it has failed; raised once what is inside has ended.
+    """
+    is_over, failures = threading.Event(), list[BaseException]()
+
+    def run() -> None:
+        try:
+            while not is_over.wait(POLL_SECONDS) and do():
+                pass
+        except BaseException as reason:  # noqa: BLE001 - whoever began it raises it
+            failures.append(reason)
+
+    thread = threading.Thread(target=run, name="informix-cdc snapshot marker", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join()
+    if failures:
+        raise failures[0]
 
 
 @dataclass(slots=True)
@@ -49,6 +78,8 @@ class TableReader:
         options: how long locks are waited for.
         stop: whether to end.
         clock: seconds from anywhere.
+        beside: does something again and again beside what is done inside, until it says that nothing is
+            left; it has its own connection.
     """
 
     snapshot: TableSnapshot
@@ -58,8 +89,9 @@ class TableReader:
     options: SourceOptions
     stop: threading.Event
     clock: Callable[[], float] = time.monotonic
+    beside: Callable[[Callable[[], bool]], AbstractContextManager[None]] = in_a_thread
     _unmarked: list[int] = field(default_factory=list, init=False)  # clocks of barriers, none behind
-    _looked_at: float = field(default=0.0, init=False)
+    _look_at: float = field(default=0.0, init=False)
     _is_locked: bool = field(default=False, init=False)
 
     def run(self) -> None:
@@ -93,7 +125,8 @@ class TableReader:
         chunk = None if low is None else self.snapshot.begin(low)
         if chunk is None:
             return False
-        read = self._tried(connection, lambda: self._rows(connection, chunk))
+        with self.beside(lambda: self._marks_until_stopped(connection)):
+            read = self._tried(connection, lambda: self._rows(connection, chunk))
         if read is None:
             return False
         failpoint("snapshot.after_select")
@@ -120,16 +153,31 @@ class TableReader:
         return self.snapshot.planned.table
 
     def _mark_if_due(self, connection: SnapshotConnection) -> None:
-        """Write a marker behind the chunks of seconds that are over: a record of a later one comes."""
-        now = self.clock()
-        if not self._unmarked or now - self._looked_at < _MARK_SECONDS:
+        """Write a marker behind the chunks of seconds that are over: a record of a later one comes.
+
+        The stream is expected to show it from then on, whether it could be written or not.
+        """
+        if not self._unmarked or self.clock() < self._look_at:
             return
-        self._looked_at = now
+        self._look_at = self.clock() + _MARK_SECONDS
         clock = connection.clock()
-        if min(self._unmarked) < clock:
-            failpoint("snapshot.before_marker")
-            if connection.mark():
-                self._unmarked = [barrier for barrier in self._unmarked if barrier >= clock]
+        if min(self._unmarked) >= clock:
+            return
+        failpoint("snapshot.before_marker")
+        refusal = connection.mark()
+        if refusal is not None and self.snapshot.refusal is None:
+            MARKER_REFUSED.log(logger, table=self._table.name, reason=refusal)
+        self.snapshot.note_marker(clock, refusal)
+        if refusal is None:
+            self._unmarked = [barrier for barrier in self._unmarked if barrier >= clock]
+        else:
+            self._look_at = self.clock() + _LOCK_PAUSE_SECONDS
+
+    def _marks_until_stopped(self, connection: SnapshotConnection) -> bool:
+        if self.stop.is_set():
+            return False
+        self._mark_if_due(connection)
+        return bool(self._unmarked)
 
     def _tried(self, connection: SnapshotConnection, read: Callable[[], T]) -> T | None:
         """Return what is read, however long others lock it; None if told to stop meanwhile.

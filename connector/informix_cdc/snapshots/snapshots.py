@@ -97,6 +97,7 @@ class Snapshots:
         self._aged, self._older = AgedPlaces(), AgedPlaces(_FORGET_SECONDS)
         self._older_ends = AwaitedEnds(ask, source.is_buffered, clock)
         self._told_at = clock()
+        self._unknown: frozenset[int] = frozenset()  # whom chunks wait for
         self._failures: list[BaseException] = []
         self._sharing = threading.Lock()  # slots and places, which readers ask
         self._stop = threading.Event()
@@ -130,11 +131,11 @@ class Snapshots:
         self._tell_who_is_waited_for(unseen)
         return self._older_ends.are_passed(answer, lambda says: bool(unseen & says.still_open))
 
-    def _tell_who_is_waited_for(self, unseen: frozenset[int]) -> None:
-        if unseen and self._clock() - self._told_at >= _TELL_SECONDS:
+    def _tell_who_is_waited_for(self, waited_for: frozenset[int]) -> None:
+        if waited_for and self._clock() - self._told_at >= _TELL_SECONDS:
             self._told_at = self._clock()
-            ids = ",".join(map(str, sorted(unseen)[:20]))
-            SNAPSHOT_WAITS.log(logger, transactions=len(unseen), ids=ids)
+            ids = ",".join(map(str, sorted(waited_for)[:20]))
+            SNAPSHOT_WAITS.log(logger, transactions=len(waited_for), ids=ids)
 
     # the loop's turn
 
@@ -151,6 +152,7 @@ class Snapshots:
         self._note_place(spool.mark.commit)
         self._begin_next(spool)
         self._tell()
+        self._tell_who_is_waited_for(self._unknown)
         if not isinstance(answer, Read) or answer.block is None:
             return False
         proof = Proof.of(answer.block)
@@ -217,7 +219,9 @@ class Snapshots:
             return None
         still_open = open_transactions()
         with self._sharing:
-            return self._slots.settled(low, still_open)
+            settled = self._slots.settled(low, still_open)
+            self._unknown = frozenset() if settled is not None else self._slots.unknown
+        return settled
 
     def excuse(self) -> None:
         """Let chunks wait anew: nobody has listened to the stream, so that it could show nothing."""
@@ -230,14 +234,22 @@ class Snapshots:
         Raises:
             ServerRefused: a chunk has waited for longer than option snapshotBarrierSeconds.
         """
-        longest = max([snapshot.waiting_seconds() for snapshot in self._reading], default=0.0)
-        if longest > self._options.snapshot_barrier_seconds:
+        for snapshot in self._reading:
+            seconds = snapshot.waiting_seconds()
+            if seconds <= self._options.snapshot_barrier_seconds:
+                continue
+            why = (
+                "this server shows a session the transactions of captured tables alone, and none of"
+                " these has changed."
+                if snapshot.refusal is None
+                else f"the marker behind them could not be written: {snapshot.refusal.message}"
+            )
             raise ServerRefused(
-                f"rows of a snapshot have waited for {longest:.0f} s, and the stream shows nothing of"
-                " what was written behind them: this server shows a session the transactions of"
-                " captured tables alone, and none of these has changed.",
+                f"rows of a snapshot have waited for {seconds:.0f} s, and the stream shows nothing of"
+                f" what was written behind them: {why}",
                 "Set option heartbeatTable to a table that is updated every few seconds, or to one that"
                 " the user may update and snapshotMarker to heartbeat.",
+                table=snapshot.planned.name,
             )
 
     # what is due
@@ -266,7 +278,7 @@ class Snapshots:
         state = spool.tables[planned.name]
         former = state.snapshot or SnapshotState()
         count = former.rows + len(emitted.rows)
-        key = planned.key.names if planned.key and emitted.last_key else ()
+        key = () if planned.key is None else planned.key.names
         known = SnapshotState(emitted.last_key or (), count, is_done=emitted.is_last, key=key)
         failpoint("snapshot.before_append")
         if planned.key is None:  # what was changed before is in the chunk, if its writers wait still

@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+from informix_capture_client.errors import ServerRefused
 from informix_capture_client.snapshot import (
     Barrier,
     Bounds,
@@ -25,6 +26,21 @@ from informix_cdc.options import SourceOptions
 from informix_cdc.snapshots.connection import RowsRead
 from informix_cdc.snapshots.plan import PlannedTable
 from informix_checkpoints.table_states import SnapshotState
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """A chunk that was read and is not in the stream.
+
+    Attributes:
+        clock: the server's, when its barrier was set.
+        size_bytes: of its rows.
+        since: when a marker behind it was tried; None before that: nothing need show it.
+    """
+
+    clock: int
+    size_bytes: int
+    since: float | None = None
 
 
 @dataclass(slots=True)
@@ -43,6 +59,7 @@ class TableSnapshot:
         begun_at: when that was.
         is_done: whether all rows are in the stream.
         require_lock: refuses if the table, read whole, is not locked any more.
+        refusal: why the latest marker could not be written; None if it could.
     """
 
     planned: PlannedTable
@@ -55,8 +72,9 @@ class TableSnapshot:
     chunk_count: int = 0
     is_done: bool = False
     require_lock: Callable[[], None] = lambda: None
+    refusal: ServerRefused | None = None
     begun_at: float = field(init=False)
-    _waiting: deque[tuple[float, int]] = field(default_factory=deque)  # since when, bytes
+    _waiting: deque[_Waiting] = field(default_factory=deque)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
@@ -92,7 +110,7 @@ class TableSnapshot:
     def has_room(self) -> bool:
         """Whether another chunk may be read."""
         with self._lock:
-            return sum(size for _, size in self._waiting) < self.most_waiting_bytes
+            return sum(chunk.size_bytes for chunk in self._waiting) < self.most_waiting_bytes
 
     def begin(self, low: int) -> Collecting | None:
         """Begin to read a chunk; None: choose another low watermark later."""
@@ -104,7 +122,15 @@ class TableSnapshot:
         last_key: Bounds | None = chunk.after if read.last_key is None else read.last_key
         with self._lock:
             if self.chunks.offer(chunk, read.rows, last_key, is_last=read.is_last, barrier=barrier):
-                self._waiting.append((self.clock(), read.rows.nbytes))
+                self._waiting.append(_Waiting(barrier.clock, read.rows.nbytes))
+
+    def note_marker(self, clock: int, refusal: ServerRefused | None) -> None:
+        """Note that a marker was tried once a server's second was over; from here on chunks wait."""
+        with self._lock:
+            self.refusal = refusal
+            for chunk in self._waiting:
+                if chunk.since is None and chunk.clock < clock:
+                    chunk.since = self.clock()
 
     # what the capture loop tells and asks
 
@@ -139,10 +165,11 @@ class TableSnapshot:
     def excuse(self) -> None:
         """Count anew how long chunks wait: nobody has listened to the stream meanwhile."""
         with self._lock:
-            now = self.clock()
-            self._waiting = deque((now, size) for _, size in self._waiting)
+            for chunk in self._waiting:
+                chunk.since = None if chunk.since is None else self.clock()
 
     def waiting_seconds(self) -> float:
-        """Return how long the oldest chunk has waited for the stream."""
+        """Return how long the oldest chunk has waited for the stream to show what is behind it."""
         with self._lock:
-            return self.clock() - self._waiting[0][0] if self._waiting else 0.0
+            since = self._waiting[0].since if self._waiting else None
+            return 0.0 if since is None else self.clock() - since

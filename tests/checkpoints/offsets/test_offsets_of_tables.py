@@ -30,6 +30,7 @@ SNAPSHOTS = st.one_of(
         st.lists(st.tuples(TEXTS, TEXTS), max_size=3),
         NUMBERS,
     ),
+    st.builds(SnapshotState, key=st.lists(TEXTS, max_size=3).map(tuple)),  # before the first chunk
     st.builds(SnapshotState, rows=NUMBERS, is_done=st.just(True)),
 )
 STATES = st.builds(TableState, TEXTS, NUMBERS, SNAPSHOTS)

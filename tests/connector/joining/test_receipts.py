@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 from unittest.mock import Mock
 
 import pytest
@@ -155,20 +155,15 @@ def test_no_snapshot_is_read_while_an_altered_table_is_on_its_way_back(
             shop.served[1].port,
             table=TWO,
             initialSnapshot="informix.customers",
+            snapshotWithoutKey="lock",
             spoolPath=str(shop.folder),
         )
     )
-    monkeypatch.setattr(Beside, "_planned", lambda *_: [Named("informix.customers")])
     returning = Mock(spec=Returning, absent=("informix.orders",))
     beside = Beside(options, CaptureState(), lambda: None, lambda: 0.0)
+    beside.plan(look_up_tables(options))
+    assert [each.name for each in beside.planned] == ["informix.customers"]
     assert beside.snapshots(look_up_tables(options), returning) is None
-
-
-class Named(NamedTuple):
-    """A planned table, as far as it is looked at."""
-
-    name: str
-    key: str = "id"
 
 
 def test_changes_in_the_last_page_of_the_log_are_found(shop: Shop) -> None:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
+import pyarrow as pa
 import pytest
 
 from connector.snapshots.test_snapshot import LINES, served, until_done
 from harness.capture.driving import anchor_of, figure, reader
 from harness.capture.scraping import free_port, scraped_values
 from informix_capture_client.emulator import EmulatedServer, ListeningServer, load_rows
+from informix_capture_client.snapshot import Barrier
 from informix_cdc.capture import CaptureState
 from informix_cdc.monitoring.figures import progress_figures
 from informix_cdc.snapshots import SnapshotFigures, TableProgress
+from informix_cdc.snapshots.connection import RowsRead
 from informix_cdc.snapshots.table_snapshot import TableSnapshot
 
 __all__ = ["served"]  # a fixture
@@ -94,10 +98,18 @@ def test_rows_that_a_writer_touches_while_a_chunk_waits_are_counted_as_dropped()
 def test_a_chunk_waits_anew_when_nobody_has_listened() -> None:
     now = [0.0]
     nothing: Any = None
-    snapshot = TableSnapshot(nothing, nothing, None, 1, lambda: now[0])
-    snapshot._waiting.append((0.0, 5))
+    chunks: Any = Mock(offer=lambda *_, **__: True)
+    snapshot = TableSnapshot(nothing, chunks, None, 1, lambda: now[0])
+    rows = pa.table({"id": [1, 2, 3]})
+    snapshot.offer(nothing, RowsRead(rows, ("3",), is_last=True), Barrier(1_000, 0))
     now[0] = 100.0
+    assert snapshot.waiting_seconds() == 0.0, "its marker was not tried yet"
+    snapshot.note_marker(1_000, None)  # of others: its own second is not over
+    now[0] = 200.0
+    assert snapshot.waiting_seconds() == 0.0
+    snapshot.note_marker(1_001, None)
+    now[0] = 300.0
     assert snapshot.waiting_seconds() == 100.0
     snapshot.excuse()
-    now[0] = 101.0
+    now[0] = 301.0
     assert (snapshot.waiting_seconds(), snapshot.has_room) == (1.0, False)

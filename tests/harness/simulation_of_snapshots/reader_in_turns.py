@@ -6,6 +6,7 @@ but only one of the two ever runs, so that a schedule is always the same.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -55,6 +56,7 @@ class ReaderInTurns:
 
     def __post_init__(self) -> None:
         self.reader.stop = TurnedStop(self.world, self.reader.stop)  # type: ignore[assignment]
+        self.reader.beside = lambda _: contextlib.nullcontext()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 

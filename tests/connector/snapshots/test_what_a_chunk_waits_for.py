@@ -1,0 +1,188 @@
+"""A chunk waits for its marker, and for those who were open at a restart; it says what it waits for."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from harness.capture.driving import anchor_of, failure_of, reader
+from harness.capture.snapshots import serving_tables, snapshot_of, until_snapshots_are_done
+from harness.runs.patience import patiently
+from harness.servers.in_process import InProcessConnection
+from harness.servers.stores import DATABASE
+from informix_capture_client.emulator import load_rows
+from informix_capture_client.errors import AccessRefused, ServerRefused
+from informix_capture_client.records import Kind
+from informix_capture_client.snapshot import Slots
+from informix_cdc.snapshots.awaited_ends import is_idle
+from informix_cdc.snapshots.connection import SnapshotConnection
+
+LINES = "CREATE TABLE informix.lines (id INTEGER NOT NULL, name VARCHAR(20), PRIMARY KEY (id))"
+PULSE = "CREATE TABLE informix.pulse (n INTEGER)"
+NO_TABLE = ("CREATE TEMP TABLE informix_cdc_marker (n NO_SUCH_TYPE)",)
+
+
+def given(count: int) -> list[dict[str, object]]:
+    return [{"id": n, "name": "x"} for n in range(count)]
+
+
+def sleeps(writer: InProcessConnection, seconds: float) -> None:
+    time.sleep(seconds)
+
+
+def locks(writer: InProcessConnection, seconds: float) -> None:
+    writer.rows("BEGIN WORK")
+    writer.rows("LOCK TABLE informix.lines IN EXCLUSIVE MODE")
+    threading.Timer(seconds, lambda: writer.rows("ROLLBACK WORK")).start()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("hinder", [sleeps, locks])
+def test_a_chunk_passes_while_the_next_one_is_locked_or_read_slowly(
+    hinder: Callable[[InProcessConnection, float], None],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Nobody wrote its marker meanwhile: the query ended for a stream that had nothing to show."""
+    chunk, calls, barrier_seconds = SnapshotConnection.chunk, list[object](), 3
+    with serving_tables(LINES) as (server, listening, writer):
+        load_rows(server, f"{DATABASE}:informix.lines", given(10))
+
+        def second_is_hindered(self: SnapshotConnection, *query: Any) -> Any:
+            calls.append(query)
+            if len(calls) == 2:
+                hinder(writer, 2 * barrier_seconds + 2)
+            return chunk(self, *query)
+
+        monkeypatch.setattr(SnapshotConnection, "chunk", second_is_hindered)
+        rows, _ = snapshot_of(
+            listening.port,
+            tmp_path,
+            snapshotChunkRows="5",
+            snapshotBarrierSeconds=str(barrier_seconds),
+        )
+    assert [row["id"] for row in rows] == list(range(10))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_buffered", [False, True], ids=["unbuffered log", "buffered log"])
+def test_a_marker_that_is_refused_once_is_written_again(
+    is_buffered: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where its dbspace is full for a moment, or where definitions wait for a lock."""
+    marker, calls = SnapshotConnection._marker, list[int]()
+
+    def refused_once(self: SnapshotConnection) -> Sequence[str]:
+        calls.append(1)
+        return NO_TABLE if len(calls) == 1 else marker(self)
+
+    monkeypatch.setattr(SnapshotConnection, "_marker", refused_once)
+    with serving_tables(LINES, database={"buffered": is_buffered}) as (server, listening, _):
+        load_rows(server, f"{DATABASE}:informix.lines", given(10))
+        rows, _ = snapshot_of(
+            listening.port, tmp_path, snapshotChunkRows="4", snapshotBarrierSeconds="5"
+        )
+    assert [row["id"] for row in rows] == list(range(10))
+    assert len(calls) > 1
+
+
+@pytest.mark.slow
+def test_a_marker_that_is_always_refused_is_what_the_error_tells(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(SnapshotConnection, "_marker", lambda _: NO_TABLE)
+    with serving_tables(LINES) as (server, listening, _):
+        load_rows(server, f"{DATABASE}:informix.lines", given(3))
+        failure = failure_of(lambda: snapshot_of(listening.port, tmp_path, snapshotBarrierSeconds="2"))
+    assert isinstance(failure, ServerRefused)
+    assert "the marker behind them could not be written" in failure.message
+    assert failure.facts["table"] == "informix.lines"
+    told = [record.getMessage() for record in caplog.records]
+    assert sum("event=marker_refused" in text for text in told) == 1
+
+
+@pytest.mark.slow
+def test_a_user_who_may_write_no_marker_waits_for_the_changes_of_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = list[int]()
+
+    def refused(self: SnapshotConnection) -> None:
+        calls.append(1)
+        raise AccessRefused("no right to make a temporary table", "GRANT it.")
+
+    monkeypatch.setattr(SnapshotConnection, "_write_marker", refused)
+    with serving_tables(LINES, PULSE) as (server, listening, writer):
+        load_rows(server, f"{DATABASE}:informix.lines", given(3))
+        ended = threading.Event()
+
+        def change() -> None:
+            while not ended.wait(0.5):
+                writer.rows("INSERT INTO informix.pulse VALUES (1)")
+
+        others = threading.Thread(target=change)
+        others.start()
+        try:
+            rows, _ = snapshot_of(listening.port, tmp_path, snapshotChunkRows="1")
+        finally:
+            ended.set()
+            others.join()
+    assert [row["id"] for row in rows] == [0, 1, 2]
+    assert len(calls) == 1, "the right was asked for again"
+
+
+@pytest.mark.slow
+@pytest.mark.fault(
+    fault="a foreign transaction that the server does not show is open when the query starts",
+    outcome="no chunk is delivered before it has ended, and `snapshot_waits` names it",
+)
+def test_chunks_tell_whom_they_wait_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("informix_cdc.snapshots.snapshots._TELL_SECONDS", 1.0)
+    options = {"snapshotMarker": "heartbeat", "heartbeatTable": "informix.pulse"}
+    options |= {"table": "informix.lines", "initialSnapshot": "all", "spoolPath": str(tmp_path)}
+    with serving_tables(LINES, PULSE, foreign_transactions=False) as (server, listening, writer):
+        load_rows(server, f"{DATABASE}:informix.lines", given(3))
+        writer.rows("INSERT INTO informix.pulse VALUES (1)")
+        with reader(listening.port, **options) as made:
+            start = anchor_of(made)
+        other = server.begin()
+        with reader(listening.port, **options) as made:
+            threading.Timer(patiently(4), other.commit).start()
+            rows, _ = until_snapshots_are_done(made, start, 40)
+    assert [row["id"] for row in rows] == [0, 1, 2]
+    told = [record.getMessage() for record in caplog.records]
+    assert any("event=snapshot_waits transactions=1" in text for text in told), told
+
+
+def test_slots_name_whom_they_do_not_know() -> None:
+    slots = Slots([7, 8])
+    assert (slots.settled(100, [8]), slots.unknown) == (None, {8})
+    assert (slots.settled(100, []), slots.unknown) == (100, frozenset())
+
+
+@pytest.mark.parametrize(
+    ("kinds", "says"),
+    [
+        ((Kind.TIMEOUT,), True),
+        ((Kind.BEGINTX, Kind.COMMTX, Kind.TIMEOUT), True),
+        ((Kind.TIMEOUT, Kind.BEGINTX), False),
+        ((), False),
+    ],
+)
+def test_a_server_has_nothing_more_if_a_timeout_came_last(kinds: tuple[Kind, ...], says: bool) -> None:
+    class Raw:
+        pass
+
+    answer: Any = Raw()
+    answer.events, answer.block = [], Raw()
+    answer.block.raw = Raw()
+    answer.block.raw.kinds = np.array(kinds, np.int64)
+    assert is_idle(answer) is says
