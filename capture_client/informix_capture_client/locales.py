@@ -7,6 +7,8 @@ code set is a name or a number (Informix GLS user's guide); sysdbslocale shows n
 from __future__ import annotations
 
 import codecs
+import contextlib
+import functools
 
 from informix_capture_client.errors import BadOption
 
@@ -65,6 +67,28 @@ def codec_of(locale: str) -> str:
         "Set option dbLocale to the database's locale with a code set name, such as en_us.8859-1.",
         locale=locale,
     )
+
+
+@functools.cache
+def characters_of_two_forms(codec: str) -> frozenset[str]:
+    """Return the characters that a code set has more than once, so that a text does not tell its bytes.
+
+    Shift-JIS has those of NEC and IBM so, Big5 four; no code set of single bytes, and no Unicode one.
+
+    >>> len(characters_of_two_forms("big5")), len(characters_of_two_forms("iso8859-1"))
+    (4, 0)
+    """
+    sequences = [bytes([each]) for each in range(0x100)]
+    sequences += [bytes([lead, trail]) for lead in range(0x80, 0x100) for trail in range(0x30, 0x100)]
+    if codec == "euc_jp":  # has a third byte; others with more than two have all of Unicode, once
+        sequences += [bytes([0x8F, a, b]) for a in range(0xA1, 0xFF) for b in range(0xA1, 0xFF)]
+    seen, twice = set[str](), set[str]()
+    for sequence in sequences:
+        with contextlib.suppress(UnicodeDecodeError):
+            text = sequence.decode(codec)
+            if len(text) == 1:
+                (twice if text in seen else seen).add(text)
+    return frozenset(twice)
 
 
 def _is_code_set(codec: str) -> bool:

@@ -44,6 +44,11 @@ class Content:
     size: int | None = None
     data: bytes | None = None
 
+    @property
+    def held_bytes(self) -> int:
+        """How many bytes of it are in memory."""
+        return len(self.data or b"")
+
 
 UNREAD = Content(NOT_READ)
 Found = Mapping[Place, Content]
@@ -93,7 +98,7 @@ class Opened:
     @property
     def held_bytes(self) -> int:
         """How many bytes of it are in memory once it is read."""
-        return self.size if self.content is None else len(self.content.data or b"")
+        return self.size if self.content is None else self.content.held_bytes
 
 
 def try_open(reader: ObjectReader, place: Place, most_bytes: int) -> Opened:

@@ -17,6 +17,7 @@ import pyarrow as pa
 from informix_capture_client.catalog import Table
 from informix_capture_client.choices import DecodeRules
 from informix_capture_client.errors import BadOption
+from informix_capture_client.locales import characters_of_two_forms
 from informix_capture_client.sql_names import quoted
 from informix_capture_client.transport import Argument
 from informix_capture_client.values import Column, compile_type, is_large_object
@@ -45,13 +46,14 @@ class Reselecting:
         key: the names of the columns that identify a row.
         statements: the SELECT of each column of large objects that are found so.
         values: those of them that are TEXT or BYTE.
-        has_replaced: whether bytes that are no characters have become U+FFFD (`badCharacters`).
+        ambiguous: characters that stand for others in a key: of two forms, and U+FFFD where bytes that
+            are no characters have become that (`badCharacters`).
     """
 
     key: tuple[str, ...]
     statements: Mapping[str, str]
     values: frozenset[str] = frozenset()
-    has_replaced: bool = False
+    ambiguous: frozenset[str] = frozenset()
 
     def of_rows(self, column: str, key: Sequence[pa.Array]) -> list[ByKey | bytes]:
         """Return where the objects of rows are, given the key's columns.
@@ -61,9 +63,13 @@ class Reselecting:
         statement, is_value = self.statements[column], column in self.values
         rows = zip(*(_arguments(values) for values in key), strict=True)
         return [
-            NOWHERE if self.has_replaced and _has_replaced(row) else ByKey(statement, row, is_value)
-            for row in rows
+            NOWHERE if self._may_be_another(row) else ByKey(statement, row, is_value) for row in rows
         ]
+
+    def _may_be_another(self, key: Sequence[Argument]) -> bool:
+        if not self.ambiguous:
+            return False
+        return any(isinstance(value, str) and not self.ambiguous.isdisjoint(value) for value in key)
 
 
 def reselecting(table: Table, key: Sequence[Column], rules: DecodeRules) -> Reselecting:
@@ -95,7 +101,7 @@ def reselecting(table: Table, key: Sequence[Column], rules: DecodeRules) -> Rese
         tuple(column.name for column in key),
         {**{name: f"SELECT {quoted(name)} {rest}" for name in names}, **of_values},
         frozenset(values),
-        rules.bad_characters == "replace",
+        _ambiguous(rules),
     )
 
 
@@ -123,8 +129,9 @@ def _arguments(values: pa.Array) -> list[Argument]:
     return [_argument(value) for value in values.to_pylist()]
 
 
-def _has_replaced(key: Sequence[Argument]) -> bool:
-    return any("\ufffd" in value for value in key if isinstance(value, str))
+def _ambiguous(rules: DecodeRules) -> frozenset[str]:
+    of_two_forms = characters_of_two_forms(rules.codec)
+    return of_two_forms | {"\ufffd"} if rules.bad_characters == "replace" else of_two_forms
 
 
 def _argument(value: object) -> Argument:

@@ -98,13 +98,25 @@ class ObjectConnection:
                 self._open[place] = self._tried(place, is_late, partial(self._opened, place), unread)
         return {place: self._open[place] for place in places}
 
-    def read(self, places: Sequence[Place], is_late: IsLate) -> dict[Place, Content]:
-        """Read objects that were opened, and close them.
+    def read(
+        self,
+        places: Sequence[Place],
+        is_late: IsLate,
+        has_room: Callable[[int], bool] = lambda _: True,
+    ) -> dict[Place, Content]:
+        """Read objects that were opened, and close them; once there is no room, the others are left.
+
+        `has_room` is told the bytes of each.
 
         Raises: as `open`.
         """
+        found: dict[Place, Content] = {}
         with explained():
-            return {place: self._read(place, is_late) for place in places}
+            for place in places:
+                found[place] = self._read(place, is_late)
+                if not has_room(found[place].held_bytes):
+                    break
+        return found
 
     def _read(self, place: Place, is_late: IsLate) -> Content:
         opened = self._open.get(place)

@@ -2,14 +2,14 @@
 
 Rule: the rows' order is kept; what fails on one connection fails for all: there is never half a
 content, and never a row of a batch that has contents beside one that has lost them. Memory is bounded
-by the bytes of a piece, or by one object that is larger.
+by the bytes of a piece, as many again that later rows refer to, and one object of each connection.
 """
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from functools import partial
 from typing import TypeVar
 from zlib import crc32
@@ -17,13 +17,15 @@ from zlib import crc32
 from informix_capture_client.errors import ConnectionLost, InformixCdcError
 from informix_capture_client.large_objects import AT_ONCE_BYTES, Content, Found, Opened, Place
 from informix_capture_client.transport import Transport
-from informix_cdc.large_objects.connection import ObjectConnection
+from informix_cdc.large_objects.connection import IsLate, ObjectConnection
 from informix_cdc.large_objects.figures import ContentFigures
+from informix_cdc.large_objects.side_by_side import side_by_side
 
 _PIECE_BYTES = 16 << 20  # of contents that are in memory together
 _MOST_OPEN = 1000  # of a connection; descriptors have 16 bits on the wire
 # of all connections: a TEXT or BYTE of up to AT_ONCE_BYTES is in memory once its length is known
 _MOST_TOGETHER = _PIECE_BYTES // AT_ONCE_BYTES
+_STOP_SECONDS = 2.0  # for which an answer is waited for that nobody wants any more
 
 T = TypeVar("T")
 
@@ -39,6 +41,7 @@ class ContentPool:
         figures: count what becomes of objects.
         clock: seconds from anywhere.
         is_stopped: whether nobody wants what is read any more.
+        silent_seconds: after which a server that does not answer is lost; natively it is so before.
     """
 
     def __init__(
@@ -50,18 +53,21 @@ class ContentPool:
         figures: ContentFigures | None = None,
         clock: Callable[[], float] = time.monotonic,
         is_stopped: Callable[[], bool] = lambda: False,
+        silent_seconds: float = 1e9,
     ) -> None:
         self._connections = [ObjectConnection(connect, most_bytes) for _ in range(connections)]
-        self._threads = ThreadPoolExecutor(connections, "informix-cdc large objects")
         self._read_seconds, self._clock, self._is_stopped = read_seconds, clock, is_stopped
+        self._silent_seconds = silent_seconds
         self._figures = figures or ContentFigures()
         self._deadline = 0.0
+        self._at_work: dict[ObjectConnection, float] = {}  # since when each has been silent
+        self._is_given_up = False  # who is at work ends his connection by himself
+        self._sharing = threading.Lock()  # what connections at work write
 
     def close(self) -> None:
-        """End the connections; a read that is on its way is not waited for."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
-        for connection in self._connections:
-            connection.close()
+        """End the connections; one whose server does not answer is ended once it does."""
+        self._is_given_up = True
+        self._close_idle()
 
     def begin(self, committed: Collection[int] = frozenset()) -> None:
         """Begin with rows of these transactions, that have waited until now."""
@@ -72,26 +78,36 @@ class ContentPool:
     def pieces(self, rows: Sequence[Sequence[Place]]) -> Generator[tuple[int, Found]]:
         """Yield how many rows are done, and what is at their places, some rows at a time.
 
+        What later rows refer to as well is kept for them, within the bytes of a piece.
+
         Raises:
-            ConnectionLost: a connection broke; the rows have no contents then.
+            ConnectionLost: a connection broke, or is silent; the rows have no contents then.
             ServerRefused: the server does not let objects be read.
         """
+        last_rows = {place: row for row, places in enumerate(rows) for place in places}
+        known: dict[Place, Content] = {}
         at = 0
         try:
             while at < len(rows):
                 end = self._round(rows, at)
-                opened = self._open(_distinct(rows[at:end]))
-                for first, last in _pieces(rows, at, end, opened):
-                    found = self._read(_distinct(rows[first:last]))
-                    self._figures.note(found.values())
-                    yield last, found
-                at = end
+                opened = self._open(_distinct(rows[at:end], known))
+                held: Mapping[Place, Opened | Content] = {**opened, **known}
+                sizes = {place: each.held_bytes for place, each in held.items()}
+                while at < end:
+                    upto = _end_of_piece(rows, at, end, sizes)
+                    wanted = _distinct(rows[at:upto], known)
+                    fresh = self._read(wanted, max(_PIECE_BYTES, sum(sizes[each] for each in wanted)))
+                    self._figures.note(fresh.values())
+                    known = {**known, **fresh}
+                    sizes.update({place: content.held_bytes for place, content in fresh.items()})
+                    if (done := _end_of_known(rows, at, upto, known)) > at:
+                        yield done, known
+                    known = _kept(known, rows, at := done, upto, last_rows)
         except InformixCdcError:
-            for connection in self._connections:  # the server closes what they have open
-                connection.close()
+            self._close_idle()  # the server closes what they have open
             raise
         finally:
-            for connection in self._connections:
+            for connection in self._idle():
                 connection.let_go()
 
     def _round(self, rows: Sequence[Sequence[Place]], at: int) -> int:
@@ -113,31 +129,84 @@ class ContentPool:
         return bool(self._read_seconds) and self._clock() >= self._deadline
 
     def _open(self, places: Sequence[Place]) -> dict[Place, Opened]:
-        return self._by_each(places, lambda one, share: one.open(share, self._is_late))
+        return self._by_each(places, lambda one, share, is_late: one.open(share, is_late))
 
-    def _read(self, places: Sequence[Place]) -> dict[Place, Content]:
-        return self._by_each(places, lambda one, share: one.read(share, self._is_late))
+    def _read(self, places: Sequence[Place], most_bytes: int) -> dict[Place, Content]:
+        """Read objects; the last of them are left where others have grown since they were opened."""
+        read_bytes = 0
+
+        def has_room(size: int) -> bool:
+            nonlocal read_bytes
+            with self._sharing:
+                read_bytes += size
+                return read_bytes <= most_bytes
+
+        return self._by_each(places, lambda one, share, is_late: one.read(share, is_late, has_room))
 
     def _by_each(
         self,
         places: Sequence[Place],
-        run: Callable[[ObjectConnection, Sequence[Place]], dict[Place, T]],
+        run: Callable[[ObjectConnection, Sequence[Place], IsLate], dict[Place, T]],
     ) -> dict[Place, T]:
         """Let each connection do its share; an object is always of the same one."""
         shares: list[list[Place]] = [[] for _ in self._connections]
         for place in places:
             shares[_number(place) % len(shares)].append(place)
         busy = [pair for pair in zip(self._connections, shares, strict=True) if pair[1]]
-        if len(busy) == 1:
-            return run(*busy[0])
-        started: list[Future[dict[Place, T]]] = [
-            self._threads.submit(partial(run, *pair)) for pair in busy
-        ]
-        wait(started)  # none of them is at work when rows are tried once more
+        with self._sharing:
+            if self._at_work:
+                raise self._lost()
+            self._at_work = {one: self._clock() for one, _ in busy}
         found: dict[Place, T] = {}
-        for each in started:
-            found.update(each.result())
+        for each in side_by_side([partial(self._work, run, *pair) for pair in busy], self._look):
+            found.update(each)
         return found
+
+    def _work(
+        self,
+        run: Callable[[ObjectConnection, Sequence[Place], IsLate], dict[Place, T]],
+        one: ObjectConnection,
+        share: Sequence[Place],
+    ) -> dict[Place, T]:
+        def is_late() -> bool:
+            self._at_work[one] = self._clock()
+            return self._is_late()
+
+        try:
+            return run(one, share, is_late)
+        finally:
+            with self._sharing:
+                del self._at_work[one]
+                is_given_up = self._is_given_up
+            if is_given_up:
+                one.close()
+
+    def _look(self) -> None:
+        """Give up a connection whose server does not answer.
+
+        Raises:
+            ConnectionLost: there is one, or nobody wants the answer.
+        """
+        most_seconds = _STOP_SECONDS if self._is_stopped() else self._silent_seconds
+        with self._sharing:
+            silent_seconds = self._clock() - min(self._at_work.values(), default=self._clock())
+            is_lost = silent_seconds > most_seconds
+            self._is_given_up |= is_lost
+        if is_lost:
+            raise self._lost()
+
+    def _lost(self) -> ConnectionLost:
+        return ConnectionLost(
+            f"a connection that reads large objects has not answered for {self._silent_seconds:.0f} s."
+        )
+
+    def _idle(self) -> list[ObjectConnection]:
+        with self._sharing:
+            return [each for each in self._connections if each not in self._at_work]
+
+    def _close_idle(self) -> None:
+        for connection in self._idle():
+            connection.close()
 
 
 def _number(place: Place) -> int:
@@ -145,20 +214,40 @@ def _number(place: Place) -> int:
     return crc32(place if isinstance(place, bytes) else repr(place.arguments).encode())
 
 
-def _distinct(rows: Sequence[Sequence[Place]]) -> list[Place]:
-    return list(dict.fromkeys(place for row in rows for place in row))
+def _distinct(rows: Sequence[Sequence[Place]], known: Found) -> list[Place]:
+    return list(dict.fromkeys(place for row in rows for place in row if place not in known))
 
 
-def _pieces(
-    rows: Sequence[Sequence[Place]], at: int, end: int, opened: Mapping[Place, Opened]
-) -> Iterator[tuple[int, int]]:
-    """Cut rows where their objects are enough to be in memory together."""
-    first = at
+def _end_of_piece(
+    rows: Sequence[Sequence[Place]], at: int, end: int, sizes: Mapping[Place, int]
+) -> int:
+    """Return where rows end whose objects may be in memory together; one row may always."""
     size = 0
     for row in range(at, end):
-        more = sum(opened[each].held_bytes for each in rows[row])
+        more = sum(sizes[each] for each in rows[row])
         if size and size + more > _PIECE_BYTES:
-            yield first, row
-            first, size = row, 0
+            return row
         size += more
-    yield first, end
+    return end
+
+
+def _end_of_known(rows: Sequence[Sequence[Place]], at: int, upto: int, known: Found) -> int:
+    """Return up to which row all is read."""
+    return next((row for row in range(at, upto) if any(one not in known for one in rows[row])), upto)
+
+
+def _kept(
+    known: Found, rows: Sequence[Sequence[Place]], at: int, upto: int, last_rows: Mapping[Place, int]
+) -> dict[Place, Content]:
+    """Return what is kept for rows to come: all of the next one, of others a piece's bytes."""
+    next_ones = rows[at] if at < upto else ()
+    kept = {place: known[place] for place in next_ones if place in known}
+    size = 0
+    soon = [place for row in rows[at:upto] for place in row if place in known]
+    for place in dict.fromkeys([*soon, *known]):
+        if place in kept or last_rows[place] < at:
+            continue
+        size += known[place].held_bytes
+        if size <= _PIECE_BYTES:
+            kept[place] = known[place]
+    return kept

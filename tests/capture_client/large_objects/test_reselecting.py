@@ -12,6 +12,7 @@ from informix_capture_client.catalog import Table
 from informix_capture_client.choices import DecodeRules
 from informix_capture_client.errors import BadOption
 from informix_capture_client.large_objects import NOWHERE, ByKey, reselecting
+from informix_capture_client.locales import _CODE_SETS, characters_of_two_forms
 from informix_capture_client.sql_names import TableName
 from informix_capture_client.values import Column
 
@@ -57,6 +58,23 @@ def test_a_key_with_a_character_that_stands_for_others_leads_nowhere() -> None:
     statement = again.statements["b"]
     found = again.of_rows("b", [pa.array(["x\ufffd", "x"])])
     assert found == [NOWHERE, ByKey(statement, ("x",))]
+
+
+@pytest.mark.parametrize(
+    ("codec", "text", "count"),
+    [("cp932", "\u3231", 396), ("big5", "\u5341", 4), ("euc_jp", "~", 1)],
+)
+def test_a_key_with_a_character_of_two_forms_leads_nowhere(codec: str, text: str, count: int) -> None:
+    """Both forms are the same text, and another row may have the other one."""
+    again = reselecting(FILES, (KEY[0],), DecodeRules(codec=codec, lobs="reselect"))
+    found = again.of_rows("b", [pa.array([f"x{text}", "\u65e5"])])
+    assert found == [NOWHERE, ByKey(again.statements["b"], ("\u65e5",))]
+    assert len(characters_of_two_forms(codec)) == count
+
+
+@pytest.mark.parametrize("codec", sorted(_CODE_SETS.keys() - {"cp932", "big5", "euc_jp"}))
+def test_other_code_sets_have_each_character_once(codec: str) -> None:
+    assert not characters_of_two_forms(codec)
 
 
 def test_where_bad_characters_are_refused_a_key_has_only_its_own() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -9,11 +10,14 @@ from typing import Any
 import pytest
 
 from connector.large_objects.test_contents import LOBS, Files, content, files, pictures
-from harness.capture.driving import anchor_of, next_offset, reader, rows_of
+from harness.capture.driving import anchor_of, drained, next_offset, reader, rows_of
 from harness.runs.patience import patiently
 from informix_capture_client.emulator.sbspace import Sbspace
 from informix_capture_client.errors import ConnectionLost
+from informix_capture_client.large_objects.odbc_objects import OdbcObjects
 from informix_capture_client.large_objects.sqli_objects import SqliObjects
+from informix_cdc.server import connections
+from odbc_driver.build import build_drivers
 
 __all__ = ["files"]
 
@@ -86,3 +90,28 @@ def test_a_query_that_is_stopped_reads_no_more_objects_and_may_begin_again(
     with reader(files.port, **options) as made:
         end = next_offset(made, start)
         assert pictures(rows_of(made, start, end)) == [content(b"x")] * 600
+
+
+def test_a_read_that_never_returns_holds_the_stream_up_no_longer_than_a_silent_server(
+    files: Files, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Through a driver manager there is no time limit; the objects are read over another connection."""
+    released, hung, read = threading.Event(), list[int](), OdbcObjects.read
+    monkeypatch.setattr(connections, "_SILENT_SECONDS", 0.5)
+    monkeypatch.setattr(connections, "_SILENT_TIMEOUTS", 1)
+
+    def hangs_once(objects: OdbcObjects, descriptor: int, most_bytes: int) -> memoryview:
+        if not hung:
+            hung.append(descriptor)
+            released.wait(patiently(120))
+        return read(objects, descriptor, most_bytes)
+
+    monkeypatch.setattr(OdbcObjects, "read", hangs_once)
+    options = {**LOBS, "spoolPath": str(tmp_path), "transport": "odbc"}
+    with reader(files.port, **options, driver=str(build_drivers().narrow)) as made:
+        start = anchor_of(made)
+        last = files.insert((1, files.object(b"x"), None))
+        rows, _ = drained(made, start, last)
+        assert not released.is_set()
+    released.set()
+    assert (len(hung), pictures(rows)) == (1, [content(b"x")])

@@ -76,17 +76,6 @@ def test_rows_without_objects_need_no_connection(pool: ContentPool, opened: list
     assert opened == []
 
 
-def test_one_that_comes_again_in_a_later_part_is_opened_again(
-    world: Emulated, pool: ContentPool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("informix_cdc.large_objects.pool._PIECE_BYTES", 1)
-    first, second = objects(world, 2)
-    parts = list(pool.pieces([[first], [second], [first]]))
-    assert [done for done, _ in parts] == [1, 2, 3]
-    assert parts[0][1] == parts[2][1] == {first: Content(READ, 1, b"0")}
-    assert world.server.sbspace.open_count == 0
-
-
 def test_objects_that_nobody_reads_any_more_are_closed(
     world: Emulated, pool: ContentPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
