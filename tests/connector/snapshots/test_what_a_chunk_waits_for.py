@@ -13,7 +13,6 @@ import pytest
 
 from harness.capture.driving import anchor_of, failure_of, reader
 from harness.capture.snapshots import serving_tables, snapshot_of, until_snapshots_are_done
-from harness.runs.patience import patiently
 from harness.servers.in_process import InProcessConnection
 from harness.servers.stores import DATABASE
 from informix_capture_client.emulator import load_rows
@@ -155,7 +154,7 @@ def test_chunks_tell_whom_they_wait_for(
             start = anchor_of(made)
         other = server.begin()
         with reader(listening.port, **options) as made:
-            threading.Timer(patiently(4), other.commit).start()
+            threading.Timer(3, other.commit).start()
             rows, _ = until_snapshots_are_done(made, start, 40)
     assert [row["id"] for row in rows] == [0, 1, 2]
     told = [record.getMessage() for record in caplog.records]
