@@ -153,10 +153,9 @@ class ContentPool:
         for place in places:
             shares[_number(place) % len(shares)].append(place)
         busy = [pair for pair in zip(self._connections, shares, strict=True) if pair[1]]
-        with self._sharing:
-            if self._at_work:
-                raise self._lost()
-            self._at_work = {one: self._clock() for one, _ in busy}
+        if self._is_given_up:
+            raise self._lost()
+        self._at_work = {one: self._clock() for one, _ in busy}
         found: dict[Place, T] = {}
         for each in side_by_side([partial(self._work, run, *pair) for pair in busy], self._look):
             found.update(each)
@@ -169,6 +168,8 @@ class ContentPool:
         share: Sequence[Place],
     ) -> dict[Place, T]:
         def is_late() -> bool:
+            if self._is_given_up:
+                raise self._lost()
             self._at_work[one] = self._clock()
             return self._is_late()
 
