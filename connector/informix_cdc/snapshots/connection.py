@@ -73,7 +73,11 @@ class SnapshotConnection:
 
     def __init__(self, options: SourceOptions, source: SourceTables, planned: PlannedTable) -> None:
         self._options, self._source, self._planned = options, source, planned
-        self._commits = source.is_ansi and options.transport == "sqli"  # a driver does it by itself
+        is_native = options.transport == "sqli"
+        self._commits = source.is_ansi and is_native
+        # Nor need a driver commit each statement of an ANSI database, where none begins a transaction:
+        # the next marker would be in the same one, and begin none that the stream shows.
+        self._asks_anew = source.is_buffered or (source.is_ansi and not is_native)
         self._has_marker, self._is_open = True, False
         with contextlib.ExitStack() as on_error:
             self._reading = open_snapshot_connection(options, source.db_locale)
@@ -221,7 +225,7 @@ class SnapshotConnection:
             self._asking.rows(statement)
         if self._commits:
             self._asking.rows(COMMIT_WORK)
-        if self._source.is_buffered:
+        if self._asks_anew:
             self._ask_anew()
 
     def _connected_to_ask(self) -> Transport:
@@ -234,7 +238,7 @@ class SnapshotConnection:
         return transport
 
     def _ask_anew(self) -> None:
-        """End the connection that has marked: a buffered log is written when one ends.
+        """End the connection that has marked, and its transaction: a buffered log is written then.
 
         Guide to SQL: Syntax, "CREATE DATABASE", WITH BUFFERED LOG. Without it a marker would be in no
         log that can be read before a checkpoint, minutes later on a server that is idle.

@@ -21,6 +21,7 @@ from informix_capture_client.records import Kind
 from informix_capture_client.snapshot import Slots
 from informix_cdc.snapshots.awaited_ends import is_idle
 from informix_cdc.snapshots.connection import SnapshotConnection
+from odbc_driver.build import build_drivers
 
 LINES = "CREATE TABLE informix.lines (id INTEGER NOT NULL, name VARCHAR(20), PRIMARY KEY (id))"
 PULSE = "CREATE TABLE informix.pulse (n INTEGER)"
@@ -67,6 +68,27 @@ def test_a_chunk_passes_while_the_next_one_is_locked_or_read_slowly(
             snapshotBarrierSeconds=str(barrier_seconds),
         )
     assert [row["id"] for row in rows] == list(range(10))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("transport", ["sqli", "odbc"])
+def test_in_an_ansi_database_every_marker_is_a_transaction_of_its_own(
+    transport: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second one was in the transaction of the first, over a driver, and passed no chunk."""
+    chunk = SnapshotConnection.chunk
+
+    def slow(self: SnapshotConnection, *query: Any) -> Any:
+        time.sleep(1.5)  # so that no two chunks have one marker
+        return chunk(self, *query)
+
+    monkeypatch.setattr(SnapshotConnection, "chunk", slow)
+    driver = {"driver": str(build_drivers().narrow)} if transport == "odbc" else {}
+    with serving_tables(LINES, "COMMIT WORK", database={"ansi": True}) as (server, listening, _):
+        load_rows(server, f"{DATABASE}:informix.lines", given(6))
+        options = {"snapshotChunkRows": "2", "snapshotBarrierSeconds": "3", "transport": transport}
+        rows, _ = snapshot_of(listening.port, tmp_path, **options, **driver)
+    assert [row["id"] for row in rows] == list(range(6))
 
 
 @pytest.mark.slow
