@@ -98,7 +98,9 @@ def a_life_of_a_stream(server: EmulatedServer, listening: ListeningServer) -> No
     assert released.exit_code == 0, released.output
 
 
-def a_life_with_snapshots(server: EmulatedServer, listening: ListeningServer, folder: Path) -> None:
+def a_life_with_snapshots(
+    server: EmulatedServer, listening: ListeningServer, folder: Path, received: set[str]
+) -> None:
     """Read a table by its key and one that has none; a marker of ours, and a table of the user's."""
     writer = InProcessConnection(server, LOGIN, DATABASE)
     for table in ("lines (id INTEGER PRIMARY KEY)", "heaps (id INTEGER)", "pulse (n INTEGER)"):
@@ -116,6 +118,8 @@ def a_life_with_snapshots(server: EmulatedServer, listening: ListeningServer, fo
         own = {**snapshot, "snapshotMarker": marker, "spoolPath": str(folder / marker)}
         with reader(listening.port, **own) as made:
             rows, _ = until_snapshots_are_done(made, anchor_of(made))
+            # the thread that has read lets the writers go on; a reader that ends before leaves it out
+            wait_until(lambda: statements.COMMIT_WORK in received)
         assert len(rows) == 6
 
 
@@ -149,7 +153,7 @@ def test_a_server_receives_what_is_listed_and_all_of_it(received: set[str], tmp_
     with listening_stores() as (server, listening):
         a_life_of_a_stream(server, listening)
         written_beside = {*received}
-        a_life_with_snapshots(server, listening, tmp_path)
+        a_life_with_snapshots(server, listening, tmp_path, received)
         a_life_with_values(server, listening, tmp_path)
     made_of_names = {text for text in received if _OF_A_TABLE.search(text)}
     ours = {text for text in made_of_names - written_beside if not text.startswith("CREATE")}
