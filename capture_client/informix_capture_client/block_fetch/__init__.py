@@ -6,8 +6,15 @@ than nearly so is refused.
 
 from __future__ import annotations
 
-from informix_capture_client.block_fetch.base import BlockReader, Blocks
+from informix_capture_client.block_fetch.base import SELECT_SECONDS, BlockReader, Blocks
 from informix_capture_client.block_fetch.keys import key_argument
 from informix_capture_client.block_fetch.readers import block_reader, in_database_code_set
 
-__all__ = ["BlockReader", "Blocks", "block_reader", "in_database_code_set", "key_argument"]
+__all__ = [
+    "SELECT_SECONDS",
+    "BlockReader",
+    "Blocks",
+    "block_reader",
+    "in_database_code_set",
+    "key_argument",
+]

@@ -50,8 +50,15 @@ class Blocks:
         self._source.close()
 
 
+SELECT_SECONDS = 3600.0  # for which a server may sort, or look for rows, before it answers
+
+
 class BlockReader(ABC):
     """Reads the rows of queries in blocks over one connection."""
+
+    @abstractmethod
+    def abandon(self) -> None:
+        """End the connection, from any thread, under a query that runs; over ODBC it goes on."""
 
     def blocks(
         self,

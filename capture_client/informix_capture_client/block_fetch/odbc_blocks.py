@@ -63,6 +63,9 @@ class OdbcBlocks(BlockReader):
         self._rules = rules
         self._table = table
 
+    def abandon(self) -> None:
+        """Leave a query to itself: what SQLCancel does beside a call is not known of IBM's driver."""
+
     def _batches(
         self, statement: str, arguments: Sequence[Argument], columns: Sequence[Column], most: int
     ) -> Generator[Batch]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 
-from informix_capture_client.block_fetch.base import Batch, BlockReader, Texts
+from informix_capture_client.block_fetch.base import SELECT_SECONDS, Batch, BlockReader, Texts
 from informix_capture_client.block_fetch.declared import require_declared
 from informix_capture_client.block_fetch.tuple_columns import TupleDecoder
 from informix_capture_client.choices import DecodeRules
@@ -39,16 +39,21 @@ class SqliBlocks(BlockReader):
         self, statement: str, arguments: Sequence[Argument], columns: Sequence[Column], most: int
     ) -> Generator[Batch]:
         decoder = TupleDecoder(columns, self._table, self._rules)
-        cursor = self._transport.open_tuples(statement, arguments, ROOM_BYTES)
-        rows = cursor.fetched()
-        try:
-            require_declared(cursor.columns, columns, self._table)
-            reader = RowReader(cursor.columns, self._rules.codec, "surrogateescape")
-            for tuples in _in_blocks(rows, most):
-                yield decoder.decode(tuples), _last(reader, tuples[-1])
-        finally:
-            rows.close()
-            cursor.close()
+        with self._transport.waiting_at_most(SELECT_SECONDS):
+            cursor = self._transport.open_tuples(statement, arguments, ROOM_BYTES)
+            rows = cursor.fetched()
+            try:
+                require_declared(cursor.columns, columns, self._table)
+                reader = RowReader(cursor.columns, self._rules.codec, "surrogateescape")
+                for tuples in _in_blocks(rows, most):
+                    yield decoder.decode(tuples), _last(reader, tuples[-1])
+            finally:
+                rows.close()
+                cursor.close()
+
+    def abandon(self) -> None:
+        """End the connection under a query: its thread gets `ConnectionLost`, and the server stops."""
+        self._transport.abandon()
 
 
 def _last(reader: RowReader, tuples: Tuples) -> Callable[[], Texts]:

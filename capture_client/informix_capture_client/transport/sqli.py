@@ -6,9 +6,10 @@ errors; whatever breaks the order of bytes closes the connection.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 from informix_capture_client.errors import InformixCdcError, ProtocolViolation
@@ -169,6 +170,21 @@ class SqliTransport:
         """
         if not self._door.is_foreign:
             self._wire.interrupt()
+
+    @contextlib.contextmanager
+    def waiting_at_most(self, seconds: float) -> Iterator[None]:
+        """Wait for answers for another time, as where a server may sort before its first row."""
+        former = self._wire.most_seconds
+        self._wire.wait_at_most(seconds)
+        try:
+            yield
+        finally:
+            self._wire.wait_at_most(former)
+
+    def abandon(self) -> None:
+        """End the connection, from any thread: a call that waits has lost it, and the server stops."""
+        if not self._door.is_foreign:
+            self._wire.cut()
 
     def close(self) -> None:
         """Release the connection. Calling it twice is harmless."""

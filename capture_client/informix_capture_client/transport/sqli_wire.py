@@ -64,6 +64,11 @@ class Wire:
         """Whether requests can be sent."""
         return self._socket is not None
 
+    @property
+    def most_seconds(self) -> float | None:
+        """For how long an answer is waited for."""
+        return self._seconds
+
     def wait_at_most(self, seconds: float | None) -> None:
         """Set for how long an answer is waited for from now on; the wait of now begins."""
         self._seconds = seconds
@@ -103,6 +108,14 @@ class Wire:
                 opened.shutdown(socket.SHUT_RDWR)
             else:
                 opened.send(_URGENT, socket.MSG_OOB)
+
+    def cut(self) -> None:
+        """End the connection under whoever waits for an answer; the server ends what it is at."""
+        opened = self._socket
+        self.interrupt()
+        if opened is not None:
+            with contextlib.suppress(OSError):
+                opened.shutdown(socket.SHUT_RDWR)
 
     def hang_up(self) -> None:
         """Close this process's end."""

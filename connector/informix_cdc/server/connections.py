@@ -108,9 +108,11 @@ def open_connection(options: SourceOptions, database: str) -> Transport:
 
 def open_snapshot_connection(options: SourceOptions, db_locale: str) -> Transport:
     """Connect to the captured database to read its tables in blocks, in bytes of its own code set."""
-    from informix_capture_client.block_fetch import in_database_code_set
+    from informix_capture_client.block_fetch import SELECT_SECONDS, in_database_code_set
 
-    return _connect(options, options.database, db_locale, in_database_code_set)
+    # Natively it is for the time of a query that the server may be silent for so long.
+    most_seconds = silent_seconds(options) if options.transport == "sqli" else SELECT_SECONDS
+    return _connect(options, options.database, db_locale, in_database_code_set, most_seconds)
 
 
 def open_object_connection(options: SourceOptions, db_locale: str) -> Transport:
@@ -136,10 +138,11 @@ def _connect(
     database: str,
     db_locale: str,
     prepared: Callable[[ConnectionSettings], ConnectionSettings] = _as_it_is,
+    most_seconds: float | None = None,
 ) -> Transport:
     wanted = prepared(options.connection(database, db_locale))
     settings = replace(wanted, password=fetch_password(options))
-    transport = _TRANSPORTS[options.transport](settings, silent_seconds(options))
+    transport = _TRANSPORTS[options.transport](settings, most_seconds or silent_seconds(options))
     for wrap in _wraps:
         transport = wrap(transport, settings)
     return transport

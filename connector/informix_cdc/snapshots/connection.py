@@ -96,6 +96,10 @@ class SnapshotConnection:
         self._reading.close()
         self._asking.close()
 
+    def abandon(self) -> None:
+        """End what is being read, from another thread, where the transport can; it fails then."""
+        self._blocks.abandon()
+
     # what is asked
 
     def open_transactions(self) -> frozenset[int]:
@@ -217,6 +221,7 @@ class SnapshotConnection:
         except ServerRefused as reason:  # its dbspace may be full, or its catalog locked, for a moment
             if kind != ANY_MARKER and not is_locked(reason):
                 raise
+            self._ask_anew()  # half a marker would be in the way of each that follows
             return reason
         return None
 
@@ -238,10 +243,11 @@ class SnapshotConnection:
         return transport
 
     def _ask_anew(self) -> None:
-        """End the connection that has marked, and its transaction: a buffered log is written then.
+        """End the connection that has marked, with its temporary table and its transaction.
 
-        Guide to SQL: Syntax, "CREATE DATABASE", WITH BUFFERED LOG. Without it a marker would be in no
-        log that can be read before a checkpoint, minutes later on a server that is idle.
+        A buffered log is written then (Guide to SQL: Syntax, "CREATE DATABASE", WITH BUFFERED LOG).
+        Without it a marker would be in no log that can be read before a checkpoint, minutes later on a
+        server that is idle.
         """
         former, self._asking = self._asking, self._connected_to_ask()
         former.close()

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from informix_capture_client.catalog import Table
-from informix_capture_client.errors import ServerRefused
+from informix_capture_client.errors import InformixCdcError, ServerRefused
 from informix_capture_client.failpoints import failpoint
 from informix_capture_client.log_events import MARKER_REFUSED, SNAPSHOT_LOCKED
 from informix_capture_client.snapshot import ChunkQuery, Collecting, WholeTableQuery
@@ -33,6 +33,7 @@ from informix_cdc.snapshots.table_snapshot import TableSnapshot
 POLL_SECONDS = 0.05
 _MARK_SECONDS = 0.25  # between two looks at the server's clock
 _LOCK_PAUSE_SECONDS = 1.0
+_ASK_SECONDS = 5.0  # between two questions whether the server lives, while it looks for rows
 
 T = TypeVar("T")
 ChooseLow = Callable[[Callable[[], frozenset[int]]], int | None]
@@ -43,7 +44,8 @@ def in_a_thread(do: Callable[[], bool]) -> Iterator[None]:
     """Do something every now and then beside what is done inside, until it says that nothing is left.
 
     Raises:
-        InformixCdcError: it has failed; raised once what is inside has ended.
+        InformixCdcError: it has failed; raised once what is inside has ended, and instead of what that
+            raises.
     """
     is_over, failures = threading.Event(), list[BaseException]()
 
@@ -61,8 +63,8 @@ def in_a_thread(do: Callable[[], bool]) -> Iterator[None]:
     finally:
         is_over.set()
         thread.join()
-    if failures:
-        raise failures[0]
+        if failures:
+            raise failures[0]
 
 
 @dataclass(slots=True)
@@ -92,6 +94,7 @@ class TableReader:
     beside: Callable[[Callable[[], bool]], AbstractContextManager[None]] = in_a_thread
     _unmarked: list[int] = field(default_factory=list, init=False)  # clocks of barriers, none behind
     _look_at: float = field(default=0.0, init=False)
+    _ask_at: float = field(default=0.0, init=False)
     _is_locked: bool = field(default=False, init=False)
 
     def run(self) -> None:
@@ -104,7 +107,7 @@ class TableReader:
             while self.is_wanted:
                 if not self.step(connection):
                     self.stop.wait(POLL_SECONDS)
-            if self._is_locked:
+            if self._is_locked and not self.stop.is_set():
                 connection.release()
 
     @property
@@ -125,8 +128,7 @@ class TableReader:
         chunk = None if low is None else self.snapshot.begin(low)
         if chunk is None:
             return False
-        with self.beside(lambda: self._marks_until_stopped(connection)):
-            read = self._tried(connection, lambda: self._rows(connection, chunk))
+        read = self._tried(connection, lambda: self._rows(connection, chunk))
         if read is None:
             return False
         failpoint("snapshot.after_select")
@@ -173,14 +175,27 @@ class TableReader:
         else:
             self._look_at = self.clock() + _LOCK_PAUSE_SECONDS
 
-    def _marks_until_stopped(self, connection: SnapshotConnection) -> bool:
-        if self.stop.is_set():
-            return False
-        self._mark_if_due(connection)
-        return bool(self._unmarked)
+    def _look_after(self, connection: SnapshotConnection) -> bool:
+        """Mark what is due while rows are read, and see that the server lives; tell whether to go on.
+
+        It may be silent for minutes before its first row. Once it answers nothing at all, or nobody
+        wants the rows any more, the reading is ended.
+        """
+        with contextlib.ExitStack() as otherwise:
+            otherwise.callback(connection.abandon)
+            if self.stop.is_set():
+                return False
+            self._mark_if_due(connection)
+            if self.clock() >= self._ask_at:
+                connection.clock()
+                self._ask_at = self.clock() + _ASK_SECONDS
+            otherwise.pop_all()
+        return True
 
     def _tried(self, connection: SnapshotConnection, read: Callable[[], T]) -> T | None:
         """Return what is read, however long others lock it; None if told to stop meanwhile.
+
+        Markers are written beside each try, and never while it is asked who holds the locks.
 
         Raises:
             ServerRefused: it was locked for longer than option snapshotLockSeconds.
@@ -188,9 +203,13 @@ class TableReader:
         since = self.clock()
         while not self.stop.is_set():
             try:
-                return read()
-            except ServerRefused as reason:
-                if not is_locked(reason):
+                self._ask_at = self.clock() + _ASK_SECONDS
+                with self.beside(lambda: self._look_after(connection)):
+                    return read()
+            except InformixCdcError as reason:
+                if self.stop.is_set():
+                    break
+                if not (isinstance(reason, ServerRefused) and is_locked(reason)):
                     raise
                 self._wait_for_locks(connection, self.clock() - since, reason)
         return None

@@ -42,6 +42,16 @@ def locks(writer: InProcessConnection, seconds: float) -> None:
     threading.Timer(seconds, lambda: writer.rows("ROLLBACK WORK")).start()
 
 
+def give_each_chunk_its_marker(monkeypatch: pytest.MonkeyPatch) -> None:
+    chunk = SnapshotConnection.chunk
+
+    def slow(self: SnapshotConnection, *query: Any) -> Any:
+        time.sleep(1.5)  # the server's second is another one
+        return chunk(self, *query)
+
+    monkeypatch.setattr(SnapshotConnection, "chunk", slow)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("hinder", [sleeps, locks])
 def test_a_chunk_passes_while_the_next_one_is_locked_or_read_slowly(
@@ -76,13 +86,7 @@ def test_in_an_ansi_database_every_marker_is_a_transaction_of_its_own(
     transport: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The second one was in the transaction of the first, over a driver, and passed no chunk."""
-    chunk = SnapshotConnection.chunk
-
-    def slow(self: SnapshotConnection, *query: Any) -> Any:
-        time.sleep(1.5)  # so that no two chunks have one marker
-        return chunk(self, *query)
-
-    monkeypatch.setattr(SnapshotConnection, "chunk", slow)
+    give_each_chunk_its_marker(monkeypatch)
     driver = {"driver": str(build_drivers().narrow)} if transport == "odbc" else {}
     with serving_tables(LINES, "COMMIT WORK", database={"ansi": True}) as (server, listening, _):
         load_rows(server, f"{DATABASE}:informix.lines", given(6))
@@ -111,6 +115,67 @@ def test_a_marker_that_is_refused_once_is_written_again(
         )
     assert [row["id"] for row in rows] == list(range(10))
     assert len(calls) > 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_ansi", [False, True], ids=["usual database", "ANSI database"])
+def test_a_marker_that_was_refused_half_way_is_written_whole_the_next_time(
+    is_ansi: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its table was there and had not been dropped: so each later one was refused as well."""
+    marker, calls = SnapshotConnection._marker, list[int]()
+
+    def refused_half_way(self: SnapshotConnection) -> Sequence[str]:
+        calls.append(1)
+        return (marker(self)[0], *NO_TABLE) if len(calls) == 1 else marker(self)
+
+    monkeypatch.setattr(SnapshotConnection, "_marker", refused_half_way)
+    give_each_chunk_its_marker(monkeypatch)
+    made = (LINES, "COMMIT WORK") if is_ansi else (LINES,)
+    with serving_tables(*made, database={"ansi": is_ansi}) as (server, listening, _):
+        load_rows(server, f"{DATABASE}:informix.lines", given(10))
+        options = {"snapshotChunkRows": "4", "snapshotBarrierSeconds": "4"}
+        rows, _ = snapshot_of(listening.port, tmp_path, **options)
+    assert [row["id"] for row in rows] == list(range(10))
+    assert len(calls) > 1
+
+
+@pytest.mark.slow
+def test_nobody_asks_who_holds_the_locks_while_a_marker_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both are said over one connection, and each would have got the other's answer."""
+    chunk, mark, holders = SnapshotConnection.chunk, SnapshotConnection.mark, SnapshotConnection.holders
+    chunks, said = list[object](), list[str]()
+
+    def slow_mark(self: SnapshotConnection) -> ServerRefused | None:
+        said.append("marker begins")
+        time.sleep(4)
+        said.append("marker ends")
+        return mark(self)
+
+    def told_holders(self: SnapshotConnection) -> str:
+        said.append("who holds them")
+        return holders(self)
+
+    def second_is_locked(self: SnapshotConnection, *query: Any) -> Any:
+        chunks.append(query)
+        if len(chunks) == 2:
+            writer.rows("BEGIN WORK")
+            writer.rows("LOCK TABLE informix.lines IN EXCLUSIVE MODE")
+        return chunk(self, *query)
+
+    monkeypatch.setattr("informix_cdc.snapshots.connection.LOCK_WAIT", "SET LOCK MODE TO WAIT 1")
+    monkeypatch.setattr(SnapshotConnection, "chunk", second_is_locked)
+    monkeypatch.setattr(SnapshotConnection, "mark", slow_mark)
+    monkeypatch.setattr(SnapshotConnection, "holders", told_holders)
+    with serving_tables(LINES) as (server, listening, writer):
+        load_rows(server, f"{DATABASE}:informix.lines", given(10))
+        options = {"snapshotChunkRows": "5", "snapshotLockSeconds": "2"}
+        failure = failure_of(lambda: snapshot_of(listening.port, tmp_path, **options))
+    assert isinstance(failure, ServerRefused)
+    assert "have been locked" in failure.message
+    assert said[said.index("who holds them") - 1] == "marker ends"
 
 
 @pytest.mark.slow
