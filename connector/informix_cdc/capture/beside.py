@@ -15,9 +15,9 @@ from informix_capture_client.records import RecordBlock
 from informix_capture_client.shapes import ObjectContents
 from informix_cdc.capture.state import CaptureState
 from informix_cdc.joining import Absent, Joining, NobodyWrote, Returning, altered_tables
-from informix_cdc.large_objects import ContentPool, reselecting_of
+from informix_cdc.large_objects import ContentPool, most_silent_seconds, reselecting_of
 from informix_cdc.options import SourceOptions
-from informix_cdc.server import SourceTables, open_catalog, open_object_connection, silent_seconds
+from informix_cdc.server import SourceTables, open_catalog, open_object_connection
 from informix_cdc.snapshots import (
     PlannedTable,
     ServerSays,
@@ -209,7 +209,7 @@ class Beside:
             self.state.counters.contents,
             self.clock,
             lambda: self.state.outcome.is_stopped,
-            silent_seconds=2 * silent_seconds(options),  # the transport gives up first, if it can
+            silent_seconds=most_silent_seconds(options),
         )
         with contextlib.closing(pool):
             skips = options.lob_unchanged == "skip"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from informix_cdc.large_objects.connection import ObjectConnection, explained
 from informix_cdc.large_objects.figures import ContentFigures
-from informix_cdc.large_objects.plan import reselecting_of
+from informix_cdc.large_objects.plan import most_silent_seconds, reselecting_of
 from informix_cdc.large_objects.pool import ContentPool
 from informix_cdc.large_objects.settled_rows import SettledRows
 
@@ -18,5 +18,6 @@ __all__ = [
     "ObjectConnection",
     "SettledRows",
     "explained",
+    "most_silent_seconds",
     "reselecting_of",
 ]

@@ -39,6 +39,7 @@ logger = logging.getLogger("informix_cdc.connector.large_objects")  # a name in 
 
 _AGAIN_SECONDS = 0.1  # the server itself has waited for a lock before it refuses (SHORT_LOCK_WAIT)
 _TELL_SECONDS = 10.0
+_MOST_CLOSED_ALONE = 16  # objects; a round trip each
 
 IsLate = Callable[[], bool]
 T = TypeVar("T")
@@ -72,9 +73,18 @@ class ObjectConnection:
             self._transport.close()
         self._transport = self._reader = self._rows = None
 
+    @property
+    def has_open(self) -> bool:
+        """Whether objects are opened that were not read."""
+        return bool(self._open)
+
     def let_go(self) -> None:
-        """Close objects that were opened and not read, as where rows in front of them were refused."""
-        if not self._open:
+        """Close objects that were opened and not read, as where rows in front of them were refused.
+
+        Many are closed with the connection: rows wait meanwhile.
+        """
+        if len(self._open) > _MOST_CLOSED_ALONE:
+            self.close()
             return
         try:
             reader = self._known_reader()

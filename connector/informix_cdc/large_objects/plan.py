@@ -1,10 +1,11 @@
-"""How large objects are found again: the keys of their rows.
+"""How large objects are found again, by the keys of their rows, and how long one may take.
 
 Rule: what would fail for sure is found before the first row: a table without a key is refused by name.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from informix_capture_client.catalog import Table
@@ -13,7 +14,22 @@ from informix_capture_client.large_objects import Reselecting, reselecting
 from informix_capture_client.snapshot import KeyRules, choose_key
 from informix_capture_client.values import is_large_object
 from informix_cdc.options import SourceOptions
-from informix_cdc.server import SourceTables, open_catalog
+from informix_cdc.server import SourceTables, open_catalog, silent_seconds
+
+_SLOWEST_BYTES_PER_SECOND = 65536  # of a line that is slow and lives (decision 0051)
+_SILENT_REQUESTS = 10  # of an object, each of which may take as long as a living server is silent
+
+
+def most_silent_seconds(options: SourceOptions) -> float:
+    """Return for how long a connection may bring no object, and no piece of one, before it is lost.
+
+    Natively each answer has its own deadline, by its bytes. Through a driver manager nothing has one,
+    and a whole TEXT or BYTE comes by one call.
+    """
+    if options.transport == "sqli":
+        return math.inf
+    line_seconds = options.lob_max_bytes / _SLOWEST_BYTES_PER_SECOND
+    return _SILENT_REQUESTS * silent_seconds(options) + line_seconds
 
 
 def reselecting_of(options: SourceOptions, source: SourceTables) -> Mapping[int, Reselecting]:

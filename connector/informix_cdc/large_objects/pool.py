@@ -7,6 +7,8 @@ by the bytes of a piece, as many again that later rows refer to, and one object 
 
 from __future__ import annotations
 
+import contextlib
+import math
 import threading
 import time
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
@@ -41,7 +43,7 @@ class ContentPool:
         figures: count what becomes of objects.
         clock: seconds from anywhere.
         is_stopped: whether nobody wants what is read any more.
-        silent_seconds: after which a server that does not answer is lost; natively it is so before.
+        silent_seconds: for which a connection may bring no object, and no piece of one.
     """
 
     def __init__(
@@ -53,7 +55,7 @@ class ContentPool:
         figures: ContentFigures | None = None,
         clock: Callable[[], float] = time.monotonic,
         is_stopped: Callable[[], bool] = lambda: False,
-        silent_seconds: float = 1e9,
+        silent_seconds: float = math.inf,
     ) -> None:
         self._connections = [ObjectConnection(connect, most_bytes) for _ in range(connections)]
         self._read_seconds, self._clock, self._is_stopped = read_seconds, clock, is_stopped
@@ -62,11 +64,14 @@ class ContentPool:
         self._deadline = 0.0
         self._at_work: dict[ObjectConnection, float] = {}  # since when each has been silent
         self._is_given_up = False  # who is at work ends his connection by himself
+        self._waited_seconds = 0.0  # for the one that was given up
+        self._failure: BaseException | None = None  # of the first one that has failed
         self._sharing = threading.Lock()  # what connections at work write
 
     def close(self) -> None:
         """End the connections; one whose server does not answer is ended once it does."""
-        self._is_given_up = True
+        with self._sharing:
+            self._is_given_up = True
         self._close_idle()
 
     def begin(self, committed: Collection[int] = frozenset()) -> None:
@@ -98,8 +103,9 @@ class ContentPool:
                     wanted = _distinct(rows[at:upto], known)
                     fresh = self._read(wanted, max(_PIECE_BYTES, sum(sizes[each] for each in wanted)))
                     self._figures.note(fresh.values())
-                    known = {**known, **fresh}
                     sizes.update({place: content.held_bytes for place, content in fresh.items()})
+                    known = {**known, **fresh}
+                    del fresh  # or it would be in memory beside the next ones
                     if (done := _end_of_known(rows, at, upto, known)) > at:
                         yield done, known
                     known = _kept(known, rows, at := done, upto, last_rows)
@@ -107,8 +113,9 @@ class ContentPool:
             self._close_idle()  # the server closes what they have open
             raise
         finally:
-            for connection in self._idle():
-                connection.let_go()
+            if self._is_stopped():
+                self._close_idle()  # at once, and not one object by the other
+            self._let_go()
 
     def _round(self, rows: Sequence[Sequence[Place]], at: int) -> int:
         """Return up to which row objects are opened together."""
@@ -143,6 +150,13 @@ class ContentPool:
 
         return self._by_each(places, lambda one, share, is_late: one.read(share, is_late, has_room))
 
+    def _let_go(self) -> None:
+        """Close what was opened and not read; a connection that is silent then is given up."""
+        opened = [(one, ()) for one in self._idle() if one.has_open]
+        if opened and not self._is_given_up:
+            with contextlib.suppress(ConnectionLost):
+                self._together(opened, lambda one, _share, _is_late: one.let_go())
+
     def _by_each(
         self,
         places: Sequence[Place],
@@ -155,32 +169,51 @@ class ContentPool:
         busy = [pair for pair in zip(self._connections, shares, strict=True) if pair[1]]
         if self._is_given_up:
             raise self._lost()
-        self._at_work = {one: self._clock() for one, _ in busy}
         found: dict[Place, T] = {}
-        for each in side_by_side([partial(self._work, run, *pair) for pair in busy], self._look):
+        for each in self._together(busy, run):
             found.update(each)
         return found
 
+    def _together(
+        self,
+        busy: Sequence[tuple[ObjectConnection, Sequence[Place]]],
+        run: Callable[[ObjectConnection, Sequence[Place], IsLate], T],
+    ) -> list[T]:
+        """Let connections do something at once; what one of them fails with ends the others."""
+        self._at_work = {one: self._clock() for one, _ in busy}
+        self._failure = None
+        try:
+            return side_by_side([partial(self._work, run, *pair) for pair in busy], self._look)
+        except BaseException as reason:  # noqa: BLE001 - raised again, or what failed before it
+            raise self._failure or reason from None
+
     def _work(
         self,
-        run: Callable[[ObjectConnection, Sequence[Place], IsLate], dict[Place, T]],
+        run: Callable[[ObjectConnection, Sequence[Place], IsLate], T],
         one: ObjectConnection,
         share: Sequence[Place],
-    ) -> dict[Place, T]:
+    ) -> T:
         def is_late() -> bool:
             if self._is_given_up:
                 raise self._lost()
+            if self._failure is not None:
+                raise self._failure
             self._at_work[one] = self._clock()
             return self._is_late()
 
         try:
             return run(one, share, is_late)
+        except BaseException as reason:
+            self._failure = self._failure or reason
+            raise
         finally:
             with self._sharing:
-                del self._at_work[one]
-                is_given_up = self._is_given_up
+                if not (is_given_up := self._is_given_up):
+                    del self._at_work[one]
             if is_given_up:
-                one.close()
+                one.close()  # nobody else does before it is idle
+                with self._sharing:
+                    del self._at_work[one]
 
     def _look(self) -> None:
         """Give up a connection whose server does not answer.
@@ -193,13 +226,13 @@ class ContentPool:
             silent_seconds = self._clock() - min(self._at_work.values(), default=self._clock())
             is_lost = silent_seconds > most_seconds
             self._is_given_up |= is_lost
+            self._waited_seconds = silent_seconds
         if is_lost:
             raise self._lost()
 
     def _lost(self) -> ConnectionLost:
-        return ConnectionLost(
-            f"a connection that reads large objects has not answered for {self._silent_seconds:.0f} s."
-        )
+        waited = f"{self._waited_seconds:.0f} s"
+        return ConnectionLost(f"a connection that reads large objects has brought none for {waited}.")
 
     def _idle(self) -> list[ObjectConnection]:
         with self._sharing:
@@ -241,14 +274,14 @@ def _kept(
     known: Found, rows: Sequence[Sequence[Place]], at: int, upto: int, last_rows: Mapping[Place, int]
 ) -> dict[Place, Content]:
     """Return what is kept for rows to come: all of the next one, of others a piece's bytes."""
-    next_ones = rows[at] if at < upto else ()
+    next_ones = rows[at] if at < len(rows) else ()
     kept = {place: known[place] for place in next_ones if place in known}
     size = 0
     soon = [place for row in rows[at:upto] for place in row if place in known]
     for place in dict.fromkeys([*soon, *known]):
         if place in kept or last_rows[place] < at:
             continue
-        size += known[place].held_bytes
-        if size <= _PIECE_BYTES:
+        if size + known[place].held_bytes <= _PIECE_BYTES:
+            size += known[place].held_bytes
             kept[place] = known[place]
     return kept

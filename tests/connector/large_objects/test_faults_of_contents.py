@@ -10,16 +10,18 @@ from typing import Any
 import pytest
 
 from connector.large_objects.test_contents import LOBS, Files, content, files, pictures
+from connector.large_objects.test_simple_objects import Notes, informix
 from harness.capture.driving import anchor_of, drained, next_offset, reader, rows_of
 from harness.runs.patience import patiently
 from informix_capture_client.emulator.sbspace import Sbspace
 from informix_capture_client.errors import ConnectionLost
 from informix_capture_client.large_objects.odbc_objects import OdbcObjects
 from informix_capture_client.large_objects.sqli_objects import SqliObjects
+from informix_cdc.large_objects import plan
 from informix_cdc.server import connections
 from odbc_driver.build import build_drivers
 
-__all__ = ["files"]
+__all__ = ["files", "informix"]
 
 pytestmark = pytest.mark.slow
 
@@ -99,6 +101,7 @@ def test_a_read_that_never_returns_holds_the_stream_up_no_longer_than_a_silent_s
     released, hung, read = threading.Event(), list[int](), OdbcObjects.read
     monkeypatch.setattr(connections, "_SILENT_SECONDS", 0.5)
     monkeypatch.setattr(connections, "_SILENT_TIMEOUTS", 1)
+    monkeypatch.setattr(plan, "_SILENT_REQUESTS", 1)
 
     def hangs_once(objects: OdbcObjects, descriptor: int, most_bytes: int) -> memoryview:
         if not hung:
@@ -107,7 +110,7 @@ def test_a_read_that_never_returns_holds_the_stream_up_no_longer_than_a_silent_s
         return read(objects, descriptor, most_bytes)
 
     monkeypatch.setattr(OdbcObjects, "read", hangs_once)
-    options = {**LOBS, "spoolPath": str(tmp_path), "transport": "odbc"}
+    options = {**LOBS, "spoolPath": str(tmp_path), "transport": "odbc", "lobMaxBytes": "64k"}
     with reader(files.port, **options, driver=str(build_drivers().narrow)) as made:
         start = anchor_of(made)
         last = files.insert((1, files.object(b"x"), None))
@@ -115,3 +118,27 @@ def test_a_read_that_never_returns_holds_the_stream_up_no_longer_than_a_silent_s
         assert not released.is_set()
     released.set()
     assert (len(hung), pictures(rows)) == (1, [content(b"x")])
+
+
+@pytest.mark.fault(
+    fault="a TEXT or BYTE takes longer than a server may be silent, over a slow line",
+    outcome="it is waited for: no connection that goes on is given up",
+)
+def test_a_long_value_over_a_slow_line_is_waited_for(
+    informix: Notes, tmp_path: Path, way: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It comes by one call. The query ended with "has not answered", after five tries."""
+    monkeypatch.setattr(connections, "_SILENT_SECONDS", 0.0)  # so that three seconds are a silence
+    calls = list[float]()
+    for objects in (SqliObjects, OdbcObjects):
+        whole = objects.simple_object
+
+        def slow(reader: Any, *given: Any, whole: Any = whole) -> Any:
+            calls.append(time.monotonic())
+            time.sleep(9)
+            return whole(reader, *given)
+
+        monkeypatch.setattr(objects, "simple_object", slow)
+    found = informix.streamed(tmp_path, lambda: informix.put((1, b"x" * 100, None)), **way)
+    assert pictures(found) == [content(b"x" * 100)]
+    assert len(calls) < 3, "it was read again"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import Any
@@ -19,7 +20,7 @@ from informix_capture_client.large_objects import GONE, READ, Content
 from informix_capture_client.large_objects.base import ObjectReader, ObjectStatus
 from informix_capture_client.large_objects.sqli_objects import SqliObjects
 from informix_capture_client.transport import Transport
-from informix_cdc.large_objects import ContentPool, connection
+from informix_cdc.large_objects import ContentPool, ObjectConnection, connection
 
 __all__ = ["opened", "pool", "world"]  # fixtures
 PIECE = "informix_cdc.large_objects.pool._PIECE_BYTES"
@@ -59,7 +60,7 @@ def test_beyond_the_bytes_of_a_piece_it_is_opened_again(
     parts = list(pool.pieces(rows))
     assert parts[-1][0] == 12
     assert max(sum(each.held_bytes for each in found.values()) for _, found in parts) <= 2 * 2
-    assert world.server.sbspace.opens == 6 + 4, "two are kept"
+    assert world.server.sbspace.opens == 6 + 3, "two are kept, and that of the next row"
     assert world.server.sbspace.open_count == 0
 
 
@@ -203,9 +204,107 @@ def test_a_connection_that_does_not_answer_is_given_up(
             made._is_stopped = lambda: True
             made._is_late = lambda: False  # type: ignore[method-assign]  # it was asked before
         for _ in range(2):  # what is whole is tried once more
-            with pytest.raises(ConnectionLost, match="has not answered"):
+            with pytest.raises(ConnectionLost, match="has brought none"):
                 list(made.pieces(rows))
     hanging()
+    wait_until(lambda: world.server.sbspace.open_count == 0)
+
+
+def test_a_connection_that_was_given_up_is_closed_by_one_thread_alone(
+    world: Emulated, hanging: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The one that comes back, and the pool, closed it at the same time: the second was refused."""
+    close, closing_now, overlaps = ObjectConnection.close, set[int](), list[int]()
+
+    def slow(self: ObjectConnection) -> None:
+        if id(self) in closing_now:
+            overlaps.append(1)
+        closing_now.add(id(self))
+        time.sleep(0.5)
+        close(self)
+        closing_now.discard(id(self))
+
+    monkeypatch.setattr(ObjectConnection, "close", slow)
+    made = ContentPool(
+        lambda: world.open(world.settings("stores", "en_US.utf8"), 60), 1, 1 << 20, silent_seconds=0.3
+    )
+    made.begin()
+    with pytest.raises(ConnectionLost):
+        list(made.pieces([[place] for place in objects(world, 3)]))
+    hanging()
+    wait_until(lambda: closing_now)
+    made.close()
+    wait_until(lambda: world.server.sbspace.open_count == 0)
+    assert not overlaps
+
+
+def test_what_one_connection_fails_with_is_not_held_back_by_another_that_waits(
+    world: Emulated, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where the other one waits for a row that a writer has locked, for as long as he thinks."""
+    calls = list[int]()
+
+    def read(self: ObjectConnection, _share: object, is_late: Callable[[], bool], *_: object) -> None:
+        calls.append(1)
+        if len(calls) == 1:
+            raise ConnectionLost("broken pipe", is_silence=True)
+        while not is_late():
+            time.sleep(0.01)
+
+    monkeypatch.setattr(ObjectConnection, "read", read)
+    connect = lambda: world.open(world.settings("stores", "en_US.utf8"), 60)  # noqa: E731
+    with closing(ContentPool(connect, 4, 1 << 20)) as made:
+        made.begin()
+        with pytest.raises(ConnectionLost, match="broken pipe"):
+            list(made.pieces([[place] for place in objects(world, 20)]))
+    assert len(calls) > 1
+
+
+def test_rows_beside_each_other_read_a_large_object_once(
+    world: Emulated, pool: ContentPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One above the bytes of a part was read for each of them, and could be gone for the second."""
+    monkeypatch.setattr("informix_cdc.large_objects.pool._MOST_OPEN", 1)
+    monkeypatch.setattr("informix_cdc.large_objects.pool._MOST_TOGETHER", 1)
+    monkeypatch.setattr(PIECE, 0)
+    (one,) = objects(world, 1)
+    parts = dict(pool.pieces([[one]] * 4))
+    assert {found[one].status for found in parts.values()} == {READ}
+    assert world.server.sbspace.opens == 1
+
+
+@pytest.mark.parametrize("hangs", [False, True], ids=["slow", "silent"])
+def test_objects_for_which_it_is_too_late_hold_no_row_up(
+    hangs: bool, world: Emulated, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They were closed one by one, by the thread that hands out the rows."""
+    now, closes, released = [0.0], list[int](), threading.Event()
+    read = SqliObjects.read
+
+    def late(reader: SqliObjects, descriptor: int, most_bytes: int) -> memoryview:
+        now[0] = 10.0
+        return read(reader, descriptor, most_bytes)
+
+    def close(reader: SqliObjects, descriptor: int) -> None:
+        closes.append(descriptor)
+        if hangs and len(closes) > 1:  # not of the one that was read
+            released.wait(patiently(60))
+
+    monkeypatch.setattr(SqliObjects, "read", late)
+    monkeypatch.setattr(SqliObjects, "close", close)
+    monkeypatch.setattr("informix_cdc.large_objects.side_by_side._LOOK_SECONDS", 0.05)
+    connect = lambda: world.open(world.settings("stores", "en_US.utf8"), 60)  # noqa: E731
+    clock = (lambda: now[0] + time.monotonic()) if hangs else lambda: now[0]
+    with closing(
+        ContentPool(connect, 1, 1 << 20, read_seconds=5, clock=clock, silent_seconds=15)
+    ) as made:
+        made.begin()
+        parts = dict(made.pieces([[place] for place in objects(world, 10 if hangs else 200)]))
+        if hangs:
+            assert made._is_given_up
+    released.set()
+    assert [each.status for each in parts[max(parts)].values()].count(READ) == 1
+    assert len(closes) < 3
     wait_until(lambda: world.server.sbspace.open_count == 0)
 
 
