@@ -17,16 +17,14 @@ from harness.runs.patience import patiently
 
 _OVERRULE = ("COLUMNS", "LINES", "NO_COLOR")  # what a terminal says of itself
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b[()][A-Z0-9]|\x1b[=>]")
-_DIGITS = re.compile(r"\d+")
+_FIGURES = re.compile(r"\d+(?:\.\d+)?")  # "72 GiB" may be "72.1 GiB" a moment later
 
 
 def on_a_terminal(command: Sequence[str], environment: Mapping[str, str], columns: int = 80) -> str:
     """Return all that a command writes on a terminal, its standard error too, with escapes."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-    settled = {
-        key: value for key, value in os.environ.items() if key not in ("COLUMNS", "LINES", "NO_COLOR")
-    }
+    settled = {key: value for key, value in os.environ.items() if key not in _OVERRULE}
     settled |= {"TERM": "xterm", **environment}
     process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=settled)
     os.close(theirs)
@@ -47,4 +45,4 @@ def lines_on(screen: str, columns: int = 80) -> list[str]:
 
 def words_of(lines: Sequence[str]) -> Counter[str]:
     """Return how often each word stands there; figures, which change, count as one."""
-    return Counter(_DIGITS.sub("0", word) for line in lines for word in line.split())
+    return Counter(_FIGURES.sub("0", word) for line in lines for word in line.split())
