@@ -6,6 +6,7 @@ cursor.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Generator, Iterator, Sequence
 
 from informix_capture_client.block_fetch.base import SELECT_SECONDS, Batch, BlockReader, Texts
@@ -39,17 +40,18 @@ class SqliBlocks(BlockReader):
         self, statement: str, arguments: Sequence[Argument], columns: Sequence[Column], most: int
     ) -> Generator[Batch]:
         decoder = TupleDecoder(columns, self._table, self._rules)
-        with self._transport.waiting_at_most(SELECT_SECONDS):
-            cursor = self._transport.open_tuples(statement, arguments, ROOM_BYTES)
-            rows = cursor.fetched()
-            try:
-                require_declared(cursor.columns, columns, self._table)
-                reader = RowReader(cursor.columns, self._rules.codec, "surrogateescape")
+        # What is prepared is answered at once: a connection that is dead shows here.
+        with contextlib.closing(
+            self._transport.open_tuples(statement, arguments, ROOM_BYTES)
+        ) as cursor:
+            require_declared(cursor.columns, columns, self._table)
+            reader = RowReader(cursor.columns, self._rules.codec, "surrogateescape")
+            with (
+                self._transport.waiting_at_most(SELECT_SECONDS),
+                contextlib.closing(cursor.fetched()) as rows,
+            ):
                 for tuples in _in_blocks(rows, most):
                     yield decoder.decode(tuples), _last(reader, tuples[-1])
-            finally:
-                rows.close()
-                cursor.close()
 
     def abandon(self) -> None:
         """End the connection under a query: its thread gets `ConnectionLost`, and the server stops."""

@@ -21,6 +21,9 @@ from informix_capture_client.sqli import ConnectionTrace, EndOfBytes, Incoming, 
 from informix_capture_client.transport.base import TLS, ConnectionSettings
 from informix_capture_client.transport.odbc_errors import Diagnostic, OdbcFailure
 
+# A connection may wait for minutes, and firewalls forget one that is idle: the kernel asks the other
+# end now and then, which keeps it known, and ends one that nobody answers after two minutes.
+_KEEPALIVE = {"TCP_KEEPIDLE": 60, "TCP_KEEPINTVL": 15, "TCP_KEEPCNT": 4}  # where the system has them
 _SLOWEST_BYTES_PER_SECOND = 65_536  # an answer of many bytes may take so much longer
 _URGENT = b"B"  # what IBM's driver sends out of band to interrupt a statement
 _END = Message.SQ_EOT.to_bytes(2)
@@ -157,6 +160,7 @@ def _reach(address: tuple[str, int], settings: ConnectionSettings) -> socket.soc
         opened = socket.create_connection(address, timeout=settings.connect_timeout_seconds)
         # a request is small and its answer is waited for: Nagle only adds delay
         opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        _keep_alive(opened)
         return _encrypted(opened, address[0], settings) if settings.encryption == TLS else opened
     except (OSError, UnicodeError) as reason:
         if opened is not None:
@@ -168,6 +172,13 @@ def _reach(address: tuple[str, int], settings: ConnectionSettings) -> socket.soc
         if opened is not None:
             opened.close()
         raise
+
+
+def _keep_alive(opened: socket.socket) -> None:
+    opened.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in _KEEPALIVE.items():
+        if hasattr(socket, name):
+            opened.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
 
 def _why(address: tuple[str, int], reason: Exception, *, is_reached: bool) -> str:

@@ -106,12 +106,17 @@ def open_connection(options: SourceOptions, database: str) -> Transport:
     return locales.open(database, lambda name, locale: _connect(options, name, locale), wanted)
 
 
-def open_snapshot_connection(options: SourceOptions, db_locale: str) -> Transport:
-    """Connect to the captured database to read its tables in blocks, in bytes of its own code set."""
+def open_snapshot_connection(options: SourceOptions, db_locale: str, *, sorts: bool) -> Transport:
+    """Connect to the captured database to read its tables in blocks, in bytes of its own code set.
+
+    `sorts` says whether a server may have to look for the first row: a table that is read whole begins
+    at once, and stays locked for as long as its SELECT is waited for.
+    """
     from informix_capture_client.block_fetch import SELECT_SECONDS, in_database_code_set
 
     # Natively it is for the time of a query that the server may be silent for so long.
-    most_seconds = silent_seconds(options) if options.transport == "sqli" else SELECT_SECONDS
+    may_be_silent = sorts and options.transport != "sqli"
+    most_seconds = SELECT_SECONDS if may_be_silent else silent_seconds(options)
     return _connect(options, options.database, db_locale, in_database_code_set, most_seconds)
 
 

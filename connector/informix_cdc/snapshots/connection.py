@@ -20,7 +20,6 @@ import pyarrow as pa
 from informix_capture_client.block_fetch import block_reader, key_argument
 from informix_capture_client.catalog import UNFLUSHED_LOG, Catalog
 from informix_capture_client.errors import AccessRefused, BadOption, ServerRefused
-from informix_capture_client.log_events import MARKER_REFUSED
 from informix_capture_client.shapes import table_schema
 from informix_capture_client.snapshot import Barrier, Bounds, ChunkQuery, WholeTableQuery
 from informix_capture_client.sql_names import quoted
@@ -78,9 +77,12 @@ class SnapshotConnection:
         # Nor need a driver commit each statement of an ANSI database, where none begins a transaction:
         # the next marker would be in the same one, and begin none that the stream shows.
         self._asks_anew = source.is_buffered or (source.is_ansi and not is_native)
-        self._has_marker, self._is_open = True, False
+        self._no_right: AccessRefused | None = None  # to write a marker: it is not asked for again
+        self._is_open = False
         with contextlib.ExitStack() as on_error:
-            self._reading = open_snapshot_connection(options, source.db_locale)
+            self._reading = open_snapshot_connection(
+                options, source.db_locale, sorts=planned.key is not None
+            )
             on_error.callback(self._reading.close)
             for statement in (LAST_COMMITTED, LOCK_WAIT):
                 self._reading.rows(statement)
@@ -199,39 +201,41 @@ class SnapshotConnection:
 
     # what moves the log
 
-    def mark(self) -> ServerRefused | None:
+    def mark(self) -> ServerRefused | AccessRefused | None:
         """Write something into the log that every session on it is shown, if we may.
 
         Returns:
-            Why it could not be written this time; None if it is, or is not to be.
+            Why it could not be written: this time, or, for want of a right, ever; None if it is, or is
+            not to be.
 
         Raises:
-            InformixCdcError: what option snapshotMarker names cannot be written.
+            InformixCdcError: what option snapshotMarker names cannot be written, or nobody answers any
+                more.
         """
         kind = self._options.snapshot_marker
-        if kind == NO_MARKER or not self._has_marker:
-            return None
+        if kind == NO_MARKER or self._no_right is not None:
+            return self._no_right
+        refusal = None
         try:
             self._write_marker()
         except AccessRefused as reason:
-            if kind != ANY_MARKER:
+            if kind != ANY_MARKER or reason.is_temporary:
                 raise
-            self._has_marker = False
-            MARKER_REFUSED.log(logger, table=self._planned.name, reason=reason)
+            self._no_right = reason
+            return reason
         except ServerRefused as reason:  # its dbspace may be full, or its catalog locked, for a moment
             if kind != ANY_MARKER and not is_locked(reason):
                 raise
-            self._ask_anew()  # half a marker would be in the way of each that follows
-            return reason
-        return None
+            refusal = reason  # half a marker would be in the way of each that follows
+        if refusal is not None or self._asks_anew:
+            self._ask_anew()
+        return refusal
 
     def _write_marker(self) -> None:
         for statement in self._marker():
             self._asking.rows(statement)
         if self._commits:
             self._asking.rows(COMMIT_WORK)
-        if self._asks_anew:
-            self._ask_anew()
 
     def _connected_to_ask(self) -> Transport:
         """Connect anew; a row of the heartbeat table that others have locked is waited for."""

@@ -170,10 +170,10 @@ class TableReader:
         if refusal is not None and self.snapshot.refusal is None:
             MARKER_REFUSED.log(logger, table=self._table.name, reason=refusal)
         self.snapshot.note_marker(clock, refusal)
-        if refusal is None:
-            self._unmarked = [barrier for barrier in self._unmarked if barrier >= clock]
-        else:
+        if isinstance(refusal, ServerRefused):  # for now
             self._look_at = self.clock() + _LOCK_PAUSE_SECONDS
+        else:
+            self._unmarked = [barrier for barrier in self._unmarked if barrier >= clock]
 
     def _look_after(self, connection: SnapshotConnection) -> bool:
         """Mark what is due while rows are read, and see that the server lives; tell whether to go on.
@@ -198,9 +198,10 @@ class TableReader:
         Markers are written beside each try, and never while it is asked who holds the locks.
 
         Raises:
-            ServerRefused: it was locked for longer than option snapshotLockSeconds.
+            ServerRefused: it was locked for longer than option snapshotLockSeconds, from the first
+                refusal on: before that the server may have looked for rows.
         """
-        since = self.clock()
+        since: float | None = None
         while not self.stop.is_set():
             try:
                 self._ask_at = self.clock() + _ASK_SECONDS
@@ -211,6 +212,7 @@ class TableReader:
                     break
                 if not (isinstance(reason, ServerRefused) and is_locked(reason)):
                     raise
+                since = self.clock() if since is None else since
                 self._wait_for_locks(connection, self.clock() - since, reason)
         return None
 

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from informix_capture_client.errors import ServerRefused
+from informix_capture_client.errors import AccessRefused, ServerRefused
 from informix_capture_client.snapshot import (
     Barrier,
     Bounds,
@@ -72,7 +72,7 @@ class TableSnapshot:
     chunk_count: int = 0
     is_done: bool = False
     require_lock: Callable[[], None] = lambda: None
-    refusal: ServerRefused | None = None
+    refusal: ServerRefused | AccessRefused | None = None
     begun_at: float = field(init=False)
     _waiting: deque[_Waiting] = field(default_factory=deque)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -124,7 +124,7 @@ class TableSnapshot:
             if self.chunks.offer(chunk, read.rows, last_key, is_last=read.is_last, barrier=barrier):
                 self._waiting.append(_Waiting(barrier.clock, read.rows.nbytes))
 
-    def note_marker(self, clock: int, refusal: ServerRefused | None) -> None:
+    def note_marker(self, clock: int, refusal: ServerRefused | AccessRefused | None) -> None:
         """Note that a marker was tried once a server's second was over; from here on chunks wait."""
         with self._lock:
             self.refusal = refusal

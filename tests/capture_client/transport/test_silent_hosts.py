@@ -91,3 +91,15 @@ def test_a_host_that_fails_at_once_keeps_its_place(
     connect(settings)
     connect(settings)
     assert was_asked(silent) == 2
+
+
+def test_the_kernel_asks_now_and_then_whether_the_other_end_is_there(
+    settings: ConnectionSettings,
+) -> None:
+    """A firewall forgets a connection that is idle for some minutes, and nobody hears of it."""
+    with closing(SqliTransport(settings, 5)) as transport:
+        opened = transport._wire._socket
+        assert opened is not None
+        assert opened.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
+        if hasattr(socket, "TCP_KEEPIDLE"):
+            assert opened.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE) <= 60

@@ -29,13 +29,13 @@ OTHER = "CREATE TABLE informix.other (id INTEGER)"
 
 
 @contextmanager
-def second_chunk_is_held(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Let a snapshot come no further than its first chunk."""
+def chunks_are_held(monkeypatch: pytest.MonkeyPatch, behind: int) -> Iterator[None]:
+    """Let a snapshot come no further than so many chunks."""
     chunk, calls, released = SnapshotConnection.chunk, list[object](), threading.Event()
 
     def held(self: SnapshotConnection, *query: Any) -> Any:
         calls.append(query)
-        if len(calls) > 1:
+        if len(calls) > behind:
             released.wait(patiently(60))
         return chunk(self, *query)
 
@@ -51,7 +51,7 @@ def after_one_chunk(
     listening: ListeningServer, monkeypatch: pytest.MonkeyPatch, options: dict[str, str]
 ) -> Offset:
     """Deliver the first chunk of table lines, and stop."""
-    with second_chunk_is_held(monkeypatch), reader(listening.port, **options) as made:
+    with chunks_are_held(monkeypatch, behind=1), reader(listening.port, **options) as made:
         start = anchor_of(made)
         end = next_offset(made, start)
         while not end["tables"]["informix.lines"]["snapshot"].get("after"):
@@ -107,13 +107,15 @@ def test_a_join_that_waits_holds_no_other_snapshot_back(
     assert len(rows) == 6
 
 
-def test_what_began_by_a_key_is_not_locked_and_read_whole(tmp_path: Path) -> None:
+def test_what_began_by_a_key_is_not_locked_and_read_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A row that had come as a change, and was deleted before the one chunk, stayed for ever."""
     options = {"table": "informix.heap", "initialSnapshot": "all", "spoolPath": str(tmp_path)}
     keyed = {**options, "snapshotKey": "informix.heap(id)"}
     with serving_tables(HEAP) as (server, listening, writer):
         load_rows(server, f"{DATABASE}:informix.heap", [{"id": n, "name": "x"} for n in range(3)])
-        with reader(listening.port, **keyed, snapshotMarker="none") as made:
+        with chunks_are_held(monkeypatch, behind=0), reader(listening.port, **keyed) as made:
             start = anchor_of(made)
             writer.rows("INSERT INTO informix.heap VALUES (50, 'new')")
             end = next_offset(made, start)

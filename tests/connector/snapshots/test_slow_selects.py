@@ -15,8 +15,11 @@ from harness.capture.snapshots import serving_tables, snapshot_of, until_snapsho
 from harness.runs.patience import PATIENCE, wait_until
 from harness.servers.stores import DATABASE
 from informix_capture_client.emulator import EmulatedServer, load_rows
+from informix_capture_client.emulator.connection import Connection
 from informix_capture_client.emulator.sql.statements import selects
 from informix_capture_client.errors import ConnectionLost
+from informix_capture_client.transport import Transport
+from informix_cdc.options import SourceOptions
 from informix_cdc.server import connections
 from informix_cdc.snapshots import reading
 from informix_cdc.snapshots.connection import SnapshotConnection
@@ -25,7 +28,7 @@ from odbc_driver.build import build_drivers
 pytestmark = pytest.mark.slow
 
 LINES = "CREATE TABLE informix.lines (id INTEGER NOT NULL, name VARCHAR(20), PRIMARY KEY (id))"
-SILENT_SECONDS = 4 * PATIENCE  # with a readTimeoutSeconds of 1, three of which are added
+SILENT_SECONDS = 4 * PATIENCE
 
 
 class SlowSelects:
@@ -49,9 +52,22 @@ class SlowSelects:
 def slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[SlowSelects]:
     made = SlowSelects()
     monkeypatch.setattr(selects.Selects, "_pages", made(selects.Selects._pages))
-    monkeypatch.setattr(connections, "_SILENT_SECONDS", SILENT_SECONDS - 3)
+    monkeypatch.setattr(connections, "_connect", sooner_lost(connections._connect))
     yield made
     made.may_go_on.set()
+
+
+def sooner_lost(connect: Any) -> Any:
+    """Let the connection that reads chunks, where it waits as long as any, wait less; no other one."""
+
+    def connected(options: SourceOptions, *others: Any) -> Transport:
+        *_, most_seconds = others
+        if most_seconds == connections.silent_seconds(options):
+            others = (*others[:-1], SILENT_SECONDS)
+        made: Transport = connect(options, *others)
+        return made
+
+    return connected
 
 
 def fill(server: EmulatedServer) -> None:
@@ -125,3 +141,91 @@ def test_a_server_that_answers_nobody_is_no_slow_select(
     told = [each.getMessage() for each in caplog.records if "connection_lost" in each.getMessage()]
     assert len(told) == 1
     assert "informix did not answer in time" in told[0]
+
+
+def test_a_connection_that_is_dead_shows_when_a_select_is_prepared(
+    slow: SlowSelects,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A firewall had forgotten it between two chunks: the second one was waited for for an hour."""
+    session, forgotten = Connection.session, list[str]()
+
+    class Forgetting:
+        def __init__(self, inner: Any) -> None:
+            self._inner = inner
+
+        def prepare(self, text: str) -> Any:
+            if "FIRST" in text and "WHERE" in text and not forgotten:  # the second chunk's
+                forgotten.append(text)
+                slow.may_go_on.wait(60)
+            return self._inner.prepare(text)
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._inner, name)
+
+    monkeypatch.setattr(Connection, "session", lambda self: Forgetting(session(self)))
+    slow.most_seconds = 0
+    with serving_tables(LINES) as (server, listening, _):
+        fill(server)
+        rows, _ = snapshot_of(listening.port, tmp_path, snapshotChunkRows="2")
+        slow.may_go_on.set()
+    assert forgotten
+    assert [row["id"] for row in rows] == list(range(5))
+    told = [each.getMessage() for each in caplog.records if "connection_lost" in each.getMessage()]
+    assert len(told) == 1
+
+
+def test_a_lock_that_a_long_select_meets_at_its_end_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The seconds in which the server had looked for rows counted as if they had been locked."""
+    chunk, calls = SnapshotConnection.chunk, list[object]()
+    monkeypatch.setattr("informix_cdc.snapshots.connection.LOCK_WAIT", "SET LOCK MODE TO WAIT 1")
+    with serving_tables(LINES) as (server, listening, writer):
+        fill(server)
+
+        def late(self: SnapshotConnection, *query: Any) -> Any:
+            calls.append(query)
+            if len(calls) == 1:
+                time.sleep(6)
+                writer.rows("BEGIN WORK")
+                writer.rows("LOCK TABLE informix.lines IN EXCLUSIVE MODE")
+                threading.Timer(1.5, lambda: writer.rows("ROLLBACK WORK")).start()
+            return chunk(self, *query)
+
+        monkeypatch.setattr(SnapshotConnection, "chunk", late)
+        rows, _ = snapshot_of(listening.port, tmp_path, snapshotLockSeconds="5")
+    assert [row["id"] for row in rows] == list(range(5))
+    assert len(calls) > 1
+
+
+def test_over_odbc_a_stopped_query_locks_no_table_for_an_hour(
+    slow: SlowSelects, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A table that is read whole is locked for as long as its SELECT is waited for."""
+    options = {"table": "informix.heap", "initialSnapshot": "all", "snapshotWithoutKey": "lock"}
+    options |= {"transport": "odbc", "driver": str(build_drivers().narrow), "spoolPath": str(tmp_path)}
+    whole, begun, was_released = SnapshotConnection.whole, threading.Event(), list[bool]()
+
+    def marked(self: SnapshotConnection, *query: Any) -> Any:
+        begun.set()
+        return whole(self, *query)
+
+    def scan_step() -> None:
+        if begun.is_set():
+            was_released.append(slow.may_go_on.wait(60))
+
+    monkeypatch.setattr(SnapshotConnection, "whole", marked)
+    with serving_tables("CREATE TABLE informix.heap (id INTEGER)") as (server, listening, writer):
+        load_rows(server, f"{DATABASE}:informix.heap", [{"id": n} for n in range(3)])
+        server.rows_per_scan_step, server.between_scan_steps = 1, scan_step
+        with reader(listening.port, **options) as made:
+            anchor_of(made)
+            wait_until(begun.is_set)
+        wait_until(lambda: not readers(), 30, lambda: f"{readers()} still wait")
+        slow.may_go_on.set()
+        writer.rows("SET LOCK MODE TO WAIT 60")
+        writer.rows("INSERT INTO informix.heap VALUES (9)")
+    assert all(was_released)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +15,14 @@ import pytest
 
 from harness.capture.driving import anchor_of, failure_of, reader
 from harness.capture.snapshots import serving_tables, snapshot_of, until_snapshots_are_done
+from harness.runs.patience import wait_until
 from harness.servers.in_process import InProcessConnection
 from harness.servers.stores import DATABASE
 from informix_capture_client.emulator import load_rows
 from informix_capture_client.errors import AccessRefused, ServerRefused
 from informix_capture_client.records import Kind
 from informix_capture_client.snapshot import Slots
+from informix_capture_client.transport import Transport
 from informix_cdc.snapshots.awaited_ends import is_idle
 from informix_cdc.snapshots.connection import SnapshotConnection
 from odbc_driver.build import build_drivers
@@ -226,6 +230,60 @@ def test_a_user_who_may_write_no_marker_waits_for_the_changes_of_others(
 
 
 @pytest.mark.slow
+def test_a_right_that_is_missing_is_what_the_error_tells(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It blamed the server, which shows a session the transactions of captured tables alone."""
+
+    def refused(self: SnapshotConnection) -> None:
+        raise AccessRefused("no right to make a temporary table", "GRANT it.")
+
+    monkeypatch.setattr(SnapshotConnection, "_write_marker", refused)
+    with serving_tables(LINES) as (server, listening, _):
+        load_rows(server, f"{DATABASE}:informix.lines", given(3))
+        failure = failure_of(lambda: snapshot_of(listening.port, tmp_path, snapshotBarrierSeconds="2"))
+    assert "no right to make a temporary table" in str(failure)
+    told = [record.getMessage() for record in caplog.records]
+    assert sum("event=marker_refused" in text for text in told) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("transport", ["sqli", "odbc"])
+def test_a_server_that_cannot_be_reached_behind_a_marker_forbids_none(
+    transport: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """It was taken for a missing right: no marker was written any more, and the query ended."""
+    connected, calls = SnapshotConnection._connected_to_ask, list[int]()
+
+    def once_not_answered(self: SnapshotConnection) -> Transport:
+        calls.append(1)
+        if len(calls) != 2:
+            return connected(self)
+        reached, self._options = self._options, replace(self._options, port=1)
+        try:
+            return connected(self)
+        finally:
+            self._options = reached
+
+    monkeypatch.setattr(SnapshotConnection, "_connected_to_ask", once_not_answered)
+    give_each_chunk_its_marker(monkeypatch)
+    driver = {"driver": str(build_drivers().narrow)} if transport == "odbc" else {}
+    with serving_tables(LINES, database={"buffered": True}) as (server, listening, _):
+        load_rows(server, f"{DATABASE}:informix.lines", given(6))
+        server.buffer_log()
+        options = {"snapshotChunkRows": "2", "snapshotBarrierSeconds": "5", "transport": transport}
+        rows, _ = snapshot_of(listening.port, tmp_path, **options, **driver)
+    assert {row["id"] for row in rows} == set(range(6))
+    assert len(calls) > 3
+    told = [record.getMessage() for record in caplog.records]
+    assert not any("event=marker_refused" in text for text in told)
+    assert sum("event=connection_lost" in text for text in told) == 1
+
+
+@pytest.mark.slow
 @pytest.mark.fault(
     fault="a foreign transaction that the server does not show is open when the query starts",
     outcome="no chunk is delivered before it has ended, and `snapshot_waits` names it",
@@ -234,6 +292,16 @@ def test_chunks_tell_whom_they_wait_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr("informix_cdc.snapshots.snapshots._TELL_SECONDS", 1.0)
+
+    def is_told() -> bool:
+        told = [record.getMessage() for record in caplog.records]
+        return any("event=snapshot_waits transactions=1" in text for text in told)
+
+    def ends_once_it_is_told() -> None:
+        with contextlib.suppress(AssertionError):  # the test itself says so
+            wait_until(is_told, 30)
+        other.commit()
+
     options = {"snapshotMarker": "heartbeat", "heartbeatTable": "informix.pulse"}
     options |= {"table": "informix.lines", "initialSnapshot": "all", "spoolPath": str(tmp_path)}
     with serving_tables(LINES, PULSE, foreign_transactions=False) as (server, listening, writer):
@@ -243,11 +311,10 @@ def test_chunks_tell_whom_they_wait_for(
             start = anchor_of(made)
         other = server.begin()
         with reader(listening.port, **options) as made:
-            threading.Timer(3, other.commit).start()
-            rows, _ = until_snapshots_are_done(made, start, 40)
+            threading.Thread(target=ends_once_it_is_told).start()
+            rows, _ = until_snapshots_are_done(made, start, 60)
     assert [row["id"] for row in rows] == [0, 1, 2]
-    told = [record.getMessage() for record in caplog.records]
-    assert any("event=snapshot_waits transactions=1" in text for text in told), told
+    assert is_told()
 
 
 def test_slots_name_whom_they_do_not_know() -> None:
