@@ -263,7 +263,9 @@ class ChangeEncoder:
         done = 0
         for count, found in self._contents.reader.pieces(units):
             self._tables.contents.found = found
+            del found
             yield changes.only(slice(bounds[done], bounds[count]))
+            self._tables.contents.found = {}  # not in memory beside the next ones, nor until they come
             done = count
 
     def _of_the_stream(self, changes: Changes) -> Changes:

@@ -98,6 +98,7 @@ class ContentPool:
                 opened = self._open(_distinct(rows[at:end], known))
                 held: Mapping[Place, Opened | Content] = {**opened, **known}
                 sizes = {place: each.held_bytes for place, each in held.items()}
+                del opened, held  # short values are read already, and would stay for the whole round
                 while at < end:
                     upto = _end_of_piece(rows, at, end, sizes)
                     wanted = _distinct(rows[at:upto], known)
@@ -184,7 +185,7 @@ class ContentPool:
         self._failure = None
         try:
             return side_by_side([partial(self._work, run, *pair) for pair in busy], self._look)
-        except BaseException as reason:  # noqa: BLE001 - raised again, or what failed before it
+        except Exception as reason:  # noqa: BLE001 - raised again, or what failed before it
             raise self._failure or reason from None
 
     def _work(
@@ -216,12 +217,13 @@ class ContentPool:
                     del self._at_work[one]
 
     def _look(self) -> None:
-        """Give up a connection whose server does not answer.
+        """Give up a connection whose server does not answer; soon, where nobody wants the answer.
 
         Raises:
             ConnectionLost: there is one, or nobody wants the answer.
         """
-        most_seconds = _STOP_SECONDS if self._is_stopped() else self._silent_seconds
+        is_in_vain = self._is_stopped() or self._failure is not None
+        most_seconds = _STOP_SECONDS if is_in_vain else self._silent_seconds
         with self._sharing:
             silent_seconds = self._clock() - min(self._at_work.values(), default=self._clock())
             is_lost = silent_seconds > most_seconds

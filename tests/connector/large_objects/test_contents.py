@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from harness.capture.driving import anchor_of, drained, next_offset, reader, rows_of
+from harness.capture.held_objects import objects_are_held
 from harness.runs.examples import PROFILE
 from harness.runs.patience import patiently
 from harness.servers.fault_proxy import Fault, FaultProxy
@@ -89,10 +90,11 @@ def without(status: str, size: int | None = None) -> dict[str, Any]:
 def streamed(
     files: Files, folder: Path, change: Callable[[], int], **options: str
 ) -> list[dict[str, Any]]:
-    """Begin a stream, let a change happen, and return its rows."""
-    with reader(files.port, **{**LOBS, "spoolPath": str(folder), **options}) as made:
+    """Begin a stream, let a change happen before any object is read, and return its rows."""
+    given = {**LOBS, "spoolPath": str(folder), **options}
+    with reader(files.port, **given) as made, objects_are_held() as first:
         start = anchor_of(made)
-        rows, _ = drained(made, start, change())
+        rows, _ = drained(made, start, first(change))
     return rows
 
 

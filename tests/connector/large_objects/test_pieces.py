@@ -71,10 +71,11 @@ def test_objects_that_grow_before_they_are_read_are_not_in_memory_together(
     size = 1 << 10
     monkeypatch.setattr(PIECE, 8 * size)
     known, read, grown = objects(world, 100), SqliObjects.read, list[bytes]()
+    growing = threading.Lock()  # several connections read
 
     def read_of_grown(reader: SqliObjects, descriptor: int, most_bytes: int) -> memoryview:
-        if not grown:
-            for place in known:
+        with growing:
+            for place in known if not grown else ():
                 grown.append(place)
                 world.server.sbspace.write(bytes(4) + place, b"y" * size)
         return read(reader, descriptor, most_bytes)
@@ -215,12 +216,14 @@ def test_a_connection_that_was_given_up_is_closed_by_one_thread_alone(
 ) -> None:
     """The one that comes back, and the pool, closed it at the same time: the second was refused."""
     close, closing_now, overlaps = ObjectConnection.close, set[int](), list[int]()
+    entered, may_close = threading.Event(), threading.Event()
 
     def slow(self: ObjectConnection) -> None:
         if id(self) in closing_now:
             overlaps.append(1)
         closing_now.add(id(self))
-        time.sleep(0.5)
+        entered.set()
+        may_close.wait(patiently(5))
         close(self)
         closing_now.discard(id(self))
 
@@ -232,8 +235,9 @@ def test_a_connection_that_was_given_up_is_closed_by_one_thread_alone(
     with pytest.raises(ConnectionLost):
         list(made.pieces([[place] for place in objects(world, 3)]))
     hanging()
-    wait_until(lambda: closing_now)
+    wait_until(entered.is_set)
     made.close()
+    may_close.set()
     wait_until(lambda: world.server.sbspace.open_count == 0)
     assert not overlaps
 
@@ -260,6 +264,34 @@ def test_what_one_connection_fails_with_is_not_held_back_by_another_that_waits(
     assert len(calls) > 1
 
 
+def test_what_one_connection_fails_with_is_not_held_back_by_a_call_that_does_not_return(
+    world: Emulated, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was raised once that call was given up: through a driver manager some minutes later."""
+    first, calling, released = threading.Lock(), threading.Event(), threading.Event()
+    was_released = list[bool]()
+
+    def read(self: ObjectConnection, *_: object) -> dict[bytes, Content]:
+        if first.acquire(blocking=False):
+            calling.wait(patiently(30))
+            raise ConnectionLost("broken pipe", is_silence=True)
+        calling.set()
+        was_released.append(released.wait(patiently(30)))
+        return {}
+
+    monkeypatch.setattr(ObjectConnection, "read", read)
+    monkeypatch.setattr("informix_cdc.large_objects.pool._STOP_SECONDS", 0.2)
+    monkeypatch.setattr("informix_cdc.large_objects.side_by_side._LOOK_SECONDS", 0.05)
+    connect = lambda: world.open(world.settings("stores", "en_US.utf8"), 60)  # noqa: E731
+    with closing(ContentPool(connect, 4, 1 << 20)) as made:
+        made.begin()
+        with pytest.raises(ConnectionLost, match="broken pipe"):
+            list(made.pieces([[place] for place in objects(world, 20)]))
+        assert not was_released
+        released.set()
+    wait_until(lambda: was_released)
+
+
 def test_rows_beside_each_other_read_a_large_object_once(
     world: Emulated, pool: ContentPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -279,6 +311,7 @@ def test_objects_for_which_it_is_too_late_hold_no_row_up(
 ) -> None:
     """They were closed one by one, by the thread that hands out the rows."""
     now, closes, released = [0.0], list[int](), threading.Event()
+    hung_at = list[float]()
     read = SqliObjects.read
 
     def late(reader: SqliObjects, descriptor: int, most_bytes: int) -> memoryview:
@@ -288,15 +321,16 @@ def test_objects_for_which_it_is_too_late_hold_no_row_up(
     def close(reader: SqliObjects, descriptor: int) -> None:
         closes.append(descriptor)
         if hangs and len(closes) > 1:  # not of the one that was read
+            hung_at.append(time.monotonic())
             released.wait(patiently(60))
 
     monkeypatch.setattr(SqliObjects, "read", late)
     monkeypatch.setattr(SqliObjects, "close", close)
     monkeypatch.setattr("informix_cdc.large_objects.side_by_side._LOOK_SECONDS", 0.05)
     connect = lambda: world.open(world.settings("stores", "en_US.utf8"), 60)  # noqa: E731
-    clock = (lambda: now[0] + time.monotonic()) if hangs else lambda: now[0]
+    clock = lambda: now[0] + (100 * (time.monotonic() - hung_at[0]) if hung_at else 0)  # noqa: E731
     with closing(
-        ContentPool(connect, 1, 1 << 20, read_seconds=5, clock=clock, silent_seconds=15)
+        ContentPool(connect, 1, 1 << 20, read_seconds=5, clock=clock, silent_seconds=12)
     ) as made:
         made.begin()
         parts = dict(made.pieces([[place] for place in objects(world, 10 if hangs else 200)]))

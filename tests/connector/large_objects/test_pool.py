@@ -7,7 +7,7 @@ from contextlib import closing
 
 import pytest
 
-from harness.runs.patience import wait_until
+from harness.runs.patience import patiently, wait_until
 from harness.servers.emulated import Emulated, emulated_world
 from informix_capture_client.errors import ConnectionLost
 from informix_capture_client.large_objects import (
@@ -142,7 +142,10 @@ def test_short_values_count_as_what_is_in_memory_together(
     assert max(*at_once, *pieces) <= 16 << 20
 
 
-def test_who_is_stopped_reads_no_further_object(world: Emulated, opened: list[Transport]) -> None:
+def test_who_is_stopped_reads_no_further_object(
+    world: Emulated, opened: list[Transport], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("informix_cdc.large_objects.pool._STOP_SECONDS", patiently(60))
     stopped: list[bool] = []
 
     def connect() -> Transport:

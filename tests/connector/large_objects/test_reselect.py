@@ -10,6 +10,7 @@ import pytest
 
 from connector.large_objects.test_contents import TABLE, Files, content, pictures, row, without
 from harness.capture.driving import anchor_of, drained, reader
+from harness.capture.held_objects import objects_are_held
 from harness.servers.stores import DATABASE, PASSWORD, SHORT_SECOND
 from informix_capture_client.dialects import DIALECTS
 from informix_capture_client.emulator import EmulatedServer, ListeningServer, keep_rows
@@ -47,8 +48,9 @@ def streamed(
     served: tuple[Files, dict[str, str]], folder: Path, change: Any, **options: str
 ) -> list[dict[str, Any]]:
     files, given = served
-    with reader(files.port, **{**given, "spoolPath": str(folder), **options}) as made:
-        rows, _ = drained(made, anchor_of(made), change())
+    given = {**given, "spoolPath": str(folder), **options}
+    with reader(files.port, **given) as made, objects_are_held() as first:
+        rows, _ = drained(made, anchor_of(made), first(change))
     return rows
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from connector.large_objects.test_contents import TABLE, content, pictures, without
 from harness.capture.driving import anchor_of, drained, next_offset, reader, rows_of
+from harness.capture.held_objects import objects_are_held
 from harness.runs.patience import patiently
 from harness.servers.fault_proxy import Fault, FaultProxy
 from harness.servers.stores import DATABASE, PASSWORD, SHORT_SECOND
@@ -51,8 +52,9 @@ class Notes:
         return tx.commit()
 
     def streamed(self, folder: Path, change: Callable[[], int], **options: str) -> list[dict[str, Any]]:
-        with reader(self.port, **{**self.options, "spoolPath": str(folder), **options}) as made:
-            return drained(made, anchor_of(made), change())[0]
+        given = {**self.options, "spoolPath": str(folder), **options}
+        with reader(self.port, **given) as made, objects_are_held() as first:
+            return drained(made, anchor_of(made), first(change))[0]
 
 
 def serving(dialect: str, columns: str, locale: str = "en_US.utf8") -> tuple[EmulatedServer, str]:
