@@ -11,6 +11,7 @@ import json
 import os
 import shutil
 import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -84,6 +85,22 @@ def memory_beside_a_query(
     return {"rows": len(seen), **found}
 
 
+def executors_of(spark: SparkSession, count: int) -> list[int]:
+    """Return the daemons of executors, once there are so many: Python workers come from these."""
+    daemons: set[int] = set()
+
+    def daemon(_: int) -> int:
+        time.sleep(0.2)  # else one executor may have done all before the other is asked
+        return os.getppid()
+
+    def are_all_here() -> bool:
+        daemons.update(spark.sparkContext.parallelize(range(4), 4).map(daemon).collect())
+        return len(daemons) >= count
+
+    wait_until(are_all_here)
+    return sorted(daemons)
+
+
 def main() -> None:
     plan, folder = json.load(sys.stdin), Path(sys.argv[1])
     os.environ["SPARK_HOME"] = str(spark_home(folder / "spark"))
@@ -96,8 +113,7 @@ def main() -> None:
         name: delivered(spark, options, folder / f"checkpoint-{name}")
         for name, options in plan["queries"].items()
     }
-    daemons = spark.sparkContext.parallelize(range(4), 4).map(lambda _: os.getppid()).collect()
-    found["executors"] = sorted(set(daemons))  # each has one, which its Python workers come from
+    found["executors"] = executors_of(spark, 2)
     if os.access("/proc/self/mem", os.R_OK):
         checkpoint = folder / "checkpoint-searched"
         found["memory"] = memory_beside_a_query(spark, checkpoint=checkpoint, **plan["searched"])
