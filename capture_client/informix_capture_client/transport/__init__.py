@@ -9,6 +9,7 @@ from informix_capture_client.transport import odbc_api
 from informix_capture_client.transport.base import (
     NO_ENCRYPTION,
     PASSWORD,
+    SLOWEST_BYTES_PER_SECOND,
     TLS,
     TRUSTED,
     Argument,
@@ -34,6 +35,7 @@ __all__ = [
     "NO_ENCRYPTION",
     "PASSWORD",
     "PROTOCOLS",
+    "SLOWEST_BYTES_PER_SECOND",
     "TLS",
     "TRUSTED",
     "VERSION",

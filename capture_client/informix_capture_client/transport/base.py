@@ -22,6 +22,8 @@ Argument = int | str | datetime.date
 Row = tuple[str | None, ...]
 
 
+SLOWEST_BYTES_PER_SECOND = 65_536  # of a line that is slow and lives (decision 0051)
+
 _PLACE = re.compile(r"(?P<host>[^:\[\]\s]+|\[[0-9A-Fa-f:.%\w]+\])(?::(?P<port>\d{1,5}))?")
 
 

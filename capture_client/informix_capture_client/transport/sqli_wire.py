@@ -18,13 +18,12 @@ from typing import NoReturn
 
 from informix_capture_client.errors import AccessRefused, BadOption
 from informix_capture_client.sqli import ConnectionTrace, EndOfBytes, Incoming, Message, name_of
-from informix_capture_client.transport.base import TLS, ConnectionSettings
+from informix_capture_client.transport.base import SLOWEST_BYTES_PER_SECOND, TLS, ConnectionSettings
 from informix_capture_client.transport.odbc_errors import Diagnostic, OdbcFailure
 
 # A connection may wait for minutes, and firewalls forget one that is idle: the kernel asks the other
 # end now and then, which keeps it known, and ends one that nobody answers after two minutes.
 _KEEPALIVE = {"TCP_KEEPIDLE": 60, "TCP_KEEPINTVL": 15, "TCP_KEEPCNT": 4}  # where the system has them
-_SLOWEST_BYTES_PER_SECOND = 65_536  # an answer of many bytes may take so much longer
 _URGENT = b"B"  # what IBM's driver sends out of band to interrupt a statement
 _END = Message.SQ_EOT.to_bytes(2)
 
@@ -136,7 +135,7 @@ class Wire:
         try:
             count = self._socket.recv_into(target)
             if self._deadline is not None:
-                self._deadline += count / _SLOWEST_BYTES_PER_SECOND
+                self._deadline += count / SLOWEST_BYTES_PER_SECOND
                 if time.monotonic() > self._deadline:
                     raise TimeoutError
         except OSError as reason:

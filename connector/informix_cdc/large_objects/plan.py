@@ -12,11 +12,11 @@ from informix_capture_client.catalog import Table
 from informix_capture_client.errors import BadOption
 from informix_capture_client.large_objects import Reselecting, reselecting
 from informix_capture_client.snapshot import KeyRules, choose_key
+from informix_capture_client.transport import SLOWEST_BYTES_PER_SECOND
 from informix_capture_client.values import is_large_object
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import SourceTables, open_catalog, silent_seconds
 
-_SLOWEST_BYTES_PER_SECOND = 65536  # of a line that is slow and lives (decision 0051)
 _SILENT_REQUESTS = 10  # of an object, each of which may take as long as a living server is silent
 
 
@@ -28,7 +28,7 @@ def most_silent_seconds(options: SourceOptions) -> float:
     """
     if options.transport == "sqli":
         return math.inf
-    line_seconds = options.lob_max_bytes / _SLOWEST_BYTES_PER_SECOND
+    line_seconds = options.lob_max_bytes / SLOWEST_BYTES_PER_SECOND
     return _SILENT_REQUESTS * silent_seconds(options) + line_seconds
 
 
