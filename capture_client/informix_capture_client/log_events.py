@@ -282,6 +282,22 @@ LOG_NOT_WATCHED = LogEvent(
     "the server did not answer a query for its log files; lag in bytes, headroom and stalls"
     " are unknown until it does",
 )
+RESTART_NOT_BOUNDED = LogEvent(
+    "restart_not_bounded",
+    _WARNING,
+    ("reason",),
+    "the server refused to list its open transactions (sysmaster:systrans), so the restart position"
+    " stays where it is until the log there is overwritten. Grant the user SELECT on sysmaster:systrans"
+    " and sysmaster:syslogs; or set restartBound=trust-stream if this server shows each BEGINTX at its"
+    " place",
+)
+BEGIN_SHOWN_LATE = LogEvent(
+    "begin_shown_late",
+    _INFO,
+    ("stream", "begin", "commit"),
+    "the server showed the BEGINTX `begin` after the COMMTX `commit`: it shows a transaction only from"
+    " its first captured change on. Nothing is lost; the restart position allows for it",
+)
 SESSION_ABANDONED = LogEvent(
     "session_abandoned",
     _WARNING,

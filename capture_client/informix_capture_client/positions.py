@@ -93,6 +93,13 @@ class LogEnd(NamedTuple):
 UNKNOWN_END = LogEnd(0, 0)
 
 
+class SettlingRestart(NamedTuple):
+    """A restart position that becomes valid once the log has been read up to `log_end`."""
+
+    restart: int
+    log_end: int
+
+
 class Witness(NamedTuple):
     """A delivered transaction: its BEGINTX and COMMTX numbers, and the time of its COMMTX."""
 

@@ -45,7 +45,7 @@ BASE_PAGE_BYTES = "SELECT pagesize FROM sysmaster:informix.sysdbspaces WHERE dbs
 SERVER_VERSION = "SELECT dbinfo('version', 'full') FROM informix.systables WHERE tabid = 1"
 HA_ROLE = "SELECT ha_type, ha_primary FROM sysmaster:informix.sysha_type"
 PARAMETER = "SELECT cf_effective FROM sysmaster:informix.sysconfig WHERE cf_name = ?"
-OPEN_TRANSACTIONS = "SELECT tx_id FROM sysmaster:informix.systrans WHERE tx_logbeg > 0"
+OPEN_TRANSACTIONS = "SELECT tx_id, tx_logbeg FROM sysmaster:informix.systrans WHERE tx_logbeg > 0"
 
 # one database and its tables
 DATABASE_LOGGING = (

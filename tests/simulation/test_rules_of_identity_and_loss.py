@@ -7,7 +7,7 @@ import pytest
 from harness.simulation.account import COLUMNS, TABLE
 from harness.simulation.faults import lose_connections, overwrite, switch_log
 from harness.simulation.scripts import DIE, ScriptedWorld, failure, play
-from harness.simulation.steps import Steps, begun, quiet_pair, rows
+from harness.simulation.steps import Steps, begun, minutes, quiet_pair, rows
 from informix_capture_client.errors import ConnectionLost, DataLoss, InformixCdcError
 from informix_capture_client.positions import show
 
@@ -208,8 +208,9 @@ def test_a_jump_waits_until_spark_has_what_was_captured(keeps_spool: bool) -> No
 def test_a_batch_planned_of_a_stream_that_is_lost_before_it_runs_is_empty() -> None:
     def script(world: ScriptedWorld) -> Steps:
         yield from begun(world)
+        switch_log(world)
         world.server.begin().commit()
-        world.now += 130
+        yield from minutes(world)
         yield from world.until("batch 1 is in the offset log")  # a pair that moves restart only
         for _ in range(3):
             switch_log(world)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from informix_capture_client.catalog.catalog import (
     Catalog,
     FoundTable,
+    OpenSample,
     Table,
     list_digest,
     read_databases,
@@ -48,6 +49,7 @@ __all__ = [
     "HaRole",
     "LogDistance",
     "LogSpace",
+    "OpenSample",
     "PlaceInLog",
     "RowLocks",
     "Table",

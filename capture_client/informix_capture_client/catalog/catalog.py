@@ -11,6 +11,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from informix_capture_client import statements
 from informix_capture_client.catalog.keys import Keys, RowLocks, TableKeys
@@ -29,7 +30,7 @@ from informix_capture_client.catalog.set_up import (
 from informix_capture_client.catalog.type_spelling import type_text
 from informix_capture_client.errors import AccessRefused, ServerRefused
 from informix_capture_client.findings import Finding, require
-from informix_capture_client.positions import log_page
+from informix_capture_client.positions import log_page, page_after
 from informix_capture_client.sql_names import TableName, quoted
 from informix_capture_client.transport import Row, Transport
 from informix_capture_client.values import Column
@@ -81,6 +82,21 @@ class FoundTable:
     def finding(self) -> Finding:
         """Judge whether it is a table that can be captured."""
         return check_table_kind(str(self.name), self.kind, self.near)
+
+
+class OpenSample(NamedTuple):
+    """Which transactions the server lists as open, and where its log ended before and after.
+
+    Attributes:
+        place: at or before the first record of every transaction that is not listed and open later.
+        begins: the ids listed; of each, the start of the log file in which it began (onstat -x, "log
+            begin"), at or before its BEGINTX.
+        log_end: beyond the last record of every transaction that had ended before.
+    """
+
+    place: int
+    begins: Mapping[int, int]
+    log_end: int
 
 
 class Catalog:
@@ -136,8 +152,20 @@ class Catalog:
 
     def open_transactions(self) -> frozenset[int]:
         """Return the ids of the transactions that are open now."""
+        return frozenset(self._open_since())
+
+    def open_sample(self) -> OpenSample:
+        """Return who is open, between two looks at where the log ends.
+
+        In this order: who begins after the list was read writes behind the first, and who has ended
+        before lies below the second.
+        """
+        place, begins = self.next_position(), self._open_since()
+        return OpenSample(place, begins, page_after(self.current_position()))
+
+    def _open_since(self) -> dict[int, int]:
         rows = self._transport.rows(statements.OPEN_TRANSACTIONS)
-        return frozenset(int(row[0]) for row in rows if row[0] is not None)
+        return {int(row[0]): log_page(_int(row[1]), 0) for row in rows if row[0] is not None}
 
     def database_logging(self, database: str = "") -> DatabaseLogging | None:
         """Return how the database, or another one, is logged; None: the server has no such database."""

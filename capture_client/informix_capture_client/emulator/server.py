@@ -50,6 +50,8 @@ class EmulatedServer(Faults):
         clock: the seconds since 1970 that transactions are stamped with.
         wait_to_fill: False: a read answers with what is there; True: it waits for `max_recs`.
         foreign_transactions: whether sessions see begin and end of transactions on other tables.
+        late_begin: whether a BEGINTX comes only with the transaction's first captured row, or its end.
+        hides_headless: whether a session is shown nothing of transactions that began before it.
         log_pages: pages of a log file.
         page_bytes: bytes of a page.
         log_count: log files that are kept; then the oldest is overwritten.
@@ -103,6 +105,8 @@ class EmulatedServer(Faults):
         *,
         wait_to_fill: bool = False,
         foreign_transactions: bool = True,
+        late_begin: bool = False,
+        hides_headless: bool = False,
         log_pages: int = 0x10000,
         page_bytes: int = 2048,
         log_count: int = 16,
@@ -138,7 +142,12 @@ class EmulatedServer(Faults):
         self.sysdbopen: dict[str, tuple[str, ...]] = {}
         self.open_transactions: dict[int, Transaction] = {}
         self._manner = ReadingManner(
-            wait_to_fill, foreign_transactions, lambda: self._is_silent, timeout_seconds
+            wait_to_fill,
+            foreign_transactions,
+            late_begin,
+            hides_headless,
+            lambda: self._is_silent,
+            timeout_seconds,
         )
         self._sessions: dict[int, CaptureSession] = {}
         self._session_ids = count(next_session_id)

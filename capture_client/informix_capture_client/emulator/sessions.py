@@ -25,8 +25,15 @@ class ReadingManner:
 
     wait_to_fill: bool
     foreign_transactions: bool
+    late_begin: bool
+    hides_headless: bool
     is_silent: Callable[[], bool]
     timeout_seconds: float
+
+    @property
+    def shows_all(self) -> bool:
+        """Whether each record of the log is shown by itself, whatever came before."""
+        return self.foreign_transactions and not self.late_begin and not self.hides_headless
 
 
 @dataclass(slots=True)
@@ -69,6 +76,7 @@ class CaptureSession:
         self._what = _what(self.captures)
         self._withheld: dict[int, bytes] = {}  # BEGINTX of transactions without captured rows yet
         self._shown: set[int] = set()
+        self._begun: set[int] = set()  # transactions whose BEGINTX this session has met
 
     @property
     def is_over(self) -> bool:
@@ -113,6 +121,7 @@ class CaptureSession:
             self._own_records.clear()
             self._withheld.clear()
             self._shown.clear()
+            self._begun.clear()
 
     def fail(self, flags: int, code: int) -> None:
         """Let the next read return an ERROR record."""
@@ -233,7 +242,7 @@ class CaptureSession:
         return True
 
     def _reads_only_the_log(self) -> bool:
-        is_plain = self._manner.foreign_transactions and not self.is_dead
+        is_plain = self._manner.shows_all and not self.is_dead
         return is_plain and not self._own_records and not self._cut_record
 
     def _encoded(self, file: LogFile, upto: int) -> list[bytes]:
@@ -311,10 +320,12 @@ class CaptureSession:
         number = record.transaction_id
         return self._after_begin(number, records.truncate(record.place, number, capture.user_data))
 
-    def _after_begin(self, transaction_id: int, record: bytes) -> bytes:
-        """Return a record, or first the BEGINTX that was held back."""
-        if self._manner.foreign_transactions:
+    def _after_begin(self, transaction_id: int, record: bytes) -> bytes | None:
+        """Return a record of a captured row, or first the BEGINTX that was withheld."""
+        if self._manner.shows_all:
             return record
+        if self._manner.hides_headless and transaction_id not in self._begun:
+            return None
         self._shown.add(transaction_id)
         begin = self._withheld.pop(transaction_id, None)
         if begin is None:
@@ -323,19 +334,31 @@ class CaptureSession:
         return begin
 
     def _show_begin(self, record: LogRecord) -> bytes | None:
-        if self._manner.foreign_transactions:
+        if self._manner.shows_all:
+            return record.payload
+        self._begun.add(record.transaction_id)
+        if self._manner.foreign_transactions and not self._manner.late_begin:
             return record.payload
         self._withheld[record.transaction_id] = record.payload
         return None
 
     def _show_middle(self, record: LogRecord) -> bytes | None:
-        is_shown = record.transaction_id in self._shown
-        return record.payload if self._manner.foreign_transactions or is_shown else None
+        number = record.transaction_id
+        is_headless = self._manner.hides_headless and number not in self._begun
+        is_shown = number in self._shown or (
+            self._manner.foreign_transactions and number not in self._withheld
+        )
+        return record.payload if is_shown and not is_headless else None
 
     def _show_end(self, record: LogRecord) -> bytes | None:
+        """Return the end; a BEGINTX still withheld comes first where foreign ones are shown."""
         shown = self._show_middle(record)
-        self._withheld.pop(record.transaction_id, None)
+        begin = self._withheld.pop(record.transaction_id, None)
         self._shown.discard(record.transaction_id)
+        self._begun.discard(record.transaction_id)
+        if begin is not None and self._manner.foreign_transactions:
+            self._own_records.append(record.payload)
+            return begin
         return shown
 
 

@@ -21,9 +21,8 @@ from collections.abc import Collection
 
 import numpy as np
 
-from informix_capture_client.records import Integers, Kind, RecordBlock
-
-_NEVER = -1  # below every sequence number
+from informix_capture_client.records import Kind, RecordBlock
+from informix_capture_client.transactions import NEVER, LastNumbers
 
 
 class Slots:
@@ -37,7 +36,7 @@ class Slots:
     """
 
     def __init__(self, open_at_start: Collection[int] = ()) -> None:
-        self._begins, self._commits = _LastNumbers(), _LastNumbers()
+        self._begins, self._commits = LastNumbers(), LastNumbers()
         self._unknown = frozenset(open_at_start)
 
     @property
@@ -65,29 +64,8 @@ class Slots:
         """
         ids = np.array(sorted(open_ids), np.int64)
         begun, ended = self._begins.of(ids), self._commits.of(ids)
-        self._unknown &= set(ids[(begun == _NEVER) & (ended == _NEVER)].tolist())
+        self._unknown &= set(ids[(begun == NEVER) & (ended == NEVER)].tolist())
         if self._unknown:
             return None
         # one that began again, unknown to the stream so far, makes it lower than needed: safe
         return min(low, int(ended[ended > begun].min(initial=low + 1)) - 1)
-
-
-class _LastNumbers:
-    """The highest number of each id, of any 32 bits; a re-read of the log takes nothing back."""
-
-    def __init__(self) -> None:
-        self._ids = self._numbers = np.zeros(0, np.int64)
-
-    def raise_to(self, ids: Integers, numbers: Integers) -> None:
-        if len(new := np.setdiff1d(ids, self._ids)):
-            known, former = self._ids, self._numbers
-            self._ids = np.union1d(known, new)
-            self._numbers = np.full(len(self._ids), _NEVER)
-            self._numbers[np.searchsorted(self._ids, known)] = former
-        np.maximum.at(self._numbers, np.searchsorted(self._ids, ids), numbers)
-
-    def of(self, ids: Integers) -> Integers:
-        found = np.full(len(ids), _NEVER)
-        is_known = np.isin(ids, self._ids)
-        found[is_known] = self._numbers[np.searchsorted(self._ids, ids[is_known])]
-        return found

@@ -52,14 +52,17 @@ from __future__ import annotations
 from informix_capture_client.transactions.assembler import TransactionAssembler
 from informix_capture_client.transactions.counters import AssemblyCounters, FormerRows, StreamCounters
 from informix_capture_client.transactions.events import Event, Passed, Transactions
+from informix_capture_client.transactions.last_numbers import NEVER, LastNumbers, ends_of
 from informix_capture_client.transactions.memory import MemoryLimit
 from informix_capture_client.transactions.replay import other_log, replay_failed
 from informix_capture_client.transactions.row_records import Piece, RowRecords
 
 __all__ = [
+    "NEVER",
     "AssemblyCounters",
     "Event",
     "FormerRows",
+    "LastNumbers",
     "MemoryLimit",
     "Passed",
     "Piece",
@@ -67,6 +70,7 @@ __all__ = [
     "StreamCounters",
     "TransactionAssembler",
     "Transactions",
+    "ends_of",
     "other_log",
     "replay_failed",
 ]

@@ -6,12 +6,14 @@ only *single* spans (`_single_spans`) one by one. The words used here, and a wor
 room's `__init__`.
 
     commit  := this COMMTX (or the last one passed)
-    restart := the lowest BEGINTX then open, else this record's own sequence number
+    restart := the lowest BEGINTX then open, else this record's own sequence number; but never above
+               what the server's list of open transactions allows (decision 0103)
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import cast
 
 import numpy as np
@@ -40,6 +42,8 @@ from informix_capture_client.transactions.row_records import RowRecords
 from informix_capture_client.transactions.spans import ENDS, Spans, spans_of
 from informix_capture_client.transactions.unseen import UnseenTransactions
 
+NO_BOUND = (1 << 63) - 1  # at or above every sequence number
+
 
 class TransactionAssembler:
     """Turns blocks of records into events, in the order of the stream.
@@ -53,6 +57,8 @@ class TransactionAssembler:
         begins_at: where the session is activated, if that is not at the restart position of `start`.
         expected_commit: a replay must pass exactly this COMMTX; anything beyond it first is loss.
         delivered_upto: where everything is delivered, although `start` may lie below.
+        restart_bound: no restart position lies above it until `raise_restart_bound`; None: the server
+            shows every BEGINTX at its place, so that what it has shown is enough.
 
     Attributes:
         anchor: where the stream begins; None as long as that is not known.
@@ -70,6 +76,7 @@ class TransactionAssembler:
         begins_at: int | None = None,
         expected_commit: int | None = None,
         delivered_upto: int = 0,
+        restart_bound: int | None = None,
     ) -> None:
         self.anchor = start
         self.with_bounds = False
@@ -77,6 +84,8 @@ class TransactionAssembler:
         # A TIMEOUT carries the number of the last data retrieved (guide, table 3-10): at a first start
         # that may lie before the position that was activated, hence `floor`.
         self._position = start or Position(floor, floor)
+        self._shown_restart = self._position.restart
+        self._restart_bound = NO_BOUND if restart_bound is None else restart_bound
         self._unseen = UnseenTransactions(start.unseen if start else unseen, log_end)
         self._open = OpenTransactions()
         self._log_end = log_end
@@ -135,6 +144,7 @@ class TransactionAssembler:
             DataLoss: a transaction committed whose beginning is missing, or a replay passed its end.
             ProtocolViolation: sequence numbers fall within a transaction.
         """
+        self._note_late_begin(block)
         of_session = np.flatnonzero(OF_NO_TRANSACTION[block.raw.kinds]).tolist()
         at = 0
         for place in [*of_session, len(block.is_row)]:
@@ -146,6 +156,18 @@ class TransactionAssembler:
             if is_record and (event := self._session_event(block, place)) is not None:
                 yield event
             at = place + 1
+
+    def _note_late_begin(self, block: RecordBlock) -> None:
+        """Note a BEGINTX that is shown behind a COMMTX above it: this server withholds them.
+
+        Where nothing bounds the restart position, it may have passed that BEGINTX: it moves back.
+        """
+        if (late := self._order.late_begin(block, self._position.commit)) is None:
+            return
+        self.counters.note_late_begin(*late)
+        if late.begin < self._position.restart:
+            self._shown_restart = late.begin
+            self._position = replace(self._position, restart=late.begin)
 
     def _end_of_stretch(self, block: RecordBlock, first: int, end: int) -> int:
         """Return up to where all records may be judged at once.
@@ -341,7 +363,7 @@ class TransactionAssembler:
         An end without rows moves the pair too (decision 0003), but each pair is valid by itself: only
         the last of a stretch is yielded.
         """
-        ends.form_pairs(self._position, self.lowest_open())
+        ends.form_pairs(self._position, self.lowest_open(), self._shown_restart, self._restart_bound)
         wrong = [self._replay.end_at(ends), self._witness.judge(ends)]
         for place, reason in filter(None, wrong):
             self._note_failure(place, reason)
@@ -356,6 +378,7 @@ class TransactionAssembler:
             transactions = ends.transactions(delivered, self._unseen.ids, self.with_bounds)
             witness = transactions.witness
         self._position = ends.position(count - 1, self._unseen.ids, witness)
+        self._shown_restart = int(ends.shown_restarts[count - 1])
         if transactions is not None:
             yield transactions
         if len(delivered) == 0 or delivered[-1] != count - 1:
@@ -387,12 +410,32 @@ class TransactionAssembler:
         could name a `restart` above the beginning of a transaction that is not delivered yet.
         """
         former, lowest_open = self._position, self.lowest_open()
+        shown = passed if lowest_open is None else lowest_open
+        self._shown_restart = max(self._shown_restart, shown)
         self._position = Position(
             max(former.commit, commit),
-            max(former.restart, passed if lowest_open is None else lowest_open),  # never moves back
+            max(former.restart, min(self._shown_restart, self._restart_bound)),  # never moves back
             self._unseen.ids,
             former.witness,
         )
+
+    @property
+    def is_restart_held(self) -> bool:
+        """Whether the restart position lies below what the stream has shown, by the bound."""
+        return self._shown_restart > self._position.restart
+
+    def raise_restart_bound(self, bound: int) -> Passed | None:
+        """Let restart positions go as far as `bound`; return the pair that is valid if that moves it.
+
+        While a planned batch is replayed, or the log may be another one, no position moves.
+        """
+        self._restart_bound = max(self._restart_bound, bound)
+        restart = min(self._shown_restart, self._restart_bound)
+        is_held = self.anchor is None or self._replay.is_on or self._witness.awaited is not None
+        if is_held or restart <= self._position.restart:
+            return None
+        self._position = replace(self._position, restart=restart)
+        return Passed(self._position, is_timeout=False)
 
     def lowest_open(self) -> int | None:
         """Return the lowest BEGINTX sequence number of the transactions now open."""

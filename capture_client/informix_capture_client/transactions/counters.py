@@ -28,6 +28,7 @@ class AssemblyCounters:
     abandoned_transactions: int = 0
     spilled_transactions: int = 0
     spilled_bytes: int = 0
+    late_begin: tuple[int, int] | None = None  # the first BEGINTX shown behind the COMMTX above it
     # the highest end, and BEGINTX that took another's id: of all sessions, and of those before this one
     _ended: int = field(default=_NOTHING, init=False, compare=False, repr=False)
     _abandoned: int = field(default=_NOTHING, init=False, compare=False, repr=False)
@@ -52,6 +53,10 @@ class AssemblyCounters:
     def note_discarded(self, end: int, rows: int) -> None:
         """Count the rows that DISCARDs undid in a transaction; `end` is its sequence number."""
         self.discarded_rows += rows * (end > self._ended_before)
+
+    def note_late_begin(self, begin: int, commit: int) -> None:
+        """Remember the first BEGINTX that was shown behind a COMMTX above it."""
+        self.late_begin = self.late_begin or (begin, commit)
 
     def note_abandoned(self, begin: int) -> None:
         """Count a transaction whose id was reused; `begin` is the BEGINTX of the new owner."""

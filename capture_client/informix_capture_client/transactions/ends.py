@@ -36,6 +36,7 @@ class Ends:
         abandoned: for each abandoned transaction, the place of the BEGINTX that reused its id, and the
             sequence number of its own BEGINTX.
         commits, restarts: the pair that is valid once an end has passed.
+        shown_restarts: the restart positions by what the stream has shown, without the bound.
     """
 
     block: RecordBlock
@@ -53,6 +54,7 @@ class Ends:
     abandoned: list[tuple[int, int]] = field(default_factory=list)
     commits: Integers = field(init=False)
     restarts: Integers = field(init=False)
+    shown_restarts: Integers = field(init=False)
 
     @classmethod
     def of(cls, block: RecordBlock, spans: Spans) -> Ends:
@@ -115,7 +117,9 @@ class Ends:
         self.user_ids[number] = open_.begin.user_id
         self.row_counts[number] = open_.row_count
 
-    def form_pairs(self, former: Position, still_open: int | None) -> None:
+    def form_pairs(
+        self, former: Position, still_open: int | None, shown_restart: int, bound: int
+    ) -> None:
         """Form the pair that is valid at each end: the highest COMMTX so far, the lowest BEGINTX open.
 
         Open at an end is what ends later in this stretch, or not in it at all. Some of what ends later
@@ -126,6 +130,8 @@ class Ends:
         Args:
             former: the pair before the first of them.
             still_open: the lowest BEGINTX of the transactions that none of them ends.
+            shown_restart: the restart position before them, by what the stream has shown alone.
+            bound: what a server that hides beginnings allows at most (decision 0103).
         """
         later = np.full(len(self), _NEVER if still_open is None else still_open)
         later[:-1] = self.begin_sequence_numbers[1:]
@@ -134,7 +140,8 @@ class Ends:
             was_open = lowest[: np.searchsorted(self.places, place)]
             np.minimum(was_open, begin, out=was_open)
         restarts = np.minimum(self.sequence_numbers, lowest)
-        self.restarts = np.maximum.accumulate(np.maximum(restarts, former.restart))
+        self.shown_restarts = np.maximum.accumulate(np.maximum(restarts, shown_restart))
+        self.restarts = np.maximum(np.minimum(self.shown_restarts, bound), former.restart)
         committed = np.where(self.is_commit, self.sequence_numbers, 0)
         self.commits = np.maximum.accumulate(np.maximum(committed, former.commit))
 

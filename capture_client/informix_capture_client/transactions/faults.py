@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
 
 from informix_capture_client.errors import DataLoss, ProtocolViolation
 from informix_capture_client.positions import show
+from informix_capture_client.records import Kind, RecordBlock
 from informix_capture_client.transactions.ends import Ends
 from informix_capture_client.transactions.spans import first_low_record
+
+_BEGINTX, _COMMTX = int(Kind.BEGINTX), int(Kind.COMMTX)
+
+
+class LateBegin(NamedTuple):
+    """A BEGINTX that was shown behind a COMMTX with a higher number."""
+
+    begin: int
+    commit: int
 
 
 class OrderCheck:
@@ -18,6 +31,23 @@ class OrderCheck:
 
     def __init__(self) -> None:
         self._highest_commit = -1  # of this session
+
+    def late_begin(self, block: RecordBlock, delivered: int) -> LateBegin | None:
+        """Return the lowest BEGINTX of a block that lies below a COMMTX shown before it, and that one.
+
+        One that comes before the COMMTX `delivered` is of a part of the log that is read again.
+        """
+        kinds, numbers = block.raw.kinds, block.sequence_numbers
+        begins = np.flatnonzero(kinds == _BEGINTX)
+        if not len(begins):
+            return None
+        commits = np.where(kinds == _COMMTX, numbers, self._highest_commit)
+        before = np.maximum.accumulate(commits)[begins]
+        late = np.flatnonzero((numbers[begins] < before) & (before >= delivered))
+        if not len(late):
+            return None
+        lowest = late[numbers[begins[late]].argmin()]
+        return LateBegin(int(numbers[begins[lowest]]), int(before[lowest]))
 
     def judge(self, ends: Ends) -> Iterator[tuple[int, ProtocolViolation]]:
         """Yield what is wrong with the ends of a stretch, and the places that show it."""

@@ -18,15 +18,15 @@ from importlib import metadata
 from typing import TypeVar
 
 from informix_capture_client.errors import BadOption, DataLoss, Gap
-from informix_capture_client.positions import LogEnd, Position, Witness
+from informix_capture_client.positions import LogEnd, Position, SettlingRestart, Witness
 from informix_checkpoints.spool import ReportedLoss
-from informix_checkpoints.table_states import Tables, tables_from_json, tables_to_json
+from informix_checkpoints.table_states import Tables, listed, tables_from_json, tables_to_json
 
 VERSION = 2
 _WITHOUT_TABLES = 1  # the version before, whose source is a digest of the list of tables too
 _IDS = re.compile(r"(\d{1,19})-(\d{1,19})")
 _MOST_IDS = 1 << 20  # more are no list of open transactions
-_Numbers = TypeVar("_Numbers", LogEnd, Witness)
+_Numbers = TypeVar("_Numbers", LogEnd, Witness, SettlingRestart)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,7 @@ class StreamOffset:
             from here on, and the captured tables to exist. None where it began in the past.
         row_form: the options that decide which rows a change becomes, as text; empty if not known.
         lost: the loss that was reported here, if one was; the stream does not go on by itself.
+        settling: a restart position that the next process may take, once it has read so far.
         tables: what is captured, by owner.table; None in an offset of version 1, whose `source` is a
             digest of the list of tables too.
     """
@@ -49,6 +50,7 @@ class StreamOffset:
     row_form: str = ""
     lost: ReportedLoss | None = None
     tables: Tables | None = None
+    settling: SettlingRestart | None = None
 
     def to_json(self) -> dict[str, object]:
         """Return the dictionary that Spark writes into its checkpoint."""
@@ -66,6 +68,7 @@ class StreamOffset:
             "unseen": list(in_runs(self.position.unseen)),
             "witness": list(witness) if witness else None,
             "logged": list(self.logged) if self.logged else None,
+            "settling": list(self.settling) if self.settling else None,
             "form": self.row_form or None,
             "lost": [self.lost.gap.name, self.lost.message] if self.lost else None,
             **self._facts_of_tables(),
@@ -103,6 +106,7 @@ class StreamOffset:
                 _text(given.get("form", "")),
                 _loss(given.get("lost")),
                 tables_from_json(given["tables"]) if has_tables else None,
+                _numbers(SettlingRestart, given.get("settling")),
             )
         except (KeyError, ValueError) as reason:
             raise BadOption(
@@ -114,6 +118,18 @@ class StreamOffset:
     def is_started(self) -> bool:
         """Tell a real position from the constant that stands before the first batch."""
         return self.stream != ""
+
+    def not_before(self, start: StreamOffset) -> StreamOffset:
+        """Return the offset with a restart position no lower than that of the one before it.
+
+        What commits above this offset commits above `start` too, so that its restart is valid for both;
+        but not for a table that has joined in between. A process that died may have known a later one.
+        """
+        restart = start.position.restart
+        is_same = self.stream == start.stream and listed(self.tables or {}) == listed(start.tables or {})
+        if not is_same or restart <= self.position.restart:
+            return self
+        return replace(self, position=replace(self.position, restart=restart))
 
     def lost_by(self, loss: DataLoss) -> StreamOffset:
         """Return the offset that tells whoever starts the query again that something is lost here."""

@@ -91,6 +91,7 @@ class Counters:
     contents: ContentFigures = field(default_factory=ContentFigures)
     appended: Appended = field(default_factory=Appended)
     _is_loss_counted: bool = False
+    _is_late_begin_told: bool = False
     _logged: dict[str, int] = field(default_factory=dict)
 
     @property
@@ -114,6 +115,12 @@ class Counters:
             if count > self._logged.get(name, 0):
                 self._logged[name] = count
                 yield count, why
+
+    def newly_late_begin(self) -> tuple[int, int] | None:
+        """Return the first BEGINTX that was shown late, and the COMMTX before it, once."""
+        late = None if self._is_late_begin_told else self.assembly.late_begin
+        self._is_late_begin_told |= late is not None
+        return late
 
     def newly_former(self) -> Iterator[FormerRows]:
         """Yield the rows of former tables that were left out since the last time."""

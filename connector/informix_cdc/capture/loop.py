@@ -58,6 +58,7 @@ def capture(
             with guard.listening():
                 answer = stream.next(pending.patience_seconds())  # bytes -> records -> transactions
                 guard.hear(answer)
+            answer = state.restart_bound.bounded(answer, state.clock())
             if joining is not None:
                 answer = joining.upto(answer)
             has_more = joining is not None and joining.has_all  # which another session shows

@@ -35,7 +35,8 @@ from informix_cdc.capture.jump import Jump, can_jump
 from informix_cdc.capture.liveness import Liveness
 from informix_cdc.capture.loop import capture
 from informix_cdc.capture.pending import Pending
-from informix_cdc.capture.server_watch import ServerWatch, Watch
+from informix_cdc.capture.restart_bound import RestartBound
+from informix_cdc.capture.server_watch import ServerWatch, Watch, offer_sample
 from informix_cdc.capture.start import CaptureStart, log_switch
 from informix_cdc.capture.state import CaptureState
 from informix_cdc.joining import (
@@ -93,7 +94,9 @@ class CaptureRun:
     stop: threading.Event
     read: MakeReader = ReadAhead
     clock: Callable[[], float] = time.monotonic
-    watch: Callable[[SourceOptions, SourceTables, Callable[[], float]], Watch] = ServerWatch
+    watch: Callable[[SourceOptions, SourceTables, Callable[[], float], RestartBound], Watch] = (
+        ServerWatch
+    )
     on_switched_on: Callable[[Table], None] = log_switch
     liveness: Liveness = field(init=False)
     _beside: Beside = field(init=False)
@@ -109,6 +112,9 @@ class CaptureRun:
             stalled_seconds=self.options.stalled_seconds,
             stalled=self.options.stalled,
             has_heartbeat=bool(self.options.heartbeat_table),
+        )
+        self.state.restart_bound = RestartBound(
+            is_on=self.options.bounds_restart, settling=self.offset.settling
         )
         self._beside = Beside(self.options, self.state, self._expected, self.clock)
 
@@ -152,8 +158,12 @@ class CaptureRun:
             # What matches is looked up once: another table joins at the next start.
             self.options = self._beside.options = with_named_tables(self.options, catalog)
             source = describe_tables(self.options, catalog)
+            sample = offer_sample(catalog, self.state.restart_bound)
             if not self.state.target_position:  # the first time, not when a connection was lost
-                self.state.target_position = page_after(catalog.current_position())
+                # The end of the sample: whoever reads so far has a later restart position too.
+                self.state.target_position = (
+                    page_after(catalog.current_position()) if sample is None else sample.log_end
+                )
                 self.state.log_space = catalog.log_space()
             if self.options.metrics_port:  # each time: it may be another one after an upgrade
                 self.state.server_version = version_told(catalog)
@@ -196,6 +206,7 @@ class CaptureRun:
             self._beside.watching(source, snapshots),
         )
         self._stream = stream
+        self.state.restart_bound.begin_session(source.is_buffered)
         guard = self._guard(source, start)
         pending = self._pending(source, lambda: start.logged)
         try:
@@ -217,7 +228,9 @@ class CaptureRun:
         return True
 
     def _guard(self, source: SourceTables, start: CaptureStart) -> CaptureGuard:
-        watch = self.state.watch = self.watch(self.options, source, self.clock)
+        watch = self.state.watch = self.watch(
+            self.options, source, self.clock, self.state.restart_bound
+        )
         return CaptureGuard(
             self.liveness,
             watch,
@@ -381,6 +394,7 @@ class CaptureRun:
         self._beside.left = former.tables
         self.offset, self._private_folder = NOT_STARTED, None
         self.liveness.begin_stream()
+        self.state.restart_bound.begin_stream()
         self.state.leave(former)
         former.discard()
 

@@ -14,15 +14,17 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Protocol
 
-from informix_capture_client.catalog import Catalog
+from informix_capture_client.catalog import Catalog, OpenSample
 from informix_capture_client.errors import (
     AccessRefused,
     BadOption,
     InformixCdcError,
+    ServerRefused,
     UnsupportedColumn,
 )
-from informix_capture_client.log_events import LOG_NOT_WATCHED
+from informix_capture_client.log_events import LOG_NOT_WATCHED, RESTART_NOT_BOUNDED
 from informix_cdc.capture.liveness import LogFacts
+from informix_cdc.capture.restart_bound import RestartBound
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import SourceTables, describe_tables, open_catalog
 
@@ -30,6 +32,7 @@ logger = logging.getLogger("informix_cdc.connector.server_watch")  # a name in l
 
 INTERVAL_SECONDS = 15.0
 SOON_SECONDS = 1.0  # the second time: what a new session has to know
+SAMPLE_SECONDS = 2.0  # between two looks at who is open, while the restart position waits for one
 
 
 class Watch(Protocol):
@@ -44,20 +47,23 @@ class Watch(Protocol):
 
 
 class ServerWatch:
-    """Asks at once, and every `INTERVAL_SECONDS` until it is closed.
+    """Asks at once, and every `INTERVAL_SECONDS` until it is closed; in between, who is open.
 
     Args:
         options: where to connect.
         source: the tables whose full row logging is looked at.
         clock: seconds from anywhere.
+        bound: wants to know who is open, as long as that may move the restart position on.
     """
 
     def __init__(
         self,
         options: SourceOptions,
         source: SourceTables,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float],
+        bound: RestartBound,
     ) -> None:
+        self._bound = bound
         self.facts: LogFacts | None = None
         self._options = options
         self._source = source
@@ -92,8 +98,18 @@ class ServerWatch:
                 self.facts = facts
                 if self.facts.unlogged_tables:
                     wait_seconds = SOON_SECONDS  # it is asked twice before it is believed
-                if self._closed.wait(min(wait_seconds, INTERVAL_SECONDS)):
+                if self._sample_for(catalog, wait_seconds):
                     return
+
+    def _sample_for(self, catalog: Catalog, seconds: float) -> bool:
+        """Tell who is open, as often as that is wanted, until it is time; return whether to end."""
+        until = time.monotonic() + min(seconds, INTERVAL_SECONDS)
+        while (left := until - time.monotonic()) > 0:
+            if self._closed.wait(min(SAMPLE_SECONDS, left)):
+                return True
+            if self._bound.is_wanted:
+                offer_sample(catalog, self._bound)
+        return False
 
 
 def _source_now(options: SourceOptions, catalog: Catalog) -> str:
@@ -108,3 +124,16 @@ def log_facts(catalog: Catalog, source: SourceTables, now: float) -> LogFacts:
     unlogged = [str(table.name) for table in catalog.without_row_logging(source.tables)]
     current, oldest = catalog.current_position(), catalog.oldest_position()
     return LogFacts(now, current, oldest, tuple(unlogged), catalog.clock(), catalog.log_space())
+
+
+def offer_sample(catalog: Catalog, bound: RestartBound) -> OpenSample | None:
+    """Ask who is open; where the server does not say, the restart position stays where it is."""
+    try:
+        sample = catalog.open_sample()
+    except (AccessRefused, ServerRefused) as reason:
+        if bound.is_on and not bound.is_refused:
+            RESTART_NOT_BOUNDED.log(logger, reason=reason)
+        bound.is_refused = True
+        return None
+    bound.offer(sample)
+    return sample

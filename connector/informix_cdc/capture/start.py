@@ -247,6 +247,7 @@ class CaptureStart:
             unseen=still_open,
             log_end=self.logged,
             floor=place,
+            restart_bound=self._bound(place),
         )
         return assembler, place
 
@@ -267,13 +268,17 @@ class CaptureStart:
         # transaction could not be told from one whose beginning is lost (decision 0004).
         place = _chosen_position(self.options.starting_position, catalog)
         anchor = Position(place, place, tuple(sorted(self._older_than(place, catalog))))
-        return TransactionAssembler(anchor), place
+        return TransactionAssembler(anchor, restart_bound=self._bound(place)), place
 
     def _jump(self, jump: Jump, catalog: Catalog) -> tuple[TransactionAssembler, int]:
         oldest, end = catalog.oldest_position(), page_after(catalog.current_position())
         place = jump.begins_at(oldest, end)
         anchor = jump.anchor(place, end, self._older_than(place, catalog))
-        return TransactionAssembler(anchor), place
+        return TransactionAssembler(anchor, restart_bound=self._bound(place)), place
+
+    def _bound(self, restart: int) -> int | None:
+        """Return how far the restart position may go until the server's list says more."""
+        return restart if self.options.bounds_restart else None
 
     def _older_than(self, place: int, catalog: Catalog) -> frozenset[int]:
         """Read the log from a position on for the transactions that were open there."""
@@ -310,6 +315,7 @@ class CaptureStart:
             begins_at=place,
             expected_commit=self.expected_commit,
             delivered_upto=self.joined_at,
+            restart_bound=self._bound(position.restart),
         )
         return assembler, place
 

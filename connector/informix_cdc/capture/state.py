@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from informix_capture_client.catalog import LogSpace
 from informix_capture_client.errors import ConnectionLost, InformixCdcError
 from informix_capture_client.log_events import (
+    BEGIN_SHOWN_LATE,
     FORMER_ROWS_LEFT_OUT,
     LOG_END_NOT_REACHED,
     TRANSACTIONS_LEFT_OUT,
@@ -23,6 +24,7 @@ from informix_capture_client.positions import LogEnd, Place, Position, show
 from informix_capture_client.stream import Answer, Read
 from informix_capture_client.transactions import Event, Passed, Transactions
 from informix_cdc.capture.counts import Counters, Gauges
+from informix_cdc.capture.restart_bound import RestartBound
 from informix_cdc.capture.server_watch import Watch
 from informix_cdc.capture.spark_side import SparkSide
 from informix_checkpoints.spool import Spool
@@ -79,6 +81,7 @@ class CaptureState:
         clock: seconds from anywhere.
         logged: as `StreamOffset` has it.
         watch: knows how the server's log stands.
+        restart_bound: how far restart positions may go.
         server_version: as the server tells it; empty until then, or if nobody shows it.
     """
 
@@ -93,6 +96,7 @@ class CaptureState:
     clock: Callable[[], float] = time.monotonic
     logged: LogEnd | None = None
     watch: Watch | None = None
+    restart_bound: RestartBound = field(default_factory=RestartBound)
     server_version: str = ""
     _joining_since: float | None = field(default=None, init=False)
     _late_since: float | None = field(default=None, init=False)
@@ -205,6 +209,9 @@ class CaptureState:
         self.counters.note_read()
         for count, why in self.counters.newly_left_out():
             TRANSACTIONS_LEFT_OUT.log(logger, stream=self.stream, count=count, reason=why)
+        if late := self.counters.newly_late_begin():
+            begin, commit = map(show, late)
+            BEGIN_SHOWN_LATE.log(logger, stream=self.stream, begin=begin, commit=commit)
         for rows in self.counters.newly_former():
             FORMER_ROWS_LEFT_OUT.log(logger, **{**rows._asdict(), "commit": show(rows.commit)})
         if answer.events or catches_up:

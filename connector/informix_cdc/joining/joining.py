@@ -88,7 +88,8 @@ class Joining:
         known = self.switched
         if known is None or not isinstance(answer, Read) or not self.is_free():
             return False
-        if self.spool.mark.restart < known.place:
+        lowest = answer.assembler.lowest_open()
+        if lowest is not None and lowest < known.place:
             return False
         # An id is a slot, and may have been taken again.
         begins = answer.assembler.open_transactions

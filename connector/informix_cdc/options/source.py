@@ -191,6 +191,13 @@ class SourceOptions(LargeObjectOptions):
         whole_number(1, 86_400),
         default=120,
     )
+    restart_bound: str = option(
+        "How the restart position is found: server (from the server's list of open transactions), or"
+        " trust-stream (from the BEGINTX records that the session shows). Use trust-stream only where"
+        " the user may not read sysmaster:systrans and the server shows each BEGINTX at its place.",
+        one_of("server", "trust-stream"),
+        default="server",
+    )
     heartbeat_table: str = option(
         "owner.table that is updated regularly: its changes move the restart position on and are not"
         " delivered.",
@@ -296,6 +303,11 @@ class SourceOptions(LargeObjectOptions):
                 option="heartbeatTable",
             )
         return name
+
+    @property
+    def bounds_restart(self) -> bool:
+        """Whether the server's list of open transactions bounds the restart position."""
+        return self.restart_bound == "server"
 
     def batch_limits(self) -> BatchLimits:
         """Return the most that a micro-batch takes."""

@@ -75,7 +75,11 @@ class NextOffset:
         if position is None:
             return None
         tables = spool.tables_at(position)
-        return StreamOffset(spool.stream, spool.source, position, state.logged, tables=tables)
+        settling = state.restart_bound.settling
+        end = StreamOffset(
+            spool.stream, spool.source, position, state.logged, tables=tables, settling=settling
+        )
+        return end.not_before(start)
 
     def _has_news(
         self, state: CaptureState, start: StreamOffset, limits: BatchLimits, is_last: bool

@@ -21,8 +21,9 @@ from informix_capture_client.positions import Position
 from informix_cdc.capture import counts
 from informix_cdc.capture import thread as capture_thread
 from informix_cdc.capture.liveness import LogFacts
+from informix_cdc.capture.restart_bound import RestartBound
 from informix_cdc.capture.run import CaptureRun
-from informix_cdc.capture.server_watch import log_facts
+from informix_cdc.capture.server_watch import SAMPLE_SECONDS, log_facts, offer_sample
 from informix_cdc.capture.state import CaptureState
 from informix_cdc.capture.thread import CaptureThread
 from informix_cdc.options.source import SourceOptions
@@ -93,15 +94,27 @@ class Watch:
     options: SourceOptions
     source: SourceTables
     clock: Callable[[], float]
+    bound: RestartBound
     world: World
     facts_then: LogFacts | None = field(default=None)
+    sampled_at: float = field(default=0.0)
 
     @property
     def facts(self) -> LogFacts | None:
         if self.world.down_turns == 0 and self.world.decide.one_in(self.world.setup.watch_one_in):
             with open_catalog(self.options) as catalog:
                 self.facts_then = log_facts(catalog, self.source, self.clock())
+        self._sample()
         return self.facts_then
+
+    def _sample(self) -> None:
+        """Tell who is open, if that is wanted, as the product's own watch does every two seconds."""
+        is_due = self.clock() - self.sampled_at >= SAMPLE_SECONDS
+        if self.world.down_turns == 0 and self.bound.is_wanted and is_due:
+            self.sampled_at = self.clock()
+            if self.world.decide.one_in(self.world.setup.sample_one_in):
+                with open_catalog(self.options) as catalog:
+                    offer_sample(catalog, self.bound)
 
     def close(self) -> None: ...
 
@@ -134,7 +147,7 @@ class SimulatedCapture(CaptureThread):
             self.flag,  # type: ignore[arg-type]
             read=lambda begin, close: InlineReader(world, begin, close),
             clock=world.clock,
-            watch=lambda options, source, clock: Watch(options, source, clock, world),
+            watch=lambda options, source, clock, bound: Watch(options, source, clock, bound, world),
         )
 
     def start(self) -> None:

@@ -46,6 +46,8 @@ class Setup:
     turns: int = 40
     keeps_spool: bool = False
     foreign_transactions: bool = True
+    late_begin: bool = False
+    hides_headless: bool = False
     log_pages: int = 8
     page_bytes: int = 512
     starting_position: str = "latest"
@@ -55,6 +57,7 @@ class Setup:
     fault_one_in: int = 0
     overwrite_one_in: int = 0
     watch_one_in: int = 0
+    sample_one_in: int = 1
     varies_options: bool = False
 
     @property
@@ -68,7 +71,9 @@ class Setup:
         return cls(
             turns=10 + decide.below(30),
             keeps_spool=bool(decide.below(2)),
-            foreign_transactions=True,
+            foreign_transactions=bool(decide.below(2)),
+            late_begin=bool(decide.below(2)),
+            hides_headless=bool(decide.below(2)),
             log_pages=decide.one_of([8, 2, 4]),
             page_bytes=decide.one_of([512, 256, 2048]),
             starting_position=decide.one_of(["latest", "latest", "earliest"]),
@@ -78,6 +83,7 @@ class Setup:
             fault_one_in=decide.one_of([0, 30, 10]),
             overwrite_one_in=overwrite_one_in,
             watch_one_in=decide.one_of([0, 0, 3]),
+            sample_one_in=decide.one_of([1, 1, 3]),
             varies_options=True,
         )
 

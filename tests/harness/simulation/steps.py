@@ -22,7 +22,13 @@ def rows(world: ScriptedWorld) -> list[int]:
 
 
 def quiet_pair(world: ScriptedWorld) -> Steps:
-    """Let minutes pass, so that a restart position is published, and let its batch run."""
-    world.now += 130
-    yield
+    """Let minutes pass, so that a restart position is found and published, and let its batch run."""
+    yield from minutes(world)
     yield from world.batch()
+
+
+def minutes(world: ScriptedWorld) -> Steps:
+    """Let minutes pass in which a server that has nothing to say is taken at its word."""
+    for _ in range(6):
+        world.now += 65
+        yield

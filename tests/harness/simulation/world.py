@@ -58,6 +58,7 @@ class Process:
     commits_then: int = 0
     met_silence: bool = False  # its server has stood still
     begins_at: int = 0
+    activated_at: int = 0
     surely_from: int = 0
     listed: frozenset[int] = frozenset()  # as open, before the stream began
     asked_last: frozenset[int] = frozenset()
@@ -86,6 +87,8 @@ class World:
             page_bytes=setup.page_bytes,
             log_count=LOG_FILES,
             foreign_transactions=setup.foreign_transactions,
+            late_begin=setup.late_begin,
+            hides_headless=setup.hides_headless,
         )
         self.account = self.made_account()
         self.checkpoint = Checkpoint()
@@ -347,6 +350,7 @@ class World:
     def note_activation(self, position: int) -> None:
         """Take that a session begins; a stream without a spool begins with it."""
         capture = next(c for c in self.process.captures if c.is_running)
+        self.process.activated_at = position
         if capture.state.spool is None:
             # A stream that begins now is activated a little before the log's end; what is open then is
             # older than the stream, wherever in the log it began.

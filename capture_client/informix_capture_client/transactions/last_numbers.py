@@ -1,0 +1,42 @@
+"""The highest sequence number of each transaction id.
+
+Rule: of any 32-bit ids; a part of the log that is read again takes nothing back.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from informix_capture_client.records import Integers, RecordBlock
+from informix_capture_client.transactions.spans import ENDS
+
+NEVER = -1  # below every sequence number
+
+
+class LastNumbers:
+    """The highest number of each id that was noted."""
+
+    def __init__(self) -> None:
+        self._ids = self._numbers = np.zeros(0, np.int64)
+
+    def raise_to(self, ids: Integers, numbers: Integers) -> None:
+        """Note a number for each id; lower ones than before change nothing."""
+        if len(new := np.setdiff1d(ids, self._ids)):
+            known, former = self._ids, self._numbers
+            self._ids = np.union1d(known, new)
+            self._numbers = np.full(len(self._ids), NEVER)
+            self._numbers[np.searchsorted(self._ids, known)] = former
+        np.maximum.at(self._numbers, np.searchsorted(self._ids, ids), numbers)
+
+    def of(self, ids: Integers) -> Integers:
+        """Return the highest number of each id, `NEVER` where none was noted."""
+        found = np.full(len(ids), NEVER)
+        is_known = np.isin(ids, self._ids)
+        found[is_known] = self._numbers[np.searchsorted(self._ids, ids[is_known])]
+        return found
+
+
+def ends_of(block: RecordBlock) -> tuple[Integers, Integers]:
+    """Return the ids and sequence numbers of the COMMTX and RBTX records of a block."""
+    places = np.flatnonzero(ENDS[block.raw.kinds])
+    return block.transaction_ids[places], block.sequence_numbers[places]

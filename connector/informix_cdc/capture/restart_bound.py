@@ -1,0 +1,149 @@
+"""Bound the restart position by the server's own list of open transactions.
+
+Rule: it rests on nothing that a server may hide from a session (decision 0103). A server may show a
+BEGINTX only with the transaction's first captured row, and nothing of transactions that began before
+the session, so that the lowest BEGINTX shown says too little. Every transaction that may still commit
+above `commit` must have begun at or above `restart`, as the server lists it.
+
+    sample     place P of the log's end, then who is open, then the log's end E
+    of each    at or above which place it began: the last P at which its id was not listed, the start of
+               the log file that the server names, or the last end that the stream has shown of the id
+    settled    once the stream has passed E, all that ended before the list lie at or below `commit`. So
+               what commits above began at or above P, or is listed: the lowest of these is valid
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from informix_capture_client.catalog import OpenSample
+from informix_capture_client.positions import SettlingRestart, log_page
+from informix_capture_client.stream import Answer, Read
+from informix_capture_client.transactions import LastNumbers, ends_of
+from informix_cdc.snapshots import is_idle
+
+# A stream that shows nothing more for so long, and stands so near to the log's end, has shown what had
+# been committed (docs/assumptions.md, 33); not where a COMMIT may wait in a buffer.
+QUIET_SECONDS = 60.0
+_NEAR = log_page(0, 4)
+
+
+class _Sample(NamedTuple):
+    """A sample; of each transaction that was open, at or above which place it began."""
+
+    place: int
+    begins: Mapping[int, int]
+    log_end: int
+
+    def lowest(self, ends: LastNumbers | None = None) -> int:
+        """Return at or above which place everything began that commits once the sample is passed.
+
+        Transactions of one id follow each other: who ends yet began behind the last end of its id.
+        """
+        begins = np.array(list(self.begins.values()), np.int64)
+        if ends is not None:
+            begins = np.maximum(begins, ends.of(np.array(list(self.begins), np.int64)))
+        return min(self.place, int(begins.min(initial=self.place)))
+
+
+_NOTHING = _Sample(0, {}, 0)
+
+
+@dataclass(slots=True)
+class RestartBound:
+    """Tells how far the restart position of one stream may go, over all its sessions.
+
+    Samples are offered by any thread; all else belongs to the capture's.
+
+    Attributes:
+        is_on: whether restart positions are bounded; if not, the stream is trusted (`restartBound`).
+        is_buffered: whether a commit may be in no log that can be read yet.
+        is_wanted: whether another sample could move the restart position on.
+        is_refused: whether the server has refused to say who is open.
+        settling: the latest bound that is not valid yet, for the offset: the next process may see it
+            become so. A run of AvailableNow may be over before.
+    """
+
+    is_on: bool = True
+    settling: SettlingRestart | None = None
+    is_buffered: bool = True
+    is_wanted: bool = field(default=False, init=False)
+    is_refused: bool = field(default=False, init=False)
+    _offered: OpenSample | None = field(default=None, init=False)
+    _former: _Sample = field(default=_NOTHING, init=False)  # the newest, by which the next one tells
+    _latest: _Sample | None = field(default=None, init=False)  # the newest, unless it is waited for
+    _waiting: _Sample | None = field(default=None, init=False)  # that of `settling`, if it is ours
+    _ends: LastNumbers = field(default_factory=LastNumbers, init=False)  # of this session
+    _settled: int = field(default=0, init=False)  # in this session
+    _quiet_since: float | None = field(default=None, init=False)
+
+    def offer(self, sample: OpenSample) -> None:
+        """Take a sample in; the newest counts."""
+        self._offered = sample
+
+    def begin_session(self, is_buffered: bool) -> None:
+        """Begin with another session: what the one before has passed may be read again."""
+        self.is_buffered = is_buffered
+        self._ends, self._settled, self._quiet_since = LastNumbers(), 0, None
+
+    def begin_stream(self) -> None:
+        """Forget everything: positions of another stream may be lower."""
+        self.settling = self._offered = self._latest = self._waiting = None
+        self._former = _NOTHING
+
+    def bounded(self, answer: Answer, now: float) -> Answer:
+        """Return what came, and behind it the pair that is valid if the restart position may move."""
+        if not self.is_on:
+            return answer
+        if (sample := self._offered) is not None:
+            self._offered = None
+            self._add(sample)
+        if not isinstance(answer, Read):
+            return answer
+        if answer.block is not None:
+            self._ends.raise_to(*ends_of(answer.block))
+        self._note_quiet(answer, now)
+        while self.settling is not None and self._has_passed(answer, self.settling.log_end, now):
+            self._settle(self.settling)
+        passed = answer.assembler.raise_restart_bound(self._settled)
+        self.is_wanted = answer.assembler.is_restart_held
+        return answer if passed is None else replace(answer, events=[*answer.events, passed])
+
+    def _add(self, sample: OpenSample) -> None:
+        """Tell of each transaction at or above which place it began.
+
+        An id that was listed before may be of another transaction now: that one began later still.
+        """
+        former = self._former
+        begins = {
+            key: max(log_start, former.begins.get(key, former.place))
+            for key, log_start in sample.begins.items()
+        }
+        self._former = self._latest = _Sample(sample.place, begins, sample.log_end)
+        if self.settling is None:
+            self._wait_for_latest()
+
+    def _wait_for_latest(self) -> None:
+        self._waiting, self._latest, self._quiet_since = self._latest, None, None
+        waiting = self._waiting
+        self.settling = waiting and SettlingRestart(waiting.lowest(), waiting.log_end)
+
+    def _settle(self, settling: SettlingRestart) -> None:
+        bound = settling.restart if self._waiting is None else self._waiting.lowest(self._ends)
+        self._settled = max(self._settled, bound)
+        self._wait_for_latest()
+
+    def _note_quiet(self, answer: Read, now: float) -> None:
+        if not is_idle(answer):
+            self._quiet_since = None
+        elif self._quiet_since is None:
+            self._quiet_since = now
+
+    def _has_passed(self, answer: Read, log_end: int, now: float) -> bool:
+        since = self._quiet_since
+        is_quiet = since is not None and now - since >= QUIET_SECONDS and not self.is_buffered
+        return answer.reached >= (log_end - _NEAR if is_quiet else log_end)
