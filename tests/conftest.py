@@ -16,6 +16,7 @@ from harness.runs.patience import PATIENCE
 from harness.runs.sources import show_sources_to_children
 from harness.runs.workers import Scheduling, require_in_scope, turn_of
 from harness.spark.starting import settle_environment
+from informix_cdc.capture import restart_bound, server_watch
 
 if TYPE_CHECKING:
     from xdist.remote import Producer
@@ -67,6 +68,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_report_header() -> str:
     return f"hypothesis profile {PROFILE}, patience {PATIENCE:g}"
+
+
+@pytest.fixture(autouse=True)
+def _restart_positions_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a quiet emulator be taken at its word at once: it has no log that shows late."""
+    monkeypatch.setattr(restart_bound, "QUIET_SECONDS", 0.2)
+    monkeypatch.setattr(server_watch, "SAMPLE_SECONDS", 0.1)
 
 
 @pytest.fixture(autouse=True)

@@ -126,7 +126,9 @@ class StreamOffset:
         but not for a table that has joined in between. A process that died may have known a later one.
         """
         restart = start.position.restart
-        is_same = self.stream == start.stream and listed(self.tables or {}) == listed(start.tables or {})
+        is_same = self.stream == start.stream and listed(self.tables or {}) == listed(
+            start.tables or {}
+        )
         if not is_same or restart <= self.position.restart:
             return self
         return replace(self, position=replace(self.position, restart=restart))

@@ -253,7 +253,8 @@ class CaptureGuard:
         return None if stall.response is Response.WARN else stall.error()
 
     def _tell_late(self, restart: int, mark: Position, oldest: int, warning: str) -> None:
-        begin, reason = _held_back(restart, mark, self.state.gauges.oldest_open_begin)
+        gauges, bound = self.state.gauges, self.state.restart_bound
+        begin, reason = _held_back(restart, mark, gauges.oldest_open_begin, bound.is_wanted)
         RESTART_POSITION_LATE.log(
             logger,
             stream=self.state.stream,
@@ -264,10 +265,17 @@ class CaptureGuard:
         )
 
 
-def _held_back(restart: int, mark: Position, begin: int | None) -> tuple[int | None, str]:
+def _held_back(
+    restart: int, mark: Position, begin: int | None, is_bounded: bool
+) -> tuple[int | None, str]:
     """Return what holds a restart position back: the BEGINTX, if a transaction does, and a reason."""
     if log_number(restart) < log_number(mark.restart):
         return None, f"Spark has not taken what was read since, up to {show(mark.commit)}"
+    if begin is None and is_bounded:
+        return None, (
+            "a transaction that the server lists as open may have begun there (sysmaster:systrans,"
+            " tx_logbeg), or the stream has not yet read what was written before it was listed"
+        )
     if begin is None:
         return None, "nothing captured has changed for long: see option heartbeatTable"
     return begin, f"the transaction that began at {show(begin)} is still open"

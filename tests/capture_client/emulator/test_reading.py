@@ -268,6 +268,31 @@ def test_foreign_transactions_show_their_bounds_only_if_wanted(connect: Connect,
     assert names(client.until_timeout()) == ["BEGINTX", "INSERT", "COMMTX", "TIMEOUT"]
 
 
+LATE = [  # late_begin, foreign_transactions, hides_headless, what a session shows
+    (False, True, False, ["BEGINTX", "INSERT", "COMMTX", "BEGINTX", "INSERT", "COMMTX", "COMMTX"]),
+    (False, True, True, ["BEGINTX", "BEGINTX", "INSERT", "COMMTX", "COMMTX"]),
+    (True, True, False, ["INSERT", "COMMTX", "BEGINTX", "INSERT", "COMMTX", "BEGINTX", "COMMTX"]),
+    (True, True, True, ["BEGINTX", "INSERT", "COMMTX", "BEGINTX", "COMMTX"]),
+    (True, False, True, ["BEGINTX", "INSERT", "COMMTX"]),
+    (False, False, False, ["INSERT", "COMMTX", "BEGINTX", "INSERT", "COMMTX"]),
+]
+
+
+@pytest.mark.parametrize(("late", "foreign", "headless", "shown"), LATE)
+def test_a_server_may_show_a_begintx_late_and_hide_transactions_older_than_the_session(
+    connect: Connect, late: bool, foreign: bool, headless: bool, shown: list[str]
+) -> None:
+    server = make_server(late_begin=late, foreign_transactions=foreign, hides_headless=headless)
+    older = server.begin()
+    client = capturing(connect, server, server.position())
+    empty = server.begin()
+    older.insert(ORDERS, {"id": 1})
+    older.commit()
+    fill(server, 1)
+    empty.commit()
+    assert names(client.until_timeout())[1:-1] == shown
+
+
 def test_the_record_boundary_is_the_first_byte_of_a_cut_record(
     server: EmulatedServer, connect: Connect
 ) -> None:

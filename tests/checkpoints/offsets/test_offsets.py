@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from informix_capture_client.errors import BadOption, DataLoss, Gap
-from informix_capture_client.positions import LogEnd, Position, Witness
+from informix_capture_client.positions import LogEnd, Position, SettlingRestart, Witness
 from informix_checkpoints.offsets import NOT_STARTED, StreamOffset
 from informix_checkpoints.spool import ReportedLoss
 
@@ -26,6 +26,7 @@ OFFSETS = st.builds(
     st.none() | st.builds(LogEnd, NUMBERS, NUMBERS),
     st.sampled_from(["", "shape=rows beforeImage=true truncate=fail"]),
     st.sampled_from([None, ReportedLoss.of(LOSS)]),
+    settling=st.none() | st.builds(SettlingRestart, NUMBERS, NUMBERS),
 )
 
 
@@ -71,6 +72,8 @@ def test_not_started_is_a_constant_of_all_versions() -> None:
         {"witness": "1"},
         {"logged": [-1, 0]},
         {"logged": 5},
+        {"settling": [1]},
+        {"settling": [1, "2"]},
         {"form": 3},
         {"lost": ["NOBODY_KNOWS", "x"]},
         {"lost": ["ROW_LOGGING_OFF"]},

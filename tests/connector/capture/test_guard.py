@@ -28,6 +28,7 @@ from informix_cdc.capture.guard import CaptureGuard
 from informix_cdc.capture.liveness import Liveness, LogFacts
 from informix_cdc.capture.spark_side import SparkSide
 from informix_cdc.capture.state import CaptureState
+from informix_cdc.spark.reader import InformixStreamReader
 
 
 @pytest.fixture(autouse=True)
@@ -130,7 +131,23 @@ def test_what_a_restart_needs_is_judged(
     assert all(says in line["reason"] and "held_by" not in line for line in late)
 
 
+def test_a_restart_position_that_the_servers_list_holds_back_is_told_so(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    state = CaptureState(spark=SparkSide(log_page(1, 5)))
+    state.restart_bound.is_wanted = True
+    guard = CaptureGuard(Liveness(8.0, 120.0), Told(), state)
+    guard._tell_late(log_page(1, 5), Position(log_page(9, 5), log_page(1, 5)), log_page(1, 0), "late")
+    assert "systrans" in told(caplog, "restart_position_late")[0]["reason"]
+
+
 # streams
+
+
+def restart_in_spool(made: InformixStreamReader) -> int:
+    """Return the restart position that the capture has found last; 0 before it has begun."""
+    spool = made._state.spool if made._state else None
+    return spool.mark.restart if spool else 0
 
 
 @pytest.mark.fault(
@@ -145,8 +162,10 @@ def test_a_checkpoint_that_spark_leaves_behind_is_told_although_the_spool_is_far
         anchor = anchor_of(made)
         made.latestOffset(anchor, LIMIT)
         for number in range(5):
-            insert(server, number)
             server.switch_log()
+            insert(server, number)
+            number_of_log = server.log.current.number
+            wait_until(lambda log=number_of_log: restart_in_spool(made) >> 32 == log)
         wait_until(lambda: told(caplog, "restart_position_late"))
         late = told(caplog, "restart_position_late")[0]
     assert late["restart"] == show(anchor["restart"])

@@ -18,7 +18,7 @@ from tenacity.wait import wait_base
 
 from harness.simulation.wire import InlineReader
 from informix_capture_client.positions import Position
-from informix_cdc.capture import counts
+from informix_cdc.capture import counts, restart_bound
 from informix_cdc.capture import thread as capture_thread
 from informix_cdc.capture.liveness import LogFacts
 from informix_cdc.capture.restart_bound import RestartBound
@@ -188,4 +188,5 @@ def time_and_chance(world: World) -> list[tuple[Any, str, object]]:
         (capture_thread, "time", clock),
         (capture_thread, "wait_random", pause),
         (counts, "time", clock),
+        (restart_bound, "QUIET_SECONDS", 60.0),
     ]

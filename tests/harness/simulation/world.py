@@ -218,7 +218,8 @@ class World:
         elif number < 17:
             self.spark_step()
         elif number == 17:
-            self.now += self.decide.one_of([0.01, 0.5, 3.0, 130.0])
+            # what has committed shows before a minute of silence (docs/assumptions.md, 33)
+            self.now += self.decide.one_of([0.01, 0.5, 3.0, 3.0 if self.is_silent else 130.0])
         else:
             switch_log(self)
         if self.decide.one_in(self.setup.fault_one_in):
