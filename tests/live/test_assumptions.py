@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -27,6 +27,7 @@ from informix_capture_client.errors import (
     InformixCdcError,
     ServerRefused,
 )
+from informix_capture_client.positions import page_after
 from informix_capture_client.records.records import (
     Begin,
     Commit,
@@ -47,6 +48,15 @@ ODD_NAMES = ("Ship, Date", 'say "hi"', "plain")
 SLOW_READ_SECONDS = 1.0
 CLOCKS_APART_SECONDS = 5
 RESTARTS, LATE_TIMEOUTS = 10, 120
+
+
+Say = Callable[[str, str], None]
+
+
+@pytest.fixture
+def say(record_property: Say) -> Say:
+    """Where what is open is reported to: `pytest --junitxml=FILE` writes it down."""
+    return record_property
 
 
 @pytest.fixture
@@ -133,6 +143,77 @@ def test_foreign_transactions_move_the_stream(server: CaptureServer, table: Cont
         reader.until(lambda _: reader.of(Timeout)[-1].sequence_number > first)
     begins = {begin.transaction_id for begin in reader.of(Begin)}
     assert {commit.transaction_id for commit in reader.of(Commit)} & begins
+
+
+@pytest.mark.assumption(3)
+def test_what_a_session_shows_of_a_transaction_that_began_before_it(
+    server: CaptureServer, table: ContractTable, say: Say
+) -> None:
+    """Nothing, or everything but the BEGINTX; a failure would be anything in between."""
+    with server.catalog() as catalog, server.writer() as older, server.writer() as other:
+        older.begin()
+        older.insert(table, id="1", b="before")
+        before = catalog.open_sample()
+        other.insert(table, id="2", b="other")
+        place = page_after(page_after(catalog.current_position()))
+        while catalog.next_position() < place:  # behind the page in which it began
+            other.insert(table, id="3", b="more")
+        with server.session(table, position=place) as session:
+            older.insert(table, id="4", b="behind")
+            older.commit()
+            reader = Reader(session)
+            reader.until_quiet(timeouts=2)
+    shown = [row for row in reader.rows if row.transaction_id in before.begins]
+    ended = [end for end in reader.of(Commit) if end.transaction_id in before.begins]
+    say("of a transaction older than the session", f"{len(shown)} rows, {len(ended)} COMMTX")
+    assert bool(shown) == bool(ended)
+
+
+@pytest.mark.assumption(3)
+def test_a_session_that_begins_at_a_commtx_shows_what_comes_behind_it(
+    server: CaptureServer, table: ContractTable, say: Say
+) -> None:
+    with server.session(table) as session, server.writer() as writer:
+        writer.insert(table, id="1", b="first")
+        reader = Reader(session)
+        reader.until_ended()
+    (end,) = [end for end in reader.of(Commit) if end.transaction_id == reader.rows[0].transaction_id]
+    with server.session(table, position=end.sequence_number) as session, server.writer() as writer:
+        writer.insert(table, id="2", b="second")
+        again = Reader(session)
+        again.until_ended()
+    is_shown = end.sequence_number in [each.sequence_number for each in again.of(Commit)]
+    say("the COMMTX at which a session begins", "shown" if is_shown else "not shown")
+    assert len(again.rows) == 1
+
+
+@pytest.mark.assumption(7)
+@pytest.mark.assumption(6)
+def test_where_a_begintx_comes_and_with_which_number(
+    server: CaptureServer, table: ContractTable, say: Say
+) -> None:
+    """Its number is that of its place in the log, whenever it is shown; the server's list knows it."""
+    elsewhere = server.create_table(COLUMNS)
+    with (
+        server.catalog() as catalog,
+        server.session(table) as session,
+        server.writer() as late,
+        server.writer() as other,
+    ):
+        late.begin()
+        late.insert(elsewhere, id="1", b="not captured")
+        sample = catalog.open_sample()
+        other.insert(table, id="2", b="other")
+        late.insert(table, id="3", b="late")
+        late.commit()
+        reader = Reader(session)
+        reader.until(lambda _: len(reader.rows) == 2)
+    (row,) = [row for row in reader.rows if row.transaction_id in sample.begins]
+    (begin,) = [begin for begin in reader.of(Begin) if begin.transaction_id == row.transaction_id]
+    (earlier,) = [each for each in reader.rows if each is not row]
+    is_late = reader.items.index(begin) > reader.items.index(earlier)
+    say("BEGINTX", "with the first captured row" if is_late else "at its place")
+    assert sample.begins[row.transaction_id] <= begin.sequence_number < earlier.sequence_number
 
 
 @pytest.mark.assumption(8)

@@ -63,6 +63,6 @@ def test_a_failure_of_a_marked_test_names_its_row_and_a_skip_does_not() -> None:
 def test_a_failure_says_which_assumptions_it_speaks_against() -> None:
     said = str(disproof((3, 9), AssertionError("2 != 1")))
     assert said.startswith("AssertionError: 2 != 1\nThis speaks against docs/assumptions.md:\n")
-    assert "assumption 3: Activation at a sequence number" in said
+    assert "assumption 3: Activation at the number of a BEGINTX" in said
     assert "assumption 9: `max_recs` may be 1 to 256" in said
     assert "assumption 4" not in said

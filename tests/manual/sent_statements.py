@@ -44,8 +44,8 @@ WHEN = {
     "SERVER_VERSION": "at each start; `doctor`",
     "HA_ROLE": "at each start; `doctor`",
     "PARAMETER": "`doctor`: LOGFILES, LTXHWM and the like",
-    "OPEN_TRANSACTIONS": f"at each start; every 2 s while commits come, between two queries for the log's"
-    f" end; `acquire`; {_CHUNK}; {_BY_KEY}, once a batch",
+    "OPEN_TRANSACTIONS": "at each start; every 2 s while commits come, between two queries for the"
+    f" log's end; `acquire`; {_CHUNK}; {_BY_KEY}, once a batch",
     "DATABASE_LOGGING": "at `load()` and each start",
     "DATABASE_LOCALE": "at `load()` and each start",
     "TABLE": _TABLES,
