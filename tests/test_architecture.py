@@ -112,7 +112,7 @@ def test_a_room_says_what_it_is_its_rule_and_what_it_offers() -> None:
 def test_a_room_is_seen_at_one_glance() -> None:
     files = {room: len(list(ROOT.glob(f"*/{'/'.join(room)}/[!_]*.py"))) for room in ROOMS}
     del files["informix_capture_client", "emulator"]  # a server of its own, with one door
-    assert {room: count for room, count in files.items() if not 3 <= count <= 13} == {}
+    assert {room: count for room, count in files.items() if not 3 <= count <= 20} == {}
 
 
 def test_each_heavy_dependency_has_one_owner() -> None:
