@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from informix_capture_client.errors import DataLoss, Gap
+from informix_capture_client.errors import NEW_STREAM, DataLoss, Gap
 from informix_capture_client.positions import Position, Witness, show
 from informix_capture_client.transactions.ends import Ends
 
@@ -107,8 +107,7 @@ def other_log(known: Witness, what: str) -> DataLoss:
     return DataLoss(
         f"the last transaction that was delivered committed at {show(known.commit)} in second"
         f" {known.time}, but {what}: the server was restored, or lost the end of its log.",
-        "Positions are used again, so that changes may be missing: reload the tables and start a new"
-        " stream with a new checkpoint.",
+        f"Positions are used again, so that changes may be missing: {NEW_STREAM}.",
         position=known.commit,
         gap=Gap.OTHER_LOG,
     )
