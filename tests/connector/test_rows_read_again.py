@@ -14,7 +14,7 @@ from informix_capture_client.log_events import SNAPSHOT_NOT_MADE
 from informix_capture_client.positions import Position, Witness
 from informix_capture_client.session.error_codes import ErrorCodes
 from informix_capture_client.transactions.faults import beginning_lost
-from informix_capture_client.transactions.replay import other_log
+from informix_capture_client.transactions.replay import other_log, replay_failed
 from informix_cdc.capture.guard import row_logging_off
 from informix_cdc.joining.known_tables import other_source, other_table
 from informix_cdc.spark.next_offset import require_same_stream
@@ -41,6 +41,7 @@ LOSSES = {
     "row logging was off": row_logging_off("t", HERE),
     "another source": other_source("a", "b"),
     "another table": other_table("t", "a", "b"),
+    "a batch that is not in the log": replay_failed(2, "it ends before"),
     "another log": other_log(Witness(1, 2, 3), "it ends before"),
     "a log that ends before": _refused(require_in_log, Position(1, 0), 1),
     "a beginning that is lost": beginning_lost(7, 2, 1),

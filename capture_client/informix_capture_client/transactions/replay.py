@@ -64,7 +64,7 @@ def replay_failed(expected: int, what: str) -> DataLoss:
     """Return the error for a planned batch of which it is proven that this log does not hold it."""
     return DataLoss(
         f"a batch that Spark has planned ends at commit {show(expected)}, but {what}.",
-        "The log is not the one the checkpoint was written for: start a new stream.",
+        f"The log is not the one the checkpoint was written for: {NEW_STREAM}.",
         expected_commit=expected,
     )
 
