@@ -31,10 +31,14 @@ with emulated_source(tables) as (server, options), tempfile.TemporaryDirectory()
     with server.transaction() as shop:
         shop.update(ORDERS, basel, zug)
         shop.delete(ORDERS, bern)
+    with server.transaction() as shop:
+        shop.truncate(ORDERS)
+    with server.transaction() as shop:
+        shop.insert(ORDERS, bern)
     Path(folder, "flows").mkdir()
     shutil.copy(Path(__file__).with_name("auto_cdc_flows.py"), Path(folder, "flows"))
     Path(folder, "spark-pipeline.yml").write_text(SPEC.format(folder))
-    source = json.dumps({**options, "startingPosition": "earliest"})
+    source = json.dumps({**options, "startingPosition": "earliest", "truncate": "emit"})
     settings = {"SPARK_REMOTE": "local[1]", "PYSPARK_PYTHON": sys.executable, "SOURCE": source}
     subprocess.run(RUN, cwd=folder, env={**os.environ, **settings}, check=True)
     for table in "history", "orders":

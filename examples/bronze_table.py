@@ -13,7 +13,8 @@ from pyspark.sql import DataFrame, SparkSession, functions
 
 from informix_cdc.testing import emulated_source
 
-LAST = "max_by(struct(*), struct(_commit_version, _change_ordinal)) AS last"
+AT = ["_commit_version", "_change_ordinal"]
+LAST = f"max_by(struct(*), struct({', '.join(AT)})) AS last"
 ORDERS, folder = "stores:informix.orders", tempfile.mkdtemp()
 present: dict[int, str] = {}  # of a reader: a table that can merge, in earnest
 
@@ -27,7 +28,10 @@ def bronze() -> None:
 
 def merge(batch: DataFrame, _number: int) -> None:
     """Bring a reader's table up to the end of a batch; an insert may meet a key that is there."""
-    for row in batch.groupBy("order_num").agg(functions.expr(LAST)).select("last.*").collect():
+    last = batch.groupBy("order_num").agg(functions.expr(LAST)).select("last.*")
+    for row in last.orderBy(*AT).collect():
+        if row._change_type == "truncate":
+            present.clear()
         present.pop(row.order_num, None)
         if row._change_type in ("insert", "update_postimage"):
             present[row.order_num] = row.city
@@ -47,13 +51,19 @@ spark = SparkSession.builder.master("local[1]").config(map=settings).getOrCreate
 basel, bern, zug = ({"order_num": n, "city": c} for n, c in ((1, "Basel"), (2, "Bern"), (1, "Zug")))
 orders = {"informix.orders": "order_num serial primary key, city varchar(20)"}
 with emulated_source(orders, keeps_rows=True) as (server, options):
-    options |= {"initialSnapshot": "all", "spoolPath": f"{folder}/spool"}
-    for changes in [("insert", basel), ("insert", bern)], [("update", basel, zug), ("delete", bern)]:
+    options |= {"initialSnapshot": "all", "truncate": "emit", "spoolPath": f"{folder}/spool"}
+    first = [("insert", basel), ("insert", bern)]
+    for changes in (
+        first,
+        [("update", basel, zug), ("delete", bern)],
+        [("truncate",)],
+        [("insert", bern)],
+    ):
         with server.transaction() as shop:  # the first one before there is a stream
             for kind, *images in changes:
                 getattr(shop, kind)(ORDERS, *images)
         bronze()
 silver()
-table = spark.read.parquet(f"{folder}/bronze").orderBy("_commit_version", "_change_ordinal")
+table = spark.read.parquet(f"{folder}/bronze").orderBy(*AT)
 table.select("order_num", "city", "_change_type", "_snapshot").show()
 print("present:", present)

@@ -2,8 +2,8 @@
 
 Also needs `pip install pyspark==4.2.0 delta-spark==4.4.0`, or another pair of docs/versions.md.
 The rows that were there come first, as inserts. Batch N is merged with txnVersion=N: should Spark run
-it again, Delta leaves it out. A column that an ALTER adds is added. For a server of your own, `options`
-are host, port, server, database, table, initialSnapshot, spoolPath; INFORMIX_CDC_PASSWORD is set.
+it again, Delta leaves it out. A column that an ALTER adds is added. With your own server, `options` are
+host, port, server, database, table, initialSnapshot, truncate, spoolPath; set INFORMIX_CDC_PASSWORD.
 """
 
 import os
@@ -16,21 +16,31 @@ from pyspark.sql import DataFrame, SparkSession, functions
 
 from informix_cdc.testing import emulated_source
 
-LAST = "max_by(struct(*), struct(_commit_version, _change_ordinal)) AS last"
+AT = "struct(_commit_version, _change_ordinal)"
+LAST, EMPTIED = f"max_by(struct(*), {AT}) AS last", "_change_type = 'truncate'"
 ORDERS, WRITE = "stores:informix.orders", "spark.databricks.delta.write"
 
 
 def merge(checkpoint: str, batch: DataFrame, number: int) -> None:
     """Bring the table up to the end of batch `number` of a checkpoint, once."""
     last = batch.groupBy("order_num").agg(functions.expr(LAST)).select("last.*")
-    batch.sparkSession.conf.set(f"{WRITE}.txnAppId", checkpoint)
-    batch.sparkSession.conf.set(f"{WRITE}.txnVersion", str(number))
+    emptied = last.where(EMPTIED).select("_commit_version", "_change_ordinal").first()
+    if emptied:  # by a TRUNCATE: nothing stays of what came before it, here and in the table
+        last = last.where(f"{AT} > struct({emptied[0]}L, {emptied[1]})")
     table = DeltaTable.forName(batch.sparkSession, "orders").alias("old")
     merged = table.merge(last.alias("new"), "old.order_num = new.order_num").withSchemaEvolution()
     values = {name: f"new.{name}" for name in batch.columns if not name.startswith("_")}
     gone = "new._change_type IN ('delete', 'update_preimage')"  # the latter where the key was changed
     merged = merged.whenMatchedDelete(gone).whenMatchedUpdate(set=values)
-    merged.whenNotMatchedInsert(f"NOT {gone}", values).execute()
+    merged = merged.whenNotMatchedInsert(f"NOT {gone}", values)
+    merged = merged.whenNotMatchedBySourceDelete() if emptied else merged
+    # Delta leaves out any write of a txnVersion that the table has, its first one too: a target that an
+    # empty write makes between set and unset would get no row of this batch. So it is made before.
+    batch.sparkSession.conf.set(f"{WRITE}.txnAppId", checkpoint)
+    batch.sparkSession.conf.set(f"{WRITE}.txnVersion", str(number))
+    merged.execute()
+    for name in "txnAppId", "txnVersion":
+        batch.sparkSession.conf.unset(f"{WRITE}.{name}")
 
 
 if __name__ == "__main__":
@@ -41,15 +51,15 @@ if __name__ == "__main__":
     builder.config("spark.sql.catalog.spark_catalog", "org.apache.spark.sql.delta.catalog.DeltaCatalog")
     builder.config(map={"spark.sql.warehouse.dir": folder, "spark.sql.shuffle.partitions": "1"})
     spark = configure_spark_with_delta_pip(builder).getOrCreate()
-    spark.sql("CREATE TABLE orders (order_num BIGINT, city STRING) USING delta")
+    spark.sql("CREATE TABLE IF NOT EXISTS orders (order_num BIGINT, city STRING) USING delta")
     basel, bern, zug = ({"order_num": n, "city": c} for n, c in ((1, "Basel"), (2, "Bern"), (3, "Zug")))
     with emulated_source({"informix.orders": columns}, keeps_rows=True) as (server, options):
-        options |= {"initialSnapshot": "all", "spoolPath": f"{folder}/spool"}
+        options |= {"initialSnapshot": "all", "truncate": "emit", "spoolPath": f"{folder}/spool"}
         rows = spark.readStream.format("informix-cdc").options(**options).load()
         sink = rows.writeStream.option("checkpointLocation", f"{folder}/checkpoint")
         sink = sink.foreachBatch(partial(merge, folder)).trigger(availableNow=True)
         changes = [("insert", basel)], [("insert", bern)], [("update", basel, zug), ("delete", bern)]
-        for change in changes:  # in runs of one stream; the first one was there before
+        for change in *changes, [("truncate",)], [("insert", bern)]:  # a run each; one was there before
             with server.transaction() as shop:
                 for kind, *images in change:
                     getattr(shop, kind)(ORDERS, *images)

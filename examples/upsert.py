@@ -2,8 +2,8 @@
 
 The rows that were there come first, as inserts; an insert may meet a key that is there. Batch N makes
 version N: version N-1 with the last change of each key. A rename shows it in one step, and Spark may
-run N again. One folder, one checkpoint; versions below N-1 may go. For a server of your own, `options`
-are host, port, server, database, table, initialSnapshot, spoolPath; INFORMIX_CDC_PASSWORD is set.
+run N again. One folder, one checkpoint; versions below N-1 may go. With your own server, `options` are
+host, port, server, database, table, initialSnapshot, truncate, spoolPath; set INFORMIX_CDC_PASSWORD.
 """
 
 import os
@@ -16,7 +16,8 @@ from pyspark.sql import DataFrame, SparkSession, functions
 
 from informix_cdc.testing import emulated_source
 
-LAST = "max_by(struct(*), struct(_commit_version, _change_ordinal)) AS last"
+AT = "struct(_commit_version, _change_ordinal)"
+LAST, EMPTIED = f"max_by(struct(*), {AT}) AS last", "_change_type = 'truncate'"
 ORDERS = "stores:informix.orders"
 
 
@@ -25,9 +26,12 @@ def merge(folder: Path, batch: DataFrame, number: int) -> None:
     draft, before, version = (folder / name for name in (".draft", f"v{number - 1}", f"v{number}"))
     if not version.exists():
         last = batch.groupBy("order_num").agg(functions.expr(LAST)).select("last.*")
+        emptied = last.where(EMPTIED).select("_commit_version", "_change_ordinal").first()
+        if emptied:  # by a TRUNCATE: nothing stays of what came before it, here and in version N-1
+            last = last.where(f"{AT} > struct({emptied[0]}L, {emptied[1]})")
         table = last.where("_change_type IN ('insert', 'update_postimage')")
         table = table.select([name for name in batch.columns if not name.startswith("_")])
-        if number:  # should version N-1 be gone, this fails, and so it should
+        if number and not emptied:  # should version N-1 be gone, this fails, and so it should
             kept = batch.sparkSession.read.parquet(str(before)).join(last, "order_num", "left_anti")
             table = table.unionByName(kept, allowMissingColumns=True)  # an ALTER may have added one
         table.write.mode("overwrite").parquet(str(draft))
@@ -41,15 +45,13 @@ if __name__ == "__main__":
     basel, bern, zug = ({"order_num": n, "city": c} for n, c in ((1, "Basel"), (2, "Bern"), (3, "Zug")))
     folder, columns = tempfile.mkdtemp(), "order_num serial primary key, city varchar(20)"
     with emulated_source({"informix.orders": columns}, keeps_rows=True) as (server, options):
-        options |= {"initialSnapshot": "all", "spoolPath": f"{folder}/spool"}
+        options |= {"initialSnapshot": "all", "truncate": "emit", "spoolPath": f"{folder}/spool"}
         rows = spark.readStream.format("informix-cdc").options(**options).load()
         sink = rows.writeStream.option("checkpointLocation", f"{folder}/checkpoint")
         sink = sink.foreachBatch(partial(merge, Path(folder))).trigger(availableNow=True)
-        before, beside = (
-            [("insert", basel), ("insert", bern)],
-            [("update", basel, zug), ("delete", bern)],
-        )
-        for changes in before, beside:
+        before = [("insert", basel), ("insert", bern)]
+        beside = [("update", basel, zug), ("delete", bern)], [("truncate",)], [("insert", bern)]
+        for changes in before, *beside:
             with server.transaction() as shop:
                 for kind, *images in changes:
                     getattr(shop, kind)(ORDERS, *images)

@@ -1,8 +1,9 @@
 """Totals per five minutes of commit time: `python examples/windowed_totals.py`. Needs Java 17.
 
 Commit times rise with the stream, as far as the server's clock does: a short watermark is enough. A
-window is given out once, when the watermark has passed it. Deletes and old values count negatively. For
-a server of your own, `options` are host, port, server, database, table; INFORMIX_CDC_PASSWORD is set.
+window is given out once, when the watermark has passed it. Deletes and old values count negatively; a
+TRUNCATE ends the query, since its rows are in no log and no sum can take them off. For a server of your
+own, `options` are host, port, server, database, table; INFORMIX_CDC_PASSWORD is set.
 """
 
 import os

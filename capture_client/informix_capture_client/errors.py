@@ -22,6 +22,14 @@ from typing import ClassVar
 
 from informix_capture_client.printable import printable
 
+# For remedies that have rows read again: a snapshot shows the rows that are there, and nothing tells of
+# those that were deleted while no stream looked.
+EMPTY_COPY = "empty the sink's copy of the table, which keeps rows that were deleted meanwhile"
+NEW_STREAM = (
+    "empty the sink's copies of the tables, which keep rows that were deleted meanwhile, and start a"
+    " new stream with a new checkpoint and option initialSnapshot"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class DriverAnswer:

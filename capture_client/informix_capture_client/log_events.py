@@ -117,7 +117,8 @@ SNAPSHOT_NOT_MADE = LogEvent(
     _WARNING,
     ("table",),
     "option initialSnapshot asks for a table that is in the stream already, without one; to get one,"
-    " take the table out of option `table`, run the query once, and name it again",
+    " take the table out of option `table`, run the query once, empty the sink's copy of the table,"
+    " and name it again",
 )
 SNAPSHOT_LOCKED = LogEvent(
     "snapshot_locked",

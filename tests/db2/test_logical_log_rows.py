@@ -143,7 +143,7 @@ def test_a_table_with_a_long_name_is_known_by_its_numbers() -> None:
     tables = {"OWNER_OF_MANY.A_LONG_NAME": "a SMALLINT NOT NULL"}
     ids = {"OWNER_OF_MANY.A_LONG_NAME": "256.2.3"}
     (row,) = rows_of(decoder(tables, ids=ids), rdw(change("I ", b"\0\7", TABLENAME="A_LO@1")))
-    assert (row["a"], row["_table"]) == (7, "TEST.A_LO@1")
+    assert (row["a"], row["_table"]) == (7, "OWNER_OF_MANY.A_LONG_NAME")
 
 
 def test_a_row_of_another_table_is_refused_or_left_out_as_asked() -> None:
@@ -151,3 +151,22 @@ def test_a_row_of_another_table_is_refused_or_left_out_as_asked() -> None:
     with pytest.raises(ProtocolViolation, match=r"table TEST\.OTHER is not declared"):
         rows_of(decoder(EMP), data)
     assert [row["ID"] for row in rows_of(decoder(EMP, other_tables="skip"), data)] == [1]
+
+
+def test_a_table_known_by_its_numbers_has_the_name_it_is_declared_by() -> None:
+    """Its header's name is short, and may be the short name of another table too."""
+    short, table = {"TABLEOWNER": "HR", "TABLENAME": "A_LONG_NA"}, "HR.A_LONG_NAME"
+    data = rdw(
+        change("I ", b"\0\7", **short),
+        change("I ", b"\0\10", **short, TBOBID=4),
+        change("DM", **short),
+        change("CM", **short, TBOBID=5),
+    )
+    declared = {table: "a SMALLINT NOT NULL", "HR.A_LONG_NAMESAKE": "a SMALLINT NOT NULL"}
+    ids = {table: "256.2.3", "HR.A_LONG_NAMESAKE": "256.2.4"}
+    rows = rows_of(decoder(declared, ids=ids), data)
+    assert [row["_table"] for row in rows] == [*declared, table, "HR.A_LONG_NA"]
+    assert {row["_header"]["TABLENAME"] for row in rows} == {"A_LONG_NA"}
+    by_numbers = {"256.2.3": "a SMALLINT NOT NULL"}
+    (row, *_) = rows_of(decoder(by_numbers, other_tables="skip"), data)
+    assert row["_table"] == "HR.A_LONG_NA"

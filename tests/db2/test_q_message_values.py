@@ -42,6 +42,7 @@ QUOTED = [
     ("TIME", "06:00 PM", "06:00 PM"),
     ("BLOB", "00fF10", b"\x00\xff\x10"),
     ("CHAR(2) FOR BIT DATA", "c1c2", b"\xc1\xc2"),
+    ("LONG VARCHAR FOR BIT DATA", "c1c2", b"\xc1\xc2"),
     ("DATE", "2007-08-06", date(2007, 8, 6)),
     ("DATE", "08/06/2007", date(2007, 8, 6)),
     ("DATE", "06.08.2007", date(2007, 8, 6)),

@@ -50,3 +50,37 @@ def test_a_target_merged_from_rows_that_were_there_and_changes_equals_the_table(
     assert sum(False in each for each in kinds) > 1
     assert {row["order_num"]: row.asDict() for row in found} == orders.present
     assert len(found) == len(orders.present)
+
+
+# a run each: alone, among changes of the same keys, and behind them
+TRUNCATES: list[list[tuple[str, int] | tuple[str]]] = [
+    [("insert", ROWS_THERE)],
+    [("truncate",)],
+    [("insert", 9), ("change", 5), ("truncate",), ("insert", 3), ("change", 5)],
+    [("change", 5), ("truncate",)],
+]
+
+
+def test_a_truncate_empties_the_target_of_all_that_came_before_it(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    target, batches = tmp_path / "target", list[int]()
+    target.mkdir()
+
+    def take(batch: DataFrame, number: int) -> None:
+        for _ in range(2):  # as if Spark ran it again
+            merge(target, batch, number)
+        batches.append(number)
+
+    with kept_orders(seed=7) as orders:
+        options = options_of(orders, tmp_path) | {"truncate": "emit", "maxRowsPerTrigger": "1000"}
+        for run in TRUNCATES:
+            for name, *count in run:
+                getattr(orders, name)(*count)
+            rows = spark.readStream.format("informix-cdc").options(**options).load()
+            writer = rows.writeStream.option("checkpointLocation", str(tmp_path / "checkpoint"))
+            writer = writer.foreachBatch(take).trigger(availableNow=True)
+            assert writer.start().awaitTermination(patiently(90))
+            found = spark.read.parquet(str(target / f"v{batches[-1]}")).collect()
+            assert {row["order_num"]: row.asDict() for row in found} == orders.present
+            assert len(found) == len(orders.present)

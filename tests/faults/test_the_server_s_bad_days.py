@@ -132,7 +132,7 @@ def test_a_log_that_wraps_behind_a_lost_connection_is_data_loss() -> None:
     assert isinstance(error, DataLoss)
     assert str(error).startswith("IFXCDC-0006: cdc_activatesess at 1:")
     assert "CDC_E_LSN" in str(error)
-    assert "reload the tables" in str(error)
+    assert "empty the sink's copies" in str(error)
 
 
 ENDED_SESSIONS = ["CDC_E_INTERRUPT", "CDC_E_MUSTCLOSE"]

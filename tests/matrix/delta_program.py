@@ -1,4 +1,4 @@
-"""Delta tables that follow a table over a snapshot, changes beside it, and an ALTER: by content.
+"""Delta tables that follow a table over a snapshot, changes, a TRUNCATE and an ALTER: by content.
 
 Four queries of one table, each with a checkpoint of its own: MERGE as examples/delta_merge.py does it,
 from the rows that were there on; and from before there were any an append of all changes with
@@ -15,11 +15,11 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from delta import configure_spark_with_delta_pip
+from delta import DeltaTable, configure_spark_with_delta_pip
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.streaming import DataStreamWriter
 
-from delta_merge import merge
+from delta_merge import WRITE, merge
 from harness.runs.patience import wait_until
 from harness.servers.kept_orders import KeptOrders, kept_orders
 from harness.servers.stores import PASSWORD
@@ -28,6 +28,7 @@ from matrix.stream_program import run_to_its_end
 PLACE = ["_commit_version", "_change_ordinal"]
 ROWS_THERE, CHUNK_ROWS, TRANSACTIONS, MOST_RUNS = 300, 50, 40, 12
 RECEIPT = "orders.receipt"
+NUMBER = {"txnAppId": "a checkpoint", "txnVersion": "0"}
 
 
 class Queries:
@@ -76,7 +77,7 @@ class Queries:
     def run(self, name: str, **more: str) -> None:
         """Run one of them once."""
         begins = "all" if name == "merged" else "none"
-        options = self.orders.options(**more) | {"initialSnapshot": begins}
+        options = self.orders.options(truncate="emit", **more) | {"initialSnapshot": begins}
         options |= {
             "spoolPath": str(self.folder / "spools" / name),
             "snapshotChunkRows": str(CHUNK_ROWS),
@@ -118,6 +119,9 @@ class Queries:
         """Return what a table is behind all its changes, without Spark or MERGE."""
         found: dict[int, dict[str, object]] = {}
         for row in rows:
+            if row["_change_type"] == "truncate":
+                found.clear()
+                continue
             values = {name: row[name] for name in row.asDict() if not name.startswith("_")}
             if row["_change_type"] in ("insert", "update_postimage"):
                 found[values["order_num"]] = values
@@ -138,6 +142,25 @@ def command(orders: KeptOrders, *words: str) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
+
+
+def rows_of_a_new_target(spark: SparkSession, is_numbered: bool) -> int:
+    """Merge two rows as batch 0 into a target that an empty write has made; return what it holds.
+
+    Delta leaves a batch out whose number is on the target already: so it must be made without one.
+    """
+    assert spark.conf.get(f"{WRITE}.txnVersion", None) is None  # the example leaves no number behind
+    name, rows = f"made_{is_numbered}", spark.range(2)
+    for numbered in (is_numbered, True):
+        for key, value in NUMBER.items() if numbered else ():
+            spark.conf.set(f"{WRITE}.{key}", value)
+        if not spark.catalog.tableExists(name):
+            rows.limit(0).write.format("delta").saveAsTable(name)
+    target = DeltaTable.forName(spark, name).alias("old")
+    target.merge(rows.alias("new"), "old.id = new.id").whenNotMatchedInsertAll().execute()
+    for key in NUMBER:
+        spark.conf.unset(f"{WRITE}.{key}")
+    return spark.table(name).count()
 
 
 def delta_spark(folder: Path) -> SparkSession:
@@ -165,6 +188,9 @@ def main() -> None:
         queries.run("merged")
         queries.is_written = False
         orders.change(TRANSACTIONS)
+        orders.truncate()
+        orders.insert(ROWS_THERE)
+        orders.change(TRANSACTIONS)
         queries.run_all()
         named = [f"--checkpoint={queries.checkpoint(each)}" for each in queries.queries]
         release = ("release", "informix.orders", "--yes", "--quiet-seconds=1", f"--receipt={receipt}")
@@ -176,8 +202,8 @@ def main() -> None:
         changes = queries.rows("changes")
         assert queries.rows("once") == changes
         assert queries.of_snapshots >= ROWS_THERE // 2
-        assert any(order["priority"] == 7 for order in orders.present.values())
-        assert any(order["priority"] is None for order in orders.present.values())
+        assert {7, None} <= {order["priority"] for order in orders.present.values()}
+        assert [rows_of_a_new_target(spark, is_numbered) for is_numbered in (False, True)] == [2, 0]
         spark.stop()
     facts = {
         "rows": len(orders.present),

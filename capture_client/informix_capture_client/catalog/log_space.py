@@ -24,6 +24,7 @@ from itertools import pairwise
 
 from informix_capture_client import statements
 from informix_capture_client.errors import (
+    NEW_STREAM,
     ConnectionLost,
     DataLoss,
     Gap,
@@ -171,7 +172,7 @@ def require_in_log(position: Position, current: int) -> None:
         raise DataLoss(
             f"the stream goes on at {show(position.restart)}, but the server's log ends at"
             f" {show(current)}.",
-            "The server was restored or set up anew: start a new stream with a new checkpoint.",
+            f"The server was restored or set up anew: {NEW_STREAM}.",
             position=position.restart,
             gap=Gap.LOG_ENDS_BEFORE,
         )

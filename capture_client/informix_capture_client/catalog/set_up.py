@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from informix_capture_client.dialects import INFORMIX, Dialect
-from informix_capture_client.errors import AccessRefused, InformixCdcError, ServerRefused
+from informix_capture_client.errors import NEW_STREAM, AccessRefused, InformixCdcError, ServerRefused
 from informix_capture_client.findings import (
     Finding,
     failure,
@@ -252,7 +252,7 @@ def check_ha_role(role: HaRole, server_version: str, dialect: Dialect = INFORMIX
         _HA,
         "the server is the primary of a cluster; what positions mean after a fail-over is nowhere"
         " documented.",
-        "After a fail-over, begin with a new checkpoint and reload the tables.",
+        f"After a fail-over, {NEW_STREAM}.",
     )
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from informix_capture_client import statements
 from informix_capture_client.dialects import INFORMIX, Dialect
 from informix_capture_client.errors import (
+    NEW_STREAM,
     AccessRefused,
     BadOption,
     DataLoss,
@@ -65,8 +66,7 @@ _MEANING: dict[str, tuple[type[InformixCdcError], str]] = {
     "CDC_E_NOSES": (AccessRefused, "The session is gone, or the user lacks rights on syscdcv1."),
     "CDC_E_LSN": (
         DataLoss,
-        "The logical log has been reused: start a new stream with a new checkpoint and reload the"
-        " tables; give the server more logical logs.",
+        f"The logical log has been reused: {NEW_STREAM}; give the server more logical logs.",
     ),
     "CDC_E_ARG1": (BadOption, "Check option server: it must be the server's DBSERVERNAME."),
     "CDC_E_ARG4": (BadOption, "Check option maxRecordsPerRead: servers take 1 to 256."),

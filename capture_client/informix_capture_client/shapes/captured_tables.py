@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from informix_capture_client.catalog import Table
 from informix_capture_client.choices import DecodeRules
-from informix_capture_client.errors import ProtocolViolation
+from informix_capture_client.errors import NEW_STREAM, ProtocolViolation
 from informix_capture_client.large_objects import (
     LOCATOR_BYTES,
     NOWHERE,
@@ -95,7 +95,7 @@ class CapturedTables:
             raise ProtocolViolation(
                 f"the server announces table {name} with other columns than its catalog:"
                 f" {announced.columns[:500]!r}.",
-                "The table was altered: start a new stream.",
+                f"The table was altered: {NEW_STREAM}.",
                 table=name,
             )
         if (decoder.fixed_bytes, decoder.variable_count) != (

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from informix_capture_client.catalog import Table
 from informix_capture_client.choices import DecodeRules, RowForm
-from informix_capture_client.errors import BadOption, DataLoss, InformixCdcError
+from informix_capture_client.errors import NEW_STREAM, BadOption, DataLoss, InformixCdcError
 from informix_capture_client.large_objects import Contents, Reselecting
 from informix_capture_client.positions import show
 from informix_capture_client.records import BOUNDS, Kind, TableSchema
@@ -313,7 +313,8 @@ class ChangeEncoder:
         raise DataLoss(
             f"table {self._tables.tables[int(changes.table_ids[row])].name} was truncated by the"
             f" transaction that committed at {show(commit)}.",
-            "Set option truncate to emit (a row of its own) or ignore, and start again.",
+            "Set option truncate to emit, a row on which the sink empties the table's copy as"
+            " examples/upsert.py does, or to ignore, and start again.",
             sequence_number=int(changes.sequence_numbers[row]),
         )
 
@@ -334,6 +335,6 @@ def _require_pairs(changes: Changes) -> None:
         place = int(changes.sequence_numbers[int(np.flatnonzero(unpaired)[0])])
         raise DataLoss(
             f"the update at {show(place)} has one image only.",
-            "The row's other image is missing: reload the table and start a new stream.",
+            f"The row's other image is missing: {NEW_STREAM}.",
             sequence_number=place,
         )

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from informix_capture_client.errors import DataLoss, ProtocolViolation
+from informix_capture_client.errors import NEW_STREAM, DataLoss, ProtocolViolation
 from informix_capture_client.positions import show
 from informix_capture_client.records import Kind, RecordBlock
 from informix_capture_client.transactions.ends import Ends
@@ -65,7 +65,7 @@ def beginning_lost(transaction_id: int, commit: int, restart: int) -> DataLoss:
     return DataLoss(
         f"transaction {transaction_id} committed at {show(commit)}, but its beginning lies before"
         f" {show(restart)}, where this capture began.",
-        "Its rows cannot be delivered whole: start a new stream and reload the tables.",
+        f"Its rows cannot be delivered whole: {NEW_STREAM}.",
         transaction_id=transaction_id,
         sequence_number=commit,
     )

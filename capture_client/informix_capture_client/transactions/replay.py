@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from informix_capture_client.errors import DataLoss, Gap
+from informix_capture_client.errors import NEW_STREAM, DataLoss, Gap
 from informix_capture_client.positions import Position, Witness, show
 from informix_capture_client.transactions.ends import Ends
 
@@ -64,7 +64,7 @@ def replay_failed(expected: int, what: str) -> DataLoss:
     """Return the error for a planned batch of which it is proven that this log does not hold it."""
     return DataLoss(
         f"a batch that Spark has planned ends at commit {show(expected)}, but {what}.",
-        "The log is not the one the checkpoint was written for: start a new stream.",
+        f"The log is not the one the checkpoint was written for: {NEW_STREAM}.",
         expected_commit=expected,
     )
 
@@ -107,8 +107,7 @@ def other_log(known: Witness, what: str) -> DataLoss:
     return DataLoss(
         f"the last transaction that was delivered committed at {show(known.commit)} in second"
         f" {known.time}, but {what}: the server was restored, or lost the end of its log.",
-        "Positions are used again, so that changes may be missing: reload the tables and start a new"
-        " stream with a new checkpoint.",
+        f"Positions are used again, so that changes may be missing: {NEW_STREAM}.",
         position=known.commit,
         gap=Gap.OTHER_LOG,
     )

@@ -17,11 +17,11 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from informix_capture_client.errors import BadOption
+from informix_capture_client.errors import NEW_STREAM, BadOption
 from informix_checkpoints.offsets.checkpoint_folder import CheckpointFolder
 from informix_checkpoints.offsets.offsets import StreamOffset
 
-_RESTORE = "Restore it from a copy of the checkpoint, or start a new stream with a new checkpoint."
+_RESTORE = f"Restore it from a copy of the checkpoint, or {NEW_STREAM}."
 _RUN_AGAIN = "Remove it and its checksum: Spark then runs that batch again."
 _NEWER = "Use the release of this command that the query's Spark and package belong to."
 _VERSION = re.compile(r"v([0-9]+)")
@@ -126,7 +126,7 @@ def _committed(
     if not numbers and before is not None:
         raise BadOption(
             f"{folder} is not whole: batch {last.number} is planned, and folder commits is empty.",
-            "Restore it from a copy, or start a new stream with a new checkpoint.",
+            _RESTORE,
         )
     if not numbers:
         return None

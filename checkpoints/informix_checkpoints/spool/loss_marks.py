@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from informix_capture_client.errors import DataLoss, Gap
+from informix_capture_client.errors import NEW_STREAM, DataLoss, Gap
 from informix_checkpoints.spool.durable_files import make_folder, replace_file
 from informix_checkpoints.spool.own_files import read_own
 
@@ -39,8 +39,8 @@ class ReportedLoss(NamedTuple):
         """Return the error to raise when the query is started again."""
         return DataLoss(
             f"a loss was reported before: {self.message}",
-            "Reload the tables and start a new stream with a new checkpoint; or go on without what was"
-            " lost: set failOnDataLoss=false.",
+            f"To load the tables again, {NEW_STREAM}; or go on without what was lost, which mends no"
+            " copy: set failOnDataLoss=false.",
             gap=self.gap,
         )
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from informix_capture_client.catalog import is_beyond_end
-from informix_capture_client.errors import ConnectionLost, DataLoss, Gap, InformixCdcError
+from informix_capture_client.errors import NEW_STREAM, ConnectionLost, DataLoss, Gap, InformixCdcError
 from informix_capture_client.log_events import (
     LOG_UNREADABLE,
     RESTART_POSITION_LATE,
@@ -286,7 +286,7 @@ def row_logging_off(table: str, position: Position) -> DataLoss:
     return DataLoss(
         f"full row logging of {table} was switched off after {show(position.commit)}; what changed"
         " since is not in the log.",
-        "Reload the table and start a new stream with a new checkpoint.",
+        f"To load the table again, {NEW_STREAM}.",
         table=table,
         position=position.commit,
         gap=Gap.ROW_LOGGING_OFF,

@@ -21,6 +21,7 @@ from enum import Enum
 
 from informix_capture_client.catalog import LogSpace
 from informix_capture_client.errors import (
+    NEW_STREAM,
     ConnectionLost,
     DataLoss,
     Gap,
@@ -356,7 +357,7 @@ class Liveness:
 _IN_THE_BUFFER = (
     "Start the query again: the rest may still be in the server's log buffer. If the log's end stays"
     " there after a checkpoint (onmode -c), this is not the log that the checkpoint was written for:"
-    " start a new stream."
+    f" {NEW_STREAM}."
 )
 
 

@@ -14,7 +14,7 @@ import click
 
 from informix_capture_client.catalog import Catalog, Table
 from informix_capture_client.doctor import shown_bytes
-from informix_capture_client.errors import BadOption
+from informix_capture_client.errors import NEW_STREAM, BadOption
 from informix_capture_client.positions import show
 from informix_capture_client.sql_names import TableName
 from informix_cdc.operations import (
@@ -168,7 +168,7 @@ def _logged_tables(options: SourceOptions, catalog: Catalog, receipt: Path | Non
                 f"full row logging of {table.name} is off already, so that no receipt can say what was"
                 " delivered of it.",
                 "Where release has written one before, go on with that. Else the stream has lost what"
-                " was changed since: informix-cdc acquire, and start a new stream.",
+                f" was changed since: run informix-cdc acquire, {NEW_STREAM}.",
             )
         say(f"{table.name}: full row logging is off already.")
     return [table for table in tables if table not in off]

@@ -10,7 +10,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
-from informix_capture_client.errors import BadOption, DataLoss, Gap
+from informix_capture_client.errors import NEW_STREAM, BadOption, DataLoss, Gap
 from informix_capture_client.positions import Position, show
 from informix_cdc.server import SourceTables
 from informix_checkpoints.offsets import StreamOffset
@@ -69,9 +69,8 @@ def require_chunks(spool: Spool, planned: Position | None) -> None:
         raise DataLoss(
             f"Spark runs a batch again, up to {show(planned.commit)}, that has rows of a snapshot, and"
             f" the spool {spool.folder} does not hold them any more.",
-            "Bring the folder back, if it was moved or spoolPath was changed; else start a new stream"
-            " with a new checkpoint: its initialSnapshot reads the rows anew. failOnDataLoss=false"
-            " changes nothing here.",
+            f"Bring the folder back, if it was moved or spoolPath was changed; else {NEW_STREAM}."
+            " failOnDataLoss=false changes nothing here.",
         )
 
 
@@ -101,7 +100,7 @@ def other_source(begun_on: str, found: str) -> DataLoss:
         f"the stream was begun on source {begun_on}, but server, database and tables now make source"
         f" {found}.",
         "A table was dropped, re-created or altered, another server answers, or the options changed:"
-        " start a new stream with a new checkpoint.",
+        f" {NEW_STREAM}.",
         expected=begun_on,
         found=found,
         gap=Gap.OTHER_SOURCE,
@@ -112,8 +111,8 @@ def other_table(name: str, begun_on: str, found: str) -> DataLoss:
     """Return the error for a table that is not the one that the stream has delivered rows of."""
     return DataLoss(
         f"the stream has table {name} of digest {begun_on}, but it now makes digest {found}.",
-        "The table was dropped, re-created or altered, or the options choose other columns of it: start"
-        " a new stream with a new checkpoint. For an ALTER that the stream survives, see --receipt of"
+        "The table was dropped, re-created or altered, or the options choose other columns of it:"
+        f" {NEW_STREAM}. For an ALTER that the stream survives, see --receipt of"
         " informix-cdc release, and option schemaChange.",
         expected=begun_on,
         found=found,

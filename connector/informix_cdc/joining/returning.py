@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from informix_capture_client.errors import BadOption, DataLoss
+from informix_capture_client.errors import EMPTY_COPY, BadOption, DataLoss
 from informix_capture_client.failpoints import failpoint
 from informix_capture_client.positions import show
 from informix_capture_client.records import OF_A_TABLE, Kind, RecordBlock
@@ -213,6 +213,7 @@ class NobodyWrote:
                     f" committed at {show(int(block.sequence_numbers[place]))}: what else was changed"
                     " then may not be in the log.",
                     "Its writers must stand still until acquire is done. Take the table out of option"
-                    " table, run the query once, and name it again, with option initialSnapshot.",
+                    f" table, run the query once, {EMPTY_COPY}, and name it again, with option"
+                    " initialSnapshot.",
                     table=name,
                 )

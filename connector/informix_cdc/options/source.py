@@ -66,8 +66,8 @@ class SourceOptions(LargeObjectOptions):
         "Size of the read buffer in bytes, such as 256k.", size(128, 1 << 30), default=256 * 1024
     )
     truncate: str = option(
-        "What a TRUNCATE of a captured table does: fail the query, emit a row, or ignore it (it is"
-        " counted).",
+        "What a TRUNCATE of a captured table does: fail the query, emit a row on which the sink must"
+        " empty its copy, or ignore it (it is counted).",
         one_of("fail", "emit", "ignore"),
         default="fail",
     )

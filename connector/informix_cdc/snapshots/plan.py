@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from informix_capture_client.catalog import Catalog, RowLocks, Table, TableKeys
-from informix_capture_client.errors import AccessRefused, BadOption, ServerRefused
+from informix_capture_client.errors import NEW_STREAM, AccessRefused, BadOption, ServerRefused
 from informix_capture_client.log_events import SNAPSHOT_NOT_MADE
 from informix_capture_client.snapshot import Key, KeyRules, WholeTableQuery, choose_key
 from informix_capture_client.sql_names import TableName, TablePattern
@@ -142,7 +142,7 @@ def _require_may_go_on(
         raise BadOption(
             f"the snapshot of {name} was begun by its key ({', '.join(snapshot.key)}), which it has not"
             " any more: it cannot be locked and read whole, since changes of it have been delivered.",
-            "Name a key with option snapshotKey, or begin a new stream with a new checkpoint.",
+            f"Name a key with option snapshotKey, or {NEW_STREAM}.",
             option="snapshotKey",
         )
 

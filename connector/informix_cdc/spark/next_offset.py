@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from informix_capture_client.errors import BadOption, DataLoss
+from informix_capture_client.errors import NEW_STREAM, BadOption, DataLoss
 from informix_capture_client.positions import Position
 from informix_cdc.capture import CaptureState
 from informix_checkpoints.limits import BatchLimits
@@ -149,7 +149,7 @@ def require_same_stream(start: StreamOffset, stream: str, source: str) -> None:
         raise DataLoss(
             f"an offset of stream {start.stream} of source {start.source} meets one of stream {stream}"
             f" of source {source}.",
-            "The checkpoint holds two streams: start a new one with a new checkpoint.",
+            f"The checkpoint holds two streams: {NEW_STREAM}.",
         )
 
 

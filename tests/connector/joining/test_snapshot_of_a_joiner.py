@@ -105,4 +105,4 @@ def test_a_planned_batch_with_rows_of_a_joiner_is_refused_without_its_spool(
             failure = failure_of(lambda: rows_of(made, start, end))
     assert isinstance(failure, DataLoss)
     assert "rows of a snapshot" in failure.message
-    assert "its initialSnapshot reads the rows anew" in failure.remedy
+    assert "empty the sink's copies of the tables" in failure.remedy

@@ -54,6 +54,12 @@ class KeptOrders:
                     how = self._random.choice((self._insert, self._update, self._rename, self._delete))
                     how(transaction)
 
+    def truncate(self) -> None:
+        """Commit a TRUNCATE."""
+        self.present = {}
+        with self.server.transaction() as transaction:
+            transaction.truncate(ORDERS)
+
     def alter(self) -> None:
         """Add a column, which new and changed rows have from now on."""
         self.server.alter_table(ORDERS, f"{COLUMNS}, priority integer")

@@ -7,6 +7,7 @@ decoded leaves nothing behind but its record.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -22,8 +23,8 @@ from informix_capture_client.db2.log_records.logged_changes import (
     LoggedChanges,
     Structs,
 )
-from informix_capture_client.db2.log_records.table_rows import Rows, TableRows
-from informix_capture_client.db2.log_records.transactions import NO_ROW, RowChange
+from informix_capture_client.db2.log_records.table_rows import Notes, Rows, TableRows
+from informix_capture_client.db2.log_records.transactions import NO_ROW
 
 LOB = pa.struct(
     [
@@ -45,18 +46,26 @@ MORE = {
 }
 UNDECLARED = pa.binary()
 INCOMPLETE = "incomplete"
+NOT_IN_LOG = "not_in_log"
 _NO_ROW = KINDS.index(NO_ROW)
 
 Readers = Sequence[tuple[int | None, TableRows]]  # by declared table: its code, and what reads it
 Images = tuple[list[Image], list[Image]]
 
 
-def images_of(logged: LoggedChanges, readers: Readers) -> tuple[Images, dict[int, str]]:
-    """Return rows before and after changes, and of changes that are bad what is wrong."""
-    wrong: dict[int, str] = {}
-    sides: Images = ([], [])
+@dataclass
+class Decoded:
+    """Rows before and after changes, and what else is known of some changes."""
+
+    images: Images = field(default_factory=lambda: ([], []))
+    notes: Notes = field(default_factory=Notes)
+
+
+def decoded(logged: LoggedChanges, readers: Readers) -> Decoded:
+    """Return the rows of changes."""
+    found = Decoded()
     changes = logged.changes
-    for side, name in zip(sides, ("old", "new"), strict=True):
+    for side, name in zip(found.images, ("old", "new"), strict=True):
         is_there = changes[name][:, 1] >= 0
         if not readers:
             places = np.flatnonzero(is_there)
@@ -66,11 +75,24 @@ def images_of(logged: LoggedChanges, readers: Readers) -> tuple[Images, dict[int
             places = np.flatnonzero(is_there & (changes["table"] == code))
             where, lobs = changes[name][places], _lobs_of(logged, places)
             rows = Rows(logged.data, where[:, 0], where[:, 1], where[:, 2], lobs, name == "old")
-            found, bad = reader.read(rows)
-            for row, reason in bad.items():
-                wrong.setdefault(int(places[row]), reason)
-            side.append(Image(places, found))
-    return sides, wrong
+            images, notes = reader.read(rows)
+            # Of an update the new row is told: Db2 logs no large object of an old one.
+            is_told = np.full(len(places), name == "new") | (changes["new"][places][:, 1] < 0)
+            _add(found.notes, notes, places, is_told)
+            side.append(Image(places, images))
+    return found
+
+
+def _add(all_notes: Notes, notes: Notes, places: Integers, is_told: np.ndarray) -> None:
+    """Add what is known of the rows of one table and side, by the places of their changes."""
+    for row, reason in notes.wrong.items():
+        all_notes.wrong.setdefault(int(places[row]), reason)
+    for row, columns in notes.not_in_log.items():
+        if is_told[row]:
+            all_notes.not_in_log[int(places[row])] = columns
+    for row, warnings in notes.warnings.items():
+        known = all_notes.warnings.setdefault(int(places[row]), [])
+        known += [warning for warning in warnings if warning not in known]
 
 
 def _lobs_of(logged: LoggedChanges, places: Integers) -> Mapping[int, Any]:
@@ -79,12 +101,10 @@ def _lobs_of(logged: LoggedChanges, places: Integers) -> Mapping[int, Any]:
     return {place: lobs for place, lobs in found.items() if lobs}
 
 
-def delivered(
-    logged: LoggedChanges, images: Images, wrong: Mapping[int, str], names: Mapping[int, str]
-) -> Changes | None:
+def delivered(logged: LoggedChanges, found: Decoded, names: Mapping[int, str]) -> Changes | None:
     """Return changes but those that are wrong; `names` are those of declared tables, by code."""
     stays = np.ones(len(logged.changes), bool)
-    stays[list(wrong)] = False
+    stays[list(found.notes.wrong)] = False
     kept = np.flatnonzero(stays)
     if not len(kept):
         return None
@@ -93,15 +113,13 @@ def delivered(
     operations = good.changes["kind"]
     is_whole = of_change["is_committed"] & (operations != _NO_ROW)
     kinds = pa.array([*KINDS, INCOMPLETE]).take(pa.array(np.where(is_whole, operations, len(KINDS))))
-    images = only(images, kept, len(stays))
-    return Changes(kinds, *images, _about(good, names), of_change["value"].copy())
+    images = only(found.images, kept, len(stays))
+    about = {**_about(good, names), **_lists_of(good, found.notes, kept)}
+    return Changes(kinds, *images, about, of_change["value"].copy())
 
 
 def _about(logged: LoggedChanges, names: Mapping[int, str]) -> dict[str, pa.Array]:
     changes = logged.changes
-    objects = [logged.objects[n] if n >= 0 else None for n in _objects(changes)]
-    lobs = [_lobs(change) if change and change.lobs else None for change in objects]
-    warnings = [(change.warnings or None) if change else None for change in objects]
     is_row = changes["kind"] != _NO_ROW
     return {
         **_about_transactions(logged),
@@ -110,15 +128,27 @@ def _about(logged: LoggedChanges, names: Mapping[int, str]) -> dict[str, pa.Arra
         "_operation": pa.array(KINDS).take(pa.array(changes["kind"].copy())),
         "_lsn": _hex(changes["place"].astype(">u8"), 16, np.ones(len(changes), bool)),
         "_rid": _hex(changes["rid"], 6, is_row),
-        "_lobs": _lists(lobs, len(changes), LOB),
-        "_warnings": _lists(warnings, len(changes), pa.string()),
     }
 
 
-def _objects(changes: Structs) -> list[int]:
-    """Return the object of each change; nothing if none has one."""
-    objects: list[int] = changes["object"].tolist() if (changes["object"] >= 0).any() else []
-    return objects
+def _lists_of(logged: LoggedChanges, notes: Notes, kept: Integers) -> dict[str, pa.Array]:
+    """Return what few changes have any of, at the places that were kept."""
+    changes = logged.changes
+    lobs, warnings = dict[int, list[dict[str, object]]](), dict[int, list[str]]()
+    for place in np.flatnonzero(changes["object"] >= 0).tolist():
+        change = logged.objects[changes["object"][place]]
+        lobs[place] = [_lob(value) for value in (change.lobs or {}).values()]
+        warnings[place] = list(change.warnings)
+    for place in np.flatnonzero(np.isin(kept, list(notes.not_in_log))).tolist():
+        kind = KINDS[changes["kind"][place]]
+        absent = [_not_in_log(column, kind) for column in notes.not_in_log[int(kept[place])]]
+        lobs[place] = lobs.get(place, []) + absent
+    for place in np.flatnonzero(np.isin(kept, list(notes.warnings))).tolist():
+        warnings[place] = warnings.get(place, []) + notes.warnings[int(kept[place])]
+    return {
+        "_lobs": _lists(lobs, len(changes), LOB),
+        "_warnings": _lists(warnings, len(changes), pa.string()),
+    }
 
 
 def _tables(changes: Structs, names: Mapping[int, str]) -> pa.Array:
@@ -150,16 +180,12 @@ def _hex(fields: np.ndarray, width: int, valid: np.ndarray) -> pa.Array:
     return hexadecimal_of(data, valid)
 
 
-def _lists(values: list[Any], count: int, kind: pa.DataType) -> pa.Array:
-    """Return lists, of which most are empty: None stands for those, and no values for none at all."""
-    if any(value is not None for value in values):
-        return pa.array([value or [] for value in values], pa.list_(kind))
+def _lists(values: Mapping[int, list[Any]], count: int, kind: pa.DataType) -> pa.Array:
+    """Return lists by place, of which most are empty."""
+    if any(values.values()):
+        return pa.array([values.get(place, []) for place in range(count)], pa.list_(kind))
     offsets = pa.array(np.zeros(count + 1, np.int32))
     return pa.ListArray.from_arrays(offsets, pa.nulls(0, kind))
-
-
-def _lobs(change: RowChange) -> list[dict[str, object]]:
-    return [_lob(value) for value in (change.lobs or {}).values()]
 
 
 def _lob(value: LobValue) -> dict[str, object]:
@@ -171,3 +197,9 @@ def _lob(value: LobValue) -> dict[str, object]:
         "length": value.length,
         "data": value.data,
     }
+
+
+def _not_in_log(column: int, kind: str) -> dict[str, object]:
+    """Return the entry of a large object of which there is no record: no operation, no length."""
+    about = {"column": column, "operation": None, "original": kind, "status": NOT_IN_LOG}
+    return {**about, "length": None, "data": None}

@@ -30,7 +30,7 @@ from informix_capture_client.db2.log_records.containers import (
     records_of,
     sqlcodes_of,
 )
-from informix_capture_client.db2.log_records.delivered_rows import Readers, delivered, images_of
+from informix_capture_client.db2.log_records.delivered_rows import Readers, decoded, delivered
 from informix_capture_client.db2.log_records.logged_changes import (
     NO_TABLE,
     Ended,
@@ -217,10 +217,10 @@ class LogReader:
     def _changes(self, logged: LoggedChanges, order: Order, refusals: Refusals) -> Changes | None:
         if self._names:
             logged = self._of_declared(logged, refusals)
-        images, wrong = images_of(logged, self._readers[order])
-        for place, reason in sorted(wrong.items()):
+        found = decoded(logged, self._readers[order])
+        for place, reason in sorted(found.notes.wrong.items()):
             _refuse(logged, place, reason, refusals)
-        return delivered(logged, images, wrong, self._names)
+        return delivered(logged, found, self._names)
 
     def _of_declared(self, logged: LoggedChanges, refusals: Refusals) -> LoggedChanges:
         """Return changes of declared tables; what has no row belongs to none."""

@@ -14,7 +14,7 @@ checked before a byte is read there.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
@@ -38,24 +38,46 @@ from informix_capture_client.db2.declared_tables import (
     BYTES,
     GRAPHIC,
     LOBS,
+    LONG,
     MOMENTS,
     Column,
     DeclaredTable,
 )
 from informix_capture_client.db2.log_records.lob_records import (
+    ADDED,
     STRINGS_COLUMN,
     LobValue,
     LobValues,
     strings_of,
 )
+from informix_capture_client.db2.log_records.misfits import Elsewhere, misfits_of
 from informix_capture_client.db2.refused_bytes import BadValue
 from informix_capture_client.errors import UnsupportedColumn
 
-_STRINGS = {"VARCHAR", "LONG VARCHAR", "VARGRAPHIC", "LONG VARGRAPHIC", "VARBINARY"} | LOBS
+_STRINGS = {"VARCHAR", "VARGRAPHIC", "VARBINARY"} | LOBS
+_NOT_READ = {
+    **dict.fromkeys(("DECFLOAT", "XML"), "its layout in the log is not public"),
+    **dict.fromkeys(LONG, "its values are in records of the long field manager, which are not read"),
+}
 _INLINE, _EMPTY = b"\x69\x00\x00\x00", 0x80
 _OUT_OF_ROW = 0x8000
 
 Wrong = dict[int, str]
+
+
+@dataclass
+class Notes:
+    """What else is known of rows, by their place; columns are numbered from 0.
+
+    Attributes:
+        wrong: why a row cannot be delivered.
+        not_in_log: large objects that a row has, and of which neither it nor the log has the value.
+        warnings: records that do not fit a row that is delivered.
+    """
+
+    wrong: Wrong = field(default_factory=dict)
+    not_in_log: dict[int, list[int]] = field(default_factory=dict)
+    warnings: dict[int, list[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -78,7 +100,7 @@ class TableRows:
     """Reads rows of one declared table.
 
     Raises:
-        UnsupportedColumn: a type has a layout in the log that is not public.
+        UnsupportedColumn: the values of a type are not whole in the log, or in no public layout.
     """
 
     def __init__(
@@ -88,10 +110,10 @@ class TableRows:
         self._order: Order = order
         self._encodings = {True: graphic, False: encoding}
         for column in table.columns:
-            if column.kind in ("DECFLOAT", "XML"):
+            if column.kind in _NOT_READ:
                 raise UnsupportedColumn(
-                    f"tables: column {column.name} of {table.name} is {column.kind}; its layout in"
-                    " the log is not public.",
+                    f"tables: column {column.name} of {table.name} is {column.kind};"
+                    f" {_NOT_READ[column.kind]}.",
                     "Leave the table undeclared: then its rows come as bytes.",
                 )
         self._widths = [self._width(column) for column in table.columns]
@@ -105,9 +127,10 @@ class TableRows:
             return column.length
         return 2 * column.length if column.kind == "GRAPHIC" else width_of(column)
 
-    def read(self, rows: Rows) -> tuple[pa.Array, Wrong]:
-        """Return rows, and of rows that are bad what is wrong."""
-        wrong: Wrong = {}
+    def read(self, rows: Rows) -> tuple[pa.Array, Notes]:
+        """Return rows, and what else is known of them."""
+        notes = Notes()
+        wrong, elsewhere = notes.wrong, {row: Elsewhere() for row in rows.lobs}
         good = (rows.fixed_sizes == self._fixed) & (rows.sizes >= self._fixed)
         for place in np.flatnonzero(~good).tolist():
             wrong[place] = self._other_layout(int(rows.sizes[place]), int(rows.fixed_sizes[place]))
@@ -120,9 +143,15 @@ class TableRows:
                     wrong.setdefault(place, f"column {column.name}: its null byte is neither 00 nor 01")
                 valid = good & (marks == 0)
             fields = self._fields(rows, good, at, width)
-            columns.append(self._column(number, column, fields, valid, rows, wrong))
+            if column.kind in _STRINGS:
+                columns.append(self._strings(number, column, fields, valid, rows, notes, elsewhere))
+            else:
+                columns.append(self._column(column, fields, valid, wrong))
             at += width + column.is_nullable
-        return pa.StructArray.from_arrays(columns, fields=list(self.table.type)), wrong
+        for row, lobs in rows.lobs.items():
+            if found := misfits_of(lobs, self.table.columns, elsewhere[row], rows.is_old):
+                notes.warnings[row] = found
+        return pa.StructArray.from_arrays(columns, fields=list(self.table.type)), notes
 
     def _other_layout(self, size: int, fixed_size: int) -> str:
         """Return why a row is not one of the columns as they are declared."""
@@ -144,16 +173,8 @@ class TableRows:
         return fields
 
     def _column(
-        self,
-        number: int,
-        column: Column,
-        fields: NDArray[np.uint8],
-        valid: Bools,
-        rows: Rows,
-        wrong: Wrong,
+        self, column: Column, fields: NDArray[np.uint8], valid: Bools, wrong: Wrong
     ) -> pa.Array:
-        if column.kind in _STRINGS:
-            return self._strings(number, column, fields, valid, rows, wrong)
         if column.kind in ("CHAR", "BINARY", "GRAPHIC"):
             return self._text(column, binaries_of(fields, valid), wrong)
         reader = (
@@ -183,25 +204,33 @@ class TableRows:
         fields: NDArray[np.uint8],
         valid: Bools,
         rows: Rows,
-        wrong: Wrong,
+        notes: Notes,
+        elsewhere: Mapping[int, Elsewhere],
     ) -> pa.Array:
         at = numbers_of(fields[:, :2], "u2", self._order).astype(np.int64)
         length = numbers_of(fields[:, 2:4], "u2", self._order).astype(np.int64)
-        is_inside = (at & _OUT_OF_ROW == 0) & (at + length <= rows.sizes)
-        if column.kind not in LOBS and is_inside[valid].all():
+        is_outside, is_lob = at & _OUT_OF_ROW != 0, column.kind in LOBS
+        if not is_lob and (~is_outside & (at + length <= rows.sizes))[valid].all():
+            for row, known in elsewhere.items():
+                known[number] = False if valid[row] else None
             begins, sizes = np.where(valid, rows.starts + at, 0), np.where(valid, length, 0)
             raw = pc.if_else(pa.array(valid), placed_bytes(rows.data, begins, sizes), None)
-            return self._text(column, raw, wrong)
-        value_of = self._lob if column.kind in LOBS else self._string
+            return self._text(column, raw, notes.wrong)
         found: list[bytes | None] = []
         places = zip(valid.tolist(), at.tolist(), length.tolist(), strict=True)
         for row, (is_there, begin, size) in enumerate(places):
+            value = None
             try:
-                found.append(value_of(rows, row, number, begin, size) if is_there else None)
+                if is_there and is_lob:
+                    value, is_outside[row] = self._lob(rows, row, number, begin, size, notes)
+                elif is_there:
+                    value = self._string(rows, row, number, begin, size)
             except BadValue as bad:
-                found.append(None)
-                wrong.setdefault(row, f"column {column.name}: {bad.reason}")
-        return self._text(column, pa.array(found, pa.binary()), wrong)
+                notes.wrong.setdefault(row, f"column {column.name}: {bad.reason}")
+            found.append(value)
+            if row in elsewhere:
+                elsewhere[row][number] = bool(is_outside[row]) if is_there else None
+        return self._text(column, pa.array(found, pa.binary()), notes.wrong)
 
     @staticmethod
     def _piece(rows: Rows, row: int, begin: int, size: int) -> bytes:
@@ -226,17 +255,24 @@ class TableRows:
             return None
         raise BadValue("it is outside of the row, and the log has no record of it")
 
-    def _lob(self, rows: Rows, row: int, number: int, begin: int, size: int) -> bytes | None:
-        """Return a large object, of the row or its records; None where the log has not all of it."""
+    def _lob(
+        self, rows: Rows, row: int, number: int, begin: int, size: int, notes: Notes
+    ) -> tuple[bytes | None, bool]:
+        """Return a large object, None where the log has not all of it, and whether the row has it not.
+
+        Db2 writes no record of a large object that an update leaves alone: the row's null byte is all
+        that tells it from one that is set to NULL.
+        """
         inline = self._piece(rows, row, begin & ~_OUT_OF_ROW, size)
         if inline.startswith(_INLINE):
-            return inline[len(_INLINE) :]
+            return inline[len(_INLINE) :], False
         if inline and inline[0] == _EMPTY:
-            return b""
-        for value in rows.lobs.get(row, {}).values():
-            if value.column == number and value.status == "complete" and not rows.is_old:
-                return value.data
-        return None
+            return b"", False
+        mine = [value for value in rows.lobs.get(row, {}).values() if value.column == number]
+        if rows.is_old or not any(value.operation in ADDED for value in mine):
+            notes.not_in_log.setdefault(row, []).append(number)
+            return None, True
+        return next((value.data for value in mine if value.status == "complete"), None), True
 
 
 def _is_of_side(value: LobValue, is_old: bool) -> bool:

@@ -40,6 +40,10 @@ from informix_capture_client.db2.refused_bytes import BadValue, Where
 from informix_capture_client.errors import BadOption
 
 _NOT_THE_TABLE = "large objects name another table as theirs than the row they stand in front of"
+_NOT_READ = "a record of {} that is marked as propagated is not read: it may hold values of a row"
+_LONG_FIELDS = 3
+# The pages give these components and no other; those of the data object manager are about objects.
+HAS_NO_VALUES = 4
 _HALF = "one half of an update that the server made of a delete and an insert"
 NO_ROW = "lobs_without_row"
 
@@ -93,14 +97,28 @@ class Transaction:
     changes: list[RowChange] = field(default_factory=list)
     of_rows: dict[RowKey, list[RowChange]] | None = None
     group: _Group | None = None
+    unread: RowChange | None = None  # what the next row tells of records that are not read
     size_bytes: int = 0
     commit: Place | None = None
     commit_microseconds: int | None = None
 
-    def orphans(self) -> list[RowChange]:
-        """Return large objects whose row did not come."""
-        group = self.group
-        return [RowChange(group.place, None, group.record, group.lobs)] if group and group.lobs else []
+    def end_group(self) -> None:
+        """Add large objects whose row did not come."""
+        if (group := self.group) and group.lobs:
+            self.changes.append(RowChange(group.place, None, group.record, group.lobs))
+        self.group = None
+
+    def close(self) -> None:
+        """Add what is left where the transaction ends: large objects, and what no row has told."""
+        self.end_group()
+        if (unread := self.unread) is None:
+            return
+        last = next((change for change in reversed(self.changes) if not change.is_undone), None)
+        if last is None:
+            self.changes.append(unread)
+        else:
+            last.warnings += unread.warnings
+        self.unread = None
 
 
 class Assembler:
@@ -146,7 +164,7 @@ class Assembler:
         transaction = self._ended(header)
         if transaction is None:
             return None
-        transaction.changes += transaction.orphans()
+        transaction.close()
         transaction.commit = header.lfs, header.lsn
         transaction.commit_microseconds = commit_microseconds(payload, self._mark)
         return transaction
@@ -160,7 +178,7 @@ class Assembler:
     def unfinished(self) -> Iterator[Transaction]:
         """Yield what is open at the end, in the order of its beginning, and forget it."""
         for transaction in list(self._open.values()):
-            transaction.changes += transaction.orphans()
+            transaction.close()
             if transaction.changes:
                 yield transaction
         self._open.clear()
@@ -181,6 +199,8 @@ class Assembler:
         elif component == lob_records.COMPONENT:
             lob = lob_records.read_lob_record(payload, self._mark)
             _add_lob(transaction, lob, place, record)
+        elif component >= 0 and component != HAS_NO_VALUES:
+            _warn(transaction, component, place, record)
 
     def _count(self, transaction: Transaction, size_bytes: int) -> None:
         transaction.size_bytes += size_bytes
@@ -218,6 +238,9 @@ class Assembler:
             if group.parents - {(row.space, row.table)}:
                 change.warnings += (_NOT_THE_TABLE,)
             transaction.group = None
+        if unread := transaction.unread:
+            change.warnings += unread.warnings
+            transaction.unread = None
         transaction.changes.append(change)
         if transaction.of_rows is not None:
             transaction.of_rows.setdefault(_key(row), []).append(change)
@@ -229,7 +252,7 @@ def _called(transaction: Transaction) -> str:
 
 def _bracket(transaction: Transaction, function: int, place: Place, record: Taken) -> None:
     if function == row_records.OUT_OF_ROW:
-        transaction.changes += transaction.orphans()
+        transaction.end_group()
         transaction.group = _Group(place, record)
     elif function == row_records.UNDO_OUT_OF_ROW:
         # The rows were taken back one by one before; what waits here has none any more.
@@ -249,6 +272,16 @@ def _add_lob(transaction: Transaction, lob: LobRecord, place: Place, record: Tak
         transaction.group = _Group(place, record)
     lob_records.add_piece(transaction.group.lobs, lob)
     transaction.group.parents.add(lob.parent)
+
+
+def _warn(transaction: Transaction, component: int, place: Place, record: Taken) -> None:
+    """Let the next row tell of a record that is not read: values of a row stand in front of it."""
+    name = "the long field manager" if component == _LONG_FIELDS else f"component {component}"
+    warning = _NOT_READ.format(name)
+    if transaction.unread is None:
+        transaction.unread = RowChange(place, None, record)
+    if warning not in transaction.unread.warnings:
+        transaction.unread.warnings += (warning,)
 
 
 def _take_back(transaction: Transaction, undo: UndoRecord) -> None:

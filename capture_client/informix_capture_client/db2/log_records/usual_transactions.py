@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from informix_capture_client.db2.binary_values import Bools, fields_of
 from informix_capture_client.db2.changes import DELETE, INSERT, UPDATE, Integers
-from informix_capture_client.db2.log_records import lob_records, row_records
+from informix_capture_client.db2.log_records import row_records
 from informix_capture_client.db2.log_records.headers import (
     ABORTS,
     COMMITS,
@@ -37,6 +37,7 @@ from informix_capture_client.db2.log_records.logged_changes import (
     Structs,
     nothing_of,
 )
+from informix_capture_client.db2.log_records.transactions import HAS_NO_VALUES
 
 _EMPTY = -1
 
@@ -208,7 +209,7 @@ def _rows(
     is_fine[is_change & (room <= 0)] = True
     there = np.flatnonzero(is_change & (room > 0))
     component = data[at[there]]
-    is_fine[there] = (component != row_records.COMPONENT) & (component != lob_records.COMPONENT)
+    is_fine[there] = component == HAS_NO_VALUES
     there = there[(component == row_records.COMPONENT) & (room[there] >= 6)]
     function = data[at[there] + 1]
     is_fine[there] = ~_IS_KNOWN[function]

@@ -23,6 +23,7 @@ from informix_capture_client.db2.changes import (
     Image,
     Integers,
     only,
+    with_nulls,
 )
 from informix_capture_client.db2.code_pages import placed_bytes
 from informix_capture_client.db2.declared_tables import DeclaredTable
@@ -104,6 +105,8 @@ class LogicalLogReader:
         self._tables = [TableRows(table, settings.row_form) for table in tables]
         ids = settings.ids or {}
         self._names = pa.array([_known_as(table.name, ids) for table in tables], pa.string())
+        declared = [table.name if table.name in ids else None for table in tables]
+        self._names_by_ids = pa.array(declared, pa.string())
 
     def finish(self, refusals: Refusals) -> Iterator[Changes | None]:
         """Yield nothing: no file waits for another one."""
@@ -164,7 +167,8 @@ class LogicalLogReader:
         self, records: Records, known: _Known, way: str | None, reason: str, refusals: Refusals
     ) -> Changes | None:
         header, wrong = records.headers.struct()
-        names = _names(records.headers)
+        # A header has a long name shortened, in a way in which two names may become one.
+        names = pc.coalesce(self._names_by_ids.take(with_nulls(known.tables)), _names(records.headers))
         self._note_unknown(known, header, names, wrong)
         images = self._images(records, known, way, reason, wrong)
         exchanges = self._exchanges(records, known.kinds, wrong)

@@ -27,13 +27,20 @@ from informix_capture_client.db2.binary_values import (
 )
 from informix_capture_client.db2.changes import Integers
 from informix_capture_client.db2.code_pages import CodePage, placed_bytes
-from informix_capture_client.db2.declared_tables import BYTES, GRAPHIC, MOMENTS, Column, DeclaredTable
+from informix_capture_client.db2.declared_tables import (
+    BYTES,
+    GRAPHIC,
+    LONG,
+    MOMENTS,
+    Column,
+    DeclaredTable,
+)
 from informix_capture_client.db2.text_values import read_what_can_be, reader_of
 from informix_capture_client.errors import BadOption, UnsupportedColumn
 
 Bools = NDArray[np.bool_]
 Wrong = dict[int, str]
-_STRINGS = {"VARCHAR", "LONG VARCHAR", "VARGRAPHIC", "LONG VARGRAPHIC", "VARBINARY"}
+_STRINGS = {"VARCHAR", "VARGRAPHIC", "VARBINARY"} | LONG
 _ELSEWHERE = {"CLOB", "DBCLOB", "BLOB", "XML", "DECFLOAT"}
 _NULL = 0xFF
 
