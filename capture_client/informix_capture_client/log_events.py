@@ -80,9 +80,16 @@ TABLE_JOINED = LogEvent(
 TABLE_LEFT = LogEvent(
     "table_left",
     _INFO,
-    ("stream", "table"),
-    "a table that option `table` does not name any more has left the stream; its full row logging stays"
-    " on until `informix-cdc release`",
+    ("stream", "table", "left"),
+    "a table that option `table` does not name any more has left the stream: what commits above `left`"
+    " is not delivered; its full row logging stays on until `informix-cdc release`",
+)
+TABLE_CAME_BACK = LogEvent(
+    "table_came_back",
+    _WARNING,
+    ("stream", "table", "left", "since"),
+    "a table that had left the stream is in it again: what committed above `left` and up to `since` was"
+    " not delivered. Empty the copy of the table and read its rows again with `initialSnapshot`",
 )
 SNAPSHOT_BEGUN = LogEvent(
     "snapshot_begun",

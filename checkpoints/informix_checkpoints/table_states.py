@@ -121,6 +121,15 @@ def tables_from_json(given: object) -> dict[str, TableState]:
     return {text(name): TableState.from_json(state) for name, state in mapping(given, "tables").items()}
 
 
+def places_from_json(given: object) -> dict[str, int]:
+    """Read at which commit each of some tables has left.
+
+    Raises:
+        ValueError: it is something else.
+    """
+    return {text(name): number(commit) for name, commit in mapping(given, "tables that left").items()}
+
+
 def changes_from_json(given: object) -> dict[str, TableState | None]:
     """Read changes of tables.
 

@@ -13,14 +13,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib import metadata
 from typing import TypeVar
 
 from informix_capture_client.errors import BadOption, DataLoss, Gap
 from informix_capture_client.positions import LogEnd, Position, SettlingRestart, Witness
 from informix_checkpoints.spool import ReportedLoss
-from informix_checkpoints.table_states import Tables, listed, tables_from_json, tables_to_json
+from informix_checkpoints.table_states import (
+    Tables,
+    listed,
+    places_from_json,
+    tables_from_json,
+    tables_to_json,
+)
 
 VERSION = 2
 _WITHOUT_TABLES = 1  # the version before, whose source is a digest of the list of tables too
@@ -38,6 +44,7 @@ class StreamOffset:
             from here on, and the captured tables to exist. None where it began in the past.
         row_form: the options that decide which rows a change becomes, as text; empty if not known.
         lost: the loss that was reported here, if one was; the stream does not go on by itself.
+        left: the tables that have left the stream and not come back, and at which commit.
         settling: a restart position that the next process may take, once it has read so far.
         tables: what is captured, by owner.table; None in an offset of version 1, whose `source` is a
             digest of the list of tables too.
@@ -51,6 +58,7 @@ class StreamOffset:
     lost: ReportedLoss | None = None
     tables: Tables | None = None
     settling: SettlingRestart | None = None
+    left: Mapping[str, int] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, object]:
         """Return the dictionary that Spark writes into its checkpoint."""
@@ -77,7 +85,8 @@ class StreamOffset:
     def _facts_of_tables(self) -> dict[str, object]:
         if self.tables is None:
             return {}
-        return {"tables": tables_to_json(self.tables), "chunk": self.position.chunk}
+        left = dict(sorted(self.left.items())) or None
+        return {"tables": tables_to_json(self.tables), "chunk": self.position.chunk, "left": left}
 
     @classmethod
     def from_json(cls, given: Mapping[str, object]) -> StreamOffset:
@@ -107,6 +116,7 @@ class StreamOffset:
                 _loss(given.get("lost")),
                 tables_from_json(given["tables"]) if has_tables else None,
                 _numbers(SettlingRestart, given.get("settling")),
+                places_from_json(given.get("left", {})),
             )
         except (KeyError, ValueError) as reason:
             raise BadOption(

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -30,11 +30,12 @@ from informix_checkpoints.table_states import (
     Tables,
     changed,
     changes_from_json,
+    places_from_json,
     tables_from_json,
     tables_to_json,
 )
 
-VERSION = 4
+VERSION = 5
 _FIRST_WITH_CHECKSUM = 2
 FILE_NAME = "manifest.json"
 
@@ -62,6 +63,7 @@ class Manifest:
 
     Attributes:
         tables: what is known of tables at `start`; empty if nobody said so.
+        left: which tables had left the stream at `start`, and at which commit.
         turns: what is no transaction, behind `start`.
         chunk_commit, chunk_rows: of the last chunk with rows, the version of its rows and how many the
             chunks have under it.
@@ -79,6 +81,7 @@ class Manifest:
     turns: tuple[Turn, ...] = field(default=())
     chunk_commit: int = 0
     chunk_rows: int = 0
+    left: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def end(self) -> Position:
@@ -103,6 +106,32 @@ class Manifest:
             if turn.position.chunk <= position.chunk:
                 tables = changed(tables, turn.tables)
         return tables
+
+    def left_at(self, position: Position) -> dict[str, int]:
+        """Return which tables have left the stream, and not come back, at a position; and where."""
+        left = dict(self.left)
+        for turn in self.turns:
+            if turn.position.chunk <= position.chunk:
+                for name, state in turn.tables.items():
+                    left.pop(name, None)
+                    if state is None:
+                        left[name] = turn.position.commit
+        return left
+
+    def before_leaving(self, start: Position, captured: Collection[str]) -> Manifest:
+        """Return the manifest up to where a captured table has left the stream behind `start`.
+
+        Whoever reads from `start` has never been told that it left: what lies behind is not of the
+        tables that are captured, and is captured again.
+        """
+        for number, turn in enumerate(self.turns):
+            leaving = {name for name, state in turn.tables.items() if state is None}
+            if turn.position.chunk > start.chunk and leaving & set(captured):
+                chunk = turn.position.chunk
+                segments = tuple(s for s in self.segments if s.position.chunk < chunk)
+                mark = replace(turn.position, chunk=chunk - 1)
+                return replace(self, segments=segments, turns=self.turns[:number], mark=mark)
+        return self
 
     def in_stream(self, position: Position) -> Position:
         """Return a position of the log as one of the stream, which may have passed chunks there.
@@ -161,7 +190,9 @@ class Manifest:
         start = max([*turns, *(s.position for s in gone[-1:])], key=_place)
         left = tuple(turn for turn in self.turns if turn.position.chunk > start.chunk)
         kept = self.segments[len(gone) :]
-        return replace(self, start=start, tables=self.tables_at(start), turns=left, segments=kept), gone
+        tables, departed = self.tables_at(start), self.left_at(start)
+        trimmed = replace(self, start=start, tables=tables, left=departed, turns=left, segments=kept)
+        return trimmed, gone
 
 
 def _place(position: Position) -> Place:
@@ -254,6 +285,7 @@ _MIGRATIONS: dict[int, Callable[[dict[str, Any], Path], dict[str, Any]]] = {
     1: _from_1,
     2: _unchanged,  # version 3 may name segments of groups, which version 2 would take for one row each
     3: _unchanged,  # version 4 has tables and chunks, which version 3 would take for transactions
+    4: _unchanged,  # version 5 knows which tables have left
 }
 
 
@@ -265,8 +297,11 @@ def _manifest(content: dict[str, Any]) -> Manifest:
     start, mark = _position(content.pop("start")), _position(content.pop("mark"))
     turns = tuple(map(_turn, content.pop("turns", ())))
     tables = tables_from_json(content.pop("tables", {}))
+    left = places_from_json(content.pop("left", {}))
     known = _checked(content, Manifest)
-    return Manifest(**known, start=start, mark=mark, segments=segments, tables=tables, turns=turns)
+    return Manifest(
+        **known, start=start, mark=mark, segments=segments, tables=tables, turns=turns, left=left
+    )
 
 
 def _turn(content: dict[str, Any]) -> Turn:

@@ -10,7 +10,7 @@ import contextlib
 import logging
 import shutil
 import threading
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
@@ -69,6 +69,7 @@ class Spool:
         tables: Tables | None = None,
         former_sources: Collection[str] = (),
         captured: Collection[str] | None = None,
+        left: Mapping[str, int] | None = None,
     ) -> None:
         self._folder = folder
         self._copies = copies or NoCopies()
@@ -79,7 +80,8 @@ class Spool:
         with contextlib.ExitStack() as on_error, disk_errors(folder):
             self._lock = WriterLock(folder, lock_wait_seconds, durable=durable)
             on_error.callback(self.close)
-            fresh = Manifest(stream, source, start, mark=start, rows=rows[0], tables=tables or {})
+            known, gone = tables or {}, left or {}
+            fresh = Manifest(stream, source, start, start, rows=rows[0], tables=known, left=gone)
             recovered = self._recovered(fresh, rows, former_sources, captured)
             self._lock.take_number(above=recovered.fence)
             self._manifest = replace(recovered, fence=self._lock.fence)
@@ -122,9 +124,18 @@ class Spool:
         """What is known of tables once everything held is delivered."""
         return self._manifest.tables_at(self._manifest.mark)
 
+    @property
+    def left(self) -> Mapping[str, int]:
+        """Which tables have left the stream and not come back, and at which commit."""
+        return self.left_at(self._manifest.mark)
+
     def tables_at(self, position: Position) -> Tables:
         """Return what is known of tables at a position of the stream."""
         return self._manifest.tables_at(position)
+
+    def left_at(self, position: Position) -> Mapping[str, int]:
+        """Return which tables have left at a position of the stream, and at which commit."""
+        return self._manifest.left_at(position)
 
     @property
     def segment_count(self) -> int:
@@ -356,7 +367,7 @@ class Spool:
             )
         # Of a segment that was added last the name may be lost with the power, and not the manifest.
         intact = takewhile(lambda segment: is_intact(self._folder, segment), former.segments)
-        held = former.beginning(sum(1 for _ in intact))
+        held = former.beginning(sum(1 for _ in intact)).before_leaving(fresh.start, captured or ())
         reaches = held.start.place <= fresh.start.place <= held.reached.place
         if reaches and held.rows in rows and _has_no_others(held, fresh.start, captured):
             return _with_later_restart(held, fresh.start)

@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -23,12 +24,13 @@ from informix_capture_client.log_events import (
     DATA_LOSS,
     SESSION_ABANDONED,
     STREAM_BEGUN,
+    TABLE_CAME_BACK,
     TABLE_JOINED,
     TABLE_LEFT,
 )
 from informix_capture_client.positions import LogEnd, Position, page_after, show
 from informix_capture_client.session import ReadAhead
-from informix_capture_client.stream import ChangeStream, MakeReader, shows_transactions
+from informix_capture_client.stream import Begun, ChangeStream, MakeReader, shows_transactions
 from informix_cdc.capture.beside import Beside
 from informix_cdc.capture.guard import CaptureGuard
 from informix_cdc.capture.jump import Jump, can_jump
@@ -199,7 +201,7 @@ class CaptureRun:
             joined_at=max(since.values(), default=0),
         )
         stream = ChangeStream(
-            start.begin,
+            partial(self._begin_session, start, source),
             start.close,
             self.read,
             self.state.counters.received,
@@ -245,9 +247,13 @@ class CaptureRun:
         )
 
     def _let_in(self, joining: Absent) -> None:
+        left = joining.spool.left
         for name, state in joining.switch().items():
             place = state and show(state.since)
             TABLE_JOINED.log(logger, stream=self.state.stream, table=name, since=place)
+            if name in left:
+                gap = {"left": show(left[name]), "since": place}
+                TABLE_CAME_BACK.log(logger, stream=self.state.stream, table=name, **gap)
         self.state.join(None)
 
     def _reads_from(self, place: int, source: SourceTables) -> bool:
@@ -297,11 +303,21 @@ class CaptureRun:
             )
         spool = self._open_spool(source, self.offset)
         require_chunks(spool, self.planned)
-        left = sorted(spool.tables.keys() - set(source.names))
-        if left:
-            spool.change_tables(dict.fromkeys(left))
-        for name in left:
-            TABLE_LEFT.log(logger, stream=spool.stream, table=name)
+
+    def _begin_session(self, start: CaptureStart, source: SourceTables) -> Begun:
+        """Begin a session; once it is up, tables that it does not capture any more leave the stream.
+
+        Not before: a start that is refused for another reason must change nothing, or a table that is
+        named again has a gap.
+        """
+        begun, spool = start.begin(), self.state.spool
+        leaving = sorted(spool.tables.keys() - set(source.names)) if spool else []
+        if spool is not None and leaving:
+            spool.change_tables(dict.fromkeys(leaving))
+            for name in leaving:
+                place = show(spool.mark.commit)
+                TABLE_LEFT.log(logger, stream=spool.stream, table=name, left=place)
+        return begun
 
     def _require_same_source(self, source: SourceTables) -> None:
         """Refuse another server, and other tables under the names of those that are captured.
@@ -344,6 +360,7 @@ class CaptureRun:
             tables=offset.tables,
             former_sources=[source.of_first(len(offset.tables or ()))],
             captured=source.names,
+            left=offset.left,
         )
         STREAM_BEGUN.log(
             logger,

@@ -50,11 +50,14 @@ class InformixCdcDataSource(DataSource):
     def schema(self) -> StructType:
         """Ask the server what the tables look like, and check that they can be captured."""
         from informix_cdc.server import look_up_tables
+        from informix_cdc.snapshots import wanted_tables
         from informix_cdc.spark.runner_log import log_to_standard_error
         from informix_cdc.spark.schema import to_spark
 
         log_to_standard_error(self._parsed.log_level)
-        return to_spark(look_up_tables(self._parsed).schema())
+        source = look_up_tables(self._parsed)
+        wanted_tables(self._parsed, source.tables)  # refused before a query has begun
+        return to_spark(source.schema())
 
     @one_line
     def reader(self, schema: StructType) -> DataSourceReader:

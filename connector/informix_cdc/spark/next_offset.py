@@ -77,7 +77,13 @@ class NextOffset:
         tables = spool.tables_at(position)
         settling = state.restart_bound.settling
         end = StreamOffset(
-            spool.stream, spool.source, position, state.logged, tables=tables, settling=settling
+            spool.stream,
+            spool.source,
+            position,
+            state.logged,
+            tables=tables,
+            settling=settling,
+            left=spool.left_at(position),
         )
         return end.not_before(start)
 
