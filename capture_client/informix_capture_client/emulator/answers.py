@@ -47,6 +47,15 @@ class RowForm(Protocol):
         """Return rows, given their columns as `ColumnType.encode` has them."""
 
 
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """How a client opens a cursor."""
+
+    name: str = ""  # by which UPDATE and DELETE find its row: WHERE CURRENT OF
+    scrolls: bool = False
+    holds: bool = False
+
+
 class FoundRows(Protocol):
     """Rows that are found piece by piece while they are taken, by one way or the other."""
 
@@ -85,6 +94,8 @@ class Prepared:
     columns: Sequence[ResultColumn]
     run: Callable[[Sequence[Value], Check], Outcome]
     ends_transaction: bool = False  # COMMIT or ROLLBACK: cursors that are not held end too
+    # of SELECT FOR UPDATE: how the next run is opened, whose rows are locked as they are fetched
+    declare: Callable[[Cursor], None] | None = None
 
 
 class SqlSession(Protocol):

@@ -10,6 +10,7 @@ import datetime
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
+from ..answers import Cursor
 from ..encoding import ColumnType
 from ..locales import codec_of
 from ..server import EmulatedServer
@@ -70,6 +71,9 @@ class Reading:
         self.cursor_work: Callable[[], Work] | None = None  # who holds the locks of a cursor
         self.forget_cursor: Callable[[Work], None] = lambda _work: None
         self.last_serial = 0
+        self.retains_update_locks = False
+        self.declared = Cursor()  # how the next cursor FOR UPDATE is opened
+        self.positions: dict[str, tuple[Storage, int]] = {}  # by cursor FOR UPDATE: table, row or 0
         self.finder = Finder(server, store, user)
 
     @property
@@ -155,6 +159,22 @@ class Reading:
         database = self.server.databases.get(name.database)
         table = database.tables.get((name.owner, name.table)) if database else None
         return table is not None and self.store.of(table) is storage
+
+    def must_be_in_transaction(self) -> None:
+        """SqlError -255 where rows can only be locked in a transaction, and there is none."""
+        database = self.server.databases.get(self.database)
+        needs_one = database is not None and database.is_logged and not database.is_ansi
+        if needs_one and (self.work is None or self.work.is_over):
+            raise sql_error(-255)
+
+    def current_row(self, cursor: str, storage: Storage) -> int:
+        """Return the row of a table that a cursor FOR UPDATE stands on."""
+        if cursor not in self.positions:
+            raise sql_error(-507, cursor)
+        table, rid = self.positions[cursor]
+        if table is not storage or not rid:
+            raise sql_error(-266)
+        return rid
 
     def words(self, table: SourceTable) -> str:
         """Return what SQLite is to read in place of a table."""

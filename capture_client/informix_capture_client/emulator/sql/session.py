@@ -86,7 +86,8 @@ class Session:
             self.transactions.wait_for_release()
             return outcome
 
-        return Prepared(plan.kind, plan.parameters, plan.columns, run, plan.ends_transaction)
+        ends = plan.ends_transaction
+        return Prepared(plan.kind, plan.parameters, plan.columns, run, ends, plan.declare)
 
     def _planned(self, text: str) -> Plan:
         try:

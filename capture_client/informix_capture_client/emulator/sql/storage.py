@@ -14,7 +14,7 @@ import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from weakref import finalize
 
 from ..answers import Check, RowForm
@@ -34,6 +34,14 @@ RowValues = tuple[Stored, ...]
 _PAGE_BYTES, _PAGE_FRAME_BYTES, _SLOT_BYTES, _MOST_ROWS = 2048, 28, 4, 255  # Administrator's Reference
 
 
+class UpdateLock(NamedTuple):
+    """That a cursor FOR UPDATE stands on a row: others may read it, and neither change nor lock it."""
+
+    work: int
+    cursor: int
+    rid: int
+
+
 @dataclass(slots=True, eq=False)
 class Storage:
     """Where the rows of a table are."""
@@ -47,6 +55,7 @@ class Storage:
     table_locks: dict[int, str] = field(default_factory=dict)  # shared or exclusive, by work
     lockers: set[int] = field(default_factory=set)  # works with locked rows
     shared_rows: dict[int, set[int]] = field(default_factory=dict)  # that readers have locked, by work
+    update_locks: set[UpdateLock] = field(default_factory=set)
     is_gone: bool = False
     revoked: set[str] = field(default_factory=set)  # privileges that public no longer has
     image_form: RowForm | None = None  # of images of its rows, if there are any: `row_images`
@@ -196,6 +205,7 @@ class Store:
         """Let the locks go that a work has on rows of a table."""
         storage.lockers.discard(work)
         storage.shared_rows.pop(work, None)
+        storage.update_locks = {lock for lock in storage.update_locks if lock.work != work}
         if not storage.is_gone:
             self.run(f"DELETE FROM {storage.before} WHERE work = ?", (work,))
 

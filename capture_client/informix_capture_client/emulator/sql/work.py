@@ -19,7 +19,7 @@ from ..tables import Table
 from ..transactions import Savepoint, Transaction
 from .held_locks import owners_of
 from .language.values import load
-from .storage import RowValues, Storage, Store
+from .storage import RowValues, Storage, Store, UpdateLock
 
 RECORD_IS_LOCKED, FILE_IS_LOCKED = -107, -113
 _CONSTRAINT_IS_BROKEN = -268
@@ -187,6 +187,11 @@ class Work:
         else:
             storage.shared_rows.pop(self.number, None)
 
+    def stand_on(self, storage: Storage, cursor: int, rid: int) -> None:
+        """Lock the row that a cursor FOR UPDATE has come to."""
+        storage.update_locks.add(UpdateLock(self.number, cursor, rid))
+        self.touched.add(storage)
+
     def must_be_writable(self, storage: Storage, native: int) -> None:
         """Blocked if another transaction has locked the table."""
         if others := storage.table_locks.keys() - {self.number}:
@@ -222,6 +227,7 @@ class Work:
         """Lock a table until the transaction ends; Blocked if that is not possible now."""
         others = {owner for owner, held in storage.table_locks.items() if "exclusive" in (held, mode)}
         others |= storage.lockers
+        others |= {lock.work for lock in storage.update_locks}
         others |= storage.shared_rows.keys() if mode == "exclusive" else set()
         others -= {self.number}
         if others:

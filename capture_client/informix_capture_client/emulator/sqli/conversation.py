@@ -167,6 +167,11 @@ class Conversation:
             raise sql_error(-410)
         return []
 
+    def _name_cursor(self, message: Message) -> list[bytes]:
+        if self._current is not None:
+            self._current.cursor_name = self._text(message)
+        return []
+
     def _describe(self, _message: Message) -> list[bytes]:
         statement = self._statement
         described = replies.description(self.dialect, statement.number, statement.prepared, self._codec)
@@ -300,7 +305,7 @@ class Conversation:
 _HANDLERS: dict[Code, Callable[[Conversation, Message], list[bytes]]] = {
     Code.COMMAND: Conversation._prepare,
     Code.PREPARE: Conversation._prepare,
-    Code.CURSOR_NAME: Conversation._nothing,
+    Code.CURSOR_NAME: Conversation._name_cursor,
     Code.STATEMENT: Conversation._choose,
     Code.BIND: Conversation._bind,
     Code.OPEN: Conversation._open,

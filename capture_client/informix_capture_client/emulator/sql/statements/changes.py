@@ -150,7 +150,7 @@ class Changes:
         storage, alias = self._source("update")
         self.tokens.expect("set")
         assigned = self._assignments(storage)
-        condition = self._where()
+        where = self._where()
         places = list(assigned)
         wanted = [self.stored(assigned[p], storage.columns[p].type).sql for p in places]
         for place in places:
@@ -172,7 +172,7 @@ class Changes:
                 self.rules.must_not_be_needed(storage, old, new)
                 self.rules.must_hold(storage, rid)
 
-        return self._plan(StatementKind.UPDATE, storage, alias, wanted, condition, change)
+        return self._plan(StatementKind.UPDATE, storage, alias, wanted, where, change)
 
     def _source(self, right: str) -> tuple[Storage, str]:
         start = self.tokens.place
@@ -207,16 +207,21 @@ class Changes:
             if not self.tokens.accept(","):
                 return assigned
 
-    def _where(self) -> str:
+    def _where(self) -> tuple[str, str]:
+        """Read WHERE; returns a condition, or the name of a cursor: WHERE CURRENT OF."""
+        if self.tokens.accept("where", "current", "of"):
+            cursor = self.tokens.name()
+            self.tokens.expect_end()
+            return "", cursor.lower()
         condition = self.queries.condition() if self.tokens.accept("where") else ""
         self.tokens.expect_end()
-        return condition
+        return condition, ""
 
     def delete(self) -> Plan:
         """Read DELETE FROM table [WHERE ..]."""
         self.tokens.accept("from")
         storage, alias = self._source("delete")
-        condition = self._where()
+        where = self._where()
 
         def change(work: Work, found: Sequence[Found]) -> None:
             for rid, old, _row in found:
@@ -224,7 +229,7 @@ class Changes:
             for _rid, old, _row in found:
                 self.rules.must_not_be_needed(storage, old, None)
 
-        return self._plan(StatementKind.DELETE, storage, alias, [], condition, change)
+        return self._plan(StatementKind.DELETE, storage, alias, [], where, change)
 
     def _plan(
         self,
@@ -232,25 +237,32 @@ class Changes:
         storage: Storage,
         alias: str,
         wanted: Sequence[str],
-        condition: str,
+        where: tuple[str, str],
         change: Callable[[Work, Sequence[Found]], None],
     ) -> Plan:
-        tables, width = self.queries.tables, len(storage.columns)
-        where = f" WHERE {condition}" if condition else ""
+        tables, width, count = self.queries.tables, len(storage.columns), self.tokens.parameter_count
+        condition, cursor = where
+        if cursor:
+            condition, count = f"{alias}.rid = ?{count + 1}", count + 1
+        which = f" WHERE {condition}" if condition else ""
         shown = ", ".join([f"{alias}.rid", *(f"{alias}.{name}" for name in storage.names), *wanted])
-        sql = f"SELECT {shown} FROM \x010\x01 AS {alias}{where}"
-        locked = f"SELECT {alias}.rid FROM \x010\x01 AS {alias}{where}"
-        self.reading.check(sql, tables, self.tokens.parameter_count)
+        sql = f"SELECT {shown} FROM \x010\x01 AS {alias}{which}"
+        locked = f"SELECT {alias}.rid FROM \x010\x01 AS {alias}{which}"
+        self.reading.check(sql, tables, count)
 
         def run(work: Work, given: Values) -> Outcome:
             work.must_be_writable(storage, -243)
+            if cursor:
+                given = (*given, self.reading.current_row(cursor, storage))
             if storage.is_locked_by_others(work.number):
                 met = self.reading.locked_rows(locked, tables, given)
                 work.must_not_meet(storage, met, -243)
             others = [self.reading.words(table) for table in tables[1:]]
             rows = self.reading.find(filled_in(sql, [storage.rows, *others]), given)
             found = [(int(rid or 0), tuple(r[:width]), tuple(r[width:])) for rid, *r in rows]
-            if storage.shared_rows or storage.table.locks_pages:
+            if cursor and not found:
+                raise sql_error(-266)
+            if storage.shared_rows or storage.update_locks or storage.table.locks_pages:
                 work.must_not_meet(storage, {rid for rid, *_ in found}, -243)
             # constraints must hold at the end of the statement, in a table without a log after each row
             for part in [found] if storage.has_log else [[row] for row in found]:

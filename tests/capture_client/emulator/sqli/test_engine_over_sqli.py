@@ -1,0 +1,70 @@
+"""What the SQL engine's statements look like on the wire."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from capture_client.emulator.sqli.caller import Caller
+from capture_client.emulator.sqli.spoken import CURSOR, EOT, hexed, sql
+from informix_capture_client.emulator import EmulatedServer, ListeningServer
+
+Call = Callable[..., Caller]
+FETCH = "0009 00001000 0000"
+COST = "0037 00000001 00000001"
+
+
+@pytest.fixture
+def call(server: EmulatedServer) -> Iterator[Call]:
+    """Return a function that logs in and opens the database; what it opens is closed."""
+    callers: list[Caller] = []
+    with ListeningServer(server) as listening:
+
+        def call_with(**environment: str) -> Caller:
+            known = {"DB_LOCALE": "en_US.utf8", **environment}
+            callers.append(Caller(listening.port, environment=known))
+            callers[-1].begin("stores")
+            return callers[-1]
+
+        yield call_with
+        for caller in callers:
+            caller.close()
+
+
+def at_once(caller: Caller, *texts: str) -> str:
+    """Run statements, and return the last one's answer."""
+    for text in texts:
+        caller.send(sql(text, code=1))
+        answer = caller.answer()
+        assert hexed("000d")[:4] != answer[:4], answer
+    return answer
+
+
+def number_of(described: str) -> str:
+    return described[8:12]
+
+
+def test_an_update_cursor_has_one_row_at_a_time(call: Call) -> None:
+    caller, other = call(), call()
+    at_once(
+        caller, "create table t (id integer)", "insert into t values (7)", "insert into t values (8)"
+    )
+    at_once(caller, "begin work")
+    number = number_of(caller.prepare("select id from t for update"))
+    first = caller.ask("0004", number, CURSOR, "0006", "0004", number, FETCH)
+    assert first == hexed("000e 0000 00000004 00000007" + COST + EOT)  # no 15: there may be more
+    other.send(sql("update t set id = 0 where id = 7", code=1))
+    assert hexed("000d ff0d ff95") in other.answer()  # -243, -107
+    at_once(other, "update t set id = 9 where id = 8")
+    assert at_once(caller, "update t set id = 1 where current of _ifxc0000000000000")
+    assert caller.ask("0004", number, FETCH) == hexed("000e 0000 00000004 00000009" + COST + EOT)
+    assert caller.ask("0004", number, FETCH).startswith(hexed("000f"))
+
+
+def test_a_scroll_cursor_for_update_is_refused_when_it_opens(call: Call) -> None:
+    caller = call()
+    at_once(caller, "begin work")
+    number = number_of(caller.prepare("select tabid from systables for update"))
+    answer = caller.ask("0004", number, CURSOR, "0018", "0006")
+    assert answer.startswith(hexed("000d fdf2"))  # -526
