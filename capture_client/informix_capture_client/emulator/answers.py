@@ -26,6 +26,10 @@ class StatementKind(IntEnum):
     DELETE = 5
     INSERT = 6
     OTHER = 20  # DDL, SET, LOCK: nothing to fetch, no rows counted
+    # live 12.10, 14.10 and 15, as the tests of informix-driver 2026.9.3 have them
+    BEGIN = 34
+    COMMIT = 35
+    ROLLBACK = 36
     EXECUTE = 56  # EXECUTE FUNCTION
 
 

@@ -217,27 +217,33 @@ class Session:
 
     # --- statements that are sessions' own ------------------------------------------------------
 
-    def _plain(self, tokens: Tokens, run: Callable[[], None], *, ends: bool = False) -> Plan:
+    def _plain(
+        self,
+        tokens: Tokens,
+        run: Callable[[], None],
+        kind: StatementKind = StatementKind.OTHER,
+    ) -> Plan:
         tokens.expect_end()
+        ends = kind in (StatementKind.COMMIT, StatementKind.ROLLBACK)
 
         def query(_given: Values) -> Outcome:
             run()
             return Outcome()
 
-        return Plan(StatementKind.OTHER, query=query, ends_transaction=ends)
+        return Plan(kind, query=query, ends_transaction=ends)
 
     def _begin_statement(self, tokens: Tokens) -> Plan:
         tokens.accept("work")
-        return self._plain(tokens, self.begin)
+        return self._plain(tokens, self.begin, StatementKind.BEGIN)
 
     def _commit_statement(self, tokens: Tokens) -> Plan:
         tokens.accept("work")
-        return self._plain(tokens, self.transactions.commit, ends=True)
+        return self._plain(tokens, self.transactions.commit, StatementKind.COMMIT)
 
     def _rollback_statement(self, tokens: Tokens) -> Plan:
         tokens.accept("work")
         if not tokens.accept("to", "savepoint"):
-            return self._plain(tokens, self.rollback, ends=True)
+            return self._plain(tokens, self.rollback, StatementKind.ROLLBACK)
         if tokens.is_at_end():  # the last one
             raise sql_error(-201)
         name = tokens.name()

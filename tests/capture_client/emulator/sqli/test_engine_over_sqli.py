@@ -68,3 +68,14 @@ def test_a_scroll_cursor_for_update_is_refused_when_it_opens(call: Call) -> None
     number = number_of(caller.prepare("select tabid from systables for update"))
     answer = caller.ask("0004", number, CURSOR, "0018", "0006")
     assert answer.startswith(hexed("000d fdf2"))  # -526
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        *(("begin work", 34), ("begin", 34), ("commit work", 35), ("commit", 35)),
+        *(("rollback work", 36), ("rollback", 36), ("set lock mode to wait", 20)),
+    ],
+)
+def test_statements_of_transactions_have_types_of_their_own(call: Call, text: str, kind: int) -> None:
+    assert call().prepare(text).startswith(f"0008{kind:04x}")
