@@ -17,7 +17,8 @@ from ..server import EmulatedServer
 from ..sql_errors import sql_error
 from ..tables import Database
 from .language import families as f
-from .language.values import Stored
+from .language.families import family_of
+from .language.values import DateForm, Stored, dated_type
 from .sources import LAST_COMMITTED, Catalogue, Finder, SourceTable, View, filled_in
 from .storage import RowValues, Storage, Store
 from .work import Work
@@ -71,6 +72,7 @@ class Reading:
         self.cursor_work: Callable[[], Work] | None = None  # who holds the locks of a cursor
         self.forget_cursor: Callable[[Work], None] = lambda _work: None
         self.last_serial = 0
+        self.date_form: DateForm | None = None  # DBDATE of the login
         self.retains_update_locks = False
         self.declared = Cursor()  # how the next cursor FOR UPDATE is opened
         self.positions: dict[str, tuple[Storage, int]] = {}  # by cursor FOR UPDATE: table, row or 0
@@ -84,7 +86,13 @@ class Reading:
 
     def number_of(self, kind: ColumnType) -> int:
         """Return the number by which SQLite's functions know a type."""
-        return self.store.functions.number_of(kind)
+        return self.store.functions.number_of(self.dated(kind))
+
+    def dated(self, kind: ColumnType) -> ColumnType:
+        """Return a type as this session writes its values: a DATE by DBDATE."""
+        if self.date_form is None or family_of(kind) is not f.Family.DATE:
+            return kind
+        return dated_type(self.date_form)
 
     def table(self, database: str, owner: str, name: str) -> SourceTable | str:
         """Return what a name leads to; a text is a view's query."""

@@ -116,7 +116,9 @@ class Session:
         def step() -> Outcome:
             current = self._current(text, plan)
             pairs = zip(current.parameters, values, strict=True)
-            return self._once(current, [store(kind, value) for kind, value in pairs])
+            return self._once(
+                current, [store(self.reading.dated(kind), value) for kind, value in pairs]
+            )
 
         return self._patiently(step)
 

@@ -211,13 +211,7 @@ def _to_decimal(value: Value, _parameter: ColumnType) -> Value:
 def _to_date(value: Value, _parameter: ColumnType) -> Value:
     if isinstance(value, datetime.datetime):
         return value.date()
-    if isinstance(value, str):
-        month, slash, rest = value.strip().partition("/")
-        if slash:  # DBDATE's default form, MDY4/
-            day, _, year = rest.partition("/")
-            return datetime.date(int(year), int(month), int(day))
-        return datetime.date.fromisoformat(value.strip())
-    return value
+    return value  # a text is read as the session's DBDATE has it
 
 
 def _to_datetime(value: Value, parameter: ColumnType) -> Value:

@@ -79,3 +79,11 @@ def test_a_scroll_cursor_for_update_is_refused_when_it_opens(call: Call) -> None
 )
 def test_statements_of_transactions_have_types_of_their_own(call: Call, text: str, kind: int) -> None:
     assert call().prepare(text).startswith(f"0008{kind:04x}")
+
+
+def test_the_logins_dbdate_decides_how_a_date_is_printed(call: Call) -> None:
+    query = "select mdy(8, 31, 2026)::char(10) from systables where tabid = 1"
+    for form, shown in (("Y4MD-", b"2026-08-31"), ("DMY4.", b"31.08.2026"), ("", b"08/31/2026")):
+        caller = call(**({"DBDATE": form} if form else {}))
+        number = number_of(caller.prepare(query))
+        assert shown.hex() in caller.ask("0004", number, CURSOR, "0006", "0004", number, FETCH), form
