@@ -201,6 +201,10 @@ class Conversation:
         self._statement.bind(message.binds)
         return []
 
+    def _bind_objects(self, message: Message) -> list[bytes]:
+        self._statement.bind_objects(message.objects)
+        return []
+
     def _execute(self, _message: Message) -> list[bytes]:
         """Run a statement; one that answers with rows hands them over at once."""
         statement = self._statement
@@ -308,6 +312,7 @@ _HANDLERS: dict[Code, Callable[[Conversation, Message], list[bytes]]] = {
     Code.CURSOR_NAME: Conversation._name_cursor,
     Code.STATEMENT: Conversation._choose,
     Code.BIND: Conversation._bind,
+    Code.BIND_OBJECTS: Conversation._bind_objects,
     Code.OPEN: Conversation._open,
     Code.EXECUTE: Conversation._execute,
     Code.FETCH: Conversation._fetch,

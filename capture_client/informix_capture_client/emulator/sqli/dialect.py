@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..simple_objects import DESCRIPTOR_BYTES
+
+_WIDE_OBJECT_BYTES = 68  # as IBM's JDBC driver 15.0.1.0 sends it
 _PAM, _WIDE, _GBASE, _WIDE_TUPLE, _WIDE_ROWS = 44, 62, 67, 69, 70
 
 
@@ -41,6 +44,11 @@ class Dialect:
     def has_wide_rows(self) -> bool:
         """Rows and rowid of SQ_DONE have 8 bytes: Informix 15."""
         return self.has(_WIDE_ROWS)
+
+    @property
+    def bound_object_bytes(self) -> int:
+        """How long the descriptor of a TEXT or BYTE is that a client binds."""
+        return _WIDE_OBJECT_BYTES if self.has_wide_rows else DESCRIPTOR_BYTES
 
     @property
     def wants_pam(self) -> bool:

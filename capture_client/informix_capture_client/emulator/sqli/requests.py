@@ -49,6 +49,7 @@ class Code(IntEnum):
     CLOSE_DATABASE = 37
     FETCH_OBJECT = 38
     SIMPLE_OBJECT = 39
+    BIND_OBJECTS = 41
     HOLD = 43
     WANT_DONE = 49
     VERSION = 53
@@ -84,6 +85,7 @@ class Message:
     text: bytes = b""
     numbers: tuple[int, ...] = ()
     binds: tuple[Bound, ...] = ()
+    objects: tuple[bytes, ...] = ()
 
 
 Parse = Callable[[Code, Reader, Dialect], Message]
@@ -140,8 +142,23 @@ def _sql(code: Code, reader: Reader, dialect: Dialect) -> Message:
     return Message(code, reader.padded(size, "SQL"), (count,))
 
 
-def _binds(code: Code, reader: Reader, _dialect: Dialect) -> Message:
-    return Message(code, binds=read_binds(reader))
+def _binds(code: Code, reader: Reader, dialect: Dialect) -> Message:
+    return Message(code, binds=read_binds(reader, dialect.bound_object_bytes))
+
+
+def _objects(code: Code, reader: Reader, _dialect: Dialect) -> Message:
+    """The values of TEXT and BYTE that a bind has left out, each in chunks, the last of them empty."""
+    count = reader.u16("number of objects")
+    return Message(code, objects=tuple(_object(reader) for _ in range(count)))
+
+
+def _object(reader: Reader) -> bytes:
+    chunks: list[bytes] = []
+    while not chunks or chunks[-1]:
+        if reader.u16("chunk of an object") != Code.SIMPLE_OBJECT:
+            raise Malformed("the value of a TEXT or BYTE is not in chunks")
+        chunks.append(reader.char("chunk"))
+    return b"".join(chunks)
 
 
 def _result_types(code: Code, reader: Reader, _dialect: Dialect) -> Message:
@@ -226,6 +243,7 @@ _PARSERS: dict[int, Parse] = {
     Code.CURSOR_NAME: _char,
     Code.STATEMENT: _number,
     Code.BIND: _binds,
+    Code.BIND_OBJECTS: _objects,
     Code.OPEN: _plain,
     Code.EXECUTE: _plain,
     Code.FETCH: _fetch,

@@ -13,7 +13,7 @@ from ..answers import Check, Cursor, FoundRows, Outcome, Prepared, StatementKind
 from ..simple_objects import SimpleObjects
 from ..sql_errors import SqlError, sql_error
 from . import replies
-from .binds import Bound, value_of
+from .binds import Bound, value_of, with_objects
 from .dialect import Dialect
 from .tuples import encode_row, encoder, is_simple_object
 
@@ -41,6 +41,10 @@ class Statement:
     def bind(self, binds: tuple[Bound, ...]) -> None:
         """Take the values of the next execution."""
         self._binds = binds
+
+    def bind_objects(self, objects: tuple[bytes, ...]) -> None:
+        """Take the values of TEXT and BYTE that come behind those of the next execution."""
+        self._binds = with_objects(self._binds, objects)
 
     def execute(self, codec: str, check: Check) -> Outcome:
         """Run the statement with the values that are bound."""

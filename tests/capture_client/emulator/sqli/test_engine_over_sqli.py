@@ -7,8 +7,12 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from capture_client.emulator.sqli.caller import Caller
-from capture_client.emulator.sqli.spoken import CURSOR, EOT, hexed, sql
+from capture_client.emulator.sqli.spoken import CURSOR, EOT, char, hexed, packed, sql
 from informix_capture_client.emulator import EmulatedServer, ListeningServer
+from informix_capture_client.emulator.sql import open_session
+from informix_capture_client.emulator.sqli.dialect import Dialect
+from informix_capture_client.emulator.sqli.reading import take_from
+from informix_capture_client.emulator.sqli.requests import read_request
 
 Call = Callable[..., Caller]
 FETCH = "0009 00001000 0000"
@@ -87,3 +91,64 @@ def test_the_logins_dbdate_decides_how_a_date_is_printed(call: Call) -> None:
         caller = call(**({"DBDATE": form} if form else {}))
         number = number_of(caller.prepare(query))
         assert shown.hex() in caller.ask("0004", number, CURSOR, "0006", "0004", number, FETCH), form
+
+
+TEXTS = ["hello €", "", "x" * 40_000]
+DESCRIPTOR = "00" * 56
+
+
+@pytest.mark.parametrize("text", TEXTS, ids=len)
+def test_a_text_that_is_bound_to_a_text_column_is_stored(
+    call: Call, server: EmulatedServer, text: str
+) -> None:
+    """As IBM's JDBC driver 4.50.11 sends it: a descriptor among the values, the content behind them."""
+    caller = call()
+    at_once(caller, "create table notes (id integer, note text, picture byte, c varchar(20))")
+    caller.send(sql("insert into notes values (1, ?, ?, ?)", 3))
+    number = number_of(caller.answer())
+    binds = ("0005 0003", "000c 0000 0000", DESCRIPTOR, "000b 0000 0000", DESCRIPTOR, "000c ffff 0000")
+    data = text.encode()
+    objects = ("0029 0002", *chunks(data), *chunks(b"\xff\x00"))
+    assert caller.ask("0004", number, *binds, *objects, "0007").startswith(hexed("000f 0000 00000001"))
+    db = open_session(server, "informix", "stores", False)
+    ((_, note, picture, c),) = db.prepare("select * from notes").run((), lambda: None).rows
+    assert (note, picture, c) == (data, b"\xff\x00", None)
+
+
+def chunks(data: bytes) -> list[bytes]:
+    pieces = [data[at : at + 1024] for at in range(0, len(data), 1024)]
+    return [packed("0027") + char(piece.decode("latin-1")) for piece in (*pieces, b"")]
+
+
+@pytest.mark.parametrize(
+    ("objects", "native"),
+    [(("0029 0000",), -1213), ((), -1213), (("0029 0002 0027 0000 0027 0000",), -1213)],
+)
+def test_a_text_whose_content_does_not_come_is_refused_by_a_number(
+    call: Call, objects: tuple[str, ...], native: int
+) -> None:
+    caller = call()
+    at_once(caller, "create table notes (note text)")
+    caller.send(sql("insert into notes values (?)", 1))
+    number = number_of(caller.answer())
+    answer = caller.ask("0004", number, "0005 0001 000c 0000 0000", DESCRIPTOR, *objects, "0007")
+    assert answer.startswith(hexed(f"000d {native & 0xFFFF:04x}"))
+    assert at_once(caller, "insert into notes values (null)")  # the connection goes on
+
+
+def test_a_text_that_is_bound_to_another_type_is_converted_or_refused(call: Call) -> None:
+    caller = call()
+    at_once(caller, "create table t (n integer, c char(5))")
+    caller.send(sql("insert into t values (?, ?)", 2))
+    number = number_of(caller.answer())
+    for given, answered in (("17", "000f"), ("no", "000d fb43")):
+        binds = ("0005 0002", *("000c 0000 0000", DESCRIPTOR) * 2, "0029 0002")
+        answer = caller.ask("0004", number, *binds, *chunks(given.encode()) * 2, "0007")
+        assert answer.startswith(hexed(answered))
+
+
+def test_informix_15_describes_what_is_bound_in_68_bytes() -> None:
+    bits = bytes.fromhex("fffc7ffc3c84aa8706")
+    sent = packed("0005 0001 000c 0000 0000", "00" * 68, "0029 0001", *chunks(b"hi"), "0007", EOT)
+    bound, content, _ = read_request(take_from(sent), Dialect(bits))
+    assert (len(bound.binds), content.objects) == (1, (b"hi",))
