@@ -79,7 +79,9 @@ class Outcome:
 
     rows: Iterable[Sequence[Value]] = ()
     row_count: int = 0
-    serial: int = 0  # the last value that a SERIAL column was given
+    serial: int = 0  # the last values that columns of SERIAL, SERIAL8 and BIGSERIAL were given
+    serial8: int = 0
+    bigserial: int = 0
     rowid: int = 0
     warnings: int = 0
     found: FoundRows | None = None  # the rows, if they are found piece by piece

@@ -71,7 +71,7 @@ class Reading:
         self.waits: Waits = _no_wait
         self.cursor_work: Callable[[], Work] | None = None  # who holds the locks of a cursor
         self.forget_cursor: Callable[[Work], None] = lambda _work: None
-        self.last_serial = 0
+        self.last_serials = dict.fromkeys(f.SERIALS, 0)  # by type
         self.date_form: DateForm | None = None  # DBDATE of the login
         self.retains_update_locks = False
         self.declared = Cursor()  # how the next cursor FOR UPDATE is opened
@@ -120,7 +120,7 @@ class Reading:
 
     def server_fact(self, name: str, argument: str) -> tuple[ColumnType, object]:
         """Return what DBINFO tells, and words such as USER."""
-        server = self.server
+        server, (serial, serial8, bigserial) = self.server, f.SERIALS
         facts: dict[tuple[str, str], tuple[ColumnType, object]] = {
             ("dbservername", ""): (f.text_type(128), server.name),
             ("user", ""): (f.named_type("char(32)"), self.user),
@@ -131,9 +131,9 @@ class Reading:
             ("version", "major"): (f.text_type(255), server.version.rpartition(" ")[2].split(".")[0]),
             ("sessionid", ""): (f.INTEGER, self.session),
             ("utc_current", ""): (f.INTEGER, int(server.clock())),
-            ("sqlca.sqlerrd1", ""): (f.INTEGER, self.last_serial),
-            ("serial8", ""): (f.BIGINT, self.last_serial),
-            ("bigserial", ""): (f.BIGINT, self.last_serial),
+            ("sqlca.sqlerrd1", ""): (f.INTEGER, self.last_serials[serial]),
+            ("serial8", ""): (f.BIGINT, self.last_serials[serial8]),
+            ("bigserial", ""): (f.BIGINT, self.last_serials[bigserial]),
         }
         if (name, argument) not in facts:
             raise sql_error(-728)

@@ -71,7 +71,7 @@ def _kind(reader: Reader) -> int:
 
 
 def with_objects(binds: Sequence[Bound], objects: Sequence[bytes]) -> tuple[Bound, ...]:
-    """Return bound values with those of TEXT and BYTE; SqlError -1213 if they are too many or too few."""
+    """Return bound values with those of TEXT and BYTE; SqlError -1213 if there are more or fewer."""
     waiting = sum(bound.is_to_come for bound in binds)
     if waiting != len(objects):
         raise sql_error(-1213)

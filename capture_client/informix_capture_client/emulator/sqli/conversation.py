@@ -212,7 +212,10 @@ class Conversation:
         if statement.prepared.ends_transaction:
             self._close_cursors()
         rows = list(statement.tuples_of(outcome)) if statement.prepared.columns else []
-        return [*rows, replies.done(self.dialect, outcome)]
+        serials = []
+        if outcome.serial8 or outcome.bigserial:
+            serials.append(replies.insert_done(self.dialect, outcome))
+        return [*rows, *serials, replies.done(self.dialect, outcome)]
 
     def _open(self, _message: Message) -> list[bytes]:
         self._statement.open(self._codec, self._check)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from ..simple_objects import DESCRIPTOR_BYTES
 
 _WIDE_OBJECT_BYTES = 68  # as IBM's JDBC driver 15.0.1.0 sends it
-_PAM, _WIDE, _GBASE, _WIDE_TUPLE, _WIDE_ROWS = 44, 62, 67, 69, 70
+_PAM, _BIGINT, _WIDE, _GBASE, _WIDE_TUPLE, _WIDE_ROWS = 44, 54, 62, 67, 69, 70
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +29,11 @@ class Dialect:
     def is_wide(self) -> bool:
         """Lengths of SQL, error offsets and buffers have 4 bytes ("64 K limit removed")."""
         return self.has(_WIDE)
+
+    @property
+    def has_bigint(self) -> bool:
+        """BIGINT and BIGSERIAL are known."""
+        return self.has(_BIGINT)
 
     @property
     def has_long_varchars(self) -> bool:

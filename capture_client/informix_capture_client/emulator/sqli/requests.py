@@ -56,6 +56,7 @@ class Code(IntEnum):
     COST = 55
     EXIT = 56
     PING = 84
+    INSERT_DONE = 94
     SMART_BLOB = 97
     TRANSACTION = 99
     RESULT_TYPES = 100
@@ -235,7 +236,23 @@ def _call_routine(code: Code, reader: Reader, _dialect: Dialect) -> Message:
     return Message(code, database, (number, count))
 
 
+def _generated_keys(code: Code, reader: Reader, _dialect: Dialect) -> Message:
+    """IBM's JDBC driver asks for the keys that an INSERT generates: all, by number or by name.
+
+    How they would come is not known.
+    """
+    which = reader.u16("which keys")
+    if which in (_KEYS_BY_NUMBER, _KEYS_BY_NAME):
+        for _ in range(reader.u16("number of keys")):
+            if which == _KEYS_BY_NUMBER:
+                reader.u16("key")
+            else:
+                reader.char("key")
+    return Message(code, numbers=(which,))
+
+
 _READ, _READ_AT = 0, 1
+_KEYS_BY_NUMBER, _KEYS_BY_NAME = 2, 3
 
 _PARSERS: dict[int, Parse] = {
     Code.COMMAND: _sql,
@@ -276,8 +293,7 @@ _PARSERS: dict[int, Parse] = {
     Code.PROTOCOLS: _char,
     Code.PAM: _plain,
     Code.PAM_RESPONSE: _char,
-    # IBM's JDBC driver asks so for the keys that an INSERT generates; how they would come is not known
-    Code.GENERATED_KEYS: _number,
+    Code.GENERATED_KEYS: _generated_keys,
     Code.SAVEPOINT: _char_and_number,
     Code.RELEASE_SAVEPOINT: _char,
     Code.ROLLBACK_TO: _char,

@@ -152,3 +152,24 @@ def test_informix_15_describes_what_is_bound_in_68_bytes() -> None:
     sent = packed("0005 0001 000c 0000 0000", "00" * 68, "0029 0001", *chunks(b"hi"), "0007", EOT)
     bound, content, _ = read_request(take_from(sent), Dialect(bits))
     assert (len(bound.binds), content.objects) == (1, (b"hi",))
+
+
+def test_serial_values_come_back_each_where_clients_read_them(call: Call) -> None:
+    """SERIAL in 15, SERIAL8 and BIGSERIAL in 94: there IBM's driver reads getSerial8, getBigSerial."""
+    caller = call()
+    at_once(
+        caller, "create table a (id serial(7), x integer)", "create table b (id serial8(8589934593))"
+    )
+    at_once(caller, "create table c (id bigserial(5000000000), x integer)")
+    for text, answered in {
+        "insert into a (x) values (1)": "000f 0000 00000001 00000001 00000007",
+        "insert into b values (0)": "005e 0001 00000001 00000002 0000000000000000"
+        " 000f 0000 00000001 00000001 00000000",
+        "insert into c (x) values (1)": "005e 0000 00000000 00000000 000000012a05f200"
+        " 000f 0000 00000001 00000001 00000000",
+    }.items():
+        assert hexed(answered) in at_once(caller, text), text
+    for name, value in (("sqlca.sqlerrd1", 7), ("serial8", 1 << 33 | 1), ("bigserial", 5 * 10**9)):
+        number = number_of(caller.prepare(f"select dbinfo('{name}') from systables where tabid = 1"))
+        row = caller.ask("0004", number, CURSOR, "0006", "0004", number, FETCH)
+        assert f"{value:08x}" in row, name

@@ -13,6 +13,7 @@ from dataclasses import replace
 from ...answers import Outcome, StatementKind
 from ...encoding import ColumnType
 from ...sql_errors import sql_error
+from ..language.families import SERIALS
 from ..language.scopes import Expression, Scope
 from ..language.tokens import Tokens
 from ..language.values import Stored
@@ -73,13 +74,14 @@ class Changes:
 
         def run(work: Work, given: Values) -> Outcome:
             rows = self.reading.rows(sql, self.queries.tables, given)
-            last, rid = 0, 0
+            last, rid = dict.fromkeys(SERIALS, 0), 0
             for row in rows:
-                whole, last = self._whole(storage, places, row, last)
+                whole = self._whole(storage, places, row, last)
                 rid = work.insert(storage, whole)
                 self.rules.must_hold(storage, rid)
-            self.reading.last_serial = last or self.reading.last_serial
-            return Outcome(row_count=len(rows), serial=last, rowid=rid)
+            self.reading.last_serials |= {kind: value for kind, value in last.items() if value}
+            serial, serial8, bigserial = (last[kind] for kind in SERIALS)
+            return Outcome((), len(rows), serial, serial8, bigserial, rid)
 
         return Plan(
             StatementKind.INSERT,
@@ -126,9 +128,9 @@ class Changes:
         return (f"SELECT {self._converted(results, kinds)} FROM ({inner.sql}) q",)
 
     def _whole(
-        self, storage: Storage, places: Sequence[int], row: RowValues, last: int
-    ) -> tuple[RowValues, int]:
-        """Fill a row with defaults and the next number of a SERIAL column."""
+        self, storage: Storage, places: Sequence[int], row: RowValues, last: dict[int, int]
+    ) -> RowValues:
+        """Fill a row with defaults and the next number of a SERIAL column, kept in `last` by type."""
         given = dict(zip(places, row, strict=True))
         values: list[Stored] = []
         for place, column in enumerate(storage.columns):
@@ -138,10 +140,10 @@ class Changes:
             if value is None and column.not_null:
                 raise sql_error(-391, column.name)
             if is_serial(column):
-                last = int(value or 0)
-                storage.last_serial = max(storage.last_serial, last)
+                last[column.type.coltype] = int(value or 0)
+                storage.last_serial = max(storage.last_serial, int(value or 0))
             values.append(value)
-        return tuple(values), last
+        return tuple(values)
 
     # --- UPDATE and DELETE ----------------------------------------------------------------------
 
