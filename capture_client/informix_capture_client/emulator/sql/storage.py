@@ -360,9 +360,8 @@ class Store:
 
     def emptied(self, storage: Storage) -> list[tuple[int, RowValues]]:
         """Take all rows out, and return them with their numbers."""
-        found = self.find(f"SELECT * FROM {storage.rows}")
-        self.run(f"DELETE FROM {storage.rows}")
-        return [(int(rid or 0), tuple(values)) for rid, *values in found]
+        taken = self.find(f"DELETE FROM {storage.rows} RETURNING *")
+        return [(int(rid or 0), tuple(values)) for rid, *values in taken]
 
     def restore_all(self, storage: Storage, rows: Sequence[tuple[int, RowValues]]) -> None:
         """Put rows back that `emptied` took out."""
@@ -370,9 +369,10 @@ class Store:
             self.restore(storage, rid, values)
 
     def restore(self, storage: Storage, rid: int, values: RowValues) -> None:
-        """Put a row back as it was."""
+        """Put a row back as it was, unless the table has gone meanwhile."""
         marks = "".join(", ?" for _ in values)
-        self.run(f"INSERT OR REPLACE INTO {storage.rows} VALUES (?{marks})", (rid, *values))
+        if not storage.is_gone:
+            self.run(f"INSERT OR REPLACE INTO {storage.rows} VALUES (?{marks})", (rid, *values))
 
     def update(self, storage: Storage, rid: int, values: RowValues) -> None:
         """Change a row; SqlError if a unique index holds its key already."""
@@ -384,7 +384,8 @@ class Store:
 
     def delete(self, storage: Storage, rid: int) -> None:
         """Take a row out."""
-        self.run(f"DELETE FROM {storage.rows} WHERE rid = ?", (rid,))
+        if not storage.is_gone:
+            self.run(f"DELETE FROM {storage.rows} WHERE rid = ?", (rid,))
 
     def _duplicate(self, storage: Storage, reason: sqlite3.IntegrityError) -> SqlError:
         """Return the error of a row whose key is there: a constraint's is -268, an index's -239."""

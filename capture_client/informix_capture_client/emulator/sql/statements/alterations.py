@@ -78,7 +78,7 @@ class Alterations(Definitions):
             return
         storage = self._current(name)
         table, former = storage.table, storage.table.locks_pages
-        work.lock_table(storage, "exclusive")
+        work.take(storage)
         work.undo.append(lambda: setattr(table, "locks_pages", former))
         table.locks_pages = options.locks_pages
 
@@ -150,7 +150,7 @@ class Alterations(Definitions):
         in_place: bool,
         renamed: dict[str, str] | None = None,
     ) -> Storage:
-        work.lock_table(storage, "exclusive")
+        work.take(storage)
         former = storage.table
         text = ", ".join(column.declaration for column in columns)
         self.server.alter_table(former.name.quoted, text, in_place=in_place)
@@ -246,7 +246,7 @@ class Alterations(Definitions):
                 if if_missing:
                     return
                 raise sql_error(-316, index_name)
-            work.lock_table(found, "exclusive")
+            work.take(found)
             self._index(work, found, index)
 
         return self.plan(run)
