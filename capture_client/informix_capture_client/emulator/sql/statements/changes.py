@@ -226,10 +226,7 @@ class Changes:
         where = self._where()
 
         def change(work: Work, found: Sequence[Found]) -> None:
-            for rid, old, _row in found:
-                work.delete(storage, rid, old)
-            for _rid, old, _row in found:
-                self.rules.must_not_be_needed(storage, old, None)
+            self.rules.delete(work, [(storage, rid, old) for rid, old, _row in found])
 
         return self._plan(StatementKind.DELETE, storage, alias, [], where, change)
 

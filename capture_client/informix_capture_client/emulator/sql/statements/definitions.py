@@ -182,7 +182,7 @@ class Definitions:
             raise sql_error(-201)
         if key_of(other, keys) is None:
             raise sql_error(-297, other_name)
-        return Reference(name, text.columns, str(other.name), keys)
+        return Reference(name, text.columns, str(other.name), keys, text.cascades)
 
     def _begin_serial(self, storage: Storage, text: TableText) -> None:
         for column in text.columns:
