@@ -116,6 +116,7 @@ _ERRORS = {
     -1266: ("IX000", "These intervals or datetimes do not go together."),
     -1267: ("22008", "The result of a datetime computation is out of range."),
     -1277: ("22007", "The format of a datetime or interval is not known."),
+    -1279: ("22001", "The value is longer than a text can be."),
     -1284: ("22003", "The value does not fit in a BIGINT or INT8."),
     -23103: ("22021", "A character is not in the code set of the database."),
     # the guides print the next three without a sign; a native code of an error is negative

@@ -11,14 +11,15 @@ Everything happens under the log's condition, so that rows and log never differ.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import finalize
 
 from ..answers import Check, RowForm
 from ..catalog import Row
+from ..locks import Waiting
 from ..sql_errors import SqlError, sql_error
 from ..table_definition import Definition, Reference
 from ..tables import Column, Index, Table
@@ -30,6 +31,7 @@ from .watching import STEPS_BETWEEN_LOOKS, Watch
 if TYPE_CHECKING:
     from ..server import EmulatedServer
 
+_MOST_BYTES = 1 << 25  # of a value: two of the longest requests
 RowValues = tuple[Stored, ...]
 _PAGE_BYTES, _PAGE_FRAME_BYTES, _SLOT_BYTES, _MOST_ROWS = 2048, 28, 4, 255  # Administrator's Reference
 
@@ -113,27 +115,6 @@ class Storage:
         return bool(self.lockers - {work})
 
 
-@dataclass(slots=True)
-class Waiting:
-    """Which sessions wait for locks now."""
-
-    _of: dict[int, tuple[str, set[int]]] = field(default_factory=dict)  # table and works, by session
-
-    def begin(self, session: int, table: str, owners: set[int]) -> None:
-        """A session waits for locks that works have on a table."""
-        self._of[session] = table, owners
-
-    def end(self, session: int) -> None:
-        """A session waits no more."""
-        self._of.pop(session, None)
-
-    def first(self, table: str, work: int) -> int:
-        """Return the first session that waits for a work's lock on a table; 0: there is none."""
-        return next(
-            (s for s, (name, owners) in self._of.items() if name == table and work in owners), 0
-        )
-
-
 def is_serial(column: Column) -> bool:
     """Whether a column gives numbers by itself."""
     return column.type.coltype in SERIALS
@@ -147,6 +128,7 @@ class Store:
         self._connection = sqlite3.connect(
             ":memory:", check_same_thread=False, isolation_level=None, cached_statements=512
         )
+        self._connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MOST_BYTES)
         finalize(self, self._connection.close)
         self._watch = Watch()
         self._connection.set_progress_handler(self._watch.look, STEPS_BETWEEN_LOOKS)
@@ -163,21 +145,32 @@ class Store:
         return self._watch.by(check)
 
     def run(self, sql: str, values: Sequence[Stored] = ()) -> sqlite3.Cursor:
-        """Run a statement of SQLite that finds nothing."""
-        return self._connection.execute(sql, values)
+        """Run a statement of SQLite that finds nothing; SqlError if it is beyond what SQLite can."""
+        with self._refusing():
+            return self._connection.execute(sql, values)
 
     def run_many(self, sql: str, rows: Iterable[Sequence[Stored]]) -> None:
         """Run a statement of SQLite once for each row."""
-        self._connection.executemany(sql, rows)
+        with self._refusing():
+            self._connection.executemany(sql, rows)
 
     def find(self, sql: str, values: Sequence[Stored] = ()) -> list[RowValues]:
         """Run a query of SQLite; SqlError if one of our functions refused a value."""
-        self.functions.failure = None
+        with self._refusing(), self._watch.over_query():
+            return self._connection.execute(sql, values).fetchall()
+
+    @contextmanager
+    def _refusing(self) -> Iterator[None]:
+        """Say in SQL's numbers why SQLite ends a statement; who breaks a unique index is told apart."""
+        self.functions.failure = self._watch.error = None
         try:
-            with self._watch.over_query():
-                return self._connection.execute(sql, values).fetchall()
-        except sqlite3.Error:  # by who watches, by a function of ours, or for a limit of SQLite's
-            raise self._watch.error or self.functions.failure or sql_error(-201) from None
+            yield
+        except sqlite3.IntegrityError:
+            raise
+        except sqlite3.Error as error:  # by who watches, by a function of ours, or for a limit
+            known = self._watch.error or self.functions.failure
+            is_too_long = isinstance(error, sqlite3.DataError)
+            raise known or sql_error(-1279 if is_too_long else -201) from None
 
     def check(self, sql: str, count: int) -> None:
         """SqlError -201 if SQLite does not understand a statement."""
