@@ -26,6 +26,10 @@ class StatementKind(IntEnum):
     DELETE = 5
     INSERT = 6
     OTHER = 20  # DDL, SET, LOCK: nothing to fetch, no rows counted
+    # live 12.10, 14.10 and 15, as the tests of informix-driver 2026.9.3 have them
+    BEGIN = 34
+    COMMIT = 35
+    ROLLBACK = 36
     EXECUTE = 56  # EXECUTE FUNCTION
 
 
@@ -47,6 +51,15 @@ class RowForm(Protocol):
         """Return rows, given their columns as `ColumnType.encode` has them."""
 
 
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """How a client opens a cursor."""
+
+    name: str = ""  # by which UPDATE and DELETE find its row: WHERE CURRENT OF
+    scrolls: bool = False
+    holds: bool = False
+
+
 class FoundRows(Protocol):
     """Rows that are found piece by piece while they are taken, by one way or the other."""
 
@@ -66,7 +79,9 @@ class Outcome:
 
     rows: Iterable[Sequence[Value]] = ()
     row_count: int = 0
-    serial: int = 0  # the last value that a SERIAL column was given
+    serial: int = 0  # the last values that columns of SERIAL, SERIAL8 and BIGSERIAL were given
+    serial8: int = 0
+    bigserial: int = 0
     rowid: int = 0
     warnings: int = 0
     found: FoundRows | None = None  # the rows, if they are found piece by piece
@@ -85,6 +100,8 @@ class Prepared:
     columns: Sequence[ResultColumn]
     run: Callable[[Sequence[Value], Check], Outcome]
     ends_transaction: bool = False  # COMMIT or ROLLBACK: cursors that are not held end too
+    # of SELECT FOR UPDATE: how the next run is opened, whose rows are locked as they are fetched
+    declare: Callable[[Cursor], None] | None = None
 
 
 class SqlSession(Protocol):

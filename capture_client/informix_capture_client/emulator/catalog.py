@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from . import catalog_constraints, codes
+from .catalog_columns import SYSTEM_TABLES, columns_of
+from .encoding import ColumnType
 from .locks import NO_SESSION
 from .logical_log import LogicalLog
 from .server import CDC_DATABASE, SYSTEM_DATABASE, EmulatedServer
-from .tables import Capture, Database, Table
+from .tables import Capture, Database
 
 Value = str | int | None
 Row = dict[str, Value]
@@ -245,7 +247,9 @@ def _partitions(server: EmulatedServer, _database: Database) -> Iterator[Row]:
 
 
 def _tables(server: EmulatedServer, database: Database) -> Iterator[Row]:
-    yield {**_table_row("systables", server.owner, 1), "partnum": 0x00100002}
+    for tabid, name in enumerate(SYSTEM_TABLES, 1):
+        count = len(columns_of(name, "utf-8"))
+        yield {**_table_row(name, server.owner, tabid), "partnum": 0x00100001 + tabid, "ncols": count}
     # IBM's JDBC driver asks for the site of the first and for the flags of the last
     for name, tabid in ((" GL_COLLATE", 90), (" GL_CTYPE", 91), (" VERSION", 92)):
         yield {**_table_row(name, server.owner, tabid), "tabtype": "", "site": database.locale}
@@ -284,22 +288,24 @@ def _table_row(name: str, owner: str, tabid: int) -> Row:
 
 
 def _columns(_server: EmulatedServer, database: Database) -> Iterator[Row]:
+    for tabid, name in enumerate(SYSTEM_TABLES, 1):
+        for number, (column, kind) in enumerate(columns_of(name, "utf-8"), 1):
+            yield _column(tabid, number, column, kind, not_null=False)
     for table in database.tables.values():
-        yield from _columns_of(table)
+        for number, each in enumerate(table.columns, 1):
+            yield _column(table.tabid, number, each.name, each.type, not_null=each.not_null)
 
 
-def _columns_of(table: Table) -> Iterator[Row]:
-    for number, column in enumerate(table.columns, 1):
-        kind = column.type
-        yield {
-            "colname": column.name,
-            "tabid": table.tabid,
-            "colno": number,
-            "coltype": kind.coltype | (_NOT_NULL if column.not_null else 0),
-            "collength": kind.collength,
-            "extended_id": kind.extended_id,
-            "colattr": 0,
-        }
+def _column(tabid: int, number: int, name: str, kind: ColumnType, *, not_null: bool) -> Row:
+    return {
+        "colname": name,
+        "tabid": tabid,
+        "colno": number,
+        "coltype": kind.coltype | (_NOT_NULL if not_null else 0),
+        "collength": kind.collength,
+        "extended_id": kind.extended_id,
+        "colattr": 0,
+    }
 
 
 def _extended_types(server: EmulatedServer, _database: Database) -> Iterator[Row]:

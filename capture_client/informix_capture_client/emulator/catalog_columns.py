@@ -82,6 +82,15 @@ _COLUMNS = {
 }
 
 
+# The tables of every database in the order of their numbers. Live servers have systables as 1 and
+# syscolumns as 2 (tests of informix-driver 2026.9.3); that the others follow so is our choice.
+SYSTEM_TABLES = (
+    *("systables", "syscolumns", "sysindexes", "sysviews", "sysusers", "syssynonyms", "syssyntable"),
+    *("sysconstraints", "sysreferences", "sysdefaults", "sysprocedures", "sysfragments"),
+    *("sysobjstate", "sysxtdtypes"),
+)
+
+
 @lru_cache(maxsize=256)
 def columns_of(table: str, codec: str) -> tuple[tuple[str, ColumnType], ...]:
     """Return names and types of a system table's columns."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 Row = dict[str, str | int | None]
 _VIEW_TEXT_BYTES = 256  # a row of sysviews holds so much of a view's text
-_RESTRICT, _SIMPLE_MATCH = "R", "N"
+_RESTRICT, _CASCADE, _SIMPLE_MATCH = "R", "C", "N"
 
 
 def indexes_of(table: Table) -> list[Index]:
@@ -109,7 +109,7 @@ def references(_server: EmulatedServer, database: Database) -> Iterator[Row]:
                 "primary": _number(database, other, key.name),
                 "ptabid": other.tabid,
                 "updrule": _RESTRICT,
-                "delrule": _RESTRICT,
+                "delrule": _CASCADE if reference.cascades else _RESTRICT,
                 "matchtype": _SIMPLE_MATCH,
                 "pendant": "N",
             }

@@ -38,6 +38,7 @@ class Connection:
         self.database = ""
         self.db_locale = _locale(server, attributes)
         self.delimits_names = attributes.get("DELIMIDENT", "").lower() == "y"
+        self.date_form = attributes.get("DBDATE", "")
         self.capture_session: CaptureSession | None = None
         self._statements: SqlSession | None = None
         self._descriptors = Descriptors(server.sbspace)
@@ -139,7 +140,14 @@ class Connection:
             raise sql_error(-387)
 
     def _open(self, database: str) -> SqlSession:
-        engine = open_session(self.server, self.user, database, self.delimits_names, self.db_locale)
+        engine = open_session(
+            self.server,
+            self.user,
+            database,
+            self.delimits_names,
+            self.db_locale,
+            self.date_form,
+        )
         return WithCalls(self.prepare_call, self.may_use, engine, self.prepare_lo_call)
 
     def _run(self, call: Call, values: Iterator[str | None]) -> int | str:

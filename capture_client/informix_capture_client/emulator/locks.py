@@ -51,6 +51,27 @@ class LockWait:
 
 
 @dataclass(slots=True)
+class Waiting:
+    """Which sessions wait for locks now."""
+
+    _of: dict[int, tuple[str, set[int]]] = field(default_factory=dict)  # table and works, by session
+
+    def begin(self, session: int, table: str, owners: set[int]) -> None:
+        """A session waits for locks that works have on a table."""
+        self._of[session] = table, owners
+
+    def end(self, session: int) -> None:
+        """A session waits no more."""
+        self._of.pop(session, None)
+
+    def first(self, table: str, work: int) -> int:
+        """Return the first session that waits for a work's lock on a table; 0: there is none."""
+        return next(
+            (s for s, (name, owners) in self._of.items() if name == table and work in owners), 0
+        )
+
+
+@dataclass(slots=True)
 class LockWaits:
     """What has met a lock of somebody else's: the latest, of a server that runs for long."""
 

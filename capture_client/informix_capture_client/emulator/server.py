@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import chain, count
 
 from .column_list import primary_key
@@ -208,6 +209,22 @@ class EmulatedServer(Faults):
         """Put a table back as it was, when the SQL that dropped or altered it is rolled back."""
         self._tables[str(table.name)] = table
         self.databases[table.name.database].tables[table.name.owner, table.name.table] = table
+
+    def rename_table(self, table: Table, name: str) -> None:
+        """Give a table another name in its database; its partition, its rows and captures stay.
+
+        IBM's support names RENAME beside ALTER and DROP as refused with -19816 where a table is
+        replicated (81623); that full row logging counts as that is our choice, as for ALTER.
+        """
+        with self.log.changed:
+            if table.full_row_logging:
+                raise sql_error(-19816)
+            former, fresh = table.name, replace(table.name, table=name)
+            del self._tables[str(former)]
+            del self.databases[former.database].tables[former.owner, former.table]
+            table.name = fresh
+            self.put_table(table)
+            self.sbspace.renamed(str(former), str(fresh))
 
     def alter_table(self, name: str, columns: str, in_place: bool = False) -> None:
         """Give a table other columns, in a new partition, as an ALTER that rebuilds the table does.

@@ -37,6 +37,7 @@ class Reference:
     columns: tuple[str, ...]
     other: str  # database:owner.table
     other_columns: tuple[str, ...]
+    cascades: bool = False  # ON DELETE CASCADE
 
 
 @dataclass(slots=True)

@@ -71,7 +71,7 @@ class NextOffset:
         if _is_new_to(spool, state, start):
             position: Position | None = spool.start
         else:
-            position = self._next_position(spool, state, start.position, limits)
+            position = self._next_position(spool, state, start, limits)
         if position is None:
             return None
         tables = spool.tables_at(position)
@@ -101,26 +101,35 @@ class NextOffset:
         return is_new
 
     def _next_position(
-        self, spool: Spool, state: CaptureState, start: Position, limits: BatchLimits
+        self, spool: Spool, state: CaptureState, start: StreamOffset, limits: BatchLimits
     ) -> Position | None:
-        end = spool.end_of_batch(start, limits)
+        end = spool.end_of_batch(start.position, limits)
         if self.is_available_now and state.has_all:
             if self._final is None or self._final[0] != spool.stream:
                 self._final = (spool.stream, spool.end)
             end = min(end, self._final[1], key=lambda position: position.place)
-        if end.place > start.place:
+        if end.place > start.position.place:
             return end
-        return self._quiet_position(spool, start)
+        return self._quiet_position(spool, state, start)
 
-    def _quiet_position(self, spool: Spool, start: Position) -> Position | None:
-        """Return a pair that only moves the restart position, so that a quiet table keeps its place."""
+    def _quiet_position(
+        self, spool: Spool, state: CaptureState, start: StreamOffset
+    ) -> Position | None:
+        """Return a pair that only moves the restart position, so that a quiet table keeps its place.
+
+        A run of AvailableNow that cannot move it yet tells the next one how far it may go.
+        """
         now = self.clock()
         published = self._published_at  # None: it is due, since the query may be restarted often
         is_due = published is None or now - published > RESTART_PUBLICATION_SECONDS
         mark, end = spool.mark, spool.end
-        has_chunk = mark.chunk > start.chunk  # without rows: how far its table is, is news at once
-        is_later = mark.restart > start.restart or has_chunk
-        is_news = end.place <= start.place and is_later
+        before = start.position
+        has_chunk = mark.chunk > before.chunk  # without rows: how far its table is, is news at once
+        is_later = mark.restart > before.restart or has_chunk
+        if self.is_available_now:
+            settling = state.restart_bound.settling
+            is_later |= settling is not None and settling != start.settling
+        is_news = end.place <= before.place and is_later
         is_due = is_due or has_chunk or self.is_available_now
         if self._is_closed or not is_due or not is_news:
             return None

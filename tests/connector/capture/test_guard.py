@@ -15,6 +15,7 @@ from harness.capture.driving import (
     insert,
     next_offset,
     reader,
+    restart_in_spool,
 )
 from harness.capture.told import told
 from harness.runs.patience import wait_until
@@ -28,7 +29,6 @@ from informix_cdc.capture.guard import CaptureGuard
 from informix_cdc.capture.liveness import Liveness, LogFacts
 from informix_cdc.capture.spark_side import SparkSide
 from informix_cdc.capture.state import CaptureState
-from informix_cdc.spark.reader import InformixStreamReader
 
 
 @pytest.fixture(autouse=True)
@@ -142,12 +142,6 @@ def test_a_restart_position_that_the_servers_list_holds_back_is_told_so(
 
 
 # streams
-
-
-def restart_in_spool(made: InformixStreamReader) -> int:
-    """Return the restart position that the capture has found last; 0 before it has begun."""
-    spool = made._state.spool if made._state else None
-    return spool.mark.restart if spool else 0
 
 
 @pytest.mark.fault(

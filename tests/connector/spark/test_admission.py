@@ -185,10 +185,11 @@ def test_available_now_ends_beside_one_big_transaction_that_goes_on_and_on(serve
 
 @pytest.mark.slow
 def test_daily_runs_of_available_now_keep_their_place_over_a_log_wrap() -> None:
-    with listening_stores(log_pages=4, log_count=6) as (server, listening):
+    """A quiet server: each run learns what moves the restart position in the next one."""
+    with listening_stores(log_pages=4, log_count=9) as (server, listening):
         offset = begun_and_stopped(listening.port)
         oldest = server.oldest_log()
-        for _day in range(4):
+        for _day in range(6):
             for _ in range(3):
                 server.switch_log()
                 server.begin().commit()  # nothing captured changes

@@ -137,6 +137,12 @@ def foreign_traffic(server: EmulatedServer) -> AbstractContextManager[None]:
     return meanwhile(lambda: [server.begin().commit() for _ in range(40)], pause_seconds=0.01)
 
 
+def restart_in_spool(made: InformixStreamReader) -> int:
+    """Return the restart position that the capture has found last; 0 before it has begun."""
+    spool = made._state.spool if made._state else None
+    return spool.mark.restart if spool else 0
+
+
 def quiet_pair(made: InformixStreamReader, server: EmulatedServer, start: Offset) -> Offset:
     """Let a transaction without captured rows go by, and return the pair that it moves."""
     server.switch_log()  # restart positions are beginnings of pages

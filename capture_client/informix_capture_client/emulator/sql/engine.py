@@ -20,7 +20,7 @@ from ..server import EmulatedServer
 from ..tables import Table
 from ..transactions import Row, Transaction
 from .held_locks import locks_of, owners_of
-from .language.values import store
+from .language.values import DateForm, store
 from .reading import Reading
 from .row_images import keep_images
 from .session import Session
@@ -52,10 +52,13 @@ class Engine:
         self._readings: WeakValueDictionary[int, Reading] = WeakValueDictionary()
         self._session_numbers = count(_FIRST_SESSION)
 
-    def open(self, user: str, database: str, delimits_names: bool, locale: str) -> Session:
+    def open(
+        self, user: str, database: str, delimits_names: bool, locale: str, date_form: str
+    ) -> Session:
         """Open a session, and run what `sysdbopen` has for its database."""
         number = next(self._session_numbers)
         reading = Reading(self._server, self._store, user, database, delimits_names, number)
+        reading.date_form = DateForm(date_form) if date_form else None
         self._readings[number] = reading
         session = Session(Transactions(reading, self._works), locale)
         session.begin_in_database()
@@ -241,9 +244,13 @@ def open_session(
     database: str,
     delimits_names: bool,
     locale: str = DEFAULT_LOCALE,
+    date_form: str = "",
 ) -> Session:
-    """Open a session of a user in a database; `locale` is what a database is created in."""
-    return engine_of(server).open(user, database, delimits_names, locale)
+    """Open a session of a user in a database.
+
+    `locale` is what a database is created in, `date_form` DBDATE of the login.
+    """
+    return engine_of(server).open(user, database, delimits_names, locale, date_form)
 
 
 def load_rows(server: EmulatedServer, name: str, rows: Iterable[Row]) -> int:

@@ -10,13 +10,15 @@ import datetime
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
+from ..answers import Cursor
 from ..encoding import ColumnType
 from ..locales import codec_of
 from ..server import EmulatedServer
 from ..sql_errors import sql_error
 from ..tables import Database
 from .language import families as f
-from .language.values import Stored
+from .language.families import family_of
+from .language.values import DateForm, Stored, dated_type
 from .sources import LAST_COMMITTED, Catalogue, Finder, SourceTable, View, filled_in
 from .storage import RowValues, Storage, Store
 from .work import Work
@@ -69,7 +71,11 @@ class Reading:
         self.waits: Waits = _no_wait
         self.cursor_work: Callable[[], Work] | None = None  # who holds the locks of a cursor
         self.forget_cursor: Callable[[Work], None] = lambda _work: None
-        self.last_serial = 0
+        self.last_serials = dict.fromkeys(f.SERIALS, 0)  # by type
+        self.date_form: DateForm | None = None  # DBDATE of the login
+        self.retains_update_locks = False
+        self.declared = Cursor()  # how the next cursor FOR UPDATE is opened
+        self.positions: dict[str, tuple[Storage, int]] = {}  # by cursor FOR UPDATE: table, row or 0
         self.finder = Finder(server, store, user)
 
     @property
@@ -80,7 +86,13 @@ class Reading:
 
     def number_of(self, kind: ColumnType) -> int:
         """Return the number by which SQLite's functions know a type."""
-        return self.store.functions.number_of(kind)
+        return self.store.functions.number_of(self.dated(kind))
+
+    def dated(self, kind: ColumnType) -> ColumnType:
+        """Return a type as this session writes its values: a DATE by DBDATE."""
+        if self.date_form is None or family_of(kind) is not f.Family.DATE:
+            return kind
+        return dated_type(self.date_form)
 
     def table(self, database: str, owner: str, name: str) -> SourceTable | str:
         """Return what a name leads to; a text is a view's query."""
@@ -108,7 +120,7 @@ class Reading:
 
     def server_fact(self, name: str, argument: str) -> tuple[ColumnType, object]:
         """Return what DBINFO tells, and words such as USER."""
-        server = self.server
+        server, (serial, serial8, bigserial) = self.server, f.SERIALS
         facts: dict[tuple[str, str], tuple[ColumnType, object]] = {
             ("dbservername", ""): (f.text_type(128), server.name),
             ("user", ""): (f.named_type("char(32)"), self.user),
@@ -119,9 +131,9 @@ class Reading:
             ("version", "major"): (f.text_type(255), server.version.rpartition(" ")[2].split(".")[0]),
             ("sessionid", ""): (f.INTEGER, self.session),
             ("utc_current", ""): (f.INTEGER, int(server.clock())),
-            ("sqlca.sqlerrd1", ""): (f.INTEGER, self.last_serial),
-            ("serial8", ""): (f.BIGINT, self.last_serial),
-            ("bigserial", ""): (f.BIGINT, self.last_serial),
+            ("sqlca.sqlerrd1", ""): (f.INTEGER, self.last_serials[serial]),
+            ("serial8", ""): (f.BIGINT, self.last_serials[serial8]),
+            ("bigserial", ""): (f.BIGINT, self.last_serials[bigserial]),
         }
         if (name, argument) not in facts:
             raise sql_error(-728)
@@ -155,6 +167,22 @@ class Reading:
         database = self.server.databases.get(name.database)
         table = database.tables.get((name.owner, name.table)) if database else None
         return table is not None and self.store.of(table) is storage
+
+    def must_be_in_transaction(self) -> None:
+        """SqlError -255 where rows can only be locked in a transaction, and there is none."""
+        database = self.server.databases.get(self.database)
+        needs_one = database is not None and database.is_logged and not database.is_ansi
+        if needs_one and (self.work is None or self.work.is_over):
+            raise sql_error(-255)
+
+    def current_row(self, cursor: str, storage: Storage) -> int:
+        """Return the row of a table that a cursor FOR UPDATE stands on."""
+        if cursor not in self.positions:
+            raise sql_error(-507, cursor)
+        table, rid = self.positions[cursor]
+        if table is not storage or not rid:
+            raise sql_error(-266)
+        return rid
 
     def words(self, table: SourceTable) -> str:
         """Return what SQLite is to read in place of a table."""

@@ -86,7 +86,8 @@ class Session:
             self.transactions.wait_for_release()
             return outcome
 
-        return Prepared(plan.kind, plan.parameters, plan.columns, run, plan.ends_transaction)
+        ends = plan.ends_transaction
+        return Prepared(plan.kind, plan.parameters, plan.columns, run, ends, plan.declare)
 
     def _planned(self, text: str) -> Plan:
         try:
@@ -115,7 +116,9 @@ class Session:
         def step() -> Outcome:
             current = self._current(text, plan)
             pairs = zip(current.parameters, values, strict=True)
-            return self._once(current, [store(kind, value) for kind, value in pairs])
+            return self._once(
+                current, [store(self.reading.dated(kind), value) for kind, value in pairs]
+            )
 
         return self._patiently(step)
 
@@ -216,27 +219,33 @@ class Session:
 
     # --- statements that are sessions' own ------------------------------------------------------
 
-    def _plain(self, tokens: Tokens, run: Callable[[], None], *, ends: bool = False) -> Plan:
+    def _plain(
+        self,
+        tokens: Tokens,
+        run: Callable[[], None],
+        kind: StatementKind = StatementKind.OTHER,
+    ) -> Plan:
         tokens.expect_end()
+        ends = kind in (StatementKind.COMMIT, StatementKind.ROLLBACK)
 
         def query(_given: Values) -> Outcome:
             run()
             return Outcome()
 
-        return Plan(StatementKind.OTHER, query=query, ends_transaction=ends)
+        return Plan(kind, query=query, ends_transaction=ends)
 
     def _begin_statement(self, tokens: Tokens) -> Plan:
         tokens.accept("work")
-        return self._plain(tokens, self.begin)
+        return self._plain(tokens, self.begin, StatementKind.BEGIN)
 
     def _commit_statement(self, tokens: Tokens) -> Plan:
         tokens.accept("work")
-        return self._plain(tokens, self.transactions.commit, ends=True)
+        return self._plain(tokens, self.transactions.commit, StatementKind.COMMIT)
 
     def _rollback_statement(self, tokens: Tokens) -> Plan:
         tokens.accept("work")
         if not tokens.accept("to", "savepoint"):
-            return self._plain(tokens, self.rollback, ends=True)
+            return self._plain(tokens, self.rollback, StatementKind.ROLLBACK)
         if tokens.is_at_end():  # the last one
             raise sql_error(-201)
         name = tokens.name()

@@ -11,14 +11,15 @@ Everything happens under the log's condition, so that rows and log never differ.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from weakref import finalize
 
 from ..answers import Check, RowForm
 from ..catalog import Row
+from ..locks import Waiting
 from ..sql_errors import SqlError, sql_error
 from ..table_definition import Definition, Reference
 from ..tables import Column, Index, Table
@@ -30,8 +31,17 @@ from .watching import STEPS_BETWEEN_LOOKS, Watch
 if TYPE_CHECKING:
     from ..server import EmulatedServer
 
+_MOST_BYTES = 1 << 25  # of a value: two of the longest requests
 RowValues = tuple[Stored, ...]
 _PAGE_BYTES, _PAGE_FRAME_BYTES, _SLOT_BYTES, _MOST_ROWS = 2048, 28, 4, 255  # Administrator's Reference
+
+
+class UpdateLock(NamedTuple):
+    """That a cursor FOR UPDATE stands on a row: others may read it, and neither change nor lock it."""
+
+    work: int
+    cursor: int
+    rid: int
 
 
 @dataclass(slots=True, eq=False)
@@ -47,6 +57,7 @@ class Storage:
     table_locks: dict[int, str] = field(default_factory=dict)  # shared or exclusive, by work
     lockers: set[int] = field(default_factory=set)  # works with locked rows
     shared_rows: dict[int, set[int]] = field(default_factory=dict)  # that readers have locked, by work
+    update_locks: set[UpdateLock] = field(default_factory=set)
     is_gone: bool = False
     revoked: set[str] = field(default_factory=set)  # privileges that public no longer has
     image_form: RowForm | None = None  # of images of its rows, if there are any: `row_images`
@@ -104,27 +115,6 @@ class Storage:
         return bool(self.lockers - {work})
 
 
-@dataclass(slots=True)
-class Waiting:
-    """Which sessions wait for locks now."""
-
-    _of: dict[int, tuple[str, set[int]]] = field(default_factory=dict)  # table and works, by session
-
-    def begin(self, session: int, table: str, owners: set[int]) -> None:
-        """A session waits for locks that works have on a table."""
-        self._of[session] = table, owners
-
-    def end(self, session: int) -> None:
-        """A session waits no more."""
-        self._of.pop(session, None)
-
-    def first(self, table: str, work: int) -> int:
-        """Return the first session that waits for a work's lock on a table; 0: there is none."""
-        return next(
-            (s for s, (name, owners) in self._of.items() if name == table and work in owners), 0
-        )
-
-
 def is_serial(column: Column) -> bool:
     """Whether a column gives numbers by itself."""
     return column.type.coltype in SERIALS
@@ -138,6 +128,7 @@ class Store:
         self._connection = sqlite3.connect(
             ":memory:", check_same_thread=False, isolation_level=None, cached_statements=512
         )
+        self._connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MOST_BYTES)
         finalize(self, self._connection.close)
         self._watch = Watch()
         self._connection.set_progress_handler(self._watch.look, STEPS_BETWEEN_LOOKS)
@@ -154,21 +145,32 @@ class Store:
         return self._watch.by(check)
 
     def run(self, sql: str, values: Sequence[Stored] = ()) -> sqlite3.Cursor:
-        """Run a statement of SQLite that finds nothing."""
-        return self._connection.execute(sql, values)
+        """Run a statement of SQLite that finds nothing; SqlError if it is beyond what SQLite can."""
+        with self._refusing():
+            return self._connection.execute(sql, values)
 
     def run_many(self, sql: str, rows: Iterable[Sequence[Stored]]) -> None:
         """Run a statement of SQLite once for each row."""
-        self._connection.executemany(sql, rows)
+        with self._refusing():
+            self._connection.executemany(sql, rows)
 
     def find(self, sql: str, values: Sequence[Stored] = ()) -> list[RowValues]:
         """Run a query of SQLite; SqlError if one of our functions refused a value."""
-        self.functions.failure = None
+        with self._refusing(), self._watch.over_query():
+            return self._connection.execute(sql, values).fetchall()
+
+    @contextmanager
+    def _refusing(self) -> Iterator[None]:
+        """Say in SQL's numbers why SQLite ends a statement; who breaks a unique index is told apart."""
+        self.functions.failure = self._watch.error = None
         try:
-            with self._watch.over_query():
-                return self._connection.execute(sql, values).fetchall()
-        except sqlite3.Error:  # by who watches, by a function of ours, or for a limit of SQLite's
-            raise self._watch.error or self.functions.failure or sql_error(-201) from None
+            yield
+        except sqlite3.IntegrityError:
+            raise
+        except sqlite3.Error as error:  # by who watches, by a function of ours, or for a limit
+            known = self._watch.error or self.functions.failure
+            is_too_long = isinstance(error, sqlite3.DataError)
+            raise known or sql_error(-1279 if is_too_long else -201) from None
 
     def check(self, sql: str, count: int) -> None:
         """SqlError -201 if SQLite does not understand a statement."""
@@ -196,6 +198,7 @@ class Store:
         """Let the locks go that a work has on rows of a table."""
         storage.lockers.discard(work)
         storage.shared_rows.pop(work, None)
+        storage.update_locks = {lock for lock in storage.update_locks if lock.work != work}
         if not storage.is_gone:
             self.run(f"DELETE FROM {storage.before} WHERE work = ?", (work,))
 
@@ -350,9 +353,8 @@ class Store:
 
     def emptied(self, storage: Storage) -> list[tuple[int, RowValues]]:
         """Take all rows out, and return them with their numbers."""
-        found = self.find(f"SELECT * FROM {storage.rows}")
-        self.run(f"DELETE FROM {storage.rows}")
-        return [(int(rid or 0), tuple(values)) for rid, *values in found]
+        taken = self.find(f"DELETE FROM {storage.rows} RETURNING *")
+        return [(int(rid or 0), tuple(values)) for rid, *values in taken]
 
     def restore_all(self, storage: Storage, rows: Sequence[tuple[int, RowValues]]) -> None:
         """Put rows back that `emptied` took out."""
@@ -360,9 +362,10 @@ class Store:
             self.restore(storage, rid, values)
 
     def restore(self, storage: Storage, rid: int, values: RowValues) -> None:
-        """Put a row back as it was."""
+        """Put a row back as it was, unless the table has gone meanwhile."""
         marks = "".join(", ?" for _ in values)
-        self.run(f"INSERT OR REPLACE INTO {storage.rows} VALUES (?{marks})", (rid, *values))
+        if not storage.is_gone:
+            self.run(f"INSERT OR REPLACE INTO {storage.rows} VALUES (?{marks})", (rid, *values))
 
     def update(self, storage: Storage, rid: int, values: RowValues) -> None:
         """Change a row; SqlError if a unique index holds its key already."""
@@ -374,7 +377,8 @@ class Store:
 
     def delete(self, storage: Storage, rid: int) -> None:
         """Take a row out."""
-        self.run(f"DELETE FROM {storage.rows} WHERE rid = ?", (rid,))
+        if not storage.is_gone:
+            self.run(f"DELETE FROM {storage.rows} WHERE rid = ?", (rid,))
 
     def _duplicate(self, storage: Storage, reason: sqlite3.IntegrityError) -> SqlError:
         """Return the error of a row whose key is there: a constraint's is -268, an index's -239."""

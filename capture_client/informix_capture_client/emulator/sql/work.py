@@ -19,7 +19,7 @@ from ..tables import Table
 from ..transactions import Savepoint, Transaction
 from .held_locks import owners_of
 from .language.values import load
-from .storage import RowValues, Storage, Store
+from .storage import RowValues, Storage, Store, UpdateLock
 
 RECORD_IS_LOCKED, FILE_IS_LOCKED = -107, -113
 _CONSTRAINT_IS_BROKEN = -268
@@ -155,7 +155,7 @@ class Work:
 
     def truncate(self, storage: Storage) -> None:
         """Empty a table, which nobody else may be using."""
-        self.lock_table(storage, "exclusive")
+        self.take(storage)
         rows = self.store.emptied(storage)
         if storage.has_log:
             for rid, values in rows:
@@ -186,6 +186,11 @@ class Work:
             self.touched.add(storage)
         else:
             storage.shared_rows.pop(self.number, None)
+
+    def stand_on(self, storage: Storage, cursor: int, rid: int) -> None:
+        """Lock the row that a cursor FOR UPDATE has come to."""
+        storage.update_locks.add(UpdateLock(self.number, cursor, rid))
+        self.touched.add(storage)
 
     def must_be_writable(self, storage: Storage, native: int) -> None:
         """Blocked if another transaction has locked the table."""
@@ -218,14 +223,22 @@ class Work:
             if found:
                 raise Blocked(sql_error(-271), {int(row[0] or 0) for row in found}, storage)
 
-    def lock_table(self, storage: Storage, mode: str) -> None:
+    def take(self, storage: Storage) -> None:
+        """Lock a table that is to be defined anew, emptied or dropped.
+
+        IBM's support names -242 with ISAM -106 for DDL (swg21174239) and TRUNCATE (swg21674115).
+        """
+        self.lock_table(storage, "exclusive", -242)
+
+    def lock_table(self, storage: Storage, mode: str, native: int = -289) -> None:
         """Lock a table until the transaction ends; Blocked if that is not possible now."""
         others = {owner for owner, held in storage.table_locks.items() if "exclusive" in (held, mode)}
         others |= storage.lockers
+        others |= {lock.work for lock in storage.update_locks}
         others |= storage.shared_rows.keys() if mode == "exclusive" else set()
         others -= {self.number}
         if others:
-            raise Blocked(sql_error(-289, storage.table.name.table), others, storage)
+            raise Blocked(sql_error(native, storage.table.name.table), others, storage)
         if storage.table_locks.get(self.number) != "exclusive":
             storage.table_locks[self.number] = mode
         self.locked_tables.add(storage)

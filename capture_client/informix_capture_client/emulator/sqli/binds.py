@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import datetime
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
 from ..answers import Value
 from ..encoding import ColumnType
+from ..simple_objects import DESCRIPTOR_BYTES
 from ..sql_errors import sql_error
 from .packed import datetime_of, in_fields, interval_of, unpack
 from .reading import Malformed, Reader
@@ -25,6 +26,7 @@ _MAX_BINDS = 32_767
 _NULL = -1
 _INTERVAL = 14
 _DAY_ZERO = datetime.date(1899, 12, 31).toordinal()
+_SIMPLE_OBJECTS = (11, 12)  # BYTE and TEXT
 _NAMED = range(40, 46)  # opaque types name owner and type
 
 
@@ -35,21 +37,25 @@ class Bound:
     kind: int
     precision: int
     data: bytes | None
+    is_to_come: bool = False  # of a TEXT or BYTE: a later message has the value
 
 
-def read_binds(reader: Reader) -> tuple[Bound, ...]:
-    """Read the values of one execution."""
+def read_binds(reader: Reader, object_bytes: int = DESCRIPTOR_BYTES) -> tuple[Bound, ...]:
+    """Read the values of one execution; in place of a TEXT or BYTE is a descriptor of so many bytes."""
     count = reader.u16("number of values")
     if count > _MAX_BINDS:
         raise Malformed(f"{count} values")
-    return tuple(_bound(reader) for _ in range(count))
+    return tuple(_bound(reader, object_bytes) for _ in range(count))
 
 
-def _bound(reader: Reader) -> Bound:
+def _bound(reader: Reader, object_bytes: int) -> Bound:
     kind = _kind(reader)
     indicator, precision = reader.i16("indicator"), reader.u16("precision")
     if indicator == _NULL:
         return Bound(kind, precision, None)
+    if kind in _SIMPLE_OBJECTS:
+        reader.octets(object_bytes, "descriptor")
+        return Bound(kind, precision, b"", is_to_come=True)
     cut = _CUT.get(kind)
     if cut is None:
         raise Malformed(f"a value of type {kind} cannot be bound; up to it: {reader.seen.hex()}")
@@ -62,6 +68,17 @@ def _kind(reader: Reader) -> int:
         reader.char("owner of the type")
         reader.char("name of the type")
     return kind
+
+
+def with_objects(binds: Sequence[Bound], objects: Sequence[bytes]) -> tuple[Bound, ...]:
+    """Return bound values with those of TEXT and BYTE; SqlError -1213 if there are more or fewer."""
+    waiting = sum(bound.is_to_come for bound in binds)
+    if waiting != len(objects):
+        raise sql_error(-1213)
+    left = iter(objects)
+    return tuple(
+        Bound(bound.kind, bound.precision, next(left)) if bound.is_to_come else bound for bound in binds
+    )
 
 
 def read_result_types(reader: Reader) -> None:
@@ -118,6 +135,8 @@ def value_of(bound: Bound, parameter: ColumnType, codec: str) -> Value:
     """Return a bound value in the type of its parameter; SqlError -1213 if it has none there."""
     if bound.data is None:
         return None
+    if bound.is_to_come:
+        raise sql_error(-1213)
     fit = _FIT.get(parameter.coltype & 0xFF, _as_it_is)
     try:
         value = _READ[bound.kind](bound.data, _precision(bound, parameter), codec)
@@ -173,6 +192,8 @@ _READ: dict[int, Callable[[bytes, int, str], Value]] = {
     7: _date,
     8: lambda data, _precision, _codec: unpack(data),
     10: lambda data, precision, _codec: datetime_of(data, precision),
+    11: lambda data, _precision, _codec: data,
+    12: _text,
     13: _text,
     14: lambda data, precision, _codec: interval_of(data, precision),
     15: _text,
@@ -211,13 +232,7 @@ def _to_decimal(value: Value, _parameter: ColumnType) -> Value:
 def _to_date(value: Value, _parameter: ColumnType) -> Value:
     if isinstance(value, datetime.datetime):
         return value.date()
-    if isinstance(value, str):
-        month, slash, rest = value.strip().partition("/")
-        if slash:  # DBDATE's default form, MDY4/
-            day, _, year = rest.partition("/")
-            return datetime.date(int(year), int(month), int(day))
-        return datetime.date.fromisoformat(value.strip())
-    return value
+    return value  # a text is read as the session's DBDATE has it
 
 
 def _to_datetime(value: Value, parameter: ColumnType) -> Value:

@@ -167,6 +167,11 @@ class Conversation:
             raise sql_error(-410)
         return []
 
+    def _name_cursor(self, message: Message) -> list[bytes]:
+        if self._current is not None:
+            self._current.cursor_name = self._text(message)
+        return []
+
     def _describe(self, _message: Message) -> list[bytes]:
         statement = self._statement
         described = replies.description(self.dialect, statement.number, statement.prepared, self._codec)
@@ -196,6 +201,10 @@ class Conversation:
         self._statement.bind(message.binds)
         return []
 
+    def _bind_objects(self, message: Message) -> list[bytes]:
+        self._statement.bind_objects(message.objects)
+        return []
+
     def _execute(self, _message: Message) -> list[bytes]:
         """Run a statement; one that answers with rows hands them over at once."""
         statement = self._statement
@@ -203,7 +212,10 @@ class Conversation:
         if statement.prepared.ends_transaction:
             self._close_cursors()
         rows = list(statement.tuples_of(outcome)) if statement.prepared.columns else []
-        return [*rows, replies.done(self.dialect, outcome)]
+        serials = []
+        if outcome.serial8 or outcome.bigserial:
+            serials.append(replies.insert_done(self.dialect, outcome))
+        return [*rows, *serials, replies.done(self.dialect, outcome)]
 
     def _open(self, _message: Message) -> list[bytes]:
         self._statement.open(self._codec, self._check)
@@ -300,9 +312,10 @@ class Conversation:
 _HANDLERS: dict[Code, Callable[[Conversation, Message], list[bytes]]] = {
     Code.COMMAND: Conversation._prepare,
     Code.PREPARE: Conversation._prepare,
-    Code.CURSOR_NAME: Conversation._nothing,
+    Code.CURSOR_NAME: Conversation._name_cursor,
     Code.STATEMENT: Conversation._choose,
     Code.BIND: Conversation._bind,
+    Code.BIND_OBJECTS: Conversation._bind_objects,
     Code.OPEN: Conversation._open,
     Code.EXECUTE: Conversation._execute,
     Code.FETCH: Conversation._fetch,

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-_PAM, _WIDE, _GBASE, _WIDE_TUPLE, _WIDE_ROWS = 44, 62, 67, 69, 70
+from ..simple_objects import DESCRIPTOR_BYTES
+
+_WIDE_OBJECT_BYTES = 68  # as IBM's JDBC driver 15.0.1.0 sends it
+_PAM, _BIGINT, _WIDE, _GBASE, _WIDE_TUPLE, _WIDE_ROWS = 44, 54, 62, 67, 69, 70
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +31,11 @@ class Dialect:
         return self.has(_WIDE)
 
     @property
+    def has_bigint(self) -> bool:
+        """BIGINT and BIGSERIAL are known."""
+        return self.has(_BIGINT)
+
+    @property
     def has_long_varchars(self) -> bool:
         """A VARCHAR's length has 2 bytes in a tuple: GBase 8s, VARCHAR of 32 K."""
         return self.has(_GBASE)
@@ -41,6 +49,11 @@ class Dialect:
     def has_wide_rows(self) -> bool:
         """Rows and rowid of SQ_DONE have 8 bytes: Informix 15."""
         return self.has(_WIDE_ROWS)
+
+    @property
+    def bound_object_bytes(self) -> int:
+        """How long the descriptor of a TEXT or BYTE is that a client binds."""
+        return _WIDE_OBJECT_BYTES if self.has_wide_rows else DESCRIPTOR_BYTES
 
     @property
     def wants_pam(self) -> bool:

@@ -44,6 +44,18 @@ def done(dialect: Dialect, outcome: Outcome) -> bytes:
     return struct.pack(form, Code.DONE, outcome.warnings, *counts)
 
 
+def insert_done(dialect: Dialect, outcome: Outcome) -> bytes:
+    """SQ_INSERTDONE: what columns of SERIAL8 and, where both sides have it, BIGSERIAL were given."""
+    serial8 = struct.pack(">hQ", int(outcome.serial8 != 0), _low_first(outcome.serial8))
+    bigserial = struct.pack(">q", outcome.bigserial) if dialect.has_bigint else b""
+    return _U16.pack(Code.INSERT_DONE) + serial8 + bigserial
+
+
+def _low_first(number: int) -> int:
+    """Return a number whose lower half comes first, as INT8 has it."""
+    return (number & 0xFFFFFFFF) << 32 | number >> 32
+
+
 def failure(dialect: Dialect, error: SqlError, codec: str) -> bytes:
     """SQ_ERR: numbers, and what is to be filled into the client's own text; never a sentence."""
     form = ">HhhI" if dialect.is_wide else ">HhhH"

@@ -49,12 +49,14 @@ class Code(IntEnum):
     CLOSE_DATABASE = 37
     FETCH_OBJECT = 38
     SIMPLE_OBJECT = 39
+    BIND_OBJECTS = 41
     HOLD = 43
     WANT_DONE = 49
     VERSION = 53
     COST = 55
     EXIT = 56
     PING = 84
+    INSERT_DONE = 94
     SMART_BLOB = 97
     TRANSACTION = 99
     RESULT_TYPES = 100
@@ -84,6 +86,7 @@ class Message:
     text: bytes = b""
     numbers: tuple[int, ...] = ()
     binds: tuple[Bound, ...] = ()
+    objects: tuple[bytes, ...] = ()
 
 
 Parse = Callable[[Code, Reader, Dialect], Message]
@@ -140,8 +143,23 @@ def _sql(code: Code, reader: Reader, dialect: Dialect) -> Message:
     return Message(code, reader.padded(size, "SQL"), (count,))
 
 
-def _binds(code: Code, reader: Reader, _dialect: Dialect) -> Message:
-    return Message(code, binds=read_binds(reader))
+def _binds(code: Code, reader: Reader, dialect: Dialect) -> Message:
+    return Message(code, binds=read_binds(reader, dialect.bound_object_bytes))
+
+
+def _objects(code: Code, reader: Reader, _dialect: Dialect) -> Message:
+    """The values of TEXT and BYTE that a bind has left out, each in chunks, the last of them empty."""
+    count = reader.u16("number of objects")
+    return Message(code, objects=tuple(_object(reader) for _ in range(count)))
+
+
+def _object(reader: Reader) -> bytes:
+    chunks: list[bytes] = []
+    while not chunks or chunks[-1]:
+        if reader.u16("chunk of an object") != Code.SIMPLE_OBJECT:
+            raise Malformed("the value of a TEXT or BYTE is not in chunks")
+        chunks.append(reader.char("chunk"))
+    return b"".join(chunks)
 
 
 def _result_types(code: Code, reader: Reader, _dialect: Dialect) -> Message:
@@ -218,7 +236,23 @@ def _call_routine(code: Code, reader: Reader, _dialect: Dialect) -> Message:
     return Message(code, database, (number, count))
 
 
+def _generated_keys(code: Code, reader: Reader, _dialect: Dialect) -> Message:
+    """IBM's JDBC driver asks for the keys that an INSERT generates: all, by number or by name.
+
+    How they would come is not known.
+    """
+    which = reader.u16("which keys")
+    if which in (_KEYS_BY_NUMBER, _KEYS_BY_NAME):
+        for _ in range(reader.u16("number of keys")):
+            if which == _KEYS_BY_NUMBER:
+                reader.u16("key")
+            else:
+                reader.char("key")
+    return Message(code, numbers=(which,))
+
+
 _READ, _READ_AT = 0, 1
+_KEYS_BY_NUMBER, _KEYS_BY_NAME = 2, 3
 
 _PARSERS: dict[int, Parse] = {
     Code.COMMAND: _sql,
@@ -226,6 +260,7 @@ _PARSERS: dict[int, Parse] = {
     Code.CURSOR_NAME: _char,
     Code.STATEMENT: _number,
     Code.BIND: _binds,
+    Code.BIND_OBJECTS: _objects,
     Code.OPEN: _plain,
     Code.EXECUTE: _plain,
     Code.FETCH: _fetch,
@@ -258,8 +293,7 @@ _PARSERS: dict[int, Parse] = {
     Code.PROTOCOLS: _char,
     Code.PAM: _plain,
     Code.PAM_RESPONSE: _char,
-    # IBM's JDBC driver asks so for the keys that an INSERT generates; how they would come is not known
-    Code.GENERATED_KEYS: _number,
+    Code.GENERATED_KEYS: _generated_keys,
     Code.SAVEPOINT: _char_and_number,
     Code.RELEASE_SAVEPOINT: _char,
     Code.ROLLBACK_TO: _char,

@@ -6,14 +6,14 @@ comes behind rows of an answer is told by the next fetch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, islice
 
-from ..answers import Check, FoundRows, Outcome, Prepared, StatementKind
+from ..answers import Check, Cursor, FoundRows, Outcome, Prepared, StatementKind
 from ..simple_objects import SimpleObjects
 from ..sql_errors import SqlError, sql_error
 from . import replies
-from .binds import Bound, value_of
+from .binds import Bound, value_of, with_objects
 from .dialect import Dialect
 from .tuples import encode_row, encoder, is_simple_object
 
@@ -24,6 +24,7 @@ class Statement:
     def __init__(self, number: int, prepared: Prepared, dialect: Dialect) -> None:
         self.number = number
         self.prepared = prepared
+        self.cursor_name = ""
         self.scrolls = self.holds = False
         self._dialect = dialect
         self._found: FoundRows | None = None  # what is open
@@ -33,12 +34,17 @@ class Statement:
         self._binds: tuple[Bound, ...] = ()
         self._tuples: Iterator[bytes] | None = None
         self._next: bytes | None = None  # a row that did not go into the last answer
+        self._may_go_on = False  # whether there is one more is seen when it is asked for
         self._kept: list[bytes] = []
         self._place = 0  # of a scroll cursor: the number of its row
 
     def bind(self, binds: tuple[Bound, ...]) -> None:
         """Take the values of the next execution."""
         self._binds = binds
+
+    def bind_objects(self, objects: tuple[bytes, ...]) -> None:
+        """Take the values of TEXT and BYTE that come behind those of the next execution."""
+        self._binds = with_objects(self._binds, objects)
 
     def execute(self, codec: str, check: Check) -> Outcome:
         """Run the statement with the values that are bound."""
@@ -51,6 +57,8 @@ class Statement:
     def open(self, codec: str, check: Check) -> None:
         """Run the statement and stand before its first row."""
         self.close()
+        if self.prepared.declare is not None:
+            self.prepared.declare(Cursor(self.cursor_name, self.scrolls, self.holds))
         outcome = self.execute(codec, check)
         self._found, self._tuples = outcome.found, self.tuples_of(outcome)
         if self.scrolls:
@@ -62,19 +70,26 @@ class Statement:
             return (replies.tuple_of(encode_row(self._encoders, row)) for row in outcome.rows)
         has_objects = any(is_simple_object(column.type) for column in self.prepared.columns)
         kept = self.objects if has_objects else None
-        return chain.from_iterable(
-            outcome.found.pieces(replies.TupleForm(self._dialect.has_long_varchars, kept))
-        )
+        pieces = outcome.found.pieces(replies.TupleForm(self._dialect.has_long_varchars, kept))
+        return _Rows(pieces) if self._locks_rows else chain.from_iterable(pieces)
 
     def close(self) -> None:
         """Forget the rows that are left, and what their cursor holds."""
         self._tuples, self._next, self._kept, self._failed = None, None, [], None
+        self._may_go_on = False
         if self._found is not None:
             self._found.close()
             self._found = None
 
     def fetch(self, room: int, row_limit: int) -> list[bytes]:
-        """Return the next rows: as many as fit, at least one where there is one."""
+        """Return the next rows: as many as fit, at least one where there is one.
+
+        Of SELECT FOR UPDATE it is one: the row that is locked is the one that the client has.
+        """
+        if self._locks_rows:
+            found = list(islice(self._rows(), 1))
+            self._may_go_on = bool(found)
+            return found
         rows, found = self._rows(), list[bytes]()
         try:
             for row in islice(rows, row_limit or None):
@@ -93,7 +108,11 @@ class Statement:
     @property
     def has_more(self) -> bool:
         """Whether a row waits that did not go into the client's buffer."""
-        return self._next is not None or self._failed is not None
+        return self._next is not None or self._failed is not None or self._may_go_on
+
+    @property
+    def _locks_rows(self) -> bool:
+        return self.prepared.declare is not None
 
     def _rows(self) -> Iterator[bytes]:
         """Return what is left; no generator, whose end would be that of the rows behind it."""
@@ -121,6 +140,22 @@ class Statement:
     def is_one_row(self) -> bool:
         """Whether it is a function's call."""
         return self.prepared.kind is StatementKind.EXECUTE
+
+
+class _Rows:
+    """Rows one by one; an error is not their end: who asks again waits for the same row."""
+
+    def __init__(self, pieces: Iterator[Sequence[bytes]]) -> None:
+        self._pieces = pieces
+        self._piece: Iterator[bytes] = iter(())
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self
+
+    def __next__(self) -> bytes:
+        while (row := next(self._piece, None)) is None:
+            self._piece = iter(next(self._pieces))
+        return row
 
 
 # what IBM's JDBC driver sends for next, last and any other row

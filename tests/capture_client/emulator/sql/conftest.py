@@ -24,9 +24,14 @@ def connect(server: EmulatedServer) -> Iterator[Callable[..., Asked]]:
     opened: list[Asked] = []
 
     def connect_to(
-        user: str = "informix", database: str = "stores", *, delimits_names: bool = False
+        user: str = "informix",
+        database: str = "stores",
+        *,
+        delimits_names: bool = False,
+        date_form: str = "",
     ) -> Asked:
-        opened.append(Asked(open_session(server, user, database, delimits_names), server))
+        session = open_session(server, user, database, delimits_names, date_form=date_form)
+        opened.append(Asked(session, server))
         return opened[-1]
 
     yield connect_to

@@ -6,6 +6,7 @@ import pytest
 
 from capture_client.emulator.sql.asking import Asked
 from capture_client.emulator.sql.client_statements import GET_COLUMNS
+from informix_capture_client.emulator.catalog import _TABLES
 
 # what a driver asks for getImportedKeys: the keys, by their constraints and the indexes of both
 IMPORTED_KEYS = (
@@ -191,3 +192,21 @@ def test_a_synonym_leads_to_a_table_here_by_number_and_elsewhere_by_name(db: Ask
     assert db.rows(query) == [("near", "t")]
     far = "SELECT dbname, owner, tabname, servername FROM syssyntable WHERE btabid IS NULL"
     assert db.rows(far) == [("other", f"{'joe':32}", "far", None)]
+
+
+def test_the_tables_of_the_catalogue_are_in_it_with_their_columns(db: Asked) -> None:
+    names = "SELECT tabname FROM systables WHERE tabid < 90 ORDER BY tabid"
+    found = [str(name) for (name,) in db.rows(names)]
+    assert found[:2] == ["systables", "syscolumns"]
+    assert sorted(found) == sorted(name for database, name in _TABLES if not database)
+    for tabid, name in enumerate(found, 1):
+        db.rows(f"SELECT FIRST 1 * FROM {name}")
+        shown = [column.name for column in db.columns]
+        columns = db.rows(f"SELECT colname FROM syscolumns WHERE tabid = {tabid} ORDER BY colno")
+        assert [column for (column,) in columns] == shown
+
+
+def test_the_tables_of_users_begin_with_100(db: Asked) -> None:
+    """What the product asks of a catalogue leaves out lower numbers."""
+    db.run("CREATE TABLE t (id integer)")
+    assert db.rows("SELECT tabid, tabname FROM systables WHERE tabid > 99") == [(100, "t")]

@@ -79,7 +79,7 @@ REFUSALS: dict[str, tuple[int, int, str]] = {
     "UPDATE t SET n = NULL": (-391, 0, "n"),
     "UPDATE numbered SET id = 5": (-232, 0, "id"),
     "UPDATE t SET (n, s) = ('x')": (-236, 0, ""),
-    "DELETE FROM t WHERE CURRENT OF c": (-201, 0, ""),
+    "DELETE FROM t WHERE CURRENT OF c": (-507, 0, "c"),
     "CREATE TABLE t (x integer)": (-310, 0, "informix.t"),
     "CREATE TABLE u (x integr)": (-201, 0, ""),
     "CREATE TABLE u (x integer) FRAGMENT BY ROUND ROBIN IN a, b": (-201, 0, ""),

@@ -151,5 +151,6 @@ _BODIES = {
     15: lambda caller: caller._exactly(14),
     55: lambda caller: caller._exactly(8),
     56: lambda _caller: b"",
+    94: lambda caller: caller._exactly(18),
     99: lambda caller: caller._exactly(6),
 }

@@ -23,9 +23,9 @@ from decimal import (
     InvalidOperation,
     Overflow,
 )
-from functools import lru_cache
 
 from ...encoding import ColumnType
+from ...patterns import Pattern, like_pattern, matches_pattern
 from ...sql_errors import SqlError, sql_error
 from . import families as f
 from .families import Family, family_of
@@ -236,52 +236,20 @@ def _units(_kind: ColumnType, value: Stored, unit: Stored) -> Stored:
     return count * seconds[str(unit)] * PARTS_OF_SECOND
 
 
-@lru_cache(maxsize=512)
-def _like_pattern(pattern: str, escape: str) -> re.Pattern[str]:
-    return _pattern(pattern, escape, {"%": ".*", "_": "."})
-
-
-@lru_cache(maxsize=512)
-def _matches_pattern(pattern: str, escape: str) -> re.Pattern[str]:
-    return _pattern(pattern, escape, {"*": ".*", "?": "."}, has_classes=True)
-
-
-def _pattern(
-    text: str, escape: str, wild: dict[str, str], has_classes: bool = False
-) -> re.Pattern[str]:
-    parts, place = [], 0
-    while place < len(text):
-        sign = text[place]
-        end = text.find("]", place + 2) if has_classes and sign == "[" else -1
-        if sign == escape and place + 1 < len(text):
-            place += 1
-            parts.append(re.escape(text[place]))
-        elif end > 0:
-            inner = text[place + 1 : end]
-            negation = "^" if inner[0] == "^" else ""
-            members = re.sub(r"([\\\[\]&~|^])", r"\\\1", inner.removeprefix("^"))
-            parts.append(f"[{negation}{members}]")
-            place = end
-        else:
-            parts.append(wild.get(sign) or re.escape(sign))
-        place += 1
-    return re.compile("".join(parts), re.DOTALL)
-
-
-def _matched(find: Callable[[str, str], re.Pattern[str]]) -> Callable[..., Stored]:
+def _matched(understood: Callable[[str, str], Pattern]) -> Callable[..., Stored]:
     def matches(value: Stored, pattern: Stored, escape: Stored, is_padded: Stored) -> Stored:
         """Tell whether a text is like a pattern; the blanks that pad a CHAR do not count."""
         if value is None or pattern is None:
             return None
         shape = str(pattern).rstrip(" ") if is_padded else str(pattern)
-        return int(find(shape, str(escape)).fullmatch(str(value)) is not None)
+        return int(understood(shape, str(escape)).matches(str(value)))
 
     return matches
 
 
 def like(value: str, pattern: str) -> bool:
     """Tell whether a text is like a pattern."""
-    return _like_pattern(pattern, "\\").fullmatch(value) is not None
+    return like_pattern(pattern, "\\").matches(value)
 
 
 def _padded(kind: ColumnType, value: Stored) -> Stored:
@@ -376,8 +344,8 @@ _TYPED: dict[str, tuple[tuple[int, int], Callable[..., Stored]]] = {
     "f_to_char": ((3, 1), _to_char),
 }
 _PLAIN: dict[str, tuple[int, Callable[..., Stored]]] = {
-    "f_like": (4, _matched(_like_pattern)),
-    "f_matches": (4, _matched(_matches_pattern)),
+    "f_like": (4, _matched(like_pattern)),
+    "f_matches": (4, _matched(matches_pattern)),
     "f_mdy": (3, _mdy),
     "f_single": (2, _single),
     "f_upper": (1, _cased(str.upper)),

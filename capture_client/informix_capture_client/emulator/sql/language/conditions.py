@@ -48,6 +48,8 @@ class Conditions(Expressions):
         if not self.tokens.sees("(") or self.tokens.sees("(", "select"):
             return ""
         start = self.tokens.place
+        if start in self.tokens.no_conditions:
+            return ""
         self.tokens.accept("(")
         try:
             found = self.condition()
@@ -56,6 +58,7 @@ class Conditions(Expressions):
             if reason.native != -201:
                 raise
             self.tokens.place = start
+            self.tokens.no_conditions.add(start)  # it is read once more, not twice for each level
             return ""
         return f"({found})"
 

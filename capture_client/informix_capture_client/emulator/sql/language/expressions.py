@@ -276,7 +276,7 @@ class Expressions(TypeReader):
             return replace(value, type=kind)
         if value.type is kind or value.type.spelling == kind.spelling:
             return value
-        if value.constant is not None:
+        if value.constant is not None and not _is_by_session(value.type, kind):
             given = value.constant[0]
             are_texts = family_of(kind) is family_of(value.type) is Family.TEXT
             return constant(kind, store(kind, given) if are_texts else convert(kind, value.type, given))
@@ -325,6 +325,11 @@ class Expressions(TypeReader):
     def _call(self, name: str, kind: ColumnType, value: Expression, *more: str) -> Expression:
         arguments = ", ".join((str(self.number_of(kind)), value.sql, *more))
         return replace(value, sql=f"{name}({arguments})", type=kind, name="(expression)", constant=None)
+
+
+def _is_by_session(one: ColumnType, two: ColumnType) -> bool:
+    """Whether one becomes the other as the session says: a DATE as a text, by DBDATE."""
+    return {family_of(one), family_of(two)} == {Family.DATE, Family.TEXT}
 
 
 def _is_kept_alike(one: ColumnType, two: ColumnType) -> bool:

@@ -25,6 +25,7 @@ WORD, NAME, TEXT, NUMBER, PARAMETER, SIGN, END = (
 
 _PIECE = re.compile(
     r"""(?P<blank>\s+|--[^\n]*|/\*.*?\*/)
+    |(?P<open>/\*)
     |(?P<braced>\{)
     |(?P<quoted>'(?:[^']|'')*')
     |(?P<doubled>"(?:[^"]|"")*")
@@ -34,6 +35,10 @@ _PIECE = re.compile(
     |(?P<sign>::|<>|!=|<=|>=|\|\||[-+*/(),.:;=<>@\[\]}])""",
     re.DOTALL | re.VERBOSE,
 )
+# Parentheses and CASE are read by recursion; a server's own limit is not known
+_DEEPER = {"(": 1, ")": -1, "case": 1, "end": -1}
+_DEEPEST = 100
+_MOST_DIGITS = 400  # no type holds as many
 _COLLECTIONS = ("set", "multiset", "list")
 
 
@@ -53,6 +58,7 @@ class Tokens:
     def __init__(self, text: str, *, delimits_names: bool) -> None:
         self._items = _cut(text, delimits_names)
         self.place = 0
+        self.no_conditions: set[int] = set()  # places of parentheses that hold expressions
         self.parameter_count = sum(item.kind == PARAMETER for item in self._items)
 
     @property
@@ -157,10 +163,10 @@ class Tokens:
 @lru_cache(maxsize=64)  # drivers send the same statements again and again
 def _cut(text: str, delimits_names: bool) -> tuple[Token, ...]:
     tokens: list[Token] = []
-    place, parameters = 0, 0
+    place, parameters, depth = 0, 0, 0
     while place < len(text):
         match = _PIECE.match(text, place)
-        if match is None:
+        if match is None or match.lastgroup == "open" or len(match["number"] or "") > _MOST_DIGITS:
             raise sql_error(-201)
         place = match.end()
         kind = str(match.lastgroup)
@@ -171,6 +177,9 @@ def _cut(text: str, delimits_names: bool) -> tuple[Token, ...]:
             tokens.append(Token(PARAMETER, "?", parameters))
         elif kind != "blank":
             tokens.append(_token(kind, match.group(), delimits_names))
+            depth += _DEEPER.get(tokens[-1].word, 0)
+            if depth > _DEEPEST:
+                raise sql_error(-201)
     return (*tokens, Token(END, ""))
 
 

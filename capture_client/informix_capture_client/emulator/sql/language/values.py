@@ -13,7 +13,7 @@
 
 Rule: what goes in is checked against the type and refused with the number that Informix has for it;
 what comes out is what `ColumnType.encode` takes. Sources of the numbers: finderr. A DATE in a text is
-written month/day/year, as DBDATE is by default, or year-month-day, as IBM's JDBC driver sets it.
+written as the login's DBDATE says; without one as month/day/year, and year-month-day is read too.
 """
 
 from __future__ import annotations
@@ -22,16 +22,29 @@ import datetime
 import re
 import struct
 from collections.abc import Callable
+from dataclasses import dataclass, fields
 from decimal import ROUND_DOWN, ROUND_HALF_UP, Context, Decimal, InvalidOperation
+from functools import lru_cache
 
 from ...answers import Value
 from ...encoding import ColumnType
 from ...sql_errors import sql_error
-from .families import CHARS, FLOATING, INTEGER_ERRORS, Family, digits_of, family_of, largest
+from .families import (
+    CHARS,
+    FLOATING,
+    INTEGER_ERRORS,
+    Family,
+    digits_of,
+    family_of,
+    largest,
+    named_type,
+)
 from .moments import parse_datetime, parse_interval, render_interval
 
 Stored = int | float | str | bytes | None
 WIDE = Context(prec=400)  # nothing is rounded by accident
+_DBDATE = re.compile(r"(?P<fields>(?:M|D|Y[24]){3})(?P<sign>[-/.0]?)")
+_DATE = named_type("date")
 _DAY_ZERO = datetime.date(1899, 12, 31).toordinal()
 _BIAS = 500
 _SIMPLE_OBJECTS = (11, 12)  # BYTE and TEXT
@@ -40,6 +53,51 @@ _DATE_FORMS = (
     re.compile(r"(?P<month>\d{1,2})[-/.](?P<day>\d{1,2})[-/.](?P<year>\d{4}|\d{2})"),
     re.compile(r"(?P<year>\d{4})[-/.](?P<month>\d{1,2})[-/.](?P<day>\d{1,2})"),
 )
+
+
+@dataclass(frozen=True, slots=True)
+class DateForm:
+    """How DBDATE has a date as a text: `Y4MD-` (Guide to SQL: Reference, "DBDATE")."""
+
+    text: str
+
+    @property
+    def _parts(self) -> tuple[list[str], str]:
+        """The fields in their order, and what stands between them; SqlError -1277 if it is no form."""
+        match = _DBDATE.fullmatch(self.text.upper())
+        fields = re.findall(r"M|D|Y[24]", match["fields"]) if match else []
+        if match is None or sorted(field[0] for field in fields) != ["D", "M", "Y"]:
+            raise sql_error(-1277)
+        return fields, match["sign"].replace("0", "") if match["sign"] else "/"
+
+    def printed(self, date: datetime.date) -> str:
+        """Return a date as a text."""
+        fields, sign = self._parts
+        year = {"Y4": f"{date.year:04}", "Y2": f"{date.year % 100:02}"}
+        known = {"M": f"{date.month:02}", "D": f"{date.day:02}", **year}
+        return sign.join(known[field] for field in fields)
+
+    def pattern(self) -> re.Pattern[str]:
+        """Return what the text of a date looks like; any sign may stand between its fields."""
+        fields, sign = self._parts
+        digits = r"\d{1,2}" if sign else r"\d\d"
+        known = {"M": rf"(?P<month>{digits})", "D": rf"(?P<day>{digits})"}
+        year = r"(?P<year>\d{4}|\d\d)"
+        return re.compile(("[-/.]" if sign else "").join(known.get(field, year) for field in fields))
+
+
+@dataclass(frozen=True, slots=True)
+class DatedType(ColumnType):
+    """DATE as one session writes it."""
+
+    form: DateForm | None = None
+
+
+@lru_cache(maxsize=64)
+def dated_type(form: DateForm) -> ColumnType:
+    """Return DATE in a form, one for each form."""
+    given = {field.name: getattr(_DATE, field.name) for field in fields(ColumnType)}
+    return DatedType(**given, form=form)
 
 
 def decimal_key(number: Decimal) -> str:
@@ -102,6 +160,10 @@ def convert(kind: ColumnType, source: ColumnType, stored: Stored) -> Stored:
     if stored is None or kind is source:
         return stored
     wanted, given = family_of(kind), family_of(source)
+    if source.__class__ is DatedType and wanted is Family.TEXT:
+        assert isinstance(source, DatedType)
+        assert source.form is not None
+        return store(kind, source.form.printed(_load_date(source, stored)))
     if wanted is Family.TEXT:
         return store(kind, printed(source, stored))
     if given is Family.TEXT or wanted is given or (wanted, given) in _CONVERTIBLE:
@@ -202,21 +264,22 @@ def _cut(kind: ColumnType, text: str) -> str:
     return text[:low].rstrip(" ") if kind.coltype in CHARS else text[:low]
 
 
-def _store_date(_kind: ColumnType, value: Value) -> Stored:
+def _store_date(kind: ColumnType, value: Value) -> Stored:
     if isinstance(value, datetime.date):
         return value.toordinal() - _DAY_ZERO
     if isinstance(value, str):
-        return parse_date(value).toordinal() - _DAY_ZERO
+        form = kind.form if isinstance(kind, DatedType) else None
+        return parse_date(value, form).toordinal() - _DAY_ZERO
     if isinstance(value, int):
         return value
     raise sql_error(-1218)
 
 
-def parse_date(text: str) -> datetime.date:
-    """Read a date, month first or year first; the fields of a DATETIME behind it do not count."""
+def parse_date(text: str, form: DateForm | None = None) -> datetime.date:
+    """Read a date; the fields of a DATETIME behind it do not count."""
     text = text.strip().partition(" ")[0]
-    for form in _DATE_FORMS:
-        if match := form.fullmatch(text):
+    for pattern in (form.pattern(),) if form else _DATE_FORMS:
+        if match := pattern.fullmatch(text):
             year, month, day = (int(match[name]) for name in ("year", "month", "day"))
             year += 2000 if year < 100 and len(match["year"]) == 2 else 0  # DBCENTURY: our choice
             return checked_date(year, month, day)
@@ -287,7 +350,7 @@ def _load_text(kind: ColumnType, stored: Stored) -> Value:
     return text + " " * (len(data) - len(data.rstrip(b" ")))
 
 
-def _load_date(_kind: ColumnType, stored: Stored) -> Value:
+def _load_date(_kind: ColumnType, stored: Stored) -> datetime.date:
     try:
         return datetime.date.fromordinal(int(stored or 0) + _DAY_ZERO)
     except (ValueError, OverflowError):

@@ -1,4 +1,4 @@
-"""Understand and carry out ALTER TABLE, RENAME COLUMN, CREATE INDEX and DROP INDEX.
+"""Understand and carry out ALTER TABLE, RENAME, CREATE INDEX and DROP INDEX.
 
 Rule: an alteration gives a table a new storage with the rows that fit; what undoes it puts the former
 one back. ADD is done in place, as a server does; DROP and MODIFY rebuild the table, which is our
@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from ...sql_errors import sql_error
 from ...table_definition import renamed
-from ...tables import Index
+from ...tables import Index, Table
 from ..storage import Storage
 from ..work import Work
 from .definitions import TABLE_OPTIONS, Definitions, Run, TableOptions, declared, put_table
@@ -78,7 +78,7 @@ class Alterations(Definitions):
             return
         storage = self._current(name)
         table, former = storage.table, storage.table.locks_pages
-        work.lock_table(storage, "exclusive")
+        work.take(storage)
         work.undo.append(lambda: setattr(table, "locks_pages", former))
         table.locks_pages = options.locks_pages
 
@@ -150,7 +150,7 @@ class Alterations(Definitions):
         in_place: bool,
         renamed: dict[str, str] | None = None,
     ) -> Storage:
-        work.lock_table(storage, "exclusive")
+        work.take(storage)
         former = storage.table
         text = ", ".join(column.declaration for column in columns)
         self.server.alter_table(former.name.quoted, text, in_place=in_place)
@@ -195,7 +195,9 @@ class Alterations(Definitions):
                 self.redefined(work, other).references.remove(reference)
 
     def rename(self) -> Plan:
-        """Read RENAME COLUMN table.column TO name."""
+        """Read RENAME COLUMN table.column TO name, or RENAME TABLE table TO name."""
+        if self.tokens.accept("table"):
+            return self._rename_table()
         self.tokens.expect("column")
         names = [self.tokens.name()]
         if self.tokens.accept(":"):
@@ -211,6 +213,51 @@ class Alterations(Definitions):
         if not isinstance(found, Storage):
             raise sql_error(-201)
         return self.plan(lambda work: self._rename_column(work, str(found.table.name), old, new))
+
+    def _rename_table(self) -> Plan:
+        """Read a table of this database, and its new name, which has no owner."""
+        database, owner, name = self.queries.table_name()
+        self.tokens.expect("to")
+        new = self.tokens.name()
+        if database:
+            raise sql_error(-201)
+
+        def run(work: Work) -> None:
+            place = self.reading.finder.database(self.reading.database, "")
+            table = self.reading.finder.user_table(place, owner, name)
+            if table is None:
+                raise sql_error(-206, name)
+            if table.kind not in ("table", "raw") or self._is_in_a_view(table):
+                raise sql_error(-201)
+            if self.reading.finder.user_table(place, "", new) is not None:
+                raise sql_error(-310, f"{table.name.owner}.{new}")
+            storage, former = self.store.of(table), table.name
+            work.take(storage)
+            self._give_name(storage, new)
+            work.undo.append(lambda: self._give_name(storage, former.table))
+
+        return self.plan(run)
+
+    def _is_in_a_view(self, table: Table) -> bool:
+        """Whether a view's text names a table; a server writes it anew, which is not done here."""
+        views = self.server.databases[table.name.database].tables.values()
+        texts = (view.definition.query for view in views if view.definition.query)
+        return any(table.name.table in text.replace('"', " ").split() for text in texts)
+
+    def _give_name(self, storage: Storage, name: str) -> None:
+        """Rename a table, and what foreign keys and synonyms know of it."""
+        table, former = storage.table, storage.table.name
+        referring = self.store.referring(storage)
+        self.server.rename_table(table, name)
+        self.store.put(str(former), None)
+        self.store.put(str(table.name), storage)
+        for other, reference in referring:
+            known = other.definition.references
+            known[known.index(reference)] = replace(reference, other=str(table.name))
+        for database in self.server.databases.values():
+            for synonym in database.tables.values():
+                if synonym.definition.target == (former.database, former.owner, former.table):
+                    synonym.definition.target = former.database, former.owner, name
 
     def _rename_column(self, work: Work, name: str, old: str, new: str) -> None:
         storage = self._current(name)
@@ -246,7 +293,7 @@ class Alterations(Definitions):
                 if if_missing:
                     return
                 raise sql_error(-316, index_name)
-            work.lock_table(found, "exclusive")
+            work.take(found)
             self._index(work, found, index)
 
         return self.plan(run)

@@ -13,6 +13,7 @@ from dataclasses import replace
 from ...answers import Outcome, StatementKind
 from ...encoding import ColumnType
 from ...sql_errors import sql_error
+from ..language.families import SERIALS
 from ..language.scopes import Expression, Scope
 from ..language.tokens import Tokens
 from ..language.values import Stored
@@ -73,13 +74,14 @@ class Changes:
 
         def run(work: Work, given: Values) -> Outcome:
             rows = self.reading.rows(sql, self.queries.tables, given)
-            last, rid = 0, 0
+            last, rid = dict.fromkeys(SERIALS, 0), 0
             for row in rows:
-                whole, last = self._whole(storage, places, row, last)
+                whole = self._whole(storage, places, row, last)
                 rid = work.insert(storage, whole)
                 self.rules.must_hold(storage, rid)
-            self.reading.last_serial = last or self.reading.last_serial
-            return Outcome(row_count=len(rows), serial=last, rowid=rid)
+            self.reading.last_serials |= {kind: value for kind, value in last.items() if value}
+            serial, serial8, bigserial = (last[kind] for kind in SERIALS)
+            return Outcome((), len(rows), serial, serial8, bigserial, rid)
 
         return Plan(
             StatementKind.INSERT,
@@ -126,9 +128,9 @@ class Changes:
         return (f"SELECT {self._converted(results, kinds)} FROM ({inner.sql}) q",)
 
     def _whole(
-        self, storage: Storage, places: Sequence[int], row: RowValues, last: int
-    ) -> tuple[RowValues, int]:
-        """Fill a row with defaults and the next number of a SERIAL column."""
+        self, storage: Storage, places: Sequence[int], row: RowValues, last: dict[int, int]
+    ) -> RowValues:
+        """Fill a row with defaults and the next number of a SERIAL column, kept in `last` by type."""
         given = dict(zip(places, row, strict=True))
         values: list[Stored] = []
         for place, column in enumerate(storage.columns):
@@ -138,10 +140,10 @@ class Changes:
             if value is None and column.not_null:
                 raise sql_error(-391, column.name)
             if is_serial(column):
-                last = int(value or 0)
-                storage.last_serial = max(storage.last_serial, last)
+                last[column.type.coltype] = int(value or 0)
+                storage.last_serial = max(storage.last_serial, int(value or 0))
             values.append(value)
-        return tuple(values), last
+        return tuple(values)
 
     # --- UPDATE and DELETE ----------------------------------------------------------------------
 
@@ -150,7 +152,7 @@ class Changes:
         storage, alias = self._source("update")
         self.tokens.expect("set")
         assigned = self._assignments(storage)
-        condition = self._where()
+        where = self._where()
         places = list(assigned)
         wanted = [self.stored(assigned[p], storage.columns[p].type).sql for p in places]
         for place in places:
@@ -172,7 +174,7 @@ class Changes:
                 self.rules.must_not_be_needed(storage, old, new)
                 self.rules.must_hold(storage, rid)
 
-        return self._plan(StatementKind.UPDATE, storage, alias, wanted, condition, change)
+        return self._plan(StatementKind.UPDATE, storage, alias, wanted, where, change)
 
     def _source(self, right: str) -> tuple[Storage, str]:
         start = self.tokens.place
@@ -207,24 +209,26 @@ class Changes:
             if not self.tokens.accept(","):
                 return assigned
 
-    def _where(self) -> str:
+    def _where(self) -> tuple[str, str]:
+        """Read WHERE; returns a condition, or the name of a cursor: WHERE CURRENT OF."""
+        if self.tokens.accept("where", "current", "of"):
+            cursor = self.tokens.name()
+            self.tokens.expect_end()
+            return "", cursor.lower()
         condition = self.queries.condition() if self.tokens.accept("where") else ""
         self.tokens.expect_end()
-        return condition
+        return condition, ""
 
     def delete(self) -> Plan:
         """Read DELETE FROM table [WHERE ..]."""
         self.tokens.accept("from")
         storage, alias = self._source("delete")
-        condition = self._where()
+        where = self._where()
 
         def change(work: Work, found: Sequence[Found]) -> None:
-            for rid, old, _row in found:
-                work.delete(storage, rid, old)
-            for _rid, old, _row in found:
-                self.rules.must_not_be_needed(storage, old, None)
+            self.rules.delete(work, [(storage, rid, old) for rid, old, _row in found])
 
-        return self._plan(StatementKind.DELETE, storage, alias, [], condition, change)
+        return self._plan(StatementKind.DELETE, storage, alias, [], where, change)
 
     def _plan(
         self,
@@ -232,25 +236,32 @@ class Changes:
         storage: Storage,
         alias: str,
         wanted: Sequence[str],
-        condition: str,
+        where: tuple[str, str],
         change: Callable[[Work, Sequence[Found]], None],
     ) -> Plan:
-        tables, width = self.queries.tables, len(storage.columns)
-        where = f" WHERE {condition}" if condition else ""
+        tables, width, count = self.queries.tables, len(storage.columns), self.tokens.parameter_count
+        condition, cursor = where
+        if cursor:
+            condition, count = f"{alias}.rid = ?{count + 1}", count + 1
+        which = f" WHERE {condition}" if condition else ""
         shown = ", ".join([f"{alias}.rid", *(f"{alias}.{name}" for name in storage.names), *wanted])
-        sql = f"SELECT {shown} FROM \x010\x01 AS {alias}{where}"
-        locked = f"SELECT {alias}.rid FROM \x010\x01 AS {alias}{where}"
-        self.reading.check(sql, tables, self.tokens.parameter_count)
+        sql = f"SELECT {shown} FROM \x010\x01 AS {alias}{which}"
+        locked = f"SELECT {alias}.rid FROM \x010\x01 AS {alias}{which}"
+        self.reading.check(sql, tables, count)
 
         def run(work: Work, given: Values) -> Outcome:
             work.must_be_writable(storage, -243)
+            if cursor:
+                given = (*given, self.reading.current_row(cursor, storage))
             if storage.is_locked_by_others(work.number):
                 met = self.reading.locked_rows(locked, tables, given)
                 work.must_not_meet(storage, met, -243)
             others = [self.reading.words(table) for table in tables[1:]]
             rows = self.reading.find(filled_in(sql, [storage.rows, *others]), given)
             found = [(int(rid or 0), tuple(r[:width]), tuple(r[width:])) for rid, *r in rows]
-            if storage.shared_rows or storage.table.locks_pages:
+            if cursor and not found:
+                raise sql_error(-266)
+            if storage.shared_rows or storage.update_locks or storage.table.locks_pages:
                 work.must_not_meet(storage, {rid for rid, *_ in found}, -243)
             # constraints must hold at the end of the statement, in a table without a log after each row
             for part in [found] if storage.has_log else [[row] for row in found]:

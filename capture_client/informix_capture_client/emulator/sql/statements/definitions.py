@@ -127,7 +127,7 @@ class Definitions:
         storage = self.store.add(table)
         self._begin_serial(storage, text)
         work.undo.append(lambda: self._forget(storage))
-        work.lock_table(storage, "exclusive")
+        work.take(storage)
         return table
 
     def _columns_text(self, text: TableText) -> str:
@@ -182,7 +182,7 @@ class Definitions:
             raise sql_error(-201)
         if key_of(other, keys) is None:
             raise sql_error(-297, other_name)
-        return Reference(name, text.columns, str(other.name), keys)
+        return Reference(name, text.columns, str(other.name), keys, text.cascades)
 
     def _begin_serial(self, storage: Storage, text: TableText) -> None:
         for column in text.columns:
@@ -216,6 +216,17 @@ class Definitions:
         """Let the rows of a temporary table go."""
         self.store.forget(self.reading.finder.temporary.pop(name))
 
+    def _drop_temporary(self, work: Work, name: str) -> None:
+        """Drop a temporary table; one whose rows are logged comes back if that is undone."""
+        temporary = self.reading.finder.temporary
+        storage = temporary[name]
+        if not storage.has_log:
+            self.forget_temporary(name)
+            return
+        del temporary[name]
+        work.undo.append(lambda: temporary.update({name: storage}))
+        work.on_commit.append(lambda: self.store.forget(storage))
+
     def _remove(self, storage: Storage) -> None:
         self._forget(storage)
         self.server.drop_table(storage.table.name.quoted)
@@ -232,7 +243,7 @@ class Definitions:
 
         def run(work: Work) -> None:
             if not database and not owner and name in self.reading.finder.temporary:
-                self.forget_temporary(name)
+                self._drop_temporary(work, name)
                 return
             place = self.reading.finder.database(self.reading.database, database)
             table = self.reading.finder.user_table(place, owner, name)
@@ -249,7 +260,7 @@ class Definitions:
         if table.full_row_logging:
             raise sql_error(-19816)
         Rules(self.reading).must_not_be_referred_to(storage)
-        work.lock_table(storage, "exclusive")
+        work.take(storage)
         for other, reference in self.store.referring(storage):
             self.redefined(work, other).references.remove(reference)
         self.server.drop_table(table.name.quoted)
@@ -347,6 +358,10 @@ class Definitions:
                 raise sql_error(-329)
             if any(table.full_row_logging for table in database.tables.values()):
                 raise sql_error(-19816)
+            keeper, own = self.server.row_keeper, self.reading.session
+            sessions = keeper.open_sessions() if keeper else []
+            if any(each.database == name and each.number != own for each in sessions):
+                raise sql_error(-425)
             for table in list(database.tables.values()):
                 self._remove(self.store.of(table))
             del self.server.databases[name]

@@ -34,6 +34,7 @@ class Query:
     into_is_logged: bool = True
     probe: str = ""  # of a query of one table: finds the rows that it would read
     scan: ScanText | None = None  # of one whose rows can be found step by step
+    locks_rows: bool = False  # FOR UPDATE
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +206,7 @@ class FromClause(Calls):
         inner = self.whole.query(outer=outer)
         self.scope = scope
         self.tokens.expect(")")
-        if inner.into:
+        if inner.into or inner.locks_rows:
             raise sql_error(-201)
         return inner
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ...answers import Outcome, ResultColumn, StatementKind
+from ...answers import Cursor, Outcome, ResultColumn, StatementKind
 from ...encoding import ColumnType
 from ..language.values import Stored
 from ..sources import SourceTable
@@ -31,3 +31,4 @@ class Plan:
     is_volatile: bool = False  # it must be understood anew for each run
     query: RunQuery | None = None  # changes nothing that a transaction knows
     ends_transaction: bool = False
+    declare: Callable[[Cursor], None] | None = None  # of SELECT FOR UPDATE

@@ -15,7 +15,7 @@ from ...sql_errors import sql_error
 from ..language import families as f
 from ..language.scopes import Expression, Scope, ScopeColumn
 from ..language.tokens import NAME, NUMBER, PARAMETER, WORD, Tokens
-from ..sources import Surface
+from ..sources import Catalogue, Surface
 from ..storage import Storage
 from .from_clause import FromClause, Query, ScanText
 
@@ -91,7 +91,19 @@ class Queries(FromClause):
                 found.scan = self._scan(members[0], kinds, ordered, first)
         self.scope = before
         self._ending(found)
+        if found.locks_rows and not self._is_updatable(found, members, ordered):
+            raise sql_error(-201)
         return found
+
+    def _is_updatable(self, found: Query, members: list[Member], ordered: list[Expression]) -> bool:
+        """Whether a query may be FOR UPDATE: of one table, no aggregate, nothing sorted or grouped.
+
+        A condition with a subquery may be so on a server; here it is not found step by step.
+        """
+        is_catalogue = len(self.tables) == 1 and isinstance(self.tables[0], Catalogue)
+        is_one = len(members) == 1 and len(members[0].scope.sources) == 1
+        is_stepwise = found.scan is not None or is_catalogue
+        return is_one and is_stepwise and not ordered and not found.into
 
     def _union_word(self) -> str:
         for words in _UNIONS:
@@ -113,6 +125,7 @@ class Queries(FromClause):
             found.into_is_logged = not tokens.accept("with", "no", "log")
         if tokens.accept("for", "read", "only") or not tokens.accept("for", "update"):
             return
+        found.locks_rows = True
         if tokens.accept("of"):
             tokens.name()
             while tokens.accept(","):

@@ -6,6 +6,8 @@ the statement. Source: Guide to SQL: Syntax, "CREATE TABLE"; finderr for -530, -
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from ...encoding import ColumnType
 from ...sql_errors import sql_error
 from ..language.scopes import Scope
@@ -14,7 +16,10 @@ from ..language.values import Stored
 from ..reading import Reading
 from ..sources import filled_in
 from ..storage import RowValues, Storage
+from ..work import Work
 from .queries import Queries
+
+DeletedRow = tuple[Storage, int, RowValues]  # a table, a row's number, its values
 
 
 class Rules:
@@ -80,6 +85,40 @@ class Rules:
             )
             if self.reading.find(sql, [*key, *key]):
                 raise sql_error(-692, f"{other.table.name.owner}.{reference.name}")
+
+    def delete(self, work: Work, rows: Sequence[DeletedRow]) -> None:
+        """Delete rows, and those that refer to them ON DELETE CASCADE; -692 if others refer to them.
+
+        First the rows that were asked for, then those of other tables (Guide to SQL: Syntax, "Using the
+        ON DELETE CASCADE Option"). Without a log nothing cascades; that it is refused is our choice.
+        """
+        left = list(rows)
+        known = {(storage.number, rid) for storage, rid, _ in left}
+        for storage, rid, old in left:  # which grows meanwhile
+            work.delete(storage, rid, old)
+            for row in self._cascaded(work, storage, old):
+                if (row[0].number, row[1]) not in known:
+                    known.add((row[0].number, row[1]))
+                    left.append(row)
+        for storage, _, old in left:
+            self.must_not_be_needed(storage, old, None)
+
+    def _cascaded(self, work: Work, storage: Storage, old: RowValues) -> Iterator[DeletedRow]:
+        """Yield the rows that go with one; Blocked if another transaction has locked one of them."""
+        for other, reference in self.reading.store.referring(storage):
+            key = [old[storage.place_of(column)] for column in reference.other_columns]
+            if not reference.cascades or not other.has_log or None in key:
+                continue
+            same = " AND ".join(f"c{other.place_of(column)} = ?" for column in reference.columns)
+            work.must_be_writable(other, -243)
+            if other.is_locked_by_others(work.number):
+                words = self.reading.view.locked_words(other)
+                locked = self.reading.find(f"SELECT rid FROM {words} WHERE {same}", key)
+                work.must_not_meet(other, {int(rid or 0) for (rid,) in locked}, -243)
+            found = self.reading.find(f"SELECT * FROM {other.rows} WHERE {same}", key)
+            rows = [(other, int(rid or 0), tuple(values)) for rid, *values in found]
+            work.must_not_meet(other, {rid for _, rid, _ in rows}, -243)
+            yield from rows
 
     def must_not_be_referred_to(self, storage: Storage) -> None:
         """SqlError if rows elsewhere refer to a table that is to be emptied or dropped."""

@@ -44,9 +44,8 @@ class Found:
         """Return some rows after the other, as the wire has them."""
         pack = packed_by(form, self.kinds)
         if isinstance(self.pages, Scan) and self.pages.has_images(form):
-            yield from self.pages.images(pack)
-        else:
-            yield from map(pack, self.pages)
+            return self.pages.images(pack)
+        return map(pack, self.pages)
 
     def close(self) -> None:
         """Let go what an open cursor holds."""
@@ -133,7 +132,7 @@ class Scan:
         return rows
 
     def _step(self) -> Rows:
-        table, view = self._table, self._reading.view
+        table, view = self._table, self._view
         if self._position and not self._reading.is_there(table):
             raise sql_error(-710, table.table.name.table)
         view.must_see(table, lambda: False)  # the table as a whole
@@ -145,12 +144,20 @@ class Scan:
         if bound and not rows:
             owners = owners_of(self._reading.store, table, {int(bound[-1] or 0)}, view.number)
             raise Blocked(sql_error(-244), owners or view.blocked(table).owners, table)
+        self._must_be_free(rows)
         self._left -= len(rows)
         self._is_done = self._left == 0 or (not bound and len(rows) < wanted)
         if rows:
             self._position = rows[-1][-len(self._text.order) - 1 :]
         self._lock_row()
         return self._added(rows)
+
+    @property
+    def _view(self) -> View:
+        return self._reading.view
+
+    def _must_be_free(self, rows: Rows) -> None:
+        """Blocked if rows cannot be locked as they have to be; what is only read has no need of it."""
 
     @property
     def _rows_per_step(self) -> int:
@@ -197,12 +204,15 @@ class Scan:
         self._holder = work if self._reading.work is None else None
         return work
 
+    def _release(self) -> None:
+        if self._reading.work is not None:
+            self._reading.work.share(self._table, set())
+
     def close(self) -> None:
         """Let go what the cursor holds; there are no more rows."""
         self._is_done = True
         with self._reading.server.log.changed:
-            if self._reading.work is not None:
-                self._reading.work.share(self._table, set())
+            self._release()
             if self._holder is not None:
                 self._holder.release()
                 self._reading.forget_cursor(self._holder)

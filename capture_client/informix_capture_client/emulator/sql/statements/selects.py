@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ...answers import Outcome, ResultColumn, StatementKind
+from ...answers import Cursor, Outcome, ResultColumn, StatementKind
 from ...encoding import ColumnType
 from ...sql_errors import sql_error
 from ...tables import TableName, make_table
@@ -23,6 +23,7 @@ from .plans import Plan, Values
 from .queries import Queries
 from .scans import Found, Scan
 from .table_text import ColumnText
+from .update_cursors import UpdateScan
 
 
 class Selects:
@@ -60,12 +61,24 @@ class Selects:
             queries.tables,
             query=run,
             is_volatile=queries.is_volatile,
+            declare=self._declare if query.locks_rows else None,
         )
+
+    def _declare(self, cursor: Cursor) -> None:
+        """Take note of how the query's rows will be fetched; SqlError if they cannot be locked so."""
+        if cursor.scrolls:
+            raise sql_error(-526)
+        if not cursor.holds:
+            self.reading.must_be_in_transaction()
+        self.reading.declared = cursor
 
     def _pages(
         self, query: Query, tables: Sequence[SourceTable], given: Values
     ) -> Iterator[list[RowValues]]:
         table = tables[0] if tables else None
+        if query.scan is not None and isinstance(table, Storage) and query.locks_rows:
+            cursor, self.reading.declared = self.reading.declared, Cursor()
+            return UpdateScan(self.reading, query.scan, table, given, cursor).begin()
         if query.scan is not None and isinstance(table, Storage):
             return Scan(self.reading, query.scan, table, given).begin()
         rows = self.reading.rows(query.sql, tables, given, query.probe)

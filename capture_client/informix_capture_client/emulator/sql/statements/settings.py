@@ -61,8 +61,8 @@ class Settings:
         self.tokens.accept("to")
         for words, isolation in _ISOLATIONS.items():
             if self.tokens.accept(*words):
-                self.tokens.accept("retain", "update", "locks")
-                return self._isolated(isolation)
+                retains = self.tokens.accept("retain", "update", "locks")
+                return self._isolated(isolation, retains)
         raise sql_error(-201)
 
     def _level(self) -> Plan:
@@ -71,12 +71,13 @@ class Settings:
                 return self._isolated(isolation)
         raise sql_error(-201)
 
-    def _isolated(self, isolation: str) -> Plan:
+    def _isolated(self, isolation: str, retains: bool = False) -> Plan:
         def run() -> None:
             database = self.reading.server.databases.get(self.reading.database)
             if isolation != "dirty read" and database is not None and not database.is_logged:
                 raise sql_error(-256)
             self.reading.isolation = isolation
+            self.reading.retains_update_locks = retains
 
         return self._plan(run)
 

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ...encoding import ColumnType
-from ...sql_errors import sql_error
 from ...table_definition import LITERAL, Default
 from ..language.tokens import NAME, NUMBER, TEXT, WORD, Token, Tokens
 from .queries import Queries
@@ -41,6 +40,7 @@ class ReferenceText:
     table: tuple[str, str, str]
     other_columns: tuple[str, ...] = ()
     name: str = ""
+    cascades: bool = False
 
 
 @dataclass(slots=True)
@@ -139,9 +139,8 @@ class TableReader:
     def _reference(self, found: TableText, columns: tuple[str, ...]) -> None:
         table = self.queries.table_name()
         others = self.names() if self.tokens.sees("(") else ()
-        if self.tokens.sees("on"):  # ON DELETE CASCADE
-            raise sql_error(-201)
-        found.references.append(ReferenceText(columns, table, others, self._name()))
+        cascades = self.tokens.accept("on", "delete", "cascade")
+        found.references.append(ReferenceText(columns, table, others, self._name(), cascades))
 
     def _name(self) -> str:
         return self.tokens.name() if self.tokens.accept("constraint") else ""
