@@ -166,10 +166,11 @@ class DataLoss(InformixCdcError):
     Args:
         gap: set where another stream may begin; None where the bytes themselves are at fault.
         goes_on_at: the first position at which it may, where that is known.
+        table: the one table that it is of, `database:owner.table`; empty if it is of the stream.
     """
 
     code = "IFXCDC-0006"
-    _typed = (*InformixCdcError._typed, "gap", "goes_on_at")
+    _typed = (*InformixCdcError._typed, "gap", "goes_on_at", "table")
 
     def __init__(
         self,
@@ -178,11 +179,13 @@ class DataLoss(InformixCdcError):
         *,
         gap: Gap | None = None,
         goes_on_at: int | None = None,
+        table: str = "",
         **facts: object,
     ) -> None:
         super().__init__(message, remedy, **facts)  # type: ignore[arg-type]
         self.gap = gap
         self.goes_on_at = goes_on_at
+        self.table = table
 
 
 class ProtocolViolation(InformixCdcError):

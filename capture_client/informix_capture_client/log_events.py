@@ -91,6 +91,14 @@ TABLE_CAME_BACK = LogEvent(
     "a table that had left the stream is in it again: what committed above `left` and up to `since` was"
     " not delivered. Empty the copy of the table and read its rows again with `initialSnapshot`",
 )
+ALTERED_ROWS_KEPT = LogEvent(
+    "altered_rows_kept",
+    _WARNING,
+    ("stream", "table"),
+    "an altered table is back in the stream, and the rows that it had are not read again: where the DDL"
+    " gave them other values (ADD with a DEFAULT, MODIFY), a copy keeps the old ones. To read them"
+    " again, let `initialSnapshot` name the table in the start that has `schemaChange`",
+)
 SNAPSHOT_BEGUN = LogEvent(
     "snapshot_begun",
     _INFO,

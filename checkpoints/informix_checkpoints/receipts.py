@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from informix_capture_client.errors import AccessRefused, BadOption
@@ -48,12 +48,15 @@ class Receipt:
         source: the digest of server and database.
         delivered: by stream, the commit up to which everything of the tables was delivered.
         digests: of the tables as they were, by owner.table.
+        table_ids: their `systables.tabid`, which an ALTER keeps, and DROP and CREATE do not; without
+            those of an earlier version.
     """
 
     source: str
     delivered: Mapping[str, int]
     digests: Mapping[str, str]
     acquired: Acquired | None = None
+    table_ids: Mapping[str, int] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, object]:
         """Return what the file holds, but its checksum."""
@@ -63,6 +66,8 @@ class Receipt:
             "delivered": dict(sorted(self.delivered.items())),
             "tables": dict(sorted(self.digests.items())),
         }
+        if self.table_ids:
+            known["table_ids"] = dict(sorted(self.table_ids.items()))
         if (acquired := self.acquired) is not None:
             known["acquired"] = {
                 "place": acquired.place,
@@ -79,17 +84,15 @@ class Receipt:
         Raises:
             ValueError: it is something else.
         """
-        if given.get("version") != VERSION or given.keys() - {*_KEYS, "acquired"}:
+        if given.get("version") != VERSION or given.keys() - {*_KEYS, "acquired", "table_ids"}:
             raise ValueError("its version is not known")
         acquired = given.get("acquired")
         return cls(
             text(given.get("source")),
-            {
-                text(name): number(commit)
-                for name, commit in mapping(given.get("delivered"), _WHAT).items()
-            },
+            _numbers(given.get("delivered")),
             _digests(given.get("tables")),
             None if acquired is None else _acquired(mapping(acquired, _WHAT)),
+            _numbers(given.get("table_ids", {})),
         )
 
 
@@ -160,6 +163,10 @@ def _acquired(given: Mapping[str, object]) -> Acquired:
         tuple(map(number, still_open)),
         _digests(given["tables"]),
     )
+
+
+def _numbers(given: object) -> dict[str, int]:
+    return {text(name): number(value) for name, value in mapping(given, _WHAT).items()}
 
 
 def _digests(given: object) -> dict[str, str]:

@@ -132,6 +132,11 @@ class CapturedTables:
                 "The stream is corrupt; the same bytes would come again.",
             )
 
+    def row_of_nulls(self, number: int) -> pa.Table:
+        """Return one row of a table, whose captured columns are all NULL."""
+        schema = self._captured[number]
+        return pa.table([pa.nulls(1, field.type) for field in schema], schema=schema)
+
     def require_columns(self, chunk: ChunkRows) -> None:
         """Refuse rows that a snapshot has read with other columns than those of their table.
 

@@ -45,6 +45,7 @@ class ChunkRows:
         commit: the version that the rows get.
         first_ordinal: the place of the first of them among all rows with that version.
         read_at: when they had been read by the server's clock, in seconds since 1970.
+        kind: INSERT; or TRUNCATE for the one row that begins a snapshot, whose columns are NULL.
     """
 
     number: int
@@ -52,6 +53,7 @@ class ChunkRows:
     commit: int
     first_ordinal: int
     read_at: int
+    kind: Kind = Kind.INSERT
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -188,7 +190,7 @@ def rows_of_chunk(chunk: ChunkRows) -> Iterator[Changes]:
     first = chunk.first_ordinal
     for read in chunk.rows.combine_chunks().to_batches(most):
         none = np.zeros(len(read), np.int64)
-        kinds, tables = np.full(len(read), Kind.INSERT), np.full(len(read), chunk.number)
+        kinds, tables = np.full(len(read), chunk.kind), np.full(len(read), chunk.number)
         ordinals = np.arange(first, first + len(read))
         yield Changes(b"", none, none, none, kinds, none, tables, none, ordinals, of, read)
         first += len(read)

@@ -222,6 +222,14 @@ class ChangeEncoder:
         )
         return EncodedRows(self._shape.stored_schema, batches, _LeftOut())
 
+    def encode_beginning(self, number: int, commit: int, ordinal: int, read_at: int) -> EncodedRows:
+        """Return the row of kind truncate that begins a snapshot: rows of before are not to be kept.
+
+        The snapshot shows all rows that are there, and nothing of those that a sink has from before.
+        """
+        nothing = self._tables.row_of_nulls(number)
+        return self.encode_chunk(ChunkRows(number, nothing, commit, ordinal, read_at, Kind.TRUNCATE))
+
     def _batches(
         self,
         transactions: Sequence[Transactions],

@@ -124,7 +124,8 @@ class EnvelopeShape:
         is_event = changes.kinds != Kind.UPDBEF
         orders = self._orders.number(changes, is_event)[is_event]
         events = changes.only(is_event)
-        codes = np.where(events.unknown(), _READ, self._codes[events.kinds])
+        is_read = events.unknown() & (events.kinds == Kind.INSERT)
+        codes = np.where(is_read, _READ, self._codes[events.kinds])
         times = _integers(events.of.commit_times.take(events.transactions) // 1000)
         source, transaction = self._source(events, times), self._transaction(events, orders)
         if self.is_grouped:

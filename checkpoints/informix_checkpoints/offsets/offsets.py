@@ -78,7 +78,7 @@ class StreamOffset:
             "logged": list(self.logged) if self.logged else None,
             "settling": list(self.settling) if self.settling else None,
             "form": self.row_form or None,
-            "lost": [self.lost.gap.name, self.lost.message] if self.lost else None,
+            "lost": [self.lost.gap.name, *filter(None, self.lost[1:])] if self.lost else None,
             **self._facts_of_tables(),
         }
 
@@ -208,9 +208,9 @@ def _numbers(kind: type[_Numbers], value: object) -> _Numbers | None:
 def _loss(value: object) -> ReportedLoss | None:
     if value is None:
         return None
-    if not isinstance(value, list) or len(value) != len(ReportedLoss._fields):
+    if not isinstance(value, list) or len(value) not in (2, len(ReportedLoss._fields)):
         raise ValueError(f"{value!r} is not a loss")
-    return ReportedLoss(Gap[_text(value[0])], _text(value[1]))
+    return ReportedLoss(Gap[_text(value[0])], *map(_text, value[1:]))
 
 
 def _number(value: object) -> int:

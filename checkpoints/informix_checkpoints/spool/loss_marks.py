@@ -25,23 +25,30 @@ _SOON_UNSEEN = {Gap.ROW_LOGGING_OFF}  # others go by positions, which no one men
 
 
 class ReportedLoss(NamedTuple):
-    """A loss of data that was reported: why the stream cannot go on, and the sentence that said so."""
+    """A loss of data that was reported: why the stream cannot go on, and the sentence that said so.
+
+    `table` is the one that it is of, `database:owner.table`; empty where an earlier version kept it.
+    """
 
     gap: Gap
     message: str
+    table: str = ""
 
     @classmethod
     def of(cls, loss: DataLoss) -> ReportedLoss | None:
         """Return what to remember of a loss; None for one that shows again as long as it is one."""
-        return cls(loss.gap, loss.message) if loss.gap in _SOON_UNSEEN else None
+        return cls(loss.gap, loss.message, loss.table) if loss.gap in _SOON_UNSEEN else None
 
     def error(self) -> DataLoss:
         """Return the error to raise when the query is started again."""
         return DataLoss(
             f"a loss was reported before: {self.message}",
             f"To load the tables again, {NEW_STREAM}; or go on without what was lost, which mends no"
-            " copy: set failOnDataLoss=false.",
+            " copy: set failOnDataLoss=false. If informix-cdc release --receipt switched row logging"
+            " off, nothing is lost: run informix-cdc acquire with that receipt, and start the query"
+            " with option schemaChange.",
             gap=self.gap,
+            table=self.table,
         )
 
 
@@ -73,7 +80,7 @@ class LossMarks:
             return
         if not self.folders:
             raise FileNotFoundError("no spoolPath, no XDG_STATE_HOME and no home of this user")
-        known = {"source": source, "gap": reported.gap.name, "message": reported.message}
+        known = {"source": source, **reported._asdict(), "gap": reported.gap.name}
         make_folder(self.folders[0], durable=True)
         path = self.folders[0] / f"{stream}{_SUFFIX}"
         replace_file(path, json.dumps(known).encode(), durable=True)
@@ -95,7 +102,8 @@ class LossMarks:
                 return ReportedLoss(Gap.ROW_LOGGING_OFF, f"{path} says so; what it says {doubt}.")
             try:
                 known = json.loads(content)
-                return ReportedLoss(Gap[known["gap"]], str(known["message"]))
+                table = str(known.get("table", ""))
+                return ReportedLoss(Gap[known["gap"]], str(known["message"]), table)
             except (ValueError, KeyError, TypeError):
                 return ReportedLoss(Gap.ROW_LOGGING_OFF, f"{path} says so, and is damaged.")
         return None

@@ -59,14 +59,16 @@ class Beside:
     held_back: Mapping[int, int] = field(default_factory=dict)
     planned: Sequence[PlannedTable] = ()
 
-    def plan(self, source: SourceTables) -> None:
+    def plan(self, source: SourceTables, offset: StreamOffset) -> None:
         """Look up what a session over these tables has to read beside it.
 
         Raises:
             InformixCdcError: a snapshot cannot begin, or not go on.
         """
         spool = self.state.spool
-        known = spool.tables if spool else self._as_left(source) if self.left else {}
+        known = self._as_left(source) if self.left else {}
+        if spool is not None:  # altered tables as they will be
+            known = {**spool.tables, **self._altered(source, offset, spool)}
         under_way = any(state.snapshot and not state.snapshot.is_done for state in known.values())
         self.planned = ()
         if self.options.initial_snapshot or under_way:
@@ -94,7 +96,7 @@ class Beside:
             return None
         states = with_keys(states_at_first(self.options, source), self.planned)
         late = {name: state for name, state in states.items() if name not in spool.tables}
-        back = self._altered(source, offset, spool)
+        back = with_keys(self._altered(source, offset, spool), self.planned)
         if not (late or back):
             return None
         self.state.join(self.clock())
@@ -105,7 +107,7 @@ class Beside:
     def _altered(self, source: SourceTables, offset: StreamOffset, spool: Spool) -> Tables:
         """Return what has been altered; the spool may be further than the offset of a planned batch."""
         known = replace(offset, position=spool.mark)
-        return altered_tables(known, source, spool.tables, self._receipt())
+        return altered_tables(known, source, spool.tables, self.receipt(), self.options)
 
     def _joining(self, source: SourceTables, spool: Spool, late: Tables) -> Joining:
         return Joining(
@@ -115,7 +117,7 @@ class Beside:
     def _returning(
         self, source: SourceTables, spool: Spool, back: Tables, late: Collection[str]
     ) -> Returning:
-        receipt = self._receipt()
+        receipt = self.receipt()
         assert receipt is not None  # or nothing was altered that may be
         assert receipt.acquired is not None
         return Returning(
@@ -134,7 +136,8 @@ class Beside:
         is_alone = set(source.names) <= set(absent.absent)
         return isinstance(absent, Returning) and is_alone and self._is_free()
 
-    def _receipt(self) -> Receipt | None:
+    def receipt(self) -> Receipt | None:
+        """Return what option schemaChange names."""
         path = self.options.schema_change
         return load_receipt(Path(path)) if path else None
 
@@ -220,7 +223,7 @@ class Beside:
     def watching(self, source: SourceTables, snapshots: Snapshots | None) -> Watch | None:
         """Return what is shown each block of records of the session, if anything is."""
         watches = [] if snapshots is None else [snapshots.watch]
-        if (receipt := self._receipt()) is not None and receipt.acquired is not None:
+        if (receipt := self.receipt()) is not None and receipt.acquired is not None:
             since = receipt.acquired.since
             known = self.state.spool.tables if self.state.spool else {}
             back = {

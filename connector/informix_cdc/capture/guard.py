@@ -286,7 +286,9 @@ def row_logging_off(table: str, position: Position) -> DataLoss:
     return DataLoss(
         f"full row logging of {table} was switched off after {show(position.commit)}; what changed"
         " since is not in the log.",
-        f"To load the table again, {NEW_STREAM}.",
+        f"To load the table again, {NEW_STREAM}. If informix-cdc release --receipt switched it off,"
+        " nothing is lost: ALTER the table, run informix-cdc acquire with that receipt, and start the"
+        " query with option schemaChange.",
         table=table,
         position=position.commit,
         gap=Gap.ROW_LOGGING_OFF,

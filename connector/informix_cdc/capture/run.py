@@ -21,6 +21,7 @@ import pyarrow as pa
 from informix_capture_client.catalog import Table
 from informix_capture_client.errors import ConnectionLost, DataLoss, Gap
 from informix_capture_client.log_events import (
+    ALTERED_ROWS_KEPT,
     DATA_LOSS,
     SESSION_ABANDONED,
     STREAM_BEGUN,
@@ -43,6 +44,7 @@ from informix_cdc.capture.start import CaptureStart, log_switch
 from informix_cdc.capture.state import CaptureState
 from informix_cdc.joining import (
     Absent,
+    Returning,
     in_this_version,
     other_source,
     require_chunks,
@@ -180,7 +182,7 @@ class CaptureRun:
         return self._capture(source)
 
     def _capture(self, source: SourceTables) -> bool:
-        self._beside.plan(source)
+        self._beside.plan(source, self.offset)
         spool, joining = self.state.spool, self._beside.absent(source, self.offset)
         if joining is not None and self._beside.may_come_at_once(joining, source):
             self._let_in(joining)
@@ -198,6 +200,7 @@ class CaptureRun:
             self.offset.logged,
             on_switched_on=self.on_switched_on,
             joining=joining,
+            receipt=self._beside.receipt(),
             joined_at=max(since.values(), default=0),
         )
         stream = ChangeStream(
@@ -251,6 +254,9 @@ class CaptureRun:
         for name, state in joining.switch().items():
             place = state and show(state.since)
             TABLE_JOINED.log(logger, stream=self.state.stream, table=name, since=place)
+            is_read = state is not None and state.snapshot is not None and not state.snapshot.is_done
+            if isinstance(joining, Returning) and not is_read:
+                ALTERED_ROWS_KEPT.log(logger, stream=self.state.stream, table=name)
             if name in left:
                 gap = {"left": show(left[name]), "since": place}
                 TABLE_CAME_BACK.log(logger, stream=self.state.stream, table=name, **gap)

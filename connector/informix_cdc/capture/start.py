@@ -45,7 +45,7 @@ from informix_capture_client.transactions import (
 from informix_capture_client.transport import Transport
 from informix_cdc.capture.guard import row_logging_off
 from informix_cdc.capture.jump import Jump
-from informix_cdc.joining import Absent, Joining, Switched
+from informix_cdc.joining import Absent, Switched, require_complete
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import (
     SourceTables,
@@ -53,6 +53,7 @@ from informix_cdc.server import (
     open_catalog,
     require_capturing_server,
 )
+from informix_checkpoints.receipts import Receipt
 from informix_checkpoints.spool import SpillFiles
 
 logger = logging.getLogger("informix_cdc.connector.capture_start")  # a name in logs, not a module
@@ -93,6 +94,7 @@ class CaptureStart:
     scout_reads: int = 0  # of the log for older transactions, before there is a session
     on_switched_on: Callable[[Table], None] = log_switch
     joining: Absent | None = None
+    receipt: Receipt | None = None  # what option schemaChange names
     joined_at: int = 0
     _connection: Transport | None = None
     _former: FormerTables = field(default_factory=FormerTables)
@@ -189,17 +191,17 @@ class CaptureStart:
 
     def _is_to_be_logged(self, table: Table) -> bool:
         """Tell whether full row logging may be off; that of an altered table was switched on again."""
-        return isinstance(self.joining, Joining) and self._is_late(table)
+        return self.joining is not None and unqualified(str(table.name)) in self.joining.unlogged
 
     def _log_late(self, session: CaptureSession, catalog: Catalog) -> None:
         """Switch full row logging on for what joins, then ask where that holds and who is open."""
-        if isinstance(self.joining, Joining):
-            late = [table for table in self.source.tables if self._is_late(table)]
+        late = [table for table in self.source.tables if self._is_to_be_logged(table)]
+        if self.joining is not None and late:
             self._switch_on(session, catalog, late)
             # In this order: who begins in between lies behind the place, and being listed does no harm.
             place, still_open = catalog.next_position(), catalog.open_transactions()
             log_end = page_after(catalog.current_position())
-            self.joining.switched = Switched(place, still_open, log_end)
+            self.joining.note_switched(Switched(place, still_open, log_end))
 
     def begin_at(self, place: int) -> Begun:
         """Connect and activate a session at a place, to see what it is given there: nothing is kept."""
@@ -306,6 +308,7 @@ class CaptureStart:
         present = [table for table in self.source.tables if not self._is_to_be_logged(table)]
         seen_off = catalog.without_row_logging(present)
         for table in catalog.without_row_logging(seen_off):
+            require_complete(self.receipt, unqualified(str(table.name)))
             self._note_loss(row_logging_off(str(table.name), position), session, catalog, table)
         self._log_late(session, catalog)
         place = _resumes_at(position, catalog)

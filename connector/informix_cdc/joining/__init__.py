@@ -14,7 +14,13 @@ from informix_cdc.joining.known_tables import (
     require_form_of_chunks,
     require_may_leave,
 )
-from informix_cdc.joining.returning import NobodyWrote, Returning, altered_tables
+from informix_cdc.joining.returning import (
+    NobodyWrote,
+    Returning,
+    altered_tables,
+    explains,
+    require_complete,
+)
 
 Absent = Joining | Returning  # tables that a session does not capture yet
 
@@ -25,10 +31,12 @@ __all__ = [
     "Returning",
     "Switched",
     "altered_tables",
+    "explains",
     "in_this_version",
     "other_source",
     "other_table",
     "require_chunks",
+    "require_complete",
     "require_form_of_chunks",
     "require_may_leave",
 ]

@@ -69,6 +69,15 @@ class Joining:
         """All tables that this session does not capture."""
         return self.tables.keys()
 
+    @property
+    def unlogged(self) -> Collection[str]:
+        """Those whose full row logging is switched on when the session begins."""
+        return self.tables.keys()
+
+    def note_switched(self, switched: Switched) -> None:
+        """Note what was asked behind that; the thread that opens the session tells it."""
+        self.switched = switched
+
     def upto(self, answer: Answer) -> Answer:
         """Return what came: there is no place that the others may not pass."""
         return answer

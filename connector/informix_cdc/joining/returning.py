@@ -19,25 +19,31 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from informix_capture_client.errors import EMPTY_COPY, BadOption, DataLoss
+from informix_capture_client.errors import EMPTY_COPY, BadOption, DataLoss, Gap
 from informix_capture_client.failpoints import failpoint
 from informix_capture_client.positions import show
 from informix_capture_client.records import OF_A_TABLE, Kind, RecordBlock
 from informix_capture_client.stream import Answer, Read
 from informix_capture_client.transactions import Event, Passed, Transactions
+from informix_cdc.joining.joining import Switched
 from informix_cdc.joining.known_tables import other_table
+from informix_cdc.options import SourceOptions
 from informix_cdc.server import SourceTables
-from informix_cdc.snapshots import AwaitedEnds, ServerSays
+from informix_cdc.snapshots import AwaitedEnds, ServerSays, wanted_tables
 from informix_checkpoints.offsets import StreamOffset
 from informix_checkpoints.receipts import Acquired, Receipt
-from informix_checkpoints.spool import Spool
-from informix_checkpoints.table_states import TableChanges, Tables
+from informix_checkpoints.spool import ReportedLoss, Spool
+from informix_checkpoints.table_states import SnapshotState, TableChanges, Tables
 
 _OPTION = "schemaChange"
 
 
 def altered_tables(
-    offset: StreamOffset, source: SourceTables, known: Tables, receipt: Receipt | None
+    offset: StreamOffset,
+    source: SourceTables,
+    known: Tables,
+    receipt: Receipt | None,
+    options: SourceOptions,
 ) -> Tables:
     """Return the tables of a stream that are others now, as they will be once they are back.
 
@@ -46,26 +52,76 @@ def altered_tables(
         source: the captured tables as they are.
         known: what the stream knows of its tables.
         receipt: what option schemaChange names.
+        options: which tables are to be read again, since an ALTER may have changed rows that are there.
 
     Raises:
         BadOption: the receipt is not of this stream, of another time, or not complete.
         DataLoss: a table is another one, and the receipt does not say why.
     """
     found = source.states()
+    found_tables = dict(zip(source.names, source.tables, strict=True))
     differing = {
         name: state
         for name, state in known.items()
         if name in found and found[name].digest != state.digest
     }
     back = {}
+    read_again = wanted_tables(options, source.tables) if differing else set()
     for name, state in differing.items():
         if receipt is None or name not in receipt.digests:
             raise other_table(name, state.digest, found[name].digest)
         acquired = _acquired(receipt, offset, name, state.digest, found[name].digest)
         if state.since >= acquired.since:
             raise _refused(f"is of an earlier change of {name}, that the stream has got over", _LAST)
-        back[name] = replace(found[name], since=acquired.since, snapshot=state.snapshot)
+        is_read = found_tables[name].name in read_again
+        if receipt.table_ids.get(name, found_tables[name].table_id) != found_tables[name].table_id:
+            _require_read_from_the_first_row(name, options, is_read=is_read)
+        snapshot = SnapshotState() if is_read else state.snapshot
+        back[name] = replace(found[name], since=acquired.since, snapshot=snapshot)
     return back
+
+
+def _require_read_from_the_first_row(name: str, options: SourceOptions, *, is_read: bool) -> None:
+    """Refuse another table under the name of one that was dropped, unless a sink can see the change.
+
+    Raises:
+        BadOption: its rows are not read, or nothing tells a sink to drop those of the former one.
+    """
+    if is_read and options.truncate == "emit":
+        return
+    raise BadOption(
+        f"table {name} was dropped and created between release and acquire: rows of the dropped table"
+        " would stay in every copy, and those written before acquire would be missing. Nothing was"
+        " changed.",
+        f"Set initialSnapshot to all or to {name}, and truncate=emit: the stream shows a truncate row,"
+        f" then the rows of the new table. Or take {name} out of option table, run the query once,"
+        f" {EMPTY_COPY}, and name it again, with option initialSnapshot.",
+        option="initialSnapshot",
+    )
+
+
+def explains(receipt: Receipt | None, offset: StreamOffset, loss: ReportedLoss) -> bool:
+    """Tell whether a complete receipt shows that a reported loss of row logging is none.
+
+    A query that is started between `release` and `acquire` finds full row logging off, as if it had
+    been switched off while writers went on. The receipt says that all had been delivered by then.
+    """
+    if receipt is None or (acquired := receipt.acquired) is None:
+        return False
+    delivered = receipt.delivered.get(offset.stream)
+    is_of_it = loss.gap is Gap.ROW_LOGGING_OFF and loss.table.partition(":")[2] in receipt.digests
+    is_of_stream = receipt.source == offset.source and delivered is not None
+    return is_of_it and is_of_stream and (delivered or 0) <= offset.position.commit <= acquired.since
+
+
+def require_complete(receipt: Receipt | None, table: str) -> None:
+    """Refuse to start in mid-ALTER: a table that is released has no full row logging, and no loss.
+
+    Raises:
+        BadOption: the receipt names the table, and `acquire` has not run.
+    """
+    if receipt is not None and receipt.acquired is None and table in receipt.digests:
+        raise _refused(f"says nothing of what came behind the ALTER of {table}", _ACQUIRE)
 
 
 def _acquired(receipt: Receipt, offset: StreamOffset, name: str, known: str, found: str) -> Acquired:
@@ -136,6 +192,14 @@ class Returning:
 
     def __post_init__(self) -> None:
         self._log = AwaitedEnds(self.ask, self.is_buffered, self.clock)
+
+    @property
+    def unlogged(self) -> Collection[str]:
+        """Those that join beside the altered ones, whose own full row logging `acquire` switched on."""
+        return set(self.absent) - self.tables.keys()
+
+    def note_switched(self, switched: Switched) -> None:
+        """Forget it: the session by which those join asks again, once the altered ones are back."""
 
     def upto(self, answer: Answer) -> Answer:
         """Return what came, without what commits behind the place at which the tables are back."""

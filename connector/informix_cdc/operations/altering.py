@@ -85,12 +85,14 @@ def receipt_of(streams: Iterable[StreamOfTables], tables: Sequence[Table]) -> Re
         for stream in streams
         for table in stream.tables
     }
+    table_ids = {unqualified(str(table.name)): table.table_id for table in tables}
     missing = [str(table.name) for table in tables if unqualified(str(table.name)) not in digests]
     assert not missing  # it was looked at before
     return Receipt(
         delivered[0].source,
         {offset.stream: offset.position.commit for offset in delivered},
         digests,
+        table_ids=table_ids,
     )
 
 

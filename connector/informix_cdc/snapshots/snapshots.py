@@ -2,8 +2,8 @@
 
 Rule: all of it runs in the capture's thread but for what the readers are handed, which holds a lock.
 
-    hear      after what came is taken: note places, begin the next table, tell whether a chunk is due
-    emit      after everything that has come is in the spool: put what is due there
+    hear      after what came is taken: note places, tell whether a chunk is due, or a table may begin
+    emit      once everything that has come is in the spool: begin the next table, put what is due there
 """
 
 from __future__ import annotations
@@ -150,13 +150,13 @@ class Snapshots:
         if spool is None:
             return False
         self._note_place(spool.mark.commit)
-        self._begin_next(spool)
         self._tell()
         self._tell_who_is_waited_for(self._unknown)
+        begins = self._may_begin_next()
         if not isinstance(answer, Read) or answer.block is None:
-            return False
+            return begins
         proof = Proof.of(answer.block)
-        is_due = any([snapshot.hear(proof) for snapshot in self._reading])
+        is_due = any([snapshot.hear(proof) for snapshot in self._reading]) or begins
         if not is_due and is_idle(answer):  # else what passes a chunk may still be on its way
             self._require_passage()
         return is_due
@@ -171,13 +171,24 @@ class Snapshots:
             for snapshot in self._reading:
                 snapshot.forget(forgettable)
 
-    def _begin_next(self, spool: Spool) -> None:
-        """Begin with the next tables; their keys are collected from what is encoded next."""
-        while self._planned and len(self._reading) < self._options.snapshot_parallelism:
-            if not self._may_begin():
-                return
+    def _may_begin_next(self) -> bool:
+        is_free = len(self._reading) < self._options.snapshot_parallelism
+        return bool(self._planned) and is_free and self._may_begin()
+
+    def _begin_next(self, spool: Spool, encoder: ChangeEncoder) -> None:
+        """Begin with the next tables; their keys are collected from what is encoded next.
+
+        A row of kind truncate comes first, if a TRUNCATE is delivered: a sink drops what it has of the
+        table. All that has come is in the spool, so that no change lies between it and the collecting.
+        """
+        while self._may_begin_next():
             planned = self._planned.popleft()
             state = spool.tables[planned.name]
+            if self._options.truncate == "emit" and not (state.snapshot and state.snapshot.after):
+                position, ordinal = spool.next_chunk()
+                read_at = self._ask().clock
+                rows = encoder.encode_beginning(planned.number, position.commit, ordinal, read_at)
+                self._note(spool.append_chunk(rows.schema, rows, {planned.name: state}), read_at)
             snapshot = TableSnapshot.begun(
                 planned,
                 state.snapshot or SnapshotState(),
@@ -257,6 +268,7 @@ class Snapshots:
     def emit(self, spool: Spool | None, encoder: ChangeEncoder) -> None:
         """Put chunks that are due into the stream; everything that has come is in the spool."""
         assert spool is not None  # else nothing was due
+        self._begin_next(spool, encoder)
         for snapshot in [*self._reading]:
             for outcome in snapshot.emit(spool.mark.commit):
                 if isinstance(outcome, Emitted):

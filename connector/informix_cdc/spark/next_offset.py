@@ -109,7 +109,8 @@ class NextOffset:
                 self._final = (spool.stream, spool.end)
             end = min(end, self._final[1], key=lambda position: position.place)
         if end.place > start.position.place:
-            return end
+            mark = spool.mark
+            return mark if mark.place == end.place else end  # it may have a later restart position
         return self._quiet_position(spool, state, start)
 
     def _quiet_position(

@@ -11,6 +11,7 @@ import logging
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -49,6 +50,7 @@ from informix_cdc.spark.versions import (
 )
 from informix_checkpoints.limits import BatchLimits
 from informix_checkpoints.offsets import NOT_STARTED, StreamOffset
+from informix_checkpoints.receipts import load_receipt
 from informix_checkpoints.spool import LossMarks, Spool
 
 if TYPE_CHECKING:
@@ -223,8 +225,17 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         Raises:
             DataLoss: names it.
         """
-        if wanted.lost is not None and self._options.fail_on_data_loss:
-            raise self._loss or wanted.lost.error()
+        if wanted.lost is None or not self._options.fail_on_data_loss or self._is_explained(wanted):
+            return
+        raise self._loss or wanted.lost.error()
+
+    def _is_explained(self, offset: StreamOffset) -> bool:
+        """Tell whether the receipt of option schemaChange shows that what was reported is no loss."""
+        from informix_cdc.joining import explains
+
+        path = self._options.schema_change
+        receipt = load_receipt(Path(path)) if path and offset.lost else None
+        return offset.lost is not None and explains(receipt, offset, offset.lost)
 
     def _running(self, start: StreamOffset, planned: Position | None = None) -> CaptureThread:
         if self._capture is None:
@@ -232,6 +243,9 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 mark = LossMarks.beside(self._options.spool_path).find(start.stream)
                 start = replace(start, lost=mark)
             self._require_sound(start)
+            if self._is_explained(start):
+                LossMarks.beside(self._options.spool_path).remove(start.stream)
+                start = replace(start, lost=None)
             self._tell_form(start)
             self._tell_cost()
             self._restore_process = self._restore_process or settle_in_runner()

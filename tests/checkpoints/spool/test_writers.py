@@ -183,5 +183,5 @@ def test_a_manifest_with_a_flipped_bit_is_refused_or_says_the_same(tmp_path: Pat
 @pytest.mark.parametrize("version", [0, 5, "2", None, True], ids=repr)
 def test_a_manifest_of_an_unknown_version_is_refused_by_name(version: object, tmp_path: Path) -> None:
     (tmp_path / manifests.FILE_NAME).write_text(json.dumps({"version": version}))
-    with pytest.raises(DataLoss, match=r"manifest.json is not a spool manifest of version 4"):
+    with pytest.raises(DataLoss, match=r"manifest.json is not a spool manifest of version 5"):
         manifests.load_manifest(tmp_path)
