@@ -38,12 +38,12 @@ class ServerError:
     argument: bytes
 
 
-def read_error(incoming: Incoming, is_wide: bool) -> ServerError:
+def read_error(incoming: Incoming) -> ServerError:
     """Take the fields of an SQ_ERR."""
     code, isam_code = incoming.i16(), incoming.i16()
     if not code:
         incoming.refuse("an error of number 0")
-    incoming.length(is_wide)  # where in the statement
+    incoming.u32()  # where in the statement
     return ServerError(code, isam_code, incoming.padded())
 
 
@@ -119,7 +119,7 @@ class AnswerReader:
     def _describe(self) -> None:
         if self._answer.description is not None:
             self._incoming.refuse("a second description in one answer")
-        self._answer.description = read_description(self._incoming, self._features.is_wide)
+        self._answer.description = read_description(self._incoming)
 
     def _tuple(self) -> None:
         self._incoming.u16()  # a warning
@@ -164,7 +164,7 @@ class AnswerReader:
         self._answer.is_at_end = self._answer.is_closed = True
 
     def _error(self) -> None:
-        error = read_error(self._incoming, self._features.is_wide)
+        error = read_error(self._incoming)
         if error.code == _NO_MORE_ROWS:
             self._answer.is_at_end = True
             return

@@ -71,7 +71,6 @@ class Admission:
     """An open database on a server."""
 
     wire: Wire
-    features: Features
     reader: AnswerReader
     version: str
 
@@ -251,14 +250,14 @@ class _Attempt:
     def _set_up(self, wire: Wire, accepted: Accepted) -> Admission:
         agreed = self._agree(wire)
         if agreed.has_challenge:
-            self._converse(wire, agreed.is_wide)
+            self._converse(wire)
         reader = AnswerReader(wire.incoming, agreed)
         wire.send(requests.information())
         require(reader.read(), self._codec)
         if self._settings.database:  # else statements that need none, such as CREATE DATABASE
             wire.send(requests.open_database(self._database()))
             require(reader.read(), self._codec)
-        return Admission(wire, agreed, reader, accepted.version)
+        return Admission(wire, reader, accepted.version)
 
     def _agree(self, wire: Wire) -> Features:
         wire.send([offer()])
@@ -273,10 +272,10 @@ class _Attempt:
         incoming.told(name_of(following))
         return features(answer)
 
-    def _converse(self, wire: Wire, is_wide: bool) -> None:
+    def _converse(self, wire: Wire) -> None:
         conversation = Conversation(self._encoded("PWD", self._password))
         wire.send([ready()])
-        while isinstance(answer := conversation.answer(wire.incoming, is_wide), bytes):
+        while isinstance(answer := conversation.answer(wire.incoming), bytes):
             end = Message.SQ_EOT.to_bytes(2)
             wire.send_alone(response(answer) + end, response(HIDDEN) + end)
         if isinstance(answer, ServerError):

@@ -12,7 +12,7 @@ from ..answers import Admitted, Check, Outcome, SqlSession
 from ..logical_log import LongTransactionError
 from ..sql_errors import SqlError, sql_error
 from . import replies
-from .dialect import Dialect, agree
+from .dialect import Dialect, agree, answer_of
 from .login import Greeting
 from .pam import PamDialogue
 from .requests import Code, Message
@@ -99,11 +99,9 @@ class Conversation:
     # before the first statement
 
     def _protocols(self, message: Message) -> list[bytes]:
-        known, has_pam = self._greeting.protocols, bool(self._greeting.prompts)
-        agreed = agree(message.text, known, has_pam=has_pam)
-        answer = replies.protocols(agreed)
-        self.dialect = agreed
-        return [answer]
+        answer = answer_of(self._greeting.protocols, has_pam=bool(self._greeting.prompts))
+        self.dialect = agree(message.text, answer)
+        return [replies.protocols(answer)]
 
     def _begin_pam(self, _message: Message) -> list[bytes]:
         return self._go_on_with_pam()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass, field
 
+from ..poses import POSES
 from .pam import Prompt
 from .reading import Malformed, Reader, take_from
 
@@ -19,9 +20,6 @@ _ENVIRONMENT, _PROCESS, _PROGRAM, _END = 106, 107, 116, 127
 _STATUS, _REDIRECTION = 102, 103
 _CAPABILITIES = struct.pack(">III", 0x13C, 0, 0)
 _MAX_VARIABLES = 1000
-
-
-USUAL_PROTOCOLS = bytes.fromhex("fffc7ffc3c84aa87")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +36,7 @@ class Greeting:
 
     name: str = "informix"
     version: str = ""
-    protocols: bytes = USUAL_PROTOCOLS
+    protocols: bytes = POSES["informix"].protocols
     redirect_to: str = ""
     prompts: tuple[Prompt, ...] = ()
 

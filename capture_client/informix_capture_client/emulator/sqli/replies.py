@@ -141,9 +141,9 @@ def transaction(event: int) -> bytes:
     return struct.pack(">HHHH", Code.TRANSACTION, event, is_open, 1 - is_open)
 
 
-def protocols(dialect: Dialect) -> bytes:
+def protocols(bits: bytes) -> bytes:
     """Answer the offer of feature bits."""
-    return _U16.pack(Code.PROTOCOLS) + char(dialect.bits)
+    return _U16.pack(Code.PROTOCOLS) + char(bits)
 
 
 def challenge(style: int, text: str) -> bytes:

@@ -27,8 +27,8 @@ def done(rows: int, warnings: int = 0) -> str:
     return f"000f {warnings:04x} {rows:08x} 00000000 00000000"
 
 
-def test_the_offer_is_answered_with_the_bits_that_are_known() -> None:
-    assert Spoken().agreed == hexed("007e 0008 fffc7ffc3c84aa87 000c")
+def test_the_offer_is_answered_with_all_bits_that_the_server_has() -> None:
+    assert Spoken().agreed == hexed("007e 0009 bdbe9ffe7fb7ffeff8 00 000c")
 
 
 def test_a_database_is_opened_with_its_properties_in_the_warnings() -> None:

@@ -104,7 +104,7 @@ def test_with_pam_the_password_of_the_login_does_not_count(
     caller = call(listening, password="whatever")
     assert caller.kind == ACCEPTED
     caller.send("007e 0008 fffc7ffc3c8caa97", EOT)
-    assert caller._exactly(14).hex() == hexed("007e 0008 fffc7ffc3c8caa87 000c")
+    assert caller._exactly(16).hex() == hexed("007e 0009 bdbe9ffe7fbfffeff8 00 000c")
     caller.send("0080", EOT)
     assert caller._exactly(10).hex() == hexed("0081 0001 0001 3f00 000c")
     caller.send("0082 0006 696e346d6978", EOT)
