@@ -54,9 +54,11 @@ def test_a_routine_is_told_by_database_and_number() -> None:
 
 
 def test_what_a_routine_returns_is_a_number_or_an_opaque_value_of_stated_length() -> None:
-    number, status = u16(2, 0, 0) + u32(5), u16(41, 0, 0) + b"\0" + u32(3) + b"abc"
-    answer = read(u16(103, 2) + number + status + END)
-    assert answer.returned == [u32(5), b"abc"]
+    number = u16(2, 0, 0) + u32(5)
+    bare = u16(40, 0, 0, 0, 0) + u32(3) + b"abc\0"
+    named = u16(41) + padded(b"informix") + padded(b"ifx_lo_stat") + u16(0, 0) + u32(2) + b"de"
+    answer = read(u16(103, 3) + number + bare + named + END)
+    assert answer.returned == [u32(5), b"abc", b"de"]
 
 
 def test_a_value_of_a_routine_of_another_type_is_refused() -> None:

@@ -43,19 +43,23 @@ class Greeting:
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """Who a client says it is, which server it means, and its environment."""
+    """Who a client says it is, which server it means, and its environment.
+
+    `floats` names the client's floating point numbers: IEEEM big-endian, IEEEI little-endian.
+    """
 
     user: str | None
     password: str | None = field(repr=False)
     server: str
     environment: dict[str, str]
+    floats: str = "IEEEM"
 
     def attributes(self) -> dict[str, str]:
         """Return what admits a client, as a connection string would name it.
 
         A login without a password is one of a trusted host: it names neither user nor password.
         """
-        given = {"SERVER": self.server}
+        given = {"SERVER": self.server, "FLOATS": self.floats}
         if self.password is not None:
             given |= {"UID": self.user or "", "PWD": self.password}
         return {**self.environment, **given}
@@ -72,7 +76,7 @@ def parse_login(body: bytes) -> Login:
 
 def _login(reader: Reader) -> Login:
     reader.octets(8, "begin of the association")
-    reader.asc("floating point form")
+    floats = reader.asc("floating point form") or ""
     reader.octets(2 + 12, "kind of client")
     for what in ("version", "serial number", "application"):
         reader.asc(what)
@@ -82,7 +86,7 @@ def _login(reader: Reader) -> Login:
     server = reader.asc("server") or ""
     for what in ("database", "first reserve", "second reserve", "third reserve", "fourth reserve"):
         reader.asc(what)
-    return Login(user, password, server, _environment(reader))
+    return Login(user, password, server, _environment(reader), floats)
 
 
 def _environment(reader: Reader) -> dict[str, str]:
