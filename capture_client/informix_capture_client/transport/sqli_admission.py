@@ -200,14 +200,25 @@ class _Attempt:
     def _refuse(self, address: tuple[str, int], answer: Refused | Redirect) -> None:
         if isinstance(answer, Redirect):
             return
-        if answer.service_error:
-            failure = refusal(answer.service_error, 0)
-        else:
-            failure = OdbcFailure([Diagnostic("08004", 0, "The login is refused without a reason")])
-        if answer.system_error:
-            text = f"the server's system says {answer.system_error}: {os.strerror(answer.system_error)}"
-            raise OdbcFailure([*failure.diagnostics, Diagnostic("IX000", 0, text)])
+        told = answer.system_error
+        system = f"the server's system says {told}: {os.strerror(told)}" if told else ""
+        if not answer.service_error:
+            raise self._unexplained(address, system)
+        failure = refusal(answer.service_error, 0)
+        if system:
+            raise OdbcFailure([*failure.diagnostics, Diagnostic("IX000", 0, system)])
         raise failure
+
+    def _unexplained(self, address: tuple[str, int], system: str) -> AccessRefused:
+        """Return the error of a refusal with service error 0, as a live 14.10.13.10 sent it."""
+        settings = self._settings
+        return AccessRefused(
+            f"{settings.server} at {address[0]}:{address[1]} refused user {settings.user}"
+            f" and named no error{system and '; ' + system}.",
+            f"Check user and password, and that {settings.server} is the server's DBSERVERNAME or an"
+            " alias. If they are right, it may have too many connections (-25571): its online.log names"
+            " the reason.",
+        )
 
     def _log_in(self, wire: Wire, server: str) -> Accepted | Refused | Redirect:
         login = self._login(server, self._password)

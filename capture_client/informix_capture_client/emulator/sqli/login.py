@@ -32,6 +32,7 @@ class Greeting:
         protocols: the feature bits that the server knows.
         redirect_to: `server=host|port` that a client is sent to; empty: it stays.
         prompts: what PAM asks; empty: the password of the login counts.
+        names_refusals: whether a refused client is told an error; a live 14.10.13.10 told 0 (libsqli).
     """
 
     name: str = "informix"
@@ -39,6 +40,7 @@ class Greeting:
     protocols: bytes = POSES["informix"].protocols
     redirect_to: str = ""
     prompts: tuple[Prompt, ...] = ()
+    names_refusals: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +121,8 @@ def accepted(greeting: Greeting) -> bytes:
 
 
 def refused(greeting: Greeting, native: int) -> bytes:
-    """Build the packet that does not, with the error's number."""
-    return _packet(REFUSE, _body(greeting) + _status(native))
+    """Build the packet that does not, with the error's number or 0."""
+    return _packet(REFUSE, _body(greeting) + _status(native if greeting.names_refusals else 0))
 
 
 def redirected(greeting: Greeting) -> bytes:
