@@ -82,7 +82,7 @@ def welcome(kind: int = ACCEPTED, service_error: int = 0) -> bytes:
 def describe(columns: Sequence[type], kind: int = _SELECT) -> bytes:
     """Return SQ_DESCRIBE of a statement: int is BIGINT, str is LVARCHAR."""
     names = b"".join(b"c%d\0" % number for number in range(len(columns)))
-    head = struct.pack(">HHHIHHI", 8, kind, 1, 0, 0, len(columns), len(names))
+    head = struct.pack(">HHHIHHI", 8, kind, 0, 0, 0, len(columns), len(names))
     at, described = 0, b""
     for number, column in enumerate(columns):
         described += struct.pack(">II", at, 0) + _COLUMNS[column]
