@@ -145,7 +145,8 @@ def test_a_script_imports_rooms_and_nothing_deeper(name: str) -> None:
 
 def test_the_workload_shares_nothing_with_the_product() -> None:
     text = (CLIENT / "workload.py").read_text()
-    assert re.findall(r"^\s*(?:from|import) (informix_\S+)", text, re.MULTILINE) == []
+    imported = re.findall(r"^\s*(?:from|import) (informix_\S+)", text, re.MULTILINE)
+    assert imported == ["informix_db"]  # of informix-driver
 
 
 def test_a_driver_that_cannot_be_loaded_ends_the_build_in_one_sentence(installation: Path) -> None:
@@ -249,6 +250,31 @@ def test_the_workload_calls_the_procedure_that_the_set_up_creates(
     assert strings == [
         f"DATABASE=stores;HOSTNAME=informix;PORT=9089;PROTOCOL=TCPIP;UID=informix;PWD={PASSWORD};"
     ]
+
+
+def test_the_workload_calls_it_by_informix_driver_too(
+    password_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connection, calls = RecordingConnection(), []
+
+    def connect(*place: object, **facts: object) -> RecordingConnection:
+        calls.append((place, facts))
+        return connection
+
+    monkeypatch.setitem(sys.modules, "informix_db", SimpleNamespace(connect=connect))
+    shop = load("workload")
+    monkeypatch.setitem(shop, "PAUSE_SECONDS", 0)
+    with pytest.raises(OneOrder):
+        shop["main"]([*arguments("workload", password_file)[2:], "client=informix-driver"])
+    ((place, facts),) = calls
+    assert place == ("informix", 9088)
+    assert (facts["database"], facts["password"], facts["autocommit"]) == ("stores", PASSWORD, True)
+    assert len(connection.statements) == 3
+
+
+def test_a_workload_by_an_unknown_client_is_refused(password_file: Path) -> None:
+    with pytest.raises(SystemExit, match="client is one of ibm_db, informix-driver, not perl"):
+        load("workload")["main"]([*arguments("workload", password_file)[2:], "client=perl"])
 
 
 def test_a_password_that_the_workloads_string_cannot_hold_is_not_repeated(password_file: Path) -> None:

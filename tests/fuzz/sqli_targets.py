@@ -15,7 +15,7 @@ from informix_capture_client.sqli.messages import ended, padded, u16, u32
 from informix_capture_client.sqli.protocols import features
 
 _MOST_ANSWERS = 50
-_FEATURES = Features(has_challenge=False, has_bigint=True, is_wide=True)
+_FEATURES = Features(has_challenge=False, has_bigint=True)
 _COLUMN = u32(0, 0) + u16(13) + u32(0) + u16(0, 0) + bytes(8) + u32(40)
 _DESCRIBED = u16(8, 2, 1) + u32(0) + u16(41, 1) + u32(2) + _COLUMN + b"x\0"
 _DONE = u16(15, 0) + u32(1, 0, 0) + u16(55) + u32(1, 1) + u16(12)
@@ -38,7 +38,7 @@ CONVERSATIONS = (
     u16(129, 4) + padded(b"Welcome") + u16(129, 1) + padded(b"Password: ") + u16(12, 127, 12),
     u16(56),
 )
-AGREEMENTS = (bytes.fromhex("fffc7ffc3c84aa87"), bytes.fromhex("fffc7ffc3c848a"))
+AGREEMENTS = (bytes.fromhex("bdbe9ffe7fb7ffefff"), bytes.fromhex("fffc7ffc3c84aa87"))
 
 
 def _arriving(data: bytes) -> Incoming:

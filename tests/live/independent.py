@@ -1,10 +1,11 @@
 """Other clients of a server: what they write and read is the oracle that the product is compared with.
 
-Rule: nothing here imports the product, and no statement, driver or protocol is shared with it. `ibm_db`
-speaks DRDA, for which the server needs a listener of its own (the developer images have one on 9089,
-by their description). `pyodbc` takes the ODBC driver through a driver manager and its wide functions:
-on Linux IBM's own driver refuses that (mkleehammer/pyodbc#1433), GBase's or a later one may not.
-Neither has been run against a live server by us.
+Rule: nothing here imports the product, and no statement or driver is shared with it. `ibm_db` speaks
+DRDA, for which the server needs a listener of its own (the developer images have one on 9089, by their
+description). `pyodbc` takes the ODBC driver through a driver manager and its wide functions: on Linux
+IBM's own driver refuses that (mkleehammer/pyodbc#1433), GBase's or a later one may not.
+`informix-driver` speaks SQLI as the product does, in code of its own that its author ran on live 12.10,
+14.10 and 15. None has been run against a live server by us.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any
 
 DRDA_PORT_VARIABLE = "INFORMIX_CDC_TEST_DRDA_PORT"
 DRDA_PORT = 9089
+_LOCALE = "en_US.utf8"
 _WIDE_CHARACTERS = "-11060"  # how IBM's driver answers a connection string that it cannot read
 
 
@@ -44,10 +46,13 @@ class IndependentClient:
 
     connection: Any
 
-    def run(self, statement: str) -> None:
-        """Run one statement that returns nothing."""
+    def run(self, statement: str, *values: int | str) -> None:
+        """Run one statement that returns nothing; values beyond ASCII are bound.
+
+        informix-driver 2026.9.3 sends the text of a statement in ISO 8859-1, and values in its locale.
+        """
         with closing(self.connection.cursor()) as cursor:
-            cursor.execute(statement)
+            cursor.execute(statement, *([values] if values else []))
 
     def rows(self, statement: str) -> list[tuple[str | None, ...]]:
         """Return what a query finds, each value as text without the blanks that pad it."""
@@ -86,7 +91,7 @@ def odbc_string(place: Place) -> str:
         "DATABASE": place.database,
         "UID": place.user,
         "PWD": place.password,
-        "DB_LOCALE": "en_US.utf8",
+        "DB_LOCALE": _LOCALE,
         "CLIENT_LOCALE": "en_us.utf8",
         "DELIMIDENT": "y",
     }
@@ -114,7 +119,25 @@ def _over_odbc(place: Place) -> Any:
         raise
 
 
-CLIENTS: Mapping[str, Callable[[Place], Any]] = {"ibm_db": _over_drda, "pyodbc": _over_odbc}
+def _over_sqli(place: Place) -> Any:
+    return _module("informix_db", "informix-driver").connect(
+        place.host,
+        place.port,
+        user=place.user,
+        password=place.password,
+        database=place.database,
+        server=place.server,
+        client_locale=_LOCALE,
+        env={"DB_LOCALE": _LOCALE},
+        autocommit=True,
+    )
+
+
+CLIENTS: Mapping[str, Callable[[Place], Any]] = {
+    "ibm_db": _over_drda,
+    "pyodbc": _over_odbc,
+    "informix_driver": _over_sqli,
+}
 
 
 @contextmanager

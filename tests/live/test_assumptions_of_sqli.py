@@ -99,20 +99,22 @@ def test_a_login_like_that_of_ibm_s_java_driver_is_accepted(place: Place) -> Non
 
 
 @pytest.mark.assumption(65)
-def test_a_server_answers_with_features_of_our_offer_and_wide_lengths(place: Place) -> None:
+def test_a_server_answers_with_its_own_features_and_wide_lengths_among_them(place: Place) -> None:
     lines: list[str] = []
     with closing(place.over_sqli(lines)):
         (answer,) = (line for line in lines if " < SQ_PROTOCOLS " in line)
     bits = bytes.fromhex(answer.split()[-1])[4:]
-    assert all(theirs & ~ours == 0 for theirs, ours in zip(bits, OFFER, strict=False))
-    assert bits[7] & 0x02
+    assert any(theirs & ~ours for theirs, ours in zip(bits, OFFER, strict=False))
+    assert bits[7] & OFFER[7] & 0x02
 
 
 @pytest.mark.assumption(66)
-def test_a_wrong_password_is_the_same_error_as_through_a_driver(place: Place) -> None:
+def test_a_wrong_password_is_refused_as_through_a_driver_or_without_an_error(place: Place) -> None:
     with pytest.raises(AccessRefused) as ours:
         place.over_sqli(password="no-such-password")
-    assert ours.value.answer is not None
+    if ours.value.answer is None:
+        assert "named no error" in ours.value.message
+        return
     assert ours.value.answer.native in (-951, -952)
     with pytest.raises(AccessRefused) as theirs:
         place.over_odbc(password="no-such-password")

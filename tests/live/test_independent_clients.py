@@ -1,14 +1,15 @@
 """What another client writes is what is captured, and what it reads is what the changes add up to.
 
-Rule: on a live server `ibm_db` and `pyodbc` write and read, which share no code with the product. On
-the emulator, which takes the SQL of neither, the suite's own writer stands in: a rehearsal of the test.
+Rule: on a live server `ibm_db`, `pyodbc` and `informix-driver` write and read, which share no code with
+the product. On the emulator, which takes the SQL of the first two not, `informix-driver` does too where
+it is installed, and the suite's own writer: a rehearsal of the test.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from types import SimpleNamespace
 
@@ -43,9 +44,10 @@ class SuiteClient:
 
     server: CaptureServer
 
-    def run(self, statement: str) -> None:
+    def run(self, statement: str, *values: int | str) -> None:
         """Run one statement that returns nothing."""
-        self.server.run(statement)
+        with closing(self.server.connect(self.server.database)) as transport:
+            transport.rows(statement, *values)
 
     def rows(self, statement: str) -> list[tuple[str | None, ...]]:
         """Return what a query finds."""
@@ -53,21 +55,30 @@ class SuiteClient:
             return [tuple(row) for row in transport.rows(statement)]
 
 
-@pytest.fixture(params=["rehearsal", *LIVE])
+@pytest.fixture(params=["rehearsal", "rehearsal with informix_driver", *LIVE])
 def placed(
     request: pytest.FixtureRequest,
 ) -> Iterator[tuple[CaptureServer, IndependentClient | SuiteClient]]:
     """A server, and a client of it that is not the product."""
-    if request.param == "rehearsal":
+    if request.param.startswith("rehearsal"):
         with emulated_world(str(build_drivers().narrow)) as world:
             server = world.capture_server("stores", "en_US.utf8")
-            yield server, SuiteClient(server)
+            kind = request.param.removeprefix("rehearsal").removeprefix(" with ")
+            place = place_of(world.settings("stores", "en_US.utf8"), {})
+            with _client(kind, place) if kind else nullcontext(SuiteClient(server)) as client:
+                yield server, client
             server.drop_tables()
         return
     server = request.getfixturevalue("clean_live_informix")
+    with _client(request.param, server.place) as client:
+        yield server, client
+
+
+@contextmanager
+def _client(kind: str, place: Place) -> Iterator[IndependentClient]:
     try:
-        with independent_client(request.param, server.place) as client:
-            yield server, client
+        with independent_client(kind, place) as client:
+            yield client
     except NoClient as reason:
         pytest.skip(str(reason))
 
@@ -91,7 +102,7 @@ def test_what_another_client_writes_is_captured_as_it_reads_it(
     table = server.create_table(COLUMNS)
     with server.session(table) as session:
         for key, text in enumerate(("one", "zwölf", "三"), 1):
-            client.run(f"INSERT INTO {table.name} (id, b, n) VALUES ({key}, '{text}', {10**15 + key})")
+            client.run(f"INSERT INTO {table.name} (id, b, n) VALUES (?, ?, ?)", key, text, 10**15 + key)
         client.run(f"UPDATE {table.name} SET b = 'two' WHERE id = 2")
         client.run(f"DELETE FROM {table.name} WHERE id = 1")
         reader = Reader(session)
@@ -180,6 +191,23 @@ def test_each_statement_of_ibm_db_is_committed_and_the_connection_closed(
     with independent_client("ibm_db", PLACE):
         pass
     assert calls == [(drda_string(PLACE), "", ""), True, "closed"]
+
+
+def test_informix_driver_is_told_the_database_its_locale_and_to_commit_each_statement(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    calls: list[object] = []
+
+    def connect(*place: object, **facts: object) -> SimpleNamespace:
+        calls.append((place, facts))
+        return SimpleNamespace(close=lambda: calls.append("closed"))
+
+    monkeypatch.setitem(sys.modules, "informix_db", SimpleNamespace(connect=connect))
+    with independent_client("informix_driver", PLACE):
+        pass
+    facts = {"user": "joe", "password": "s3cret", "database": "stores", "server": "ol_one"}
+    locales = {"client_locale": "en_US.utf8", "env": {"DB_LOCALE": "en_US.utf8"}}
+    assert calls == [(("db1", 9088), {**facts, **locales, "autocommit": True}), "closed"]
 
 
 def test_each_client_is_told_its_own_port_and_the_same_database() -> None:

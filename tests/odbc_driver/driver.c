@@ -259,7 +259,7 @@ PUBLIC RC SQLGetInfo(H h, US what, H value, S room, S *length) {
         if (value) *(US *)value = 1; /* cursors are closed */
         set_length(length, sizeof(US));
     } else if (what == LO_STAT_LENGTH) {
-        if (value) *(US *)value = 16;
+        if (value) *(US *)value = 644;
         set_length(length, sizeof(US));
     } else {
         if (value) memset(value, 0, room >= 4 || room == 0 ? 4 : (size_t)room);

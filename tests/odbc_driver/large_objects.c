@@ -9,7 +9,7 @@
 
 enum { SQ_BIND = 5, SQ_LODATA = 97, SQ_GETROUTINE = 101, SQ_EXFPROUTINE = 102 };
 enum { SQ_INTEGER = 2, SQ_OPAQUE_BIND = 44, OF_INTEGER = 0x0a00 };
-enum { CHUNK_BYTES = 32000, LAST_DESCRIPTOR = UINT16_MAX, LOCATOR_BYTES = 72, STAT_BYTES = 16, SIZE_AT = 4 };
+enum { CHUNK_BYTES = 32000, LAST_DESCRIPTOR = UINT16_MAX, LOCATOR_BYTES = 72, STAT_BYTES = 644, SIZE_AT = 4 };
 
 /* Behind "{call " or "{? = call ". */
 static const char *name_of_call(const char *sql) {
@@ -126,7 +126,8 @@ static RC stat_large_object(Statement *s) {
     const Parameter *out = &s->parameter[1];
     if (s->parameters != 2 || !comes_out(out) || out->room < STAT_BYTES) return misused(s);
     put_integer(&values, integer_of(&s->parameter[0]));
-    put_opaque(&values, "ifx_lo_stat", "\0", 2);
+    static const char NOTHING[STAT_BYTES];
+    put_opaque(&values, "ifx_lo_stat", NOTHING, STAT_BYTES);
     RC code = call_routine(s, "function informix.ifx_lo_stat(integer, ifx_lo_stat)", 2, &values, &found);
     if (code == OK) {
         memset(out->value, 0, STAT_BYTES);
@@ -142,7 +143,9 @@ static RC size_of_large_object(Statement *s) {
     const Parameter *in = &s->parameter[0], *out = &s->parameter[1];
     if (s->parameters != 2 || !comes_out(out) || in->way != PARAM_INPUT) return misused(s);
     uint64_t size = 0;
-    for (int i = 7; i >= 0; i--) size = size << 8 | ((unsigned char *)in->value)[SIZE_AT + i];
+    static const int PLACES[] = {4, 5, 6, 7, 0, 1, 2, 3}; /* two words of big-endian bytes, the lower first */
+    for (size_t i = 0; i < sizeof PLACES / sizeof *PLACES; i++)
+        size = size << 8 | ((unsigned char *)in->value)[SIZE_AT + PLACES[i]];
     *(int64_t *)out->value = (int64_t)size;
     if (out->indicator) *out->indicator = sizeof(int64_t);
     return OK;

@@ -13,7 +13,8 @@ enum { LOGIN_REQUEST = 1, LOGIN_ACCEPTED = 2, LOGIN_REFUSED = 3, LOGIN_REDIRECTE
 enum { LOGIN_HEAD = 6, SQ_EXIT = 56, MAX_HOPS = 3, GOODBYE_MILLISECONDS = 2000 };
 
 /* What this driver implements of the protocols' bits, which are those of JDBC 4.50 but for bit 44 (PAM) and
- * 59. Bit 62 makes lengths of 32 bits, and without it nothing is understood here. */
+ * 59. Bit 62 makes lengths of 32 bits, and without it nothing is understood here. A server answers with its
+ * own bits; those that were not offered are not in force. */
 static const char OFFER[] = "\xff\xfc\x7f\xfc\x3c\x84\xaa\x87";
 enum { OFFERED = sizeof OFFER - 1, LONG_LENGTHS_BYTE = 7, LONG_LENGTHS = 0x02 };
 
@@ -209,9 +210,6 @@ static RC agree(Connection *c) {
     const unsigned char *theirs = (unsigned char *)r.features.bytes;
     if (code == OK && (r.features.used <= LONG_LENGTHS_BYTE || !(theirs[LONG_LENGTHS_BYTE] & LONG_LENGTHS)))
         refuse(&c->stream, "protocols without 32-bit lengths");
-    for (size_t i = 0; code == OK && i < r.features.used; i++)
-        if (theirs[i] & ~(i < OFFERED ? (unsigned char)OFFER[i] : 0))
-            refuse(&c->stream, "a protocol that was not offered");
     forget(&r.features);
     return code == OK && !is_sound(&c->stream) ? lost(c, c) : code;
 }

@@ -167,18 +167,21 @@ static void take_routine(Reply *r) {
     forget(&database);
 }
 
-/* The one value that a routine returns: a number, or an opaque value with a flag and a length. */
+/* The one value that a routine returns: a number, or an opaque value with its type's owner and name, and a
+ * length. */
 static void take_returned(Reply *r) {
-    enum { SQ_INTEGER = 2, SQ_OPAQUE = 41, MAX_VALUE = 4096 };
+    enum { SQ_INTEGER = 2, SQ_OPAQUE = 40, MAX_VALUE = 4096 };
     Stream *s = &r->connection->stream;
     if (!r->routine || take_u16(s) != 1) return refuse(s, "values of a routine that nobody called");
     uint16_t type = take_u16(s);
+    if (type == SQ_OPAQUE) {
+        take_char(s, r->routine);
+        take_char(s, r->routine);
+    }
     take_nothing_of(s, 2 + 2); /* indicator, precision */
     uint32_t count = 4;
-    if (type == SQ_OPAQUE) {
-        take_u8(s);
-        count = take_u32(s);
-    } else if (type != SQ_INTEGER) return refuse(s, "a value of a routine of an unknown type");
+    if (type == SQ_OPAQUE) count = take_u32(s);
+    else if (type != SQ_INTEGER) return refuse(s, "a value of a routine of an unknown type");
     if (count > MAX_VALUE) return refuse(s, "a value of a routine that is too long");
     r->routine->used = 0;
     take_bytes(s, r->routine, count);

@@ -6,12 +6,14 @@ from collections.abc import Iterator
 
 import pytest
 
+from informix_capture_client.emulator import keep_rows
 from witnesses.gbase8s import Conversation, Refused, conversing, dsn
 from witnesses.served import DATABASE, PASSWORD, served
 
 pytestmark = pytest.mark.witness
 
 OWNER = "gbasedbt"
+OBJECTS = f"{DATABASE}:gbasedbt.objects"
 COLUMNS = {
     "i": ("integer", -7, ["int", "-7"]),
     "big": ("bigint", -(2**40), ["int", str(-(2**40))]),
@@ -39,6 +41,21 @@ def gbase(program: Conversation) -> Iterator[Conversation]:
         program.ask("execute", f"create table typed ({names})")
         yield program
         program.ask("close")
+
+
+def test_blob_and_clob_are_measured_and_read_whole(program: Conversation) -> None:
+    contents = [bytes(33 + n % 90 for n in range(size)) for size in (1, 31, 100_000)]
+    with served(poses_as="gbase8s") as (server, port):
+        server.create_table(OBJECTS, "id INTEGER, picture BLOB, page CLOB")
+        keep_rows(server)
+        with server.transaction() as tx:
+            for number, content in enumerate(contents):
+                picture, page = server.sbspace.create(content), server.sbspace.create(content)
+                tx.insert(OBJECTS, {"id": number, "picture": picture, "page": page})
+        program.ask("connect", dsn(port, DATABASE), OWNER, PASSWORD)
+        rows = program.rows("select picture, page from objects order by id")
+        program.ask("close")
+    assert rows == [[["LOB", str(content)], ["LOB", content.decode()]] for content in contents]
 
 
 def insert(gbase: Conversation, *values: object) -> None:

@@ -42,7 +42,10 @@ class Connection:
         self.capture_session: CaptureSession | None = None
         self._statements: SqlSession | None = None
         self._descriptors = Descriptors(server.sbspace)
-        self._lo_calls = LoCalls(self._descriptors, self._session_number)
+        is_little_endian = attributes.get("FLOATS") == "IEEEI"
+        self._lo_calls = LoCalls(
+            self._descriptors, self._session_number, "<" if is_little_endian else ">"
+        )
         self._admit(attributes)
 
     @property

@@ -194,8 +194,14 @@ class ListeningServer(Listener):
 
 def greeting_of(server: EmulatedServer) -> sqli.Greeting:
     """Return how a server receives a client that logs in now."""
-    protocols, asked = server.pose.protocols, server.prompts
-    return sqli.Greeting(server.name, server.version, protocols, server.redirect_to, asked)
+    return sqli.Greeting(
+        server.name,
+        server.version,
+        server.pose.protocols,
+        server.redirect_to,
+        server.prompts,
+        server.names_refusals,
+    )
 
 
 def serve(

@@ -31,8 +31,9 @@ _LOCATOR = re.compile(
 )
 _SIGNATURE = re.compile(r"function (?:\w+\.)?(?P<name>\w+) ?\((?P<kinds>[^)]*)\)", re.IGNORECASE)
 _INTEGER = column_type(TypeText("integer", ()), "utf-8")
-_READABLE, _KNOWN_FLAGS = 0x4 | 0x8 | 0x10, 0x7FFF  # LO_RDONLY, LO_RDWR, LO_DIRTY_READ (infxcli.h)
-INT, OPAQUE = 2, 41  # types of what the fast path returns
+# LO_RDONLY, LO_RDWR, LO_DIRTY_READ (infxcli.h); IBM's JDBC driver 15.0.1.0 opens with 0x800 alone
+_READABLE, _KNOWN_FLAGS = 0x4 | 0x8 | 0x10 | 0x800, 0x7FFF
+INT, INT8, OPAQUE = 2, 17, 40  # types of what the fast path returns
 
 Returned = tuple[int, bytes]  # a type, and the value as a tuple has it
 
@@ -43,11 +44,13 @@ class LoCalls:
     Args:
         descriptors: what it has open.
         taken: returns the number of its capture session, which is no descriptor of an object.
+        order: the byte order in which the client takes a status, as `struct` has it.
     """
 
-    def __init__(self, descriptors: Descriptors, taken: Callable[[], int]) -> None:
+    def __init__(self, descriptors: Descriptors, taken: Callable[[], int], order: str) -> None:
         self._descriptors = descriptors
         self._taken = taken
+        self._order = order
         self._routines: list[str] = []
 
     # in SQL
@@ -118,8 +121,14 @@ class LoCalls:
         return [(INT, struct.pack(">i", 0))]
 
     def _stat_fast(self, values: list[bytes]) -> list[Returned]:
-        status = self._descriptors.stat(_number(values[0]))
-        return [(OPAQUE, struct.pack(">BI", 0, len(status)) + status)]
+        return [(OPAQUE, self._descriptors.stat(_number(values[0]), self._order))]
+
+    def _seek_fast(self, values: list[bytes]) -> list[Returned]:
+        number, offset, whence = _number(values[0]), _int8_number(values[1]), _number(values[2])
+        return [(INT8, _int8(self._descriptors.seek(number, offset, whence)))]
+
+    def _tell_fast(self, values: list[bytes]) -> list[Returned]:
+        return [(INT8, _int8(self._descriptors.tell(_number(values[0]))))]
 
 
 _IN_SQL: dict[str, tuple[int, Callable[[LoCalls, list[str]], int]]] = {
@@ -130,6 +139,8 @@ _FAST: dict[str, tuple[int, Callable[[LoCalls, list[bytes]], list[Returned]]]] =
     "ifx_lo_open": (2, LoCalls._open_fast),
     "ifx_lo_close": (1, LoCalls._close_fast),
     "ifx_lo_stat": (2, LoCalls._stat_fast),
+    "ifx_lo_seek": (4, LoCalls._seek_fast),
+    "ifx_lo_tell": (2, LoCalls._tell_fast),
 }
 
 
@@ -141,3 +152,13 @@ def _whole(text: str) -> int:
 
 def _number(data: bytes) -> int:
     return int.from_bytes(data, signed=True)
+
+
+def _int8(number: int) -> bytes:
+    high, low = divmod(number, 1 << 32)
+    return struct.pack(">hII", 1, low, high)
+
+
+def _int8_number(data: bytes) -> int:
+    sign, low, high = map(int, struct.unpack(">hII", data))
+    return sign * (high << 32 | low)

@@ -20,11 +20,16 @@ from itertools import count
 from .sql_errors import sql_error
 
 LOCATOR_BYTES, HANDLE_BYTES = 72, 76
-BAD_ADDRESS, NO_DESCRIPTOR, TABLE_FULL = -12097, -12014, -12210  # finderr: why it is -9810
+BAD_ADDRESS, NO_DESCRIPTOR, TABLE_FULL, BAD_ARGUMENT = (
+    -12097,
+    -12014,
+    -12210,
+    -12086,
+)  # finderr: why it is -9810
 _INDICATOR = bytes(HANDLE_BYTES - LOCATOR_BYTES)
-# size behind 4 bytes (gbase8sdb 1.1.1); the rest is our choice: another one after each change, as by
-# its time a server's is
-_STAT = struct.Struct("<IQI")
+# Behind 4 bytes the size as an INT8, as IBM's JDBC driver 4.50.11 and 15.0.1.0 reads it.
+# The rest is our choice: another one after each change, as by its time a server's is.
+_STAT, _STAT_BYTES = "4xIIh2xI", 644
 _MOST_DESCRIPTORS = 0xFFFF  # they have 16 bits on the wire
 
 Counted = tuple[int, str, bytes, int]  # records before it, table, locator, references more or fewer
@@ -37,6 +42,11 @@ class SmartObject:
     data: bytearray
     open_count: int = 0
     writes: int = 0
+
+    @property
+    def size(self) -> int:
+        """How many bytes it has."""
+        return len(self.data)
 
 
 @dataclass(slots=True)
@@ -199,10 +209,24 @@ class Descriptors:
         known.place += len(found)
         return found
 
-    def stat(self, number: int) -> bytes:
-        """Return the status of an object; its size is in it."""
+    def stat(self, number: int, order: str) -> bytes:
+        """Return the status of an object, in a byte order of `struct`; its size is in it."""
         known = self._known(number).known
-        return _STAT.pack(0, len(known.data), known.writes)
+        high, low = divmod(known.size, 1 << 32)
+        return struct.pack(order + _STAT, low, high, 1, known.writes).ljust(_STAT_BYTES, b"\0")
+
+    def seek(self, number: int, offset: int, whence: int) -> int:
+        """Set the place that is read next, from the beginning, the place or the end; return it."""
+        known = self._known(number)
+        froms = {0: 0, 1: known.place, 2: known.known.size}
+        if whence not in froms or froms[whence] + offset < 0:
+            raise sql_error(-9810, isam=BAD_ARGUMENT)
+        known.place = froms[whence] + offset
+        return known.place
+
+    def tell(self, number: int) -> int:
+        """Return the place that is read next."""
+        return self._known(number).place
 
     def close(self, number: int) -> None:
         """Close a descriptor."""

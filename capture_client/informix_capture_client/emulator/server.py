@@ -81,6 +81,7 @@ class EmulatedServer(Faults):
         session_readers: who may read `syscdcsess`; bootcdc.sql revokes that from public.
         redirect_to: `server=host|port` that clients are sent to when they log in; empty: nowhere.
         prompts: what PAM asks of clients that log in; empty: there is no PAM.
+        names_refusals: whether a client whose login is refused is told an error, or 0.
         late_release: which transactions have committed and keep their locks.
         lock_waits: who has met locks of others.
         sbspace: the smart large objects.
@@ -94,7 +95,7 @@ class EmulatedServer(Faults):
     used_pages, reuses_partition_numbers, table_age_seconds = "flushed", False, _TEN_YEARS
     cdc_user_type, row_logging_refusals, _is_silent, keeps_rows = "D", 0, False, False
     row_keeper: RowKeeper | None = None  # `sql.keep_rows`: what is written is visible to SELECT
-    redirect_to, prompts = "", tuple[Prompt, ...]()
+    redirect_to, prompts, names_refusals = "", tuple[Prompt, ...](), True
     rows_per_scan_step = 1000
     between_scan_steps: Callable[[], None] | None = None
 

@@ -71,7 +71,7 @@ class Transaction:
         sbspace: Sbspace | None = None,
     ) -> None:
         self.id = transaction_id
-        self._sbspace = sbspace or Sbspace()
+        self._sbspace = Sbspace() if sbspace is None else sbspace  # an empty one is false
         self._counted: list[Counted] = []  # references to smart large objects
         self.databases: set[str] = set()  # that it has written in
         self._is_buffered = is_buffered

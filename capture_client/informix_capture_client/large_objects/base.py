@@ -35,7 +35,7 @@ class ObjectStatus:
     """What a server tells of an open object.
 
     Attributes:
-        size: in bytes, natively without what does not fit into four of them (decision 0092).
+        size: in bytes.
         told: the whole of it, of which no more is known than that it has the time of the last change
             (ODBC Driver Programmer's Manual, "ifx_lo_stat_mtime").
     """

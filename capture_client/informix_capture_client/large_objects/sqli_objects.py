@@ -1,8 +1,10 @@
 """Smart large objects over Informix's own protocol.
 
-Rule: opened, measured and closed by the fast path, and read by SQ_LODATA like a capture session. So
-IBM's JDBC driver opens and closes them, by these signatures, and gbase8sdb 1.1.1, which asks for their
-size too; of the status that it is told it reads the four bytes that are read here.
+Rule: opened, measured and closed by the fast path, and read by SQ_LODATA like a capture session. So do
+IBM's JDBC driver (4.50.11, 15.0.1.0) and gbase8sdb 1.1.1, by these signatures. Of the status only the
+size is taken: an INT8 of two words, the lower first, and a sign, whose bytes show the byte order. IBM's
+driver takes it big-endian; gbase8sdb, whose login states other floating point numbers, little-endian
+(decision 0092).
 """
 
 from __future__ import annotations
@@ -18,7 +20,9 @@ from informix_capture_client.transport import Argument, SqliTransport
 _OPEN = "function informix.ifx_lo_open(blob,integer)"
 _CLOSE = "function informix.ifx_lo_close(integer)"
 _STAT = "function informix.ifx_lo_stat(integer, ifx_lo_stat)"
-_SIZE = struct.Struct("<4xI")  # where gbase8sdb 1.1.1 reads it; of what lies behind nothing is known
+_STAT_BYTES = 644
+_SIGN = slice(12, 14)
+_SIZES = {b"\0\1": struct.Struct(">4xII"), b"\1\0": struct.Struct("<4xII")}  # by a sign of 1
 
 
 class SqliObjects(ObjectReader):
@@ -46,13 +50,18 @@ class SqliObjects(ObjectReader):
 
     def status(self, descriptor: int) -> ObjectStatus:
         """Return its size, and the rest."""
-        status = self._transport.call_routine(_STAT, descriptor, Opaque("ifx_lo_stat", bytes(2)))
-        if len(status) < _SIZE.size:
+        status = self._transport.call_routine(
+            _STAT, descriptor, Opaque("ifx_lo_stat", bytes(_STAT_BYTES))
+        )
+        size = _SIZES.get(status[_SIGN])
+        if size is None:
             raise ProtocolViolation(
-                f"The server told the status of a large object in {len(status)} bytes.",
-                "Record it with --trace-wire FILE.",
+                f"The status of a large object, of {len(status)} bytes, has no size:"
+                f" it begins with {status[: _SIGN.stop].hex()}.",
+                "Record it with --trace-wire FILE and report it.",
             )
-        return ObjectStatus(int(_SIZE.unpack_from(status)[0]), bytes(status))
+        low, high = size.unpack_from(status)
+        return ObjectStatus(high << 32 | low, bytes(status))
 
     def read(self, descriptor: int, most_bytes: int) -> memoryview:
         """Return the next bytes."""

@@ -21,11 +21,9 @@ from informix_capture_client.sqli.tuples import Tuples, cut_tuples, one_tuple
 _MOST_BYTES = 1 << 28  # of one answer, kept here
 _MESSAGE_BYTES = 64  # at least, that a message costs; else an answer of empty ones had no end
 _INT8_BYTES, _BIGINT_BYTES = 10, 8
-_RETURNED_BYTES: dict[int, int] = {
-    SqliType.INTEGER: 4,
-    SqliType.OPAQUE_FIXED: 0,
-    SqliType.OPAQUE_BIND: 0,
-}  # 0: stated
+_INTEGER_BYTES = 4
+# values of a routine that name the type's owner and the type, and state their length
+_OPAQUE: set[int] = {SqliType.OPAQUE_VARIABLE, SqliType.OPAQUE_FIXED, SqliType.OPAQUE_BIND}
 _NO_MORE_ROWS = 100  # SQLNOTFOUND: an SQLCODE, and no error
 
 
@@ -38,12 +36,12 @@ class ServerError:
     argument: bytes
 
 
-def read_error(incoming: Incoming, is_wide: bool) -> ServerError:
+def read_error(incoming: Incoming) -> ServerError:
     """Take the fields of an SQ_ERR."""
     code, isam_code = incoming.i16(), incoming.i16()
     if not code:
         incoming.refuse("an error of number 0")
-    incoming.length(is_wide)  # where in the statement
+    incoming.u32()  # where in the statement
     return ServerError(code, isam_code, incoming.padded())
 
 
@@ -119,7 +117,7 @@ class AnswerReader:
     def _describe(self) -> None:
         if self._answer.description is not None:
             self._incoming.refuse("a second description in one answer")
-        self._answer.description = read_description(self._incoming, self._features.is_wide)
+        self._answer.description = read_description(self._incoming)
 
     def _tuple(self) -> None:
         self._incoming.u16()  # a warning
@@ -164,7 +162,7 @@ class AnswerReader:
         self._answer.is_at_end = self._answer.is_closed = True
 
     def _error(self) -> None:
-        error = read_error(self._incoming, self._features.is_wide)
+        error = read_error(self._incoming)
         if error.code == _NO_MORE_ROWS:
             self._answer.is_at_end = True
             return
@@ -174,18 +172,18 @@ class AnswerReader:
         self._answer.routine = Routine(self._incoming.padded(), self._incoming.u32())
 
     def _returned(self) -> None:
-        """Take what a routine returned: numbers, and opaque values, which state their length."""
+        """Take what a routine returned: integers and opaque values, as IBM's JDBC driver takes them."""
         for _ in range(self._incoming.u16()):
             kind = self._incoming.u16()
-            self._incoming.take(4)  # whether it is NULL, and how it is printed
-            size = _RETURNED_BYTES.get(kind)
-            if size is None:
+            if kind != SqliType.INTEGER and kind not in _OPAQUE:
                 self._incoming.refuse(f"a value of type {kind} of a routine")
-            if not size:
-                self._incoming.take(1)
-                size = self._incoming.u32()
+            if kind in _OPAQUE:
+                self._incoming.padded()  # the type's owner
+                self._incoming.padded()
+            self._incoming.take(4)  # whether it is NULL, and how it is printed
+            size = self._incoming.u32() if kind in _OPAQUE else _INTEGER_BYTES
             self._keep(_MESSAGE_BYTES + size)
-            self._answer.returned.append(self._incoming.take(size))
+            self._answer.returned.append(self._incoming.padded_bytes(size))
 
     def _simple_object_data(self) -> None:
         """Take a chunk of a TEXT or BYTE; what is more than was asked for is counted and not kept."""

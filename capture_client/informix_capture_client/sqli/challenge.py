@@ -62,7 +62,7 @@ class Conversation:
     def __repr__(self) -> str:
         return f"Conversation(messages={self._messages})"
 
-    def answer(self, incoming: Incoming, is_wide: bool = True) -> bytes | Granted | ServerError:
+    def answer(self, incoming: Incoming) -> bytes | Granted | ServerError:
         """Take what the server says; return what to answer, or how it ended.
 
         Raises:
@@ -75,21 +75,19 @@ class Conversation:
                 incoming.told(name_of(number))
                 return ServerError(_REFUSED, 0, b"")
             if found is None or number == Message.SQ_EOT:
-                found = self._take(number, incoming, is_wide)
+                found = self._take(number, incoming)
             else:
                 incoming.refuse(f"message {number} behind the end of a turn of PAM")
             incoming.told(name_of(number))
         incoming.told(name_of(number))
         return found
 
-    def _take(
-        self, number: int, incoming: Incoming, is_wide: bool
-    ) -> bytes | Granted | ServerError | None:
+    def _take(self, number: int, incoming: Incoming) -> bytes | Granted | ServerError | None:
         """Take one message; None if another follows, or the next turn does."""
         if number == Message.SQ_ACCEPTED:
             return Granted()
         if number == Message.SQ_ERR:
-            return read_error(incoming, is_wide)
+            return read_error(incoming)
         if number == Message.SQ_CHALLENGE:
             return self._to(incoming.u16(), incoming.padded())
         if number != Message.SQ_EOT:

@@ -96,22 +96,22 @@ class Opaque:
     data: bytes
 
 
-def read_description(incoming: Incoming, is_wide: bool) -> Description:
+def read_description(incoming: Incoming) -> Description:
     """Take the fields of an SQ_DESCRIBE."""
     kind, number = incoming.u16(), incoming.u16()
     incoming.take(4)  # cost
     row_bytes = incoming.u16()
     count = incoming.u16()
-    table_bytes = incoming.length(is_wide)
-    heads = [_read_head(incoming, is_wide) for _ in range(count)]
+    table_bytes = incoming.u32()
+    heads = [_read_head(incoming) for _ in range(count)]
     table = incoming.padded_bytes(table_bytes)
     columns = [_named(incoming, table, place, head) for place, head in heads]
     return Description(kind, number, tuple(columns), row_bytes)
 
 
-def _read_head(incoming: Incoming, is_wide: bool) -> tuple[int, Column]:
+def _read_head(incoming: Incoming) -> tuple[int, Column]:
     """Take one column; its name stands behind them all, at the place returned."""
-    place = incoming.length(is_wide)
+    place = incoming.u32()
     incoming.u32()  # where its bytes begin in a row, if those before are as long as they may be
     kind, extended_id = incoming.u16() & _TYPE_BITS, incoming.u32()
     owner, type_name = _text(incoming.padded()), _text(incoming.padded())

@@ -82,10 +82,6 @@ class Incoming:
         """Take a number of 32 bits."""
         return int(_U32.unpack(self.take(4))[0])
 
-    def length(self, is_wide: bool) -> int:
-        """Take a number whose size the protocol decides."""
-        return self.u32() if is_wide else self.u16()
-
     def padded(self) -> bytes:
         """Take a text with a length of 16 bits."""
         return self.padded_bytes(self.u16())

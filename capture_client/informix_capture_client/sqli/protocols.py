@@ -1,9 +1,10 @@
 """Which features of the protocol both sides have: the client's offer and the server's answer.
 
-Rule: only what is implemented is offered, and a server that answers with more is refused: what it then
-sends could not be told from what it means. Bit n is 0x80 >> n % 8 of byte n // 8.
+Rule: only what is implemented is offered. A server answers with all that it has, offered or not; what
+is in both is in force. Bit n is 0x80 >> n % 8 of byte n // 8.
 
-Source: the offers of four releases of IBM's JDBC driver, and what each does with an answer.
+Source: the offers of four releases of IBM's JDBC driver, and the answers of three live servers that the
+author of informix-driver 2026.9.3 captured (tests/test_capabilities_unit.py there).
 """
 
 from __future__ import annotations
@@ -23,11 +24,10 @@ _WIDE = 62  # lengths of statements, offsets and names have 32 bits
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """What the server's answer decides."""
+    """What is in force between both sides."""
 
     has_challenge: bool
     has_bigint: bool
-    is_wide: bool
 
 
 def offer() -> bytes:
@@ -36,21 +36,20 @@ def offer() -> bytes:
 
 
 def features(answer: bytes) -> Features:
-    """Read what the server has of it.
+    """Return what the server's answer has of the offer.
 
     Raises:
-        ProtocolViolation: it has what was not offered.
+        ProtocolViolation: it lacks what this client cannot do without.
     """
-    offered = OFFER.ljust(len(answer), b"\0")
-    if any(theirs & ~ours for theirs, ours in zip(answer, offered, strict=False)):
+    if not _both_have(answer, _WIDE):
         raise ProtocolViolation(
-            f"The server answers with protocol features that were not offered: {answer[:64].hex()} to"
+            f"The server has no 32-bit lengths in its protocol: it answers {answer[:64].hex()} to"
             f" {OFFER.hex()}.",
-            "Use transport=odbc, and report it.",
+            "Use transport=odbc.",
         )
-    return Features(_has(answer, _CHALLENGE), _has(answer, _BIGINT), _has(answer, _WIDE))
+    return Features(_both_have(answer, _CHALLENGE), _both_have(answer, _BIGINT))
 
 
-def _has(answer: bytes, bit: int) -> bool:
+def _both_have(answer: bytes, bit: int) -> bool:
     place = bit // 8
-    return place < len(answer) and bool(answer[place] & 0x80 >> bit % 8)
+    return place < len(answer) and bool(answer[place] & OFFER[place] & 0x80 >> bit % 8)

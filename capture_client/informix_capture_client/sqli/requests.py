@@ -20,7 +20,6 @@ Value = int | bytes | None
 
 FETCH_BYTES = 4096  # or a row's, where that is longer: seen with IBM's driver 4.50.11 and 15.0.1.0
 # FET_BUF_SIZE, by which IBM's driver asks for more, is at most 2 GB, and 32,767 bytes before 11.70.xC5
-_MOST_SHORT_ROOM = 32_767
 _CHUNK_BYTES = 32_000
 _INT_PRECISION, _BIGINT_PRECISION = 0x0A00, 0x1300
 _NULL_INT, _NULL_BIGINT = -(1 << 31), -(1 << 63)  # these patterns mean NULL
@@ -39,12 +38,11 @@ def open_database(name: bytes) -> Request:
     return [u16(Message.SQ_DBOPEN) + padded(name) + u16(0)]
 
 
-def prepare(text: bytes, is_wide: bool) -> Request:
+def prepare(text: bytes) -> Request:
     """Prepare a statement and ask what it answers with."""
-    statement = long_padded(text) if is_wide else padded(text)
     count = _NOT_PARAMETERS.sub(b"", text).count(b"?")
     return [
-        u16(Message.SQ_PREPARE, count) + statement,
+        u16(Message.SQ_PREPARE, count) + long_padded(text),
         u16(Message.SQ_NDESCRIBE),
         u16(Message.SQ_WANTDONE),
     ]
@@ -82,19 +80,18 @@ def _bound(value: Value) -> bytes:
     )
 
 
-def fetch(described: Description, is_wide: bool, room: int = FETCH_BYTES) -> Request:
+def fetch(described: Description, room: int = FETCH_BYTES) -> Request:
     """Fetch the next rows, as many as fit into so many bytes; one always fits."""
-    return [_of(described.number), *_result_types(described.columns), _fetch(described, is_wide, room)]
+    return [_of(described.number), *_result_types(described.columns), _fetch(described, room)]
 
 
-def fetch_more(described: Description, is_wide: bool, room: int = FETCH_BYTES) -> Request:
+def fetch_more(described: Description, room: int = FETCH_BYTES) -> Request:
     """Fetch the rows after those."""
-    return [_of(described.number), _fetch(described, is_wide, room)]
+    return [_of(described.number), _fetch(described, room)]
 
 
-def _fetch(described: Description, is_wide: bool, room: int) -> bytes:
-    count = max(room if is_wide else min(room, _MOST_SHORT_ROOM), described.row_bytes)
-    return u16(Message.SQ_NFETCH) + (u32(count) if is_wide else u16(count)) + u16(0)
+def _fetch(described: Description, room: int) -> bytes:
+    return u16(Message.SQ_NFETCH) + u32(max(room, described.row_bytes)) + u16(0)
 
 
 _OF_VARIABLE_SIZE: set[int] = {

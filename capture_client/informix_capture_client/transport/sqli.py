@@ -80,7 +80,6 @@ class SqliTransport:
         with self._door:
             admission = admit(settings, trace)
         self._wire = admission.wire
-        self._is_wide = admission.features.is_wide
         self._reader = admission.reader
         self.server_version = admission.version
         self._wire.wait_at_most(receive_timeout_seconds)
@@ -111,7 +110,7 @@ class SqliTransport:
         values = [self._value(argument) for argument in arguments]
         with self._door:
             described = self._prepare(text)
-            cursor = self._cursor(described, values, Fetching(self._is_wide, room, in_bulk=True))
+            cursor = self._cursor(described, values, Fetching(room, in_bulk=True))
             release = partial(self._release, described.number)
             return TupleCursor(self._door, cursor, described.columns, release)
 
@@ -196,7 +195,7 @@ class SqliTransport:
                 self._say_goodbye()
 
     def _prepare(self, text: bytes) -> Description:
-        described = self._ask(requests.prepare(text, self._is_wide)).description
+        described = self._ask(requests.prepare(text)).description
         if described is None:
             raise self._violated("no description of a statement that it prepared")
         return described
@@ -206,7 +205,7 @@ class SqliTransport:
             self._ask(requests.execute(described.number, values))
             return []
         reader = RowReader(described.columns, self._codec)
-        cursor = self._cursor(described, values, Fetching(self._is_wide))
+        cursor = self._cursor(described, values, Fetching())
         contents: list[bytes] = []
         while (answer := cursor.fetch()) is not None:
             contents += answer.rows
@@ -218,7 +217,7 @@ class SqliTransport:
         """Ask for the value while the cursor stands on its row: a descriptor is of that row."""
         serial, self._cursors = self._cursors, self._cursors + 1
         opening = requests.open_cursor(described.number, serial, values)
-        found = self._ask([*opening, *requests.fetch(described, self._is_wide)])
+        found = self._ask([*opening, *requests.fetch(described)])
         if not found.rows:
             return None
         length, descriptor = simple_object_of(found.rows[0])

@@ -71,7 +71,6 @@ class Admission:
     """An open database on a server."""
 
     wire: Wire
-    features: Features
     reader: AnswerReader
     version: str
 
@@ -201,14 +200,25 @@ class _Attempt:
     def _refuse(self, address: tuple[str, int], answer: Refused | Redirect) -> None:
         if isinstance(answer, Redirect):
             return
-        if answer.service_error:
-            failure = refusal(answer.service_error, 0)
-        else:
-            failure = OdbcFailure([Diagnostic("08004", 0, "The login is refused without a reason")])
-        if answer.system_error:
-            text = f"the server's system says {answer.system_error}: {os.strerror(answer.system_error)}"
-            raise OdbcFailure([*failure.diagnostics, Diagnostic("IX000", 0, text)])
+        told = answer.system_error
+        system = f"the server's system says {told}: {os.strerror(told)}" if told else ""
+        if not answer.service_error:
+            raise self._unexplained(address, system)
+        failure = refusal(answer.service_error, 0)
+        if system:
+            raise OdbcFailure([*failure.diagnostics, Diagnostic("IX000", 0, system)])
         raise failure
+
+    def _unexplained(self, address: tuple[str, int], system: str) -> AccessRefused:
+        """Return the error of a refusal with service error 0, as a live 14.10.13.10 sent it."""
+        settings = self._settings
+        return AccessRefused(
+            f"{settings.server} at {address[0]}:{address[1]} refused user {settings.user}"
+            f" and named no error{system and '; ' + system}.",
+            f"Check user and password, and that {settings.server} is the server's DBSERVERNAME or an"
+            " alias. If they are right, it may have too many connections (-25571): its online.log names"
+            " the reason.",
+        )
 
     def _log_in(self, wire: Wire, server: str) -> Accepted | Refused | Redirect:
         login = self._login(server, self._password)
@@ -251,14 +261,14 @@ class _Attempt:
     def _set_up(self, wire: Wire, accepted: Accepted) -> Admission:
         agreed = self._agree(wire)
         if agreed.has_challenge:
-            self._converse(wire, agreed.is_wide)
+            self._converse(wire)
         reader = AnswerReader(wire.incoming, agreed)
         wire.send(requests.information())
         require(reader.read(), self._codec)
         if self._settings.database:  # else statements that need none, such as CREATE DATABASE
             wire.send(requests.open_database(self._database()))
             require(reader.read(), self._codec)
-        return Admission(wire, agreed, reader, accepted.version)
+        return Admission(wire, reader, accepted.version)
 
     def _agree(self, wire: Wire) -> Features:
         wire.send([offer()])
@@ -273,10 +283,10 @@ class _Attempt:
         incoming.told(name_of(following))
         return features(answer)
 
-    def _converse(self, wire: Wire, is_wide: bool) -> None:
+    def _converse(self, wire: Wire) -> None:
         conversation = Conversation(self._encoded("PWD", self._password))
         wire.send([ready()])
-        while isinstance(answer := conversation.answer(wire.incoming, is_wide), bytes):
+        while isinstance(answer := conversation.answer(wire.incoming), bytes):
             end = Message.SQ_EOT.to_bytes(2)
             wire.send_alone(response(answer) + end, response(HIDDEN) + end)
         if isinstance(answer, ServerError):

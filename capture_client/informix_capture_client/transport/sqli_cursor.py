@@ -35,12 +35,10 @@ class Fetching:
     """How rows are asked for.
 
     Attributes:
-        is_wide: whether lengths have 32 bits.
         room: the bytes of rows that fit into one answer.
         in_bulk: whether rows come as `Answer.tuples`.
     """
 
-    is_wide: bool
     room: int = requests.FETCH_BYTES
     in_bulk: bool = False
 
@@ -86,7 +84,7 @@ class Cursor:
 
     def _begun(self) -> Answer:
         how = self._fetching
-        fetching = requests.fetch(self._described, how.is_wide, how.room)
+        fetching = requests.fetch(self._described, how.room)
         if not requests.has_variable_size(self._described.columns):
             return self._ask([*self._opening, *fetching], how.in_bulk)
         self._ask(self._opening, False)
@@ -95,7 +93,7 @@ class Cursor:
     def _more(self) -> Answer:
         self._is_open = False  # of an answer that fails nothing is known; its statement is released
         how = self._fetching
-        return self._ask(requests.fetch_more(self._described, how.is_wide, how.room), how.in_bulk)
+        return self._ask(requests.fetch_more(self._described, how.room), how.in_bulk)
 
     def _is_all(self, answer: Answer) -> bool:
         """Tell whether one row came where two fit: IBM's driver asks a function no further then."""

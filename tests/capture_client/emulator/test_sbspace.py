@@ -134,6 +134,54 @@ def test_a_descriptor_is_none_that_a_capture_session_has(server: EmulatedServer)
     assert [descriptors.open(handle[4:], taken=1) for _ in range(2)] == [0, 2]
 
 
+def test_the_first_object_of_a_server_is_held_by_the_row_that_came_with_it(
+    server: EmulatedServer,
+) -> None:
+    with server.transaction() as tx:
+        handle = server.sbspace.create(b"x")
+        tx.insert(TABLE, row(handle))
+    descriptors = Descriptors(server.sbspace)
+    descriptors.close(descriptors.open(handle[4:]))
+    assert server.sbspace.holds(handle)
+
+
+def test_a_place_is_sought_from_the_beginning_from_itself_and_from_the_end(
+    server: EmulatedServer,
+) -> None:
+    descriptors = Descriptors(server.sbspace)
+    number = descriptors.open(there(server, b"abcdef")[4:])
+    assert [descriptors.seek(number, *to) for to in ((2, 0), (1, 1), (-1, 2))] == [2, 3, 5]
+    assert (descriptors.tell(number), descriptors.read(number, 9)) == (5, b"f")
+    for offset, whence in ((-1, 0), (0, 3)):
+        with pytest.raises(SqlError) as refused:
+            descriptors.seek(number, offset, whence)
+        assert (refused.value.native, refused.value.isam) == (-9810, -12086)
+
+
+THREE, NOWHERE = bytes.fromhex("00010000000300000000"), bytes(10)
+SEEK = "ifx_lo_seek(integer, int8, integer, int8)"
+ROUTINES: list[tuple[str, list[bytes], tuple[int, bytes]]] = [
+    ("ifx_lo_open(blob, integer)", [b"\0\0\x08\0"], (2, bytes(4))),  # JDBC 15.0.1.0: 0x800 alone
+    (SEEK, [bytes(4), THREE, bytes(4), NOWHERE], (17, THREE)),
+    ("ifx_lo_tell(integer, int8)", [bytes(4), NOWHERE], (17, THREE)),
+]
+
+
+@pytest.mark.parametrize(("floats", "size"), [("IEEEM", "00000006"), ("IEEEI", "06000000")])
+def test_by_the_fast_path_a_status_is_in_the_byte_order_of_the_login(
+    server: EmulatedServer, floats: str, size: str
+) -> None:
+    locator = there(server, b"abcdef")[4:]
+    client = InProcessConnection(server, {**LOGIN, "FLOATS": floats}, "stores").inner
+    for signature, values, expected in ROUTINES:
+        _, number = client.routine(f"function informix.{signature}")
+        given = [locator, *values] if "open" in signature else values
+        assert client.call_routine(number, given) == [expected]
+    _, number = client.routine("function informix.ifx_lo_stat(int, ifx_lo_stat)")
+    ((kind, status),) = client.call_routine(number, [bytes(4), bytes(644)])
+    assert (kind, len(status), status[4:8].hex()) == (40, 644, size)
+
+
 def test_an_object_that_never_was_is_a_bad_address(server: EmulatedServer) -> None:
     with pytest.raises(SqlError) as refused:
         Descriptors(server.sbspace).open(b"\7" * 72)

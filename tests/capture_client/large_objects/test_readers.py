@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from itertools import count, repeat
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from harness.servers.emulated import Emulated, emulated_world
 from informix_capture_client.emulator import keep_rows
-from informix_capture_client.errors import ConnectionLost, ServerRefused
+from informix_capture_client.errors import ConnectionLost, ProtocolViolation, ServerRefused
 from informix_capture_client.large_objects import (
     GONE,
     READ,
@@ -24,7 +25,10 @@ from informix_capture_client.large_objects import (
     read_whole,
     try_open,
 )
-from informix_capture_client.large_objects.odbc_objects import OdbcObjects
+from informix_capture_client.large_objects.base import ObjectStatus
+from informix_capture_client.large_objects.sqli_objects import SqliObjects
+from informix_capture_client.sqli import Opaque
+from informix_capture_client.transport import SqliTransport
 from odbc_driver.build import build_drivers
 
 MOST = 1 << 20
@@ -191,16 +195,12 @@ class _Huge:
 
 
 @pytest.mark.parametrize("more", [0, 10])
-def test_one_of_more_bytes_than_its_size_has_room_for_is_too_large(
-    world: Emulated, reader: ObjectReader, more: int
-) -> None:
-    """Natively four bytes are known of a size: it is told as 10, or as none."""
+def test_one_of_four_gigabytes_tells_its_size(world: Emulated, reader: ObjectReader, more: int) -> None:
     handle = referred(world, b"")
     huge: Any = _Huge()
     huge.size = (4 << 30) + more
     world.server.sbspace._objects[handle[4:]].data = huge
-    told = huge.size if isinstance(reader, OdbcObjects) else None
-    assert content_of(reader, handle) == Content(TOO_LARGE, told)
+    assert content_of(reader, handle) == Content(TOO_LARGE, huge.size)
     assert world.server.sbspace.open_count == 0
 
 
@@ -208,6 +208,27 @@ def test_no_more_is_read_when_it_is_late(world: Emulated, reader: ObjectReader) 
     opened = try_open(reader, referred(world, b"late")[4:], MOST)
     assert read_whole(reader, opened, MOST, lambda: True) is UNREAD
     assert (world.server.sbspace.open_count, world.server.sbspace.reads) == (0, 0)
+
+
+BIG, SMALL = bytes.fromhex("0000001f 00000001 0001"), bytes.fromhex("1f000000 01000000 0100")
+
+
+@pytest.mark.parametrize("size", [BIG, SMALL])
+def test_a_size_is_taken_in_the_byte_order_that_its_sign_has(size: bytes) -> None:
+    status = (bytes(4) + size).ljust(644, b"\0")
+    transport = Mock(SqliTransport)
+    transport.call_routine.return_value = status
+    assert SqliObjects(transport).status(0) == ObjectStatus((1 << 32) + 31, status)
+    ((_, _, given), _) = transport.call_routine.call_args
+    assert given == Opaque("ifx_lo_stat", bytes(644))
+
+
+@pytest.mark.parametrize("status", [b"", bytes(644), (bytes(4) + b"\xff" * 10).ljust(644, b"\0")])
+def test_a_status_without_a_size_is_refused(status: bytes) -> None:
+    transport = Mock(SqliTransport)
+    transport.call_routine.return_value = status
+    with pytest.raises(ProtocolViolation, match="has no size: it begins with"):
+        SqliObjects(transport).status(0)
 
 
 def test_a_descriptor_that_is_not_open_is_refused(reader: ObjectReader) -> None:

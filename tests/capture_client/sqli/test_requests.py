@@ -34,7 +34,7 @@ def described(number: int, *columns: Column) -> Description:
 
 
 def prepared(text: str) -> Request:
-    return requests.prepare(text.encode(), is_wide=True)
+    return requests.prepare(text.encode())
 
 
 PREPARED = sorted(what.removeprefix("prepare ") for what in GOLDEN if what.startswith("prepare "))
@@ -57,7 +57,7 @@ BOUND = {
 @pytest.mark.parametrize("statement", BOUND)
 def test_values_are_bound_as_ibm_s_driver_binds_them(statement: int) -> None:
     opening = requests.open_cursor(statement, statement - 1, BOUND[statement])
-    fetching = requests.fetch_more(described(statement), is_wide=True)
+    fetching = requests.fetch_more(described(statement))
     assert [*opening, *fetching] == sent(f"open a cursor of statement {statement}, and fetch")
 
 
@@ -84,19 +84,19 @@ def test_fixed_rows_are_fetched_with_the_opening_and_others_after_their_types_ar
     assert requests.open_cursor(1, 0, []) == sent("open a cursor of statement 1")
     site = Column("site", 13, 128)
     assert requests.has_variable_size([site])
-    named = requests.fetch(described(1, site), is_wide=True)
+    named = requests.fetch(described(1, site))
     assert named == sent("name the result type of statement 1, and fetch")
-    assert requests.fetch_more(described(1), is_wide=True) == sent("fetch more of statement 1")
+    assert requests.fetch_more(described(1)) == sent("fetch more of statement 1")
     fixed = Column("env_value", 0, 200)
     assert not requests.has_variable_size([fixed])
-    opened = [*requests.open_cursor(2, 1, []), *requests.fetch(described(2, fixed), is_wide=True)]
+    opened = [*requests.open_cursor(2, 1, []), *requests.fetch(described(2, fixed))]
     assert opened == sent("open a cursor of statement 2, and fetch")
 
 
 def test_opaque_columns_are_named_as_what_they_are_bound_as() -> None:
     """The toy server showed: 40 is wanted as 43 with two empty names, 41 as informix' boolean, 45."""
     note, paid = Column("note", 40, 2048, 1), Column("paid", 41, 1, 5, "informix", "boolean")
-    (_, named, _) = requests.fetch(described(1, note, paid), is_wide=True)
+    (_, named, _) = requests.fetch(described(1, note, paid))
     boolean = "0008696e666f726d6978" + "0007626f6f6c65616e00"
     assert named == bytes.fromhex("0064 0001 0002 002b 0000 0000 00000800 002d" + boolean + "00000001")
 
@@ -130,12 +130,6 @@ def test_the_offer_leaves_out_one_feature_that_ibm_s_driver_has() -> None:
     assert left_out == [59]
 
 
-def test_an_old_server_gets_lengths_of_16_bits() -> None:
-    text = b"select 1 from t"
-    assert requests.prepare(text, is_wide=False)[0] == bytes.fromhex("0002 0000 000f") + text + b"\0"
-    assert requests.fetch_more(described(1), is_wide=False)[1] == bytes.fromhex("0009 1000 0000")
-
-
 @pytest.mark.parametrize("number", [-(1 << 63), 1 << 63])
 def test_a_number_that_would_mean_null_or_does_not_fit_is_refused(number: int) -> None:
     with pytest.raises(BadOption, match="does not fit into 64 bits"):
@@ -156,8 +150,6 @@ def test_null_has_no_value_behind_it() -> None:
 def test_a_text_too_long_for_its_field_is_refused() -> None:
     with pytest.raises(BadOption, match="65536 bytes"):
         requests.open_database(b"x" * 65_536)
-    with pytest.raises(BadOption, match="does not fit"):
-        requests.prepare(b"x" * 65_536, is_wide=False)
 
 
 @pytest.mark.parametrize(("size", "behind"), [(56, ""), (64, "00" * 8)])

@@ -34,7 +34,7 @@ def whole(request: Request) -> bytes:
 
 
 def prepared(text: str) -> bytes:
-    return whole(requests.prepare(text.encode(), is_wide=True))
+    return whole(requests.prepare(text.encode()))
 
 
 def described(number: int, row_bytes: int, *columns: Column) -> Description:
@@ -42,7 +42,7 @@ def described(number: int, row_bytes: int, *columns: Column) -> Description:
 
 
 def fetched(statement: Description) -> bytes:
-    return whole(requests.fetch(statement, is_wide=True))
+    return whole(requests.fetch(statement))
 
 
 def test_a_routine_is_found_and_called_by_the_fast_path_as_gbase8sdb_does() -> None:
@@ -84,7 +84,7 @@ def test_rows_of_variable_size_are_fetched_after_the_opening_is_answered() -> No
 
 def test_rows_of_fixed_size_are_fetched_with_the_opening() -> None:
     opening = requests.open_cursor(13, 3, [])
-    fetching = requests.fetch(described(13, 4, SERIAL), is_wide=True)
+    fetching = requests.fetch(described(13, 4, SERIAL))
     assert GOLDEN["rows of fixed size: prepare, open and fetch, close, release", NEWEST] == [
         prepared("select a from g order by a"),
         whole([*opening, *fetching]),
@@ -118,35 +118,24 @@ def test_a_row_longer_than_the_buffer_is_fetched_with_room_for_it(driver: str) -
     fixed = described(number, 9004, INT, CHAR)
     opening = requests.open_cursor(number, number - 5, [])
     assert GOLDEN["rows of an INT and a CHAR(9000): open and fetch, fetch more", driver] == [
-        whole([*opening, *requests.fetch(fixed, is_wide=True)]),
-        whole(requests.fetch_more(fixed, is_wide=True)),
+        whole([*opening, *requests.fetch(fixed)]),
+        whole(requests.fetch_more(fixed)),
     ]
 
 
-@pytest.mark.parametrize(
-    ("is_wide", "room", "asked"),
-    [
-        (True, 262_144, "00040000"),
-        (True, 10, "0000232c"),
-        (False, 262_144, "7fff"),
-        (False, 10, "232c"),
-    ],
-)
-def test_who_reads_in_blocks_asks_for_more_and_for_a_row_at_least(
-    is_wide: bool, room: int, asked: str
-) -> None:
-    """32,767 bytes was the most of FET_BUF_SIZE while lengths had 16 bits."""
+@pytest.mark.parametrize(("room", "asked"), [(262_144, "00040000"), (10, "0000232c")])
+def test_who_reads_in_blocks_asks_for_more_and_for_a_row_at_least(room: int, asked: str) -> None:
     fixed = described(3, 9004, INT, CHAR)
     end = bytes.fromhex(f"0009{asked}0000")
-    assert requests.fetch(fixed, is_wide, room)[-1] == end
-    assert requests.fetch_more(fixed, is_wide, room)[-1] == end
+    assert requests.fetch(fixed, room)[-1] == end
+    assert requests.fetch_more(fixed, room)[-1] == end
 
 
 def test_an_lvarchar_is_asked_for_by_the_name_it_is_described_with() -> None:
     """The difference: 15.0.1.0 leaves its two names empty where 4.50.11 repeats them, as we do."""
     steps = "rows of an INT, an LVARCHAR(9000) and a CHAR(9000): name the types and fetch, fetch more"
     statement = described(7, 18_004, INT, LVARCHAR, CHAR)
-    oldest = [fetched(statement), whole(requests.fetch_more(statement, is_wide=True))]
+    oldest = [fetched(statement), whole(requests.fetch_more(statement))]
     assert GOLDEN[steps, OLDEST] == oldest
     names = b"\0\x08informix\0\x08lvarchar"
     newest = oldest[0].replace(names, bytes(4)).replace(u16(4, 7), u16(4, 8), 1)

@@ -15,7 +15,7 @@ from informix_capture_client.sqli.messages import padded, u16, u32
 from informix_capture_client.sqli.protocols import Features
 from informix_capture_client.sqli.tuples import cut_tuples
 
-WIDE = Features(has_challenge=False, has_bigint=True, is_wide=True)
+WIDE = Features(has_challenge=False, has_bigint=True)
 DONE, COST, END = u16(15, 0) + u32(2, 0, 0), u16(55) + u32(1, 1), u16(12)
 # what looks like the head of a row, at an even place and at an odd one
 HEADLIKE = st.sampled_from(

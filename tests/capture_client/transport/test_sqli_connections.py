@@ -236,6 +236,18 @@ def test_where_no_host_answers_all_are_named(informix: EmulatedServer) -> None:
     ]
 
 
+def test_a_refusal_without_an_error_names_the_likely_causes(informix: EmulatedServer) -> None:
+    """As a live 14.10.13.10 refused a wrong password (docs/assumptions.md, 66)."""
+    informix.names_refusals = False
+    with ListeningServer(informix) as listening, pytest.raises(AccessRefused) as caught:
+        answers(replace(settings_for(listening), password="wrong"))
+    place = f"127.0.0.1:{listening.port}"
+    assert caught.value.message == (f"informix at {place} refused user informix and named no error.")
+    assert not caught.value.is_temporary
+    for cause in ("password", "DBSERVERNAME", "too many connections (-25571)", "online.log"):
+        assert cause in caught.value.remedy
+
+
 def test_a_host_that_refuses_the_password_is_the_last_that_is_tried(informix: EmulatedServer) -> None:
     """Else a wrong password would lock the user out everywhere."""
     other = EmulatedServer("informix", {"informix": "other"})

@@ -20,7 +20,7 @@ Row = Sequence[Value]
 ACCEPTED, REFUSED = 2, 3
 PREPARE, FETCH, END, LO_DATA = 2, 9, 12, 97
 _SELECT, _OTHER, _EXECUTE = 2, 20, 56
-_PROTOCOLS = bytes.fromhex("fffc7ffc3c84aa87")
+_PROTOCOLS = bytes.fromhex("bdbe9ffe7fb7ffeff8")  # of a live 14.10: tests/golden/sqli_protocols.json
 _IS_LOGGED = 0x15  # the warnings of a database that is opened: its properties
 
 
@@ -82,7 +82,7 @@ def welcome(kind: int = ACCEPTED, service_error: int = 0) -> bytes:
 def describe(columns: Sequence[type], kind: int = _SELECT) -> bytes:
     """Return SQ_DESCRIBE of a statement: int is BIGINT, str is LVARCHAR."""
     names = b"".join(b"c%d\0" % number for number in range(len(columns)))
-    head = struct.pack(">HHHIHHI", 8, kind, 1, 0, 0, len(columns), len(names))
+    head = struct.pack(">HHHIHHI", 8, kind, 0, 0, 0, len(columns), len(names))
     at, described = 0, b""
     for number, column in enumerate(columns):
         described += struct.pack(">II", at, 0) + _COLUMNS[column]
@@ -236,9 +236,8 @@ class Conversation:
         return codes, answer + struct.pack(">H", END)
 
     def _protocols(self) -> bytes:
-        offer = self._incoming.char()
-        agreed = bytes(a & b for a, b in zip(offer, _PROTOCOLS, strict=False))
-        return struct.pack(">H", 126) + char(agreed)
+        self._incoming.char()
+        return struct.pack(">H", 126) + char(_PROTOCOLS)
 
     def _environment(self) -> bytes:
         kind, _, _, _ = self._incoming.numbers("HHHH")

@@ -2,6 +2,8 @@ import com.informix.jdbc.IfxSmartBlob;
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.nio.charset.StandardCharsets;
+import java.sql.Blob;
+import java.sql.Clob;
 import java.sql.Connection;
 import java.sql.DatabaseMetaData;
 import java.sql.DriverManager;
@@ -50,6 +52,8 @@ public final class Conversation {
         VERBS.put("isolation", (on, line) -> on.isolation(Integer.parseInt(line[1])));
         VERBS.put("valid", (on, line) -> on.connection.isValid(Integer.parseInt(line[1])));
         VERBS.put("metadata", (on, line) -> on.metadata(line));
+        VERBS.put("large objects", (on, line) -> on.largeObjects(line[1]));
+        VERBS.put("lo tell", (on, line) -> new IfxSmartBlob(on.connection).IfxLoTell(Integer.parseInt(line[1])));
         VERBS.put("lo read", (on, line) -> on.loRead(Integer.parseInt(line[1]), Integer.parseInt(line[2])));
     }
 
@@ -234,6 +238,33 @@ public final class Conversation {
         }
         result.close();
         return rows;
+    }
+
+    /** Returns the rows of a query of a BLOB and a CLOB: of each its length, its content, and all behind its first place. */
+    private Object largeObjects(String sql) throws SQLException {
+        List<Object> rows = new ArrayList<>();
+        try (Statement statement = connection.createStatement(); ResultSet result = statement.executeQuery(sql)) {
+            while (result.next()) {
+                rows.add(Arrays.asList(shown(result.getBlob(1)), shown(result.getClob(2))));
+            }
+        }
+        return rows;
+    }
+
+    private static Object shown(Blob blob) throws SQLException {
+        if (blob == null) {
+            return null;
+        }
+        int length = (int) blob.length();
+        return Arrays.asList(blob.length(), Values.text(blob.getBytes(1, length)), Values.text(blob.getBytes(2, length)));
+    }
+
+    private static Object shown(Clob clob) throws SQLException {
+        if (clob == null) {
+            return null;
+        }
+        int length = (int) clob.length();
+        return Arrays.asList(clob.length(), clob.getSubString(1, length), clob.getSubString(2, length));
     }
 
     private Object loRead(int descriptor, int bytes) throws SQLException {

@@ -7,12 +7,13 @@ have done is left undone, and the client is told why. Sockets and clocks are not
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import count
 
 from ..answers import Admitted, Check, Outcome, SqlSession
 from ..logical_log import LongTransactionError
 from ..sql_errors import SqlError, sql_error
 from . import replies
-from .dialect import Dialect, agree
+from .dialect import Dialect, agree, answer_of
 from .login import Greeting
 from .pam import PamDialogue
 from .requests import Code, Message
@@ -39,7 +40,6 @@ class Conversation:
         self._pam = PamDialogue(greeting.prompts, admit)
         self._admitted = None if greeting.prompts else admit(None)
         self._statements: dict[int, Statement] = {}
-        self._last_number = 0
         self._current: Statement | None = None
         self._routine: int | None = None  # that is called with what is bound next
 
@@ -99,11 +99,9 @@ class Conversation:
     # before the first statement
 
     def _protocols(self, message: Message) -> list[bytes]:
-        known, has_pam = self._greeting.protocols, bool(self._greeting.prompts)
-        agreed = agree(message.text, known, has_pam=has_pam)
-        answer = replies.protocols(agreed)
-        self.dialect = agreed
-        return [answer]
+        answer = answer_of(self._greeting.protocols, has_pam=bool(self._greeting.prompts))
+        self.dialect = agree(message.text, answer)
+        return [replies.protocols(answer)]
 
     def _begin_pam(self, _message: Message) -> list[bytes]:
         return self._go_on_with_pam()
@@ -156,9 +154,10 @@ class Conversation:
     def _prepare(self, message: Message) -> list[bytes]:
         self._current = None
         prepared = self._session.prepare(self._text(message))
-        self._last_number = self._last_number % 0xFFFF + 1
-        self._current = Statement(self._last_number, prepared, self.dialect)
-        self._statements[self._last_number] = self._current
+        # From 0, and those of released statements again: informix-driver names no other than 0, and
+        # ran so on three live servers.
+        number = next(number for number in count() if number not in self._statements)
+        self._current = self._statements[number] = Statement(number, prepared, self.dialect)
         return []
 
     def _choose(self, message: Message) -> list[bytes]:

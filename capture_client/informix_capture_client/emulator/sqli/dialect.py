@@ -1,7 +1,8 @@
 """What client and server agreed on: the feature bits that change how messages are laid out.
 
-Rule: bit f is byte f // 8, mask 0x80 >> (f % 8). A client offers, a server answers with what it knows
-of the offer. What each bit does was seen with IBM's JDBC driver 4.50 and 15 and with gbase8sdb 1.1.1.
+Rule: bit f is byte f // 8, mask 0x80 >> (f % 8). A client offers what it has, a server answers with all
+that it has itself, and what is in both is in force. So live servers answer (informix-driver 2026.9.3).
+What each bit does was seen with IBM's JDBC driver 4.50 and 15 and with gbase8sdb 1.1.1.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ _PAM, _BIGINT, _WIDE, _GBASE, _WIDE_TUPLE, _WIDE_ROWS = 44, 54, 62, 67, 69, 70
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """The layout of a connection's messages, by the bits of the answer; none at its beginning."""
+    """The layout of a connection's messages, by the bits of offer and answer; none at its beginning."""
 
     bits: bytes = b""
 
@@ -61,9 +62,14 @@ class Dialect:
         return self.has(_PAM)
 
 
-def agree(offer: bytes, known: bytes, *, has_pam: bool) -> Dialect:
-    """Answer an offer: its bits that the server knows, in as many bytes."""
-    mask = bytearray(known.ljust(len(offer), b"\0"))
-    if has_pam and len(mask) > _PAM // 8:
+def answer_of(known: bytes, *, has_pam: bool) -> bytes:
+    """Return the bits that a server answers any offer with."""
+    mask = bytearray(known)
+    if has_pam:
         mask[_PAM // 8] |= 0x80 >> _PAM % 8
-    return Dialect(bytes(a & b for a, b in zip(offer, mask, strict=False)))
+    return bytes(mask)
+
+
+def agree(offer: bytes, answer: bytes) -> Dialect:
+    """Return what both sides have."""
+    return Dialect(bytes(a & b for a, b in zip(offer, answer, strict=False)))

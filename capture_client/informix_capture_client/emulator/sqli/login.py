@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass, field
 
+from ..poses import POSES
 from .pam import Prompt
 from .reading import Malformed, Reader, take_from
 
@@ -21,9 +22,6 @@ _CAPABILITIES = struct.pack(">III", 0x13C, 0, 0)
 _MAX_VARIABLES = 1000
 
 
-USUAL_PROTOCOLS = bytes.fromhex("fffc7ffc3c84aa87")
-
-
 @dataclass(frozen=True, slots=True)
 class Greeting:
     """What a client meets before its first statement.
@@ -34,30 +32,36 @@ class Greeting:
         protocols: the feature bits that the server knows.
         redirect_to: `server=host|port` that a client is sent to; empty: it stays.
         prompts: what PAM asks; empty: the password of the login counts.
+        names_refusals: whether a refused client is told an error; a live 14.10.13.10 told 0 (libsqli).
     """
 
     name: str = "informix"
     version: str = ""
-    protocols: bytes = USUAL_PROTOCOLS
+    protocols: bytes = POSES["informix"].protocols
     redirect_to: str = ""
     prompts: tuple[Prompt, ...] = ()
+    names_refusals: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """Who a client says it is, which server it means, and its environment."""
+    """Who a client says it is, which server it means, and its environment.
+
+    `floats` names the client's floating point numbers: IEEEM big-endian, IEEEI little-endian.
+    """
 
     user: str | None
     password: str | None = field(repr=False)
     server: str
     environment: dict[str, str]
+    floats: str = "IEEEM"
 
     def attributes(self) -> dict[str, str]:
         """Return what admits a client, as a connection string would name it.
 
         A login without a password is one of a trusted host: it names neither user nor password.
         """
-        given = {"SERVER": self.server}
+        given = {"SERVER": self.server, "FLOATS": self.floats}
         if self.password is not None:
             given |= {"UID": self.user or "", "PWD": self.password}
         return {**self.environment, **given}
@@ -74,7 +78,7 @@ def parse_login(body: bytes) -> Login:
 
 def _login(reader: Reader) -> Login:
     reader.octets(8, "begin of the association")
-    reader.asc("floating point form")
+    floats = reader.asc("floating point form") or ""
     reader.octets(2 + 12, "kind of client")
     for what in ("version", "serial number", "application"):
         reader.asc(what)
@@ -84,7 +88,7 @@ def _login(reader: Reader) -> Login:
     server = reader.asc("server") or ""
     for what in ("database", "first reserve", "second reserve", "third reserve", "fourth reserve"):
         reader.asc(what)
-    return Login(user, password, server, _environment(reader))
+    return Login(user, password, server, _environment(reader), floats)
 
 
 def _environment(reader: Reader) -> dict[str, str]:
@@ -117,8 +121,8 @@ def accepted(greeting: Greeting) -> bytes:
 
 
 def refused(greeting: Greeting, native: int) -> bytes:
-    """Build the packet that does not, with the error's number."""
-    return _packet(REFUSE, _body(greeting) + _status(native))
+    """Build the packet that does not, with the error's number or 0."""
+    return _packet(REFUSE, _body(greeting) + _status(native if greeting.names_refusals else 0))
 
 
 def redirected(greeting: Greeting) -> bytes:

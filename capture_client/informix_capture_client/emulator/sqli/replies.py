@@ -21,6 +21,7 @@ from .tuples import encode_rows, place_bytes
 _U16 = struct.Struct(">H")
 _NOT_NULL = 0x100
 _OPAQUE_NAMES = {1: b"lvarchar", 5: b"boolean", 10: b"blob", 11: b"clob"}  # by extended id
+_OPAQUE = range(40, 46)
 _OWNER = b"informix"
 _MAX_CHUNK_BYTES = 0xFFFF
 _CHUNK_BYTES = 32_000  # of a TEXT or BYTE: our choice
@@ -153,9 +154,9 @@ def transaction(event: int) -> bytes:
     return struct.pack(">HHHH", Code.TRANSACTION, event, is_open, 1 - is_open)
 
 
-def protocols(dialect: Dialect) -> bytes:
+def protocols(bits: bytes) -> bytes:
     """Answer the offer of feature bits."""
-    return _U16.pack(Code.PROTOCOLS) + char(dialect.bits)
+    return _U16.pack(Code.PROTOCOLS) + char(bits)
 
 
 def challenge(style: int, text: str) -> bytes:
@@ -204,6 +205,15 @@ def routine(database: str, number: int) -> bytes:
 
 
 def routine_result(values: Sequence[tuple[int, bytes]]) -> bytes:
-    """What a routine returned: of each value its type, that it is not NULL, a precision of none."""
-    parts = [struct.pack(">HHH", kind, 0, 0) + data for kind, data in values]
+    """What a routine returned: of each value its type, that it is not NULL, a precision of none.
+
+    An opaque one names the type's owner and the type first, both left empty, and has a length.
+    """
+    parts = [_returned(kind, data) for kind, data in values]
     return struct.pack(">HH", Code.ROUTINE_RESULT, len(values)) + b"".join(parts)
+
+
+def _returned(kind: int, data: bytes) -> bytes:
+    if kind in _OPAQUE:
+        return struct.pack(">HHHHHI", kind, 0, 0, 0, 0, len(data)) + data + b"\0" * (len(data) & 1)
+    return struct.pack(">HHH", kind, 0, 0) + data

@@ -42,7 +42,7 @@ class Caller:
     def begin(self, database: str) -> str:
         """Agree on the usual bits and open a database."""
         self.send("007e", char(bytes.fromhex(OFFER_JDBC_4).decode("latin-1")), EOT)
-        assert self._exactly(14)[-2:] == packed(EOT)
+        assert self._exactly(16)[-2:] == packed(EOT)
         return self.ask("0024", char(database), "0000")
 
     def ask(self, *parts: str | bytes) -> str:

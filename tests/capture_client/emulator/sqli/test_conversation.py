@@ -27,8 +27,8 @@ def done(rows: int, warnings: int = 0) -> str:
     return f"000f {warnings:04x} {rows:08x} 00000000 00000000"
 
 
-def test_the_offer_is_answered_with_the_bits_that_are_known() -> None:
-    assert Spoken().agreed == hexed("007e 0008 fffc7ffc3c84aa87 000c")
+def test_the_offer_is_answered_with_all_bits_that_the_server_has() -> None:
+    assert Spoken().agreed == hexed("007e 0009 bdbe9ffe7fb7ffeff8 00 000c")
 
 
 def test_a_database_is_opened_with_its_properties_in_the_warnings() -> None:
@@ -94,7 +94,7 @@ def test_a_closed_database_takes_no_statements() -> None:
 # statements
 
 NUMBERS = (
-    "0008 0002 0001 00000000 0004 0001 00000002"
+    "0008 0002 0000 00000000 0004 0001 00000002"
     " 00000000 00000000 0002 00000000 0000 0000 0000 0000 00000000 00000004 6e00"
 )
 
@@ -108,7 +108,7 @@ def test_for_nmap_lengths_in_a_description_have_two_bytes() -> None:
     spoken = Spoken(OFFER_NMAP).open()
     answer = spoken.say("0002 0000", char("select n from numbers"), "0016 0031", EOT)
     assert answer == hexed(
-        "0008 0002 0001 00000000 0004 0001 0002"
+        "0008 0002 0000 00000000 0004 0001 0002"
         " 0000 00000000 0002 00000000 0000 0000 0000 0000 00000000 00000004 6e00" + DONE + COST + EOT
     )
 
@@ -117,7 +117,7 @@ def test_for_nmap_lengths_in_a_description_have_two_bytes() -> None:
 def test_the_tuple_size_has_four_bytes_with_gbase_and_informix_15(offer: str, pose: str) -> None:
     spoken = Spoken(offer, Greeting(protocols=POSES[pose].protocols)).open()
     answer = spoken.say(sql("select n from numbers"))
-    assert answer.startswith(hexed("0008 0002 0001 00000000 00000004 0001 00000002"))
+    assert answer.startswith(hexed("0008 0002 0000 00000000 00000004 0001 00000002"))
 
 
 def test_opaque_columns_are_described_by_name_and_each_by_its_true_length() -> None:
@@ -127,6 +127,18 @@ def test_opaque_columns_are_described_by_name_and_each_by_its_true_length() -> N
     serial = "0106 00000000 0000 0000 0000 0000 00000000 00000004"
     for field in (lvarchar, boolean, serial, "000a 00000000 0000 0000 0000 0000 00000000 0000130f"):
         assert hexed(field) in answer
+
+
+def test_statements_are_numbered_from_0_and_a_released_number_is_given_again() -> None:
+    """informix-driver names no statement but 0, and ran so on live 12.10, 14.10 and 15."""
+    spoken = Spoken().open()
+
+    def number() -> str:
+        return spoken.say(sql("select n from numbers"))[8:12]
+
+    assert [number(), number(), number()] == ["0000", "0001", "0002"]
+    spoken.say("0004 0001 000b", EOT)
+    assert [number(), number()] == ["0001", "0003"]
 
 
 def test_an_error_of_a_prepare_is_all_of_the_answer() -> None:
@@ -140,23 +152,23 @@ def test_a_cursor_is_opened_and_fetched_from_in_one_request() -> None:
     spoken = Spoken().open()
     spoken.say(sql("execute function f(?)", 1))
     bound = "0005 0001 0002 0000 0a00 00000003"
-    answer = spoken.say(f"0004 0001 {CURSOR} {bound} 0006 0004 0001 0009 00001000 0000", EOT)
+    answer = spoken.say(f"0004 0000 {CURSOR} {bound} 0006 0004 0000 0009 00001000 0000", EOT)
     assert answer == hexed("000e 0000 00000004 0000002a" + done(1) + COST + EOT)
-    assert spoken.say("0004 0001 0009 00001000 0000", EOT) == hexed(DONE + COST + EOT)
-    assert spoken.say("0004 0001 000a", EOT) == EOT
-    assert spoken.say("0004 0001 000b", EOT) == EOT
-    assert spoken.say("0004 0001 0009 00001000 0000", EOT).startswith(hexed("000d fe66"))
+    assert spoken.say("0004 0000 0009 00001000 0000", EOT) == hexed(DONE + COST + EOT)
+    assert spoken.say("0004 0000 000a", EOT) == EOT
+    assert spoken.say("0004 0000 000b", EOT) == EOT
+    assert spoken.say("0004 0000 0009 00001000 0000", EOT).startswith(hexed("000d fe66"))
 
 
 def fetched(spoken: Spoken, room: int, rows: int = 0) -> list[int]:
-    answer = spoken.say(f"0004 0001 0009 {room:08x} {rows:04x}", EOT)
+    answer = spoken.say(f"0004 0000 0009 {room:08x} {rows:04x}", EOT)
     tuples = [part for part in answer.split("000e000000000004")[1:]]
     return [int(part[:8], 16) for part in tuples]
 
 
 def opened(spoken: Spoken, more: str = "") -> Spoken:
     spoken.say(sql("select n from numbers"))
-    spoken.say(f"0004 0001 {CURSOR} {more} 0006", EOT)
+    spoken.say(f"0004 0000 {CURSOR} {more} 0006", EOT)
     return spoken
 
 
@@ -173,7 +185,7 @@ def test_a_fetch_brings_as_many_rows_as_fit_into_the_buffer_and_the_next_goes_on
 def test_only_the_last_rows_come_with_a_done() -> None:
     spoken = opened(Spoken().open())
     asked = [(30, 0), (4096, 95), (4096, 2), (4096, 1), (4096, 0)]
-    answers = [spoken.say(f"0004 0001 0009 {room:08x} {rows:04x}", EOT) for room, rows in asked]
+    answers = [spoken.say(f"0004 0000 0009 {room:08x} {rows:04x}", EOT) for room, rows in asked]
     more = hexed(COST + EOT)
     assert answers[0].endswith("00000002" + more)
     assert answers[1].endswith("00000061" + more)
@@ -192,10 +204,10 @@ def test_a_row_that_did_not_fit_is_not_lost_to_a_fetch_of_one() -> None:
 def test_a_cursor_that_is_not_open_cannot_be_fetched_from() -> None:
     spoken = Spoken().open()
     spoken.say(sql("select n from numbers"))
-    assert spoken.say("0004 0001 0009 00001000 0000", EOT).startswith(hexed("000d fe70"))
+    assert spoken.say("0004 0000 0009 00001000 0000", EOT).startswith(hexed("000d fe70"))
     spoken = opened(spoken)
-    spoken.say("0004 0002 000a", EOT)
-    assert spoken.say("0004 0002 0009 00001000 0000", EOT).startswith(hexed("000d fe70"))
+    spoken.say("0004 0001 000a", EOT)
+    assert spoken.say("0004 0001 0009 00001000 0000", EOT).startswith(hexed("000d fe70"))
 
 
 def scrolled(spoken: Spoken, how: int, row: int = 0) -> str:
@@ -218,37 +230,37 @@ def test_a_scroll_cursor_moves_to_the_last_any_and_the_next_row() -> None:
 def test_parameters_are_described_one_for_each_question_mark() -> None:
     spoken = Spoken().open()
     spoken.say(sql("execute function f(?)", 1))
-    answer = spoken.say("0004 0001 007c", EOT)
+    answer = spoken.say("0004 0000 007c", EOT)
     assert answer == hexed("007d 0001 0000 0002 00000000 0000 0000 0000 0000 00000000 00000004 000c")
     spoken.say(sql("select n from numbers"))
-    assert spoken.say("0004 0002 007c", EOT) == hexed("007d 0000 000c")
+    assert spoken.say("0004 0001 007c", EOT) == hexed("007d 0000 000c")
 
 
 def test_the_values_of_a_batch_are_run_one_after_another() -> None:
     spoken = Spoken().open()
     spoken.say(sql("set isolation to dirty read"))
     run = "0007 0007"
-    assert spoken.say("0004 0001", run, EOT) == hexed(DONE + DONE + EOT)
+    assert spoken.say("0004 0000", run, EOT) == hexed(DONE + DONE + EOT)
 
 
 def test_a_statement_without_enough_values_is_refused() -> None:
     spoken = Spoken().open()
     spoken.say(sql("execute function f(?)", 1))
-    assert spoken.say("0004 0001 0007", EOT).startswith(hexed("000d ff02"))
+    assert spoken.say("0004 0000 0007", EOT).startswith(hexed("000d ff02"))
 
 
 def test_a_statement_that_is_run_at_once_is_described_done_and_forgotten() -> None:
     spoken = Spoken().open()
     answer = spoken.say(sql("set isolation to dirty read", code=1))
-    assert answer == hexed("0008 0014 0001 00000000 0000 0000 00000000" + DONE + EOT)
-    assert spoken.say("0004 0001 0007", EOT).startswith(hexed("000d fe66"))
+    assert answer == hexed("0008 0014 0000 00000000 0000 0000 00000000" + DONE + EOT)
+    assert spoken.say("0004 0000 0007", EOT).startswith(hexed("000d fe66"))
 
 
 def test_another_database_knows_no_statements_of_the_one_before() -> None:
     spoken = Spoken().open()
     spoken.say(sql("select n from numbers"))
     spoken.open()
-    assert spoken.say("0004 0001 0007", EOT).startswith(hexed("000d fe66"))
+    assert spoken.say("0004 0000 0007", EOT).startswith(hexed("000d fe66"))
 
 
 def test_text_that_is_none_in_the_code_set_is_refused() -> None:

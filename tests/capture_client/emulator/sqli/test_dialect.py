@@ -1,6 +1,9 @@
-"""Feature bits: what is offered, what is answered, and what that means for the layout."""
+"""Feature bits: what is answered, and what offer and answer mean for the layout."""
 
 from __future__ import annotations
+
+import json
+from pathlib import Path
 
 import pytest
 
@@ -11,32 +14,21 @@ from capture_client.emulator.sqli.spoken import (
     OFFER_NMAP,
 )
 from informix_capture_client.emulator.poses import POSES
-from informix_capture_client.emulator.sqli.dialect import Dialect, agree
+from informix_capture_client.emulator.sqli.dialect import Dialect, agree, answer_of
 
-ANSWERS = [
-    ("IBM's driver 4.50 and Informix 14.10", OFFER_JDBC_4, "informix", "fffc7ffc3c84aa87", "wide"),
-    (
-        "IBM's driver 4.50 and Informix 12.10",
-        OFFER_JDBC_4,
-        "informix-12.10",
-        "fffc7ffc3c84aa87",
-        "wide",
-    ),
-    ("IBM's driver 4.50 and Informix 15", OFFER_JDBC_4, "informix-15", "fffc7ffc3c84aa87", "wide"),
-    ("IBM's driver 15 and Informix 14.10", OFFER_JDBC_15, "informix", "fffc7ffc3c84aa8700", "wide"),
-    (
-        *("IBM's driver 15 and Informix 15", OFFER_JDBC_15, "informix-15", "fffc7ffc3c84aa8706"),
-        "wide tuples rows",
-    ),
-    ("IBM's driver 15 and GBase 8s", OFFER_JDBC_15, "gbase8s", "fffc7ffc3c84aa8700", "wide"),
-    (
-        *("gbase8sdb and GBase 8s", OFFER_GBASE, "gbase8s", "fffc7ffc3c84aa8710"),
-        "wide tuples varchars",
-    ),
-    ("gbase8sdb and Informix 14.10", OFFER_GBASE, "informix", "fffc7ffc3c84aa8700", "wide"),
-    ("nmap's scripts", OFFER_NMAP, "informix", "fffc7ffc3c848a", ""),
-    ("a client that offers nothing", "", "informix", "", ""),
+GOLDEN = Path(__file__).parents[3] / "golden" / "sqli_protocols.json"
+LAYOUTS = [
+    ("IBM's driver 4.50 and Informix 14.10", OFFER_JDBC_4, "informix", "wide"),
+    ("IBM's driver 4.50 and Informix 12.10", OFFER_JDBC_4, "informix-12.10", "wide"),
+    ("IBM's driver 4.50 and Informix 15", OFFER_JDBC_4, "informix-15", "wide"),
+    ("IBM's driver 15 and Informix 14.10", OFFER_JDBC_15, "informix", "wide"),
+    ("IBM's driver 15 and Informix 15", OFFER_JDBC_15, "informix-15", "wide tuples rows"),
+    ("IBM's driver 15 and GBase 8s", OFFER_JDBC_15, "gbase8s", "wide"),
+    ("gbase8sdb and GBase 8s", OFFER_GBASE, "gbase8s", "wide tuples varchars"),
+    ("nmap's scripts", OFFER_NMAP, "informix", ""),
+    ("a client that offers nothing", "", "informix", ""),
 ]
+LIVE_ANSWERS = json.loads(GOLDEN.read_text())["answers"]
 
 
 def layout(dialect: Dialect) -> str:
@@ -50,26 +42,30 @@ def layout(dialect: Dialect) -> str:
 
 
 @pytest.mark.parametrize(
-    ("offer", "pose", "answer", "meaning"),
-    [row[1:] for row in ANSWERS],
-    ids=[row[0] for row in ANSWERS],
+    ("offer", "pose", "meaning"), [row[1:] for row in LAYOUTS], ids=[row[0] for row in LAYOUTS]
 )
-def test_a_server_answers_with_what_it_knows_of_an_offer(
-    offer: str, pose: str, answer: str, meaning: str
-) -> None:
-    dialect = agree(bytes.fromhex(offer), POSES[pose].protocols, has_pam=False)
-    assert dialect.bits.hex() == answer
+def test_what_both_sides_have_decides_the_layout(offer: str, pose: str, meaning: str) -> None:
+    dialect = agree(bytes.fromhex(offer), answer_of(POSES[pose].protocols, has_pam=False))
     assert layout(dialect) == meaning
     assert not dialect.wants_pam
 
 
+def test_informix_is_answered_for_as_live_servers_answered() -> None:
+    poses = {
+        "12.10.FC12W1DE": "informix-12.10",
+        "14.10.FC7W1DE": "informix-14.10",
+        "15.0.1.0.3DE": "informix-15",
+    }
+    assert {server: POSES[pose].protocols.hex() for server, pose in poses.items()} == LIVE_ANSWERS
+
+
 def test_a_server_with_pam_says_so_in_bit_44() -> None:
-    dialect = agree(bytes.fromhex(OFFER_JDBC_4), POSES["informix"].protocols, has_pam=True)
-    assert dialect.bits.hex() == "fffc7ffc3c8caa87"
-    assert dialect.wants_pam
+    answer = answer_of(POSES["informix"].protocols, has_pam=True)
+    assert answer.hex() == "bdbe9ffe7fbfffeff8"
+    assert agree(bytes.fromhex(OFFER_JDBC_4), answer).wants_pam
 
 
-def test_a_client_that_knows_no_pam_is_not_told_of_it() -> None:
-    offer = bytes.fromhex("fffc7ffc3c84aa97")
-    assert not agree(offer, POSES["informix"].protocols, has_pam=True).wants_pam
-    assert agree(b"\xff\xff", POSES["informix"].protocols, has_pam=True).bits.hex() == "fffc"
+def test_a_client_that_knows_no_pam_is_not_asked() -> None:
+    answer = answer_of(POSES["informix"].protocols, has_pam=True)
+    assert not agree(bytes.fromhex("fffc7ffc3c84aa97"), answer).wants_pam
+    assert agree(b"\xff\xff", answer).bits.hex() == "bdbe"

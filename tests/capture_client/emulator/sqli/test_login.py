@@ -57,6 +57,7 @@ def test_what_admits_a_client_is_named_as_in_a_connection_string() -> None:
         "SERVER": "ol_informix1410",
         "UID": "informix",
         "PWD": "in4mix",
+        "FLOATS": "IEEEM",
     }
 
 

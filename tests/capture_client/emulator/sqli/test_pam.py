@@ -24,7 +24,7 @@ def conversation(*prompts: Prompt) -> Conversation:
 
     made = Conversation(Greeting(prompts=prompts), admit, lambda: None)
     agreed = say(made, "007e", char(bytes.fromhex(OFFER_JDBC_4).decode("latin-1")))
-    assert agreed == hexed("007e 0008 fffc7ffc3c8caa87 000c")
+    assert agreed == hexed("007e 0009 bdbe9ffe7fbfffeff8 00 000c")
     return made
 
 

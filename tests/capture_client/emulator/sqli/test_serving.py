@@ -104,7 +104,7 @@ def test_with_pam_the_password_of_the_login_does_not_count(
     caller = call(listening, password="whatever")
     assert caller.kind == ACCEPTED
     caller.send("007e 0008 fffc7ffc3c8caa97", EOT)
-    assert caller._exactly(14).hex() == hexed("007e 0008 fffc7ffc3c8caa87 000c")
+    assert caller._exactly(16).hex() == hexed("007e 0009 bdbe9ffe7fbfffeff8 00 000c")
     caller.send("0080", EOT)
     assert caller._exactly(10).hex() == hexed("0081 0001 0001 3f00 000c")
     caller.send("0082 0006 696e346d6978", EOT)
@@ -230,7 +230,7 @@ def test_one_urgent_byte_ends_a_statement_and_the_connection_goes_on(
     caller.begin("stores")
     caller.prepare("select slow")
     for _ in range(2):
-        caller.send("0004 0001 0003 0000 0006", EOT)
+        caller.send("0004 0000 0003 0000 0006", EOT)
         caller.interrupt()
         assert caller.answer() == hexed("000d ff2b 0000 00000000 0000 000c")
     assert caller.prepare("select n from numbers").startswith("0008")
@@ -254,7 +254,7 @@ def test_an_interrupt_that_comes_too_late_interrupts_nothing(told: Listener, cal
     caller.begin("stores")
     caller.prepare("select n from numbers")
     caller.interrupt()
-    caller.send("0004 0001 0003 0000 0006", EOT)
+    caller.send("0004 0000 0003 0000 0006", EOT)
     assert caller.answer() == EOT
     caller.interrupt()
     assert len(caller.read(7)) == 512
@@ -284,7 +284,7 @@ def test_a_client_of_tls_that_goes_ends_its_statement(
     caller = call(listener, tls=context)
     caller.begin("stores")
     caller.prepare("select slow")
-    caller.send("0004 0001 0003 0000 0006", EOT)
+    caller.send("0004 0000 0003 0000 0006", EOT)
     caller.connection.close()
     wait_until(lambda: not listener._clients)
 
