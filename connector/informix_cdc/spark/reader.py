@@ -213,7 +213,7 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         Raises:
             DataLoss: there is no need, since it shows again by itself.
         """
-        marked = begun.lost_by(loss)
+        marked = begun.lost_by(self._to_remember(loss))
         if not begun.is_started or marked.lost is None:
             raise loss
         self._loss = loss
@@ -225,9 +225,17 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         Raises:
             DataLoss: names it.
         """
+        if self._loss is not None and wanted.lost is not None:
+            raise self._loss
         if wanted.lost is None or not self._options.fail_on_data_loss or self._is_explained(wanted):
             return
-        raise self._loss or wanted.lost.error()
+        raise wanted.lost.error()
+
+    def _to_remember(self, loss: DataLoss) -> DataLoss:
+        """Return a loss to remember: no receipt explains one that shows behind its `acquire`."""
+        path = self._options.schema_change
+        is_complete = bool(path) and load_receipt(Path(path)).acquired is not None
+        return DataLoss(loss.message, loss.remedy, gap=loss.gap) if is_complete else loss
 
     def _is_explained(self, offset: StreamOffset) -> bool:
         """Tell whether the receipt of option schemaChange shows that what was reported is no loss."""
@@ -276,8 +284,9 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _keep_mark(self, start: StreamOffset, loss: DataLoss) -> None:
         """Remember a loss that hits a planned batch: its offset is in the checkpoint already."""
+        marks = LossMarks.beside(self._options.spool_path)
         try:
-            LossMarks.beside(self._options.spool_path).note(start.stream, start.source, loss)
+            marks.note(start.stream, start.source, self._to_remember(loss))
         except OSError as reason:
             LOSS_NOT_NOTED.log(logger, stream=start.stream, reason=reason)
 

@@ -8,9 +8,9 @@ from collections.abc import Callable
 import pytest
 
 from connector.commands.commands import refusal, run
-from connector.joining.altering import ALTERED, Shop
+from connector.joining.altering import ALTERED, TWO, Shop
 from harness.capture.activations import Activation, noted_activations
-from harness.capture.driving import anchor_of, drained, failure_of, next_offset
+from harness.capture.driving import LIMIT, anchor_of, drained, failure_of, next_offset
 from harness.servers.stores import ORDER_COLUMNS, ORDERS
 from informix_capture_client.errors import BadOption, DataLoss
 from informix_cdc.spark.reader import InformixStreamReader
@@ -214,14 +214,54 @@ def test_acquire_refuses_a_receipt_of_other_tables(shop: Shop) -> None:
     assert "the receipt is of informix.orders" in refusal(run(shop.served[1], *both), 2)
 
 
-def test_a_table_made_anew_comes_back_by_the_same_way(shop: Shop) -> None:
-    rows = shop.begin()
+def test_a_table_made_anew_is_refused_and_nothing_is_changed(shop: Shop) -> None:
+    shop.begin()
     assert shop.release().exit_code == 0
     server = shop.served[0]
     server.drop_table(ORDERS)
     server.create_table(ORDERS, ORDER_COLUMNS)
     assert shop.acquire().exit_code == 0
+    for _ in range(2):
+        with shop.query(schemaChange=str(shop.receipt)) as made:
+            reason = failure_of(lambda: next_offset(made, shop.offsets[-1]))
+        assert isinstance(reason, BadOption)
+        assert "was dropped and created between release and acquire" in reason.message
+
+
+def test_a_start_in_mid_alter_is_no_loss_that_is_remembered(shop: Shop) -> None:
+    """A scheduler starts the query before and behind the ALTER, without option and with it."""
+    rows = shop.begin()
+    assert shop.release().exit_code == 0
+    end = shop.offsets[-1]
     with shop.query(schemaChange=str(shop.receipt)) as made:
-        more, end = shop.until_back(made, shop.offsets[-1])
+        reason = failure_of(lambda: next_offset(made, end))
+    assert isinstance(reason, BadOption)
+    assert "informix-cdc acquire" in reason.remedy
+    with shop.query() as made:
+        marked = made.latestOffset(end, LIMIT)
+        loss = failure_of(lambda: made.partitions(end, marked))
+    assert isinstance(loss, DataLoss)
+    assert "informix-cdc acquire with that receipt" in loss.remedy
+    assert marked["lost"]
+    shop.alter()
+    assert shop.acquire().exit_code == 0
+    with shop.query(schemaChange=str(shop.receipt)) as made:
+        assert made.partitions(end, marked) == []
+        more, end = shop.until_back(made, marked)
         rest, _ = drained(made, end, shop.committed(("orders", 4), ("customers", 4)))
     assert shop.delivered(rows + more + rest) == shop.expected
+
+
+def test_a_table_joins_in_the_same_start_as_an_altered_one_comes_back(shop: Shop) -> None:
+    shop.served[0].create_table("stores:informix.docs", "n integer")
+    shop.begin()
+    shop.procedure()
+    shop.table = f"{TWO},informix.docs"
+    with shop.query(schemaChange=str(shop.receipt)) as made:
+        _, end = shop.until_back(made, shop.offsets[-1])
+        while "informix.docs" not in end["tables"]:
+            end = next_offset(made, end, seconds=20)
+        transaction = shop.served[0].begin()
+        transaction.insert("stores:informix.docs", {"n": 5})
+        rows, _ = drained(made, end, int(transaction.commit()))
+    assert [row["docs"] for row in rows] == [{"n": 5}]

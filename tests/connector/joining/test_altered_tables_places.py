@@ -46,17 +46,6 @@ def test_rows_of_the_former_layout_in_the_page_before_are_not_met(shop: Shop, ta
     assert went_on(shop) == delivered_later(shop)
 
 
-def test_rows_of_a_dropped_table_of_the_same_partition_number_are_not_met(shop: Shop) -> None:
-    server = shop.served[0]
-    server.reuses_partition_numbers = True
-    shop.begin()
-    assert shop.release().exit_code == 0
-    server.drop_table(ORDERS)
-    server.create_table(ORDERS, ORDER_COLUMNS)
-    assert shop.acquire().exit_code == 0
-    assert went_on(shop) == delivered_later(shop)
-
-
 @pytest.mark.parametrize("table", [TWO, ALONE], ids=["two", "alone"])
 @pytest.mark.parametrize("ends_with_its_begin", [True, False])
 def test_transactions_of_others_end_around_each_place(

@@ -24,7 +24,7 @@ from informix_cdc.joining import Returning
 from informix_cdc.operations import StreamOfTables, receipt_of, row_logging
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import look_up_tables
-from informix_checkpoints.offsets import StreamOffset
+from informix_checkpoints.offsets import NOT_STARTED, StreamOffset
 from informix_checkpoints.receipts import Acquired, Receipt, load_receipt, save_receipt
 
 BOTH = ("informix.orders", "informix.customers")
@@ -161,7 +161,7 @@ def test_no_snapshot_is_read_while_an_altered_table_is_on_its_way_back(
     )
     returning = Mock(spec=Returning, absent=("informix.orders",))
     beside = Beside(options, CaptureState(), lambda: None, lambda: 0.0)
-    beside.plan(look_up_tables(options))
+    beside.plan(look_up_tables(options), NOT_STARTED)
     assert [each.name for each in beside.planned] == ["informix.customers"]
     assert beside.snapshots(look_up_tables(options), returning) is None
 

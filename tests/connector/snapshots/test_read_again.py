@@ -1,0 +1,233 @@
+"""Tables that leave, come back, or are altered: a copy that applies what comes has what the table has.
+
+Rule: the copy is folded by key from the rows alone, and compared with what a SELECT gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from connector.commands.commands import run
+from harness.capture.driving import LIMIT, Offset, anchor_of, failure_of, next_offset, reader, rows_of
+from harness.capture.snapshots import Rows, are_done, serving_tables
+from harness.capture.told import told
+from harness.runs.patience import wait_until
+from harness.servers.in_process import InProcessConnection
+from harness.servers.stores import source_options
+from harness.spark.checkpoints import run_batches
+from informix_capture_client.emulator import EmulatedServer, ListeningServer
+from informix_capture_client.errors import BadOption
+from informix_capture_client.positions import show
+from informix_cdc.operations import row_logging
+from informix_cdc.spark.datasource import InformixCdcDataSource
+
+pytestmark = pytest.mark.slow
+
+BOTH = "informix.t0,informix.t1"
+READ_AGAIN = {"initialSnapshot": "all", "truncate": "emit"}
+
+
+@dataclass
+class Copy:
+    """A server with two tables, a stream of both, and the copies of a consumer that applies it."""
+
+    server: EmulatedServer
+    listening: ListeningServer
+    writer: InProcessConnection
+    folder: Path
+    copies: dict[str, dict[int, dict[str, Any]]] = field(default_factory=dict)
+    offsets: list[Offset] = field(default_factory=list)
+
+    def reader(self, **options: str) -> Any:
+        chosen = {"table": BOTH, "spoolPath": str(self.folder / "spool"), "initialSnapshot": "all"}
+        return reader(self.listening.port, **{**chosen, **options})
+
+    def run(self, upto: Callable[[Offset], bool], **options: str) -> None:
+        """Take batches until an offset is as it has to be, and apply them."""
+        with self.reader(**options) as made:
+            end = self.offsets[-1] if self.offsets else anchor_of(made)
+            self.offsets.append(end)
+            while not upto(end):
+                start, end = end, next_offset(made, end, seconds=30)
+                self.apply(rows_of(made, start, end))
+                self.offsets.append(end)
+
+    def apply(self, rows: Rows) -> None:
+        for row in rows:
+            name = row["_table"].rpartition(".")[2]
+            copy, image = self.copies.setdefault(name, {}), row[name]
+            match row["_change_type"]:
+                case "truncate":
+                    copy.clear()
+                case "delete" | "update_preimage":
+                    copy.pop(image["id"], None)
+                case _:
+                    copy[image["id"]] = image
+
+    def write(self, *statements: str) -> int:
+        for statement in statements:
+            self.writer.rows(statement)
+        return self.server.position()
+
+    def is_read_upto(self, place: int) -> Callable[[Offset], bool]:
+        """Return what tells whether an offset has all snapshots, and all changes up to a place."""
+        self.write("INSERT INTO t1 VALUES (0, 'mark')", "DELETE FROM t1 WHERE id = 0")
+        return lambda end: are_done(end) and end["commit"] >= place
+
+    def require_equal(self, *columns: str) -> None:
+        """Compare the copy of t0 with the table."""
+        rows = self.writer.rows(f"SELECT {', '.join(columns)} FROM t0")
+        found = {int(row[0] or 0): list(row) for row in rows}
+        copied = {
+            key: [str(row[name]) for name in columns] for key, row in self.copies.get("t0", {}).items()
+        }
+        assert copied == {key: [str(value) for value in row] for key, row in found.items()}
+
+
+@pytest.fixture
+def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Copy]:
+    monkeypatch.setattr(row_logging, "PAUSE_SECONDS", 0)
+    made = [f"CREATE TABLE t{n} (id INTEGER PRIMARY KEY, b VARCHAR(20))" for n in (0, 1)]
+    filled = [f"INSERT INTO t0 VALUES ({n}, 'old {n}')" for n in range(1, 9)]
+    with serving_tables(*made, *filled) as (server, listening, writer):
+        found = Copy(server, listening, writer, tmp_path)
+        found.run(are_done)
+        yield found
+
+
+CHANGES = (
+    "DELETE FROM t0 WHERE id < 4",
+    "UPDATE t0 SET b = 'new' WHERE id = 5",
+    "INSERT INTO t0 VALUES (20, 'added')",
+)
+REFUSED = {
+    "initialSnapshot still names it": {"table": "informix.t1", "initialSnapshot": BOTH},
+    "another option is wrong": {"table": "informix.t1", "heartbeatTable": "informix.nobody"},
+    "it is swapped for one without a key": {"table": "informix.t1,informix.t9"},
+}
+
+
+@pytest.mark.fault(
+    fault="a start that leaves a table out is refused, or killed before its first batch",
+    outcome="the table is in the stream as before once the options are put back",
+    seeds="an option that names it still, a key that is missing, a stop as soon as the session is up",
+)
+@pytest.mark.parametrize("options", REFUSED.values(), ids=REFUSED.keys())
+def test_a_start_that_is_refused_takes_no_table_out(copy: Copy, options: dict[str, str]) -> None:
+    copy.write("CREATE TABLE t9 (n INTEGER)")
+
+    def refused() -> None:
+        with copy.reader(**options) as made:
+            made.latestOffset(copy.offsets[-1], LIMIT)
+            next_offset(made, copy.offsets[-1])
+
+    assert isinstance(failure_of(refused), BadOption)
+    copy.run(copy.is_read_upto(copy.write(*CHANGES)))
+    copy.require_equal("id", "b")
+
+
+def test_a_start_that_is_killed_before_its_first_batch_takes_no_table_out(
+    copy: Copy, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The spool has it that the table has left; the checkpoint, which decides, has not."""
+    caplog.set_level("INFO")
+    with copy.reader(table="informix.t1") as made:
+        made.latestOffset(copy.offsets[-1], LIMIT)
+        wait_until(lambda: told(caplog, "table_left"))
+    copy.run(copy.is_read_upto(copy.write(*CHANGES)))
+    copy.require_equal("id", "b")
+
+
+def test_a_snapshot_of_a_table_that_is_not_captured_is_refused_at_load(copy: Copy) -> None:
+    options = source_options(copy.listening.port, table="informix.t1", initialSnapshot="informix.t0")
+    source = InformixCdcDataSource({**options, "spoolPath": str(copy.folder / "spool")})
+    with pytest.raises(BadOption, match=r"initialSnapshot.*t0, which is no captured table"):
+        source.schema()
+
+
+@pytest.mark.fault(
+    fault="a table is taken out of a stream and named again later",
+    outcome="a warning with both places; with truncate=emit a row that empties the copy, then all rows",
+)
+def test_a_table_that_comes_back_is_a_gap_that_is_logged_and_can_be_read_again(
+    copy: Copy, caplog: pytest.LogCaptureFixture
+) -> None:
+    copy.run(lambda end: "informix.t0" not in end["tables"], table="informix.t1")
+    left = copy.offsets[-1]
+    assert left["left"] == {"informix.t0": left["commit"]}
+    copy.write(*CHANGES)
+    copy.run(lambda end: are_done(end) and "informix.t0" in end["tables"], **READ_AGAIN)
+    copy.require_equal("id", "b")
+    (gap,) = told(caplog, "table_came_back")
+    since = copy.offsets[-1]["tables"]["informix.t0"]["since"]
+    assert (gap["left"], gap["since"]) == (show(left["commit"]), show(since))
+    assert "left" not in copy.offsets[-1]
+
+
+def altered(copy: Copy, *ddl: str) -> dict[str, str]:
+    """Release, DDL, acquire, as the manual has it; return the option."""
+    checkpoint = run_batches(copy.folder / "checkpoint", *copy.offsets)
+    receipt = copy.folder / "receipt"
+    common = ["informix.t0", f"--receipt={receipt}"]
+    streams = [f"--checkpoint={checkpoint}", f"--stream-tables={BOTH}"]
+    released = run(copy.listening, "release", *common, *streams, "--yes")
+    assert released.exit_code == 0, released.output
+    copy.write(*ddl)
+    assert run(copy.listening, "acquire", *common).exit_code == 0
+    return {"schemaChange": str(receipt)}
+
+
+DDL = {
+    "ADD with a DEFAULT": (
+        [
+            "ALTER TABLE t0 ADD (prio INTEGER DEFAULT 7 NOT NULL)",
+            "EXECUTE FUNCTION sysadmin:task('table update_ipa', 't0', 'stores')",
+        ],
+        ("id", "b", "prio"),
+    ),
+    "DROP and CREATE": (
+        [
+            "DROP TABLE t0",
+            "CREATE TABLE t0 (id INTEGER PRIMARY KEY, b VARCHAR(20))",
+            "INSERT INTO t0 VALUES (3, 'of the new one')",
+            "INSERT INTO t0 VALUES (77, 'of the new one')",
+        ],
+        ("id", "b"),
+    ),
+}
+
+
+@pytest.mark.fault(
+    fault="DDL between release and acquire gives existing rows other values, or makes the table anew",
+    outcome="with initialSnapshot the table is read again behind the DDL, and a copy has what it has",
+    seeds="ADD with a DEFAULT; DROP and CREATE with rows written before acquire",
+)
+@pytest.mark.parametrize(("ddl", "columns"), DDL.values(), ids=DDL.keys())
+def test_an_altered_table_is_read_again(copy: Copy, ddl: list[str], columns: tuple[str, ...]) -> None:
+    change = altered(copy, *ddl)
+    digest = copy.offsets[-1]["tables"]["informix.t0"]["digest"]
+    copy.run(
+        lambda end: are_done(end) and end["tables"]["informix.t0"]["digest"] != digest,
+        **READ_AGAIN,
+        **change,
+    )
+    copy.write("UPDATE t0 SET b = 'late' WHERE id = 3")
+    copy.run(copy.is_read_upto(copy.server.position()), truncate="emit", **change)
+    copy.require_equal(*columns)
+
+
+def test_an_altered_table_whose_rows_are_not_read_again_is_told(
+    copy: Copy, caplog: pytest.LogCaptureFixture
+) -> None:
+    change = altered(copy, *DDL["ADD with a DEFAULT"][0])
+    digest = copy.offsets[-1]["tables"]["informix.t0"]["digest"]
+    copy.run(
+        lambda end: end["tables"]["informix.t0"]["digest"] != digest, initialSnapshot="none", **change
+    )
+    (kept,) = told(caplog, "altered_rows_kept")
+    assert kept["table"] == "informix.t0"
