@@ -61,9 +61,8 @@ def _key(found: list[dict[str, Any]]) -> list[object] | None:
     return [found[-1]["branch"], int(found[-1]["id"])] if found else None
 
 
-def test_a_poll_of_a_shop_is_equal_to_its_account(place: tuple[EmulatedServer, Bridge]) -> None:
-    """One poll: the next begins at a COMMTX, which the emulator shows and the bridge refuses."""
-    server, bridge = place
+def shop(server: EmulatedServer, bridge: Bridge) -> tuple[list[str], int, list[CommittedTransaction]]:
+    """Let a shop work behind the position at which the bridge begins; what it has committed."""
     for name, text in COLUMNS.items():
         server.create_table(name, text)
     bridge.ask("list_tables", DATABASE)
@@ -73,13 +72,51 @@ def test_a_poll_of_a_shop_is_equal_to_its_account(place: tuple[EmulatedServer, B
     Workload(server, seed=20, transactions_per_second=500, on_commit=account.append).run_transactions(
         SHOP_TRANSACTIONS
     )
+    return names, position, account
+
+
+def of_transactions(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [record for record in records if record["type"] not in ("METADATA", "TIMEOUT")]
+
+
+def test_a_poll_of_a_shop_is_equal_to_its_account(place: tuple[EmulatedServer, Bridge]) -> None:
+    server, bridge = place
+    names, position, account = shop(server, bridge)
 
     records = bridge.ask("changes", names, position, 1, MOST_RECORDS)
 
     table_of = {str(label): name for label, name in enumerate(COLUMNS, 1)}
-    found = list(committed([r for r in records if r["type"] not in ("METADATA", "TIMEOUT")]))
+    found = list(committed(of_transactions(records)))
     commits = [commit for commit, rows in found if rows]
     due = account[: len(commits)]
     assert first_difference(due, found, table_of) == ""
     assert len(commits) > 20
     assert not server.sessions()
+
+
+@pytest.mark.parametrize("late_begin", [False, True])
+def test_polls_that_begin_where_the_last_one_ended_are_equal_to_the_account(
+    tmp_path: Path, late_begin: bool
+) -> None:
+    """Each begins at the lowest open BEGINTX, or else at a COMMTX; what has no BEGINTX is refused.
+
+    So it works only where a session is shown nothing of transactions that began before it.
+    """
+    manner = {"hides_headless": True, "late_begin": late_begin}
+    with served(poses_as="informix-15", **manner) as (server, port), bridged(tmp_path, port) as bridge:
+        names, position, account = shop(server, bridge)
+        found: list[tuple[int, list[Any]]] = []
+        polls = 0
+        while sum(bool(rows) for _, rows in found) < len(account):
+            records = of_transactions(bridge.ask("changes", names, position, 1, MOST_RECORDS))
+            done = found[-1][0] if found else 0
+            found += [(commit, rows) for commit, rows in committed(records) if commit > done]
+            begun = {r["transaction"]: r["sequence"] for r in records if r["type"] == "BEGIN"}
+            for record in records:
+                if record["type"] in ("COMMIT", "ROLLBACK"):
+                    begun.pop(record["transaction"])
+            position = min(begun.values(), default=max(r["sequence"] for r in records))
+            polls += 1
+    table_of = {str(label): name for label, name in enumerate(COLUMNS, 1)}
+    assert first_difference(account, found, table_of) == ""
+    assert polls > 2

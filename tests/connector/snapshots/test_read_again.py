@@ -21,7 +21,7 @@ from harness.servers.in_process import InProcessConnection
 from harness.servers.stores import source_options
 from harness.spark.checkpoints import run_batches
 from informix_capture_client.emulator import EmulatedServer, ListeningServer
-from informix_capture_client.errors import BadOption
+from informix_capture_client.errors import BadOption, InformixCdcError
 from informix_capture_client.positions import show
 from informix_cdc.operations import row_logging
 from informix_cdc.spark.datasource import InformixCdcDataSource
@@ -79,12 +79,12 @@ class Copy:
         self.write("INSERT INTO t1 VALUES (0, 'mark')", "DELETE FROM t1 WHERE id = 0")
         return lambda end: are_done(end) and end["commit"] >= place
 
-    def require_equal(self, *columns: str) -> None:
-        """Compare the copy of t0 with the table."""
-        rows = self.writer.rows(f"SELECT {', '.join(columns)} FROM t0")
+    def require_equal(self, *columns: str, table: str = "t0") -> None:
+        """Compare the copy of a table with the table."""
+        rows = self.writer.rows(f"SELECT {', '.join(columns)} FROM {table}")
         found = {int(row[0] or 0): list(row) for row in rows}
         copied = {
-            key: [str(row[name]) for name in columns] for key, row in self.copies.get("t0", {}).items()
+            key: [str(row[name]) for name in columns] for key, row in self.copies.get(table, {}).items()
         }
         assert copied == {key: [str(value) for value in row] for key, row in found.items()}
 
@@ -169,7 +169,7 @@ def test_a_table_that_comes_back_is_a_gap_that_is_logged_and_can_be_read_again(
     assert "left" not in copy.offsets[-1]
 
 
-def altered(copy: Copy, *ddl: str) -> dict[str, str]:
+def altered(copy: Copy, *ddl: str, acquires: bool = True) -> dict[str, str]:
     """Release, DDL, acquire, as the manual has it; return the option."""
     checkpoint = run_batches(copy.folder / "checkpoint", *copy.offsets)
     receipt = copy.folder / "receipt"
@@ -178,7 +178,8 @@ def altered(copy: Copy, *ddl: str) -> dict[str, str]:
     released = run(copy.listening, "release", *common, *streams, "--yes")
     assert released.exit_code == 0, released.output
     copy.write(*ddl)
-    assert run(copy.listening, "acquire", *common).exit_code == 0
+    if acquires:
+        assert run(copy.listening, "acquire", *common).exit_code == 0
     return {"schemaChange": str(receipt)}
 
 
@@ -231,3 +232,23 @@ def test_an_altered_table_whose_rows_are_not_read_again_is_told(
     )
     (kept,) = told(caplog, "altered_rows_kept")
     assert kept["table"] == "informix.t0"
+
+
+@pytest.mark.fault(
+    fault="a captured table is renamed: RENAME TABLE while it is captured, and after release",
+    outcome="refused by the server; then the start names the table that is gone, and under its new name"
+    " the table joins, with its rows",
+)
+def test_a_table_that_is_renamed_leaves_and_joins_under_its_new_name(copy: Copy) -> None:
+    with pytest.raises(InformixCdcError, match="-19816"):
+        copy.write("RENAME TABLE t0 TO t2")
+    altered(copy, "RENAME TABLE t0 TO t2", acquires=False)
+    with copy.reader() as made:
+        gone = failure_of(lambda: next_offset(made, copy.offsets[-1]))
+    assert isinstance(gone, BadOption)
+    assert "informix.t0 does not exist" in gone.message
+    both = {"table": "informix.t1,informix.t2", **READ_AGAIN}
+    copy.run(lambda end: are_done(end) and "informix.t2" in end["tables"], **both)
+    copy.write("UPDATE t2 SET b = 'late' WHERE id = 3")
+    copy.run(copy.is_read_upto(copy.server.position()), **both)
+    copy.require_equal("id", "b", table="t2")
