@@ -31,7 +31,7 @@ ROWS_A_BLOCK = 8_192
 REPEATS = 3
 COLUMNS = catalog_table().columns
 SELECT = f"SELECT {', '.join(column.name for column in COLUMNS)} FROM informix.lines"
-AGREED = Features(has_challenge=False, has_bigint=True, is_wide=True)
+AGREED = Features(has_challenge=False, has_bigint=True)
 END = b"\0\x0c"
 TUPLE = b"\0\x0e\0\0"  # of a row, with its warnings
 

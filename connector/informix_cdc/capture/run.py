@@ -258,8 +258,10 @@ class CaptureRun:
             if isinstance(joining, Returning) and not is_read:
                 ALTERED_ROWS_KEPT.log(logger, stream=self.state.stream, table=name)
             if name in left:
-                gap = {"left": show(left[name]), "since": place}
-                TABLE_CAME_BACK.log(logger, stream=self.state.stream, table=name, **gap)
+                former = show(left[name])
+                TABLE_CAME_BACK.log(
+                    logger, stream=self.state.stream, table=name, left=former, since=place
+                )
         self.state.join(None)
 
     def _reads_from(self, place: int, source: SourceTables) -> bool:

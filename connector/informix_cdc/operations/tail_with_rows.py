@@ -73,10 +73,16 @@ def _follow(
         else:
             for wanted in spool.between(reached.place, end.place):
                 for batch in delivered(stored_range(wanted), schema):
-                    yield list(changes_in(batch, structs))
+                    changes = changes_in(batch, structs)
+                    yield [change for change in changes if not _begins_snapshot(change)]
             spool.trim(end.place)
         reached = end
         state.take(spool.stream, reached)  # the capture waits for whoever is slow, as it does for Spark
+
+
+def _begins_snapshot(change: ChangeRow) -> bool:
+    """Tell whether a row is the mark by which a sink empties its copy: a reader has none."""
+    return change.change_type == "truncate" and bool(change.metadata.get("_snapshot"))
 
 
 def _next_end(state: CaptureState, reached: Position | None) -> Position | None:

@@ -24,6 +24,7 @@ def spool_of(stream: str, start: Position) -> Any:
         end=AT,
         end_of_batch=lambda *_: AT,
         tables_at=lambda _: {},
+        left_at=lambda _: {},
     )
 
 

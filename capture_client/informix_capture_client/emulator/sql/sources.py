@@ -107,7 +107,7 @@ class Finder:
         if not self.server.may_select(self.user, name):
             raise sql_error(-272, name)
         codec = codec_of(self.server.databases[database].locale)
-        columns = tuple(Column(column, kind, False) for column, kind in columns_of(name, codec))
+        columns = tuple([Column(column, kind, False) for column, kind in columns_of(name, codec)])
         return Catalogue(database, name, columns)
 
     def place(self, table: Catalogue) -> str:
