@@ -159,7 +159,8 @@ class World:
             self._run_captures()  # one that was just stopped lets go of its spool
         except Death as reason:
             self.log(f"DEATH: {reason}")
-        self._end_process()
+        finally:
+            self._end_process()  # also of a schedule that fails: its files are closed
 
     def _run_captures(self) -> None:
         for capture in self.process.captures:

@@ -79,6 +79,8 @@ class SnapshotSetup(Setup):
             older_steps=decide.one_of([0, 0, 12]),
             loses_spool_one_in=decide.one_of([0, 0, 2]),
             varies_options=True,
+            late_begin=decide.one_in(2),
+            hides_headless=decide.one_in(2),
         )
 
     def options(self, folder: Path, decide: Decisions) -> SourceOptions:
