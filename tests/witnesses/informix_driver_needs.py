@@ -32,34 +32,9 @@ _FILES_OF_THE_CLIENT = (
     "test_unicode::test_clob_round_trip_8859_1",
 )
 _SYSTEM_TABLES = (
-    "test_aio::test_async_cursor_iteration",
-    "test_aio::test_async_pool_concurrent_queries",
-    "test_async_threads::test_row_factory_reaches_the_async_paths",
-    "test_decimal::test_avg_returns_decimal_with_fraction",
-    "test_decimal::test_sum_returns_decimal",
     "test_params::test_parameterized_select_multiple_params",
-    "test_params::test_parameterized_select_numeric_style",
-    "test_pool::test_concurrent_threads_on_one_connection_dont_interleave_pdus",
-    "test_resilience::test_network_drop_during_fetch_iteration",
-    "test_scroll_cursor::test_fetch_absolute",
-    "test_scroll_cursor::test_fetch_absolute_negative",
-    "test_scroll_cursor::test_fetch_last",
-    "test_scroll_cursor::test_fetch_prior",
-    "test_scroll_cursor::test_fetchall_after_partial_iteration",
-    "test_scroll_cursor_server::test_fetch_absolute_negative",
-    "test_scroll_cursor_server::test_fetch_absolute_random_access",
-    "test_scroll_cursor_server::test_fetch_last_caches_total_rows",
-    "test_scroll_cursor_server::test_fetch_prior_walks_backward",
-    "test_scroll_cursor_server::test_fetch_relative",
-    "test_scroll_cursor_server::test_scrollable_fetchall",
     "test_scroll_cursor_server::test_scrollable_random_access",
-    "test_scroll_cursor_server::test_scrollable_sequential_fetchone",
-    "test_select::test_fetchmany",
-    "test_select::test_iterator_protocol",
     "test_select::test_select_multi_row_int",
-    "test_select::test_two_cursors_on_same_connection",
-    "test_select::test_varchar_single_column",
-    "test_select::test_varchar_with_odd_length_padding",
 )
 _SELECT_LIST = (
     "test_recovery_and_concurrency::test_async_pool_concurrent_tasks_get_their_own_data",
@@ -80,27 +55,13 @@ _COMPLEX_TYPES = (
     "test_row_reconciliation::test_null_composite_does_not_shift_next_column",
     "test_rows::test_rows_are_value_identical_to_tuples",
 )
-_STATEMENT_TYPES = (
-    "test_transaction_state::test_rollback_after_sql_begin_actually_rolls_back",
-    "test_transaction_state::test_sql_begin_does_not_collide_with_the_implicit_one",
-    "test_transaction_state::test_transaction_control_types_are_what_the_server_says",
-)
-_REFUSED_SCROLL_CURSORS = (
-    "test_statement_release::test_failed_scroll_open_releases_statement",
-    "test_statement_release::test_scrollable_cursor_still_works_after_a_failed_open",
-)
 
 NEEDS: dict[str, tuple[str, ...]] = {
     "files of the client, by FILETOBLOB(..., 'client') and message 98": _FILES_OF_THE_CLIENT,
     "rows of the system tables in systables": _SYSTEM_TABLES,
     "a parameter in a select list, ?::INT": _SELECT_LIST,
     "columns of ROW, SET, MULTISET and LIST": _COMPLEX_TYPES,
-    "BEGIN, COMMIT and ROLLBACK described as statements of type 34, 35 and 36": _STATEMENT_TYPES,
-    "a scroll cursor FOR UPDATE that is refused, -526": _REFUSED_SCROLL_CURSORS,
     "CREATE FUNCTION": ("test_statement_classification::test_execute_function_returns_its_value",),
-    "a DATE as text in the form of the login's DBDATE": (
-        "test_type_matrix::test_server_agrees_with_what_we_bound",
-    ),
 }
 
 # It counts all threads of its process, those of asyncio's own pool too, of which Python 3.11 has two.
