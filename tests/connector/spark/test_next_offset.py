@@ -5,8 +5,11 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from informix_capture_client.positions import Position
 from informix_cdc.capture import CaptureState
+from informix_cdc.capture.restart_bound import RestartBound
 from informix_cdc.spark.next_offset import NextOffset
 from informix_checkpoints.limits import BatchLimits
 from informix_checkpoints.offsets import StreamOffset
@@ -57,3 +60,18 @@ def test_a_chunk_without_rows_is_told_at_once_and_a_later_restart_position_now_a
     told = chooser.choose(state, first, BatchLimits())
     assert told is not None
     assert told.position.chunk == 1
+
+
+@pytest.mark.parametrize(("is_bounded", "restart"), [(True, 8), (False, 6)])
+def test_a_restart_position_moves_back_only_where_the_stream_is_trusted(
+    is_bounded: bool, restart: int
+) -> None:
+    """A process that died may have published a later one; a BEGINTX that comes late takes it back."""
+    spool = spool_of("s", AT)
+    spool.mark = spool.end = Position(20, 6)
+    spool.end_of_batch = lambda *_: spool.end
+    state = CaptureState(spool=spool, restart_bound=RestartBound(is_on=is_bounded))
+    begun = StreamOffset("s", "s", Position(10, 8), tables={})
+    end = NextOffset().choose(state, begun, BatchLimits())
+    assert end is not None
+    assert end.position == Position(20, restart)
