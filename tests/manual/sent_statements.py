@@ -45,7 +45,7 @@ WHEN = {
     "HA_ROLE": "at each start; `doctor`",
     "PARAMETER": "`doctor`: LOGFILES, LTXHWM and the like",
     "OPEN_TRANSACTIONS": "at each start; every 2 s while commits come, between two queries for the"
-    f" log's end; `acquire`, `doctor`; {_CHUNK}; {_BY_KEY}, once a batch",
+    f" log's end; `acquire`; {_CHUNK}; {_BY_KEY}, once a batch",
     "DATABASE_LOGGING": "at `load()` and each start",
     "DATABASE_LOCALE": "at `load()` and each start",
     "TABLE": _TABLES,

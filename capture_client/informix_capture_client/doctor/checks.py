@@ -274,15 +274,6 @@ def _log_space(set_up: SetUp) -> Iterator[Finding]:
     clock = _of_server(set_up, lambda server: server.clock)
     now = None if isinstance(clock, Unanswered) else clock
     yield _judged("log space", space, lambda it: check_log_space(it, now, set_up.dialect.owner))
-    listed = _of_server(set_up, lambda server: server.open_transactions)
-    if isinstance(listed, Unanswered) and listed.was_asked:
-        yield warning(
-            "log space",
-            "sysmaster:systrans cannot be read, so that the restart position of a stream stays where it"
-            f" is until the log there is overwritten: {listed.reason}",
-            f"GRANT SELECT ON systrans TO {set_up.user}; in database sysmaster, as user"
-            f" {set_up.dialect.owner}",
-        )
 
 
 def _long_transactions(set_up: SetUp) -> Iterator[Finding]:

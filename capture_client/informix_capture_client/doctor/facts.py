@@ -61,7 +61,6 @@ class ServerFacts:
     log_space: LogSpace | Unanswered
     parameters: Mapping[str, int] | Unanswered
     ha_role: HaRole | Unanswered
-    open_transactions: frozenset[int] | Unanswered = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +136,6 @@ def read_server_facts(transport: Transport, database: str) -> ServerFacts:
         log_space=ask(lambda: read_log_space(transport)),
         parameters=ask(lambda: _parameters(transport)),
         ha_role=ask(catalog.ha_role),
-        open_transactions=ask(catalog.open_transactions),
     )
 
 

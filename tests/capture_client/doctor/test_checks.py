@@ -314,13 +314,6 @@ def test_rights_are_two_answers_the_database_and_the_capture(
     assert states(set_up, "rights") == ["ok", state]
 
 
-def test_open_transactions_that_are_hidden_hold_the_restart_position_back() -> None:
-    hidden = with_server(open_transactions=NO_ANSWER)
-    found = [each for each in examine(hidden) if each.check == "log space"]
-    assert [each.state for each in found] == [State.OK, State.WARNING]
-    assert found[1].remedy.startswith("GRANT SELECT ON systrans TO ")
-
-
 def test_what_is_wrong_says_what_mends_it_and_what_is_not_wrong_says_nothing() -> None:
     for sentence, set_up, _, _ in CASES:
         for finding in examine(set_up):
