@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import logging
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -154,6 +155,8 @@ def _only_the_logs_end(patch: Patch) -> None:
     patch.setattr(restart_bound._Sample, "lowest", lambda self, _=None: self.place)
 
 
+# Without a bound the position also moves back, once a BEGINTX has come late.
+WRONG_PAIR = re.compile("is no valid pair|restart moved back")
 # each with the schedules within which it must be found
 WRONG: dict[str, tuple[Callable[[Patch], None], int]] = {
     "no bound: what the stream shows is taken for all there is": (trust_stream, 10),
@@ -172,6 +175,6 @@ def test_a_bound_that_is_wrong_is_found(
         play_seed(0, _hiding)
         break_it(monkeypatch)
         reasons = (reason for _, reason in (played(seed, _hiding) for seed in range(schedules)))
-        assert any(reason and "is no valid pair" in str(reason) for reason in reasons)
+        assert any(WRONG_PAIR.search(str(reason)) for reason in reasons)
     finally:
         logging.disable(logging.NOTSET)
