@@ -81,7 +81,7 @@ class EmulatedServer(Faults):
         session_readers: who may read `syscdcsess`; bootcdc.sql revokes that from public.
         redirect_to: `server=host|port` that clients are sent to when they log in; empty: nowhere.
         prompts: what PAM asks of clients that log in; empty: there is no PAM.
-        names_refusals: whether a client whose login is refused is told an error, or 0.
+        names_refusals: whether a refused login carries an error number, or 0.
         late_release: which transactions have committed and keep their locks.
         lock_waits: who has met locks of others.
         sbspace: the smart large objects.

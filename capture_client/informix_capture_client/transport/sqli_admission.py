@@ -200,8 +200,8 @@ class _Attempt:
     def _refuse(self, address: tuple[str, int], answer: Refused | Redirect) -> None:
         if isinstance(answer, Redirect):
             return
-        told = answer.system_error
-        system = f"the server's system says {told}: {os.strerror(told)}" if told else ""
+        number = answer.system_error
+        system = f"the server's system says {number}: {os.strerror(number)}" if number else ""
         if not answer.service_error:
             raise self._unexplained(address, system)
         failure = refusal(answer.service_error, 0)

@@ -121,8 +121,7 @@ class Manifest:
     def before_leaving(self, start: Position, captured: Collection[str]) -> Manifest:
         """Return the manifest up to where a captured table has left the stream behind `start`.
 
-        Whoever reads from `start` has never been told that it left: what lies behind is not of the
-        tables that are captured, and is captured again.
+        A checkpoint at `start` still has the table. What was captured without it is captured again.
         """
         for number, turn in enumerate(self.turns):
             leaving = {name for name, state in turn.tables.items() if state is None}

@@ -102,7 +102,7 @@ class ServerWatch:
                     return
 
     def _sample_for(self, catalog: Catalog, seconds: float) -> bool:
-        """Tell who is open, as often as that is wanted, until it is time; return whether to end."""
+        """Sample the open transactions while that is wanted; return whether the watch was closed."""
         until = time.monotonic() + min(seconds, INTERVAL_SECONDS)
         while (left := until - time.monotonic()) > 0:
             if self._closed.wait(min(SAMPLE_SECONDS, left)):

@@ -75,7 +75,7 @@ class Joining:
         return self.tables.keys()
 
     def note_switched(self, switched: Switched) -> None:
-        """Note what was asked behind that; the thread that opens the session tells it."""
+        """Record what the server said after that; called by the thread that opens the session."""
         self.switched = switched
 
     def upto(self, answer: Answer) -> Answer:

@@ -199,7 +199,7 @@ class Returning:
         return set(self.absent) - self.tables.keys()
 
     def note_switched(self, switched: Switched) -> None:
-        """Forget it: the session by which those join asks again, once the altered ones are back."""
+        """Ignore it: the session that lets those join asks the server again."""
 
     def upto(self, answer: Answer) -> Answer:
         """Return what came, without what commits behind the place at which the tables are back."""

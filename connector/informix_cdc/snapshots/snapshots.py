@@ -2,7 +2,7 @@
 
 Rule: all of it runs in the capture's thread but for what the readers are handed, which holds a lock.
 
-    hear      after what came is taken: note places, tell whether a chunk is due, or a table may begin
+    hear      after what came is taken: record places, return whether a chunk or a table is due
     emit      once everything that has come is in the spool: begin the next table, put what is due there
 """
 

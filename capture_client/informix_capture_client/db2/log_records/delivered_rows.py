@@ -76,7 +76,7 @@ def decoded(logged: LoggedChanges, readers: Readers) -> Decoded:
             where, lobs = changes[name][places], _lobs_of(logged, places)
             rows = Rows(logged.data, where[:, 0], where[:, 1], where[:, 2], lobs, name == "old")
             images, notes = reader.read(rows)
-            # Of an update the new row is told: Db2 logs no large object of an old one.
+            # Of an update the new row counts: Db2 logs no large object of an old one.
             is_told = np.full(len(places), name == "new") | (changes["new"][places][:, 1] < 0)
             _add(found.notes, notes, places, is_told)
             side.append(Image(places, images))

@@ -1,6 +1,6 @@
 """Records of the LOB manager that do not fit the row in front of which they stand.
 
-Rule: they are told and nothing more: their bytes are delivered in `_lobs`, whatever the row says.
+Rule: they are reported in `_warnings`; their bytes are delivered in `_lobs`, whatever the row says.
 """
 
 from __future__ import annotations

@@ -109,7 +109,7 @@ class Transaction:
         self.group = None
 
     def close(self) -> None:
-        """Add what is left where the transaction ends: large objects, and what no row has told."""
+        """Add what is left at the end of the transaction: large objects, and warnings without a row."""
         self.end_group()
         if (unread := self.unread) is None:
             return

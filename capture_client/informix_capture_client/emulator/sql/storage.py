@@ -161,7 +161,7 @@ class Store:
 
     @contextmanager
     def _refusing(self) -> Iterator[None]:
-        """Say in SQL's numbers why SQLite ends a statement; who breaks a unique index is told apart."""
+        """Return the SQL error number for an error of SQLite; a broken unique index has its own."""
         self.functions.failure = self._watch.error = None
         try:
             yield

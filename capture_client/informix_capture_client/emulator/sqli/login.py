@@ -32,7 +32,7 @@ class Greeting:
         protocols: the feature bits that the server knows.
         redirect_to: `server=host|port` that a client is sent to; empty: it stays.
         prompts: what PAM asks; empty: the password of the login counts.
-        names_refusals: whether a refused client is told an error; a live 14.10.13.10 told 0 (libsqli).
+        names_refusals: whether a refused login has an error number; live 14.10.13.10 sent 0 (libsqli).
     """
 
     name: str = "informix"
