@@ -78,19 +78,19 @@ thorough: $(VENV)/.installed ## all failpoints, more seeds, ten times the exampl
 
 witnesses: $(VENV)/.installed ## let IBM's, Debezium's, Spark's and GBASE's clients judge the emulator: Java 17, Maven Central
 	@echo "Fetching jars into .witnesses/ when they are missing, some 60 MB ..."
-	$(BIN)/pytest tests/witnesses --run-witnesses -q -rs
+	$(BIN)/pytest tests/lab/witnesses --run-witnesses -q -rs
 
 matrix: $(VENV)/.installed ## one stream on the oldest and newest PySpark and Python, and a Delta MERGE
 	@echo "Five environments with a Spark each in .matrix/: some 5 GB, and minutes when they are made ..."
-	cd tests && $(abspath $(BIN))/python -m matrix
+	cd tests && $(abspath $(BIN))/python -m lab.matrix
 
 rivals: $(VENV)/.installed ## Debezium's connector and ours on one emulated server (Java 17, Maven): an hour
-	@cd tests && $(abspath $(BIN))/python -m rivals
+	@cd tests && $(abspath $(BIN))/python -m lab.rivals
 
 fuzz: $(VENV)/.installed ## feed noise to every door for SECONDS each, guided by coverage
 	@echo "Installing atheris ..."
 	$(PIP) --editable '.[fuzz]'
-	cd tests && for door in $$($(abspath $(BIN))/python -m fuzz); do $(abspath $(BIN))/python -m fuzz $$door $(SECONDS) || exit 1; done
+	cd tests && for door in $$($(abspath $(BIN))/python -m lab.fuzz); do $(abspath $(BIN))/python -m lab.fuzz $$door $(SECONDS) || exit 1; done
 
 up: ## start Informix and a shop that changes it, in Docker: docker/README.md
 	docker compose -f docker/compose.yaml up --detach --wait informix
@@ -100,10 +100,10 @@ down: ## remove what runs in Docker, with its data
 	docker compose -f docker/compose.yaml --profile '*' down --volumes
 
 bench: $(VENV)/.installed ## measure: one table with each figure beside its peer; some twelve minutes on 2 idle cores
-	$(BIN)/python -m pytest tests/benchmarks --run-benchmarks -q -s -rs
+	$(BIN)/python -m pytest tests/lab/benchmarks --run-benchmarks -q -s -rs
 
 figures: ## put the table of the last `make bench` into docs/evidence/performance.md
-	cd tests && $(abspath $(BIN))/python -m benchmarks.page
+	cd tests && $(abspath $(BIN))/python -m lab.benchmarks.page
 
 build: jar ## a wheel in dist/, with the reader in the JVM where a javac is
 	$(BIN)/python -m build --wheel

@@ -98,7 +98,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
     """Let a test that rests on an assumption say, when it fails, which one that speaks against."""
     if (marker := item.get_closest_marker("assumption")) is None:
         return (yield)
-    from live.assumptions_page import explained
+    from lab.live.assumptions_page import explained
 
     with explained(marker.args):
         return (yield)
@@ -107,7 +107,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
 @pytest.fixture(scope="session")
 def live_informix() -> Iterator[CaptureServer]:
     """A live server, named by the environment or started in a container; else a skip says why."""
-    from live.servers import live_server
+    from lab.live.servers import live_server
 
     if "PYTEST_XDIST_WORKER" in os.environ:
         pytest.skip("live tests share one server: run them by themselves, pytest -m informix")
@@ -119,7 +119,7 @@ def live_informix() -> Iterator[CaptureServer]:
 def live_informix_over_sqli() -> Iterator[CaptureServer]:
     """The same over Informix's own protocol, for which no driver is needed."""
     from informix_capture_client.transport import SqliTransport
-    from live.servers import live_server
+    from lab.live.servers import live_server
 
     if "PYTEST_XDIST_WORKER" in os.environ:
         pytest.skip("live tests share one server: run them by themselves, pytest -m informix")

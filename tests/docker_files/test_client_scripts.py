@@ -25,7 +25,7 @@ from informix_capture_client.emulator import ListeningServer
 from informix_cdc.commands.cli import main as command_line
 from informix_cdc.demo.database import PASSWORD, demo_server
 from informix_cdc.demo.workload import Workload
-from live.server_dsn import DSN_VARIABLE, named_server
+from lab.live.server_dsn import DSN_VARIABLE, named_server
 from odbc_driver.build import Drivers, build_drivers
 
 CLIENT = DOCKER / "client"

@@ -27,7 +27,7 @@ _HEADINGS = {
     "connector": "Loss, limits and liveness",
     "checkpoints": "The spool",
     "connector/commands": "The command line",
-    "fuzz": "Noise",
+    "lab": "Noise",
 }
 _NOT_YET = "**not yet**: "
 

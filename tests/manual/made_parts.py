@@ -30,9 +30,9 @@ from informix_cdc.monitoring.figures import ABOUT, FIGURES
 from informix_cdc.options.source import option_rows
 from informix_cdc.spark.schema import to_spark
 from informix_cdc.terminal.options import flag_of
+from lab.witnesses.known_differences import DIFFERENCES
 from manual.sent_statements import statement_lines
 from manual.type_table import table_lines
-from witnesses.known_differences import DIFFERENCES
 
 ROOT = Path(__file__).resolve().parents[2]
 REMEDY = "run `make docs`, or `python -m manual.made_parts` in tests/"

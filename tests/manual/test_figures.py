@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.measuring import Report
-from benchmarks.page import BEGIN, END, PAGE, with_figures
+from lab.benchmarks.measuring import Report
+from lab.benchmarks.page import BEGIN, END, PAGE, with_figures
 
 
 def test_a_new_table_takes_the_place_of_the_old_one_and_of_nothing_else() -> None:

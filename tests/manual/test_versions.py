@@ -7,8 +7,8 @@ import tomllib
 
 import pytest
 
+from lab.matrix.__main__ import COMBINATIONS, NotHere, interpreter
 from manual.made_parts import ROOT
-from matrix.__main__ import COMBINATIONS, NotHere, interpreter
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 _TRIED = re.compile(r"^\| (\d+\.\d+\.\d+) \| (\d+\.\d+)\.\d+ \|.*\| (\S+) \|$", re.MULTILINE)

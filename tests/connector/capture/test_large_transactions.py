@@ -15,14 +15,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from benchmarks.one_transaction import PREPARED_ROWS, turns_of
-from benchmarks.pipeline import START, open_spool
-from benchmarks.workload import catalog_tables, rows_without_end
 from checkpoints.spool.spools import read_range
 from informix_capture_client.choices import DecodeRules
 from informix_capture_client.shapes import row_schema
 from informix_checkpoints.spool import delivered as delivered_rows
 from informix_checkpoints.spool import stored_range
+from lab.benchmarks.one_transaction import PREPARED_ROWS, turns_of
+from lab.benchmarks.pipeline import START, open_spool
+from lab.benchmarks.workload import catalog_tables, rows_without_end
 
 pytestmark = pytest.mark.slow
 
@@ -34,7 +34,7 @@ MOST_GROWTH_MEBIBYTES = 96
 
 
 def run(folder: Path, mebibytes: int, *more: str) -> dict[str, Any]:
-    command = [sys.executable, "-m", "benchmarks.one_transaction", str(folder), str(mebibytes)]
+    command = [sys.executable, "-m", "lab.benchmarks.one_transaction", str(folder), str(mebibytes)]
     output = subprocess.run(
         [*command, str(LIMIT_MEBIBYTES), *more],
         stdout=subprocess.PIPE,

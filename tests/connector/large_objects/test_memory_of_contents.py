@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.test_large_objects import MEBIBYTE, told_of
+from lab.benchmarks.test_large_objects import MEBIBYTE, told_of
 
 pytestmark = pytest.mark.slow
 MOST_MEBIBYTES = 512

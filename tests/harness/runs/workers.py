@@ -17,7 +17,7 @@ SPARK, PROCESSES = "spark", "processes"
 _OF_SPARK = (
     "tests/end_to_end/",
     "tests/crashes/",
-    "tests/benchmarks/",
+    "tests/lab/benchmarks/",
     # These have Sparks of their own too: they go where there is time, of two workers that take longest.
     "tests/connector/capture/test_large_transactions.py",
     "tests/docker_files/test_client_scripts.py::test_the_client_service_shows_changes",

@@ -1,0 +1,5 @@
+"""Programs beside the suite: benchmarks, rivals, witnesses, matrix of versions, fuzzing, live servers.
+
+A few tests here check the programs themselves, or rehearse on the emulator what a live server is asked:
+those run in the suite.
+"""

@@ -1,0 +1,53 @@
+"""Contents of large objects a second over both transports, and how long other tables' rows wait."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lab.benchmarks.measuring import Report
+from odbc_driver.build import build_drivers
+
+MEBIBYTE = 1 << 20
+MOST_MEBIBYTES = 512
+
+
+def told_of(folder: Path, count: int, size: int, transport: str) -> dict[str, Any]:
+    command = [
+        sys.executable,
+        "-m",
+        "lab.benchmarks.large_object_run",
+        str(folder),
+        str(count),
+        str(size),
+    ]
+    driver = [str(build_drivers().narrow)] if transport == "odbc" else []
+    output = subprocess.run(
+        [*command, transport, *driver],
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+    ).stdout
+    told: dict[str, Any] = json.loads(output)
+    return told
+
+
+@pytest.mark.parametrize("transport", ["sqli", "odbc"])
+def test_contents_over_a_transport(report: Report, tmp_path: Path, transport: str) -> None:
+    for count, size, what in ((2000, 1024, "2,000 of 1 KiB"), (1000, MEBIBYTE, "1,000 of 1 MiB")):
+        told = told_of(tmp_path / str(size), count, size, transport)
+        assert (told["read"], told["read_bytes"]) == (count, count * size)
+        assert told["peak"] < MOST_MEBIBYTES
+        rate = (
+            f"{count / told['seconds']:.0f} contents/s, {count * size / told['seconds'] / 1e6:.0f} MB/s"
+        )
+        waits = f"a row behind them after {told['behind']:.2f} s ({told['alone']:.2f} s alone)"
+        more = f"{waits}; peak {told['peak']:.0f} MiB"
+        report.add("large objects", f"{what} in one transaction, {transport}", rate, more)

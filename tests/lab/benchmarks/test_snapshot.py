@@ -1,0 +1,120 @@
+"""A snapshot beside the same SELECT row by row, beside Spark's JDBC, and the stream beside a snapshot.
+
+The emulator is in a process of its own, and sends rows as they lie in a table. Snapshots begin
+with a second until the stream is settled and end with one until the log has moved on: what is called
+steady is measured between the first chunk in the spool and the last.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from contextlib import closing
+from statistics import median
+
+import pytest
+
+from lab.benchmarks.measuring import Report, Timing, percentiles, timed
+from lab.benchmarks.rows_that_were_there import Filled
+from lab.benchmarks.sessions import connect
+from lab.benchmarks.whole_snapshot import Run, filled_source, snapshot_of
+from lab.benchmarks.workload import PASSWORD, catalog_table
+from lab.witnesses.jars import NotHere, classpath
+from lab.witnesses.jdbc import VERSIONS, url
+from odbc_driver.build import build_drivers
+
+ROWS = 400_000
+REPEATS = 3
+ROWS_ONE_BY_ONE = 60_000
+ROWS_IN_MEMORY = 1_000_000
+MOST_MIB = 512
+_COLUMNS = ", ".join(column.name for column in catalog_table().columns)
+ONE_BY_ONE = f"SELECT FIRST {ROWS_ONE_BY_ONE} {_COLUMNS} FROM informix.lines ORDER BY line_num"
+
+
+def test_rows_a_second_of_a_snapshot_and_of_the_same_rows_one_by_one(report: Report) -> None:
+    drivers = {"sqli": "", "odbc": str(build_drivers().narrow)}
+    plan = Filled(ROWS, per_second=0)
+    with filled_source(plan) as (source, server):
+        for name, driver in drivers.items():
+            chosen = {"transport": name} | ({"driver": driver} if driver else {})
+            runs, seconds = list[Run](), list[float]()
+            with closing(connect(source, driver)) as transport:
+                for _ in range(REPEATS):
+                    runs.append(snapshot_of(source, server, plan, **chosen))
+                    seconds.append(timed(lambda transport=transport: _all(transport.rows(ONE_BY_ONE))))  # type: ignore[misc]
+            _add_runs(report, name, runs, Timing(tuple(seconds)))
+
+
+def _all(rows: object) -> None:
+    assert isinstance(rows, list)
+    assert len(rows) == ROWS_ONE_BY_ONE
+
+
+def _add_runs(report: Report, transport: str, runs: list[Run], one_by_one: Timing) -> None:
+    assert {run.rows for run in runs} == {ROWS}
+    steady, whole = max(run.steady for run in runs), Timing(tuple(run.seconds for run in runs))
+    alone = ROWS_ONE_BY_ONE / min(one_by_one.seconds)
+    middle = median(run.steady for run in runs)
+    rate = f"{steady / 1000:.0f} k/s ({middle / 1000:.0f} k/s)"
+    report.add("snapshot", f"over {transport}, steady", rate, f"row by row: {steady / alone:.1f} x")
+    report.add(
+        "snapshot",
+        f"over {transport}, {ROWS:,} rows from begin to end",
+        whole.rate(ROWS),
+        f"CPU, µs a row: capture {_each(min(run.cpu for run in runs))},"
+        f" emulator {_each(min(run.server_cpu for run in runs))}",
+    )
+    report.add("snapshot", f"SELECT over {transport}, row by row", one_by_one.rate(ROWS_ONE_BY_ONE))
+
+
+def _each(seconds: float) -> str:
+    return f"{seconds / ROWS * 1e6:.1f}"
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("properties", [(), ("FET_BUF_SIZE=262144",)], ids=["default", "256 KiB"])
+def test_rows_a_second_of_spark_s_jdbc_reader(report: Report, properties: tuple[str, ...]) -> None:
+    """It reads the same table with IBM's driver: as that is, or with answers as large as ours."""
+    try:
+        jars = classpath(f"jdbc-{VERSIONS[-1]}")
+    except NotHere as reason:
+        pytest.skip(str(reason))
+    with filled_source(Filled(ROWS, per_second=0)) as (source, _):
+        # Spark quotes names of columns; without this they would be texts (SQL Reference, DELIMIDENT)
+        where = url(source.port, "bench", "DELIMIDENT=Y", *properties)
+        arguments = [jars, where, "informix", PASSWORD, "lines", str(REPEATS)]
+        told = subprocess.run(
+            [sys.executable, "-m", "lab.benchmarks.jdbc_rows", *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            check=True,
+            text=True,
+        )
+    found = json.loads(told.stdout.splitlines()[-1])
+    assert found["rows"] == ROWS
+    rate = Timing(tuple(found["seconds"])).rate(ROWS)
+    how = "".join(f" {each}" for each in properties)
+    beside = f"CPU of the JVM, µs a row: {_each(min(found['cpu']))}"
+    report.add("snapshot", f"spark.read.jdbc{how}, one partition, noop sink", rate, beside)
+
+
+@pytest.mark.parametrize("transport", ["sqli", "odbc"])
+def test_memory_and_the_stream_beside_a_snapshot(report: Report, transport: str) -> None:
+    chosen = {"transport": transport}
+    if transport == "odbc":
+        chosen["driver"] = str(build_drivers().narrow)
+    plan = Filled(ROWS_IN_MEMORY)
+    with filled_source(plan) as (source, server):
+        run = snapshot_of(source, server, plan, **chosen)
+    assert run.peak_mib < MOST_MIB
+    written = f"{plan.per_second} transactions/s"
+    peak = f"peak {run.peak_mib:.0f} MiB"
+    report.add("memory", f"snapshot of 1 M rows over {transport}, {written}", peak)
+    report.add(
+        "commit -> spool",
+        f"beside a snapshot over {transport}",
+        percentiles(run.during),
+        f"without one {percentiles(run.after)}",
+    )

@@ -1,0 +1,271 @@
+"""What noise is fed to: each takes bytes and may raise nothing but our own errors.
+
+Rule: a target is one door through which bytes or text come in from outside: the server's stream, a
+checkpoint, files that a crash may have torn, a user's options. Each has sound inputs to start from.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from harness.capture.streams import (
+    begin,
+    commit,
+    discard,
+    error,
+    rollback,
+    row,
+    table_schema,
+    timeout,
+    truncate,
+)
+from harness.capture.tables import make_table
+from informix_capture_client.choices import DecodeRules, RowForm
+from informix_capture_client.emulator import BadRecording, read_recording
+from informix_capture_client.errors import BadOption, InformixCdcError
+from informix_capture_client.positions import Position, parse
+from informix_capture_client.records.records import Kind, TableSchema
+from informix_capture_client.session.error_codes import ErrorCodes
+from informix_capture_client.shapes.encoder import ChangeEncoder
+from informix_capture_client.sql_names import TableName
+from informix_capture_client.stream import Read
+from informix_capture_client.stream.event_stream import Begun, ChangeStream
+from informix_capture_client.transactions.assembler import TransactionAssembler
+from informix_capture_client.transactions.events import Transactions
+from informix_capture_client.values.column_list import parse_columns
+from informix_capture_client.values.table_decoder import TableDecoder, decode_payloads
+from informix_cdc.options.source import SourceOptions
+from informix_checkpoints.offsets.offsets import StreamOffset
+from informix_checkpoints.spool import manifest as manifests
+from informix_checkpoints.spool.manifest import Manifest
+from informix_checkpoints.spool.segments import Segment
+from informix_checkpoints.spool.stored_rows import in_row_form
+from lab.fuzz import db2_targets as db2
+from lab.fuzz import sqli_targets as sqli
+from lab.fuzz.server_wire import SOUND_CONVERSATIONS, converse_with_noise
+
+COLUMNS = "id integer, day date, price decimal(10,2), at datetime year to fraction(5), note varchar(9)"
+_PAYLOAD = bytes(4 + 4 + 6 + 11) + b"\x05hello"
+_SIZES = (6,)
+
+
+@dataclass(frozen=True)
+class Target:
+    """A door, and sound things that come in through it."""
+
+    take: Callable[[bytes], object]
+    seeds: tuple[bytes, ...]
+
+    def run(self, data: bytes) -> None:
+        """Feed it; anything but our own errors comes out."""
+        with contextlib.suppress(InformixCdcError):
+            self.take(data)
+
+
+# the server's stream
+
+
+class _InLine:
+    """Hands over chunks, then says that there are none."""
+
+    def __init__(self, chunks: Iterator[bytes], open_session: Callable[[], object]) -> None:
+        open_session()
+        self._chunks = chunks
+
+    def take(self, _timeout_seconds: float) -> list[bytes] | None:
+        chunk = next(self._chunks, None)
+        return None if chunk is None else [chunk]
+
+    def stop(self, _timeout_seconds: float) -> bool:
+        return True
+
+
+class _Session:
+    """Stands in for a session whose numbers are the usual ones."""
+
+    record_kinds = {int(kind): kind for kind in Kind}  # noqa: RUF012 - never changed
+    codes = ErrorCodes({}, {})
+
+
+def _chunks(data: bytes) -> Iterator[bytes]:
+    """Cut a stream into reads as its own first byte says."""
+    size = 1 + (data[0] if data else 0)
+    return (data[at : at + size] for at in range(1, len(data), size))
+
+
+def _stream(shape: str) -> Callable[[bytes], None]:
+    def take(data: bytes) -> None:
+        row_form = RowForm(shape=cast("Any", shape), truncate="emit")
+        assembler = TransactionAssembler(Position(0, 0))
+        assembler.with_bounds = shape == "raw"
+        begun = Begun(cast("Any", _Session()), assembler)
+        stream = ChangeStream(
+            lambda: begun, lambda: None, lambda opened, _: _InLine(_chunks(data), opened)
+        )
+        encoder = ChangeEncoder([make_table("orders", COLUMNS)], DecodeRules(), row_form)
+        while isinstance(answer := stream.next(0), Read):
+            for event in answer.events:
+                if isinstance(event, TableSchema):
+                    encoder.announce(event)
+                elif isinstance(event, Transactions):
+                    for batch in encoder.encode([event]):
+                        in_row_form(batch, encoder.schema).validate(full=True)
+
+    return take
+
+
+def _sound_streams() -> tuple[bytes, ...]:
+    schema = table_schema(0, (25, 4, 1), COLUMNS.encode() + b"\0")
+    inserted = row(20, 1, _PAYLOAD, Kind.INSERT, sizes=_SIZES)
+    updated = row(21, 1, _PAYLOAD, Kind.UPDBEF, sizes=_SIZES) + row(
+        22, 1, _PAYLOAD, Kind.UPDAFT, sizes=_SIZES
+    )
+    whole = begin(10, 1, 100, 7) + inserted + updated + commit(30, 1, 101)
+    undone = begin(40, 2, 100, 7) + row(41, 2, _PAYLOAD, sizes=_SIZES) + discard(41, 2)
+    return (
+        b"\xff" + schema + whole + timeout(31),
+        b"\x10" + schema + undone + whole + commit(50, 2, 102),
+        b"\x80" + schema + begin(60, 3, 1, 1) + truncate(61, 3, 0) + commit(62, 3, 2),
+        b"\x40" + schema + begin(70, 4, 1, 1) + rollback(71, 4) + error(1, -83713),
+    )
+
+
+# values
+
+
+def _decode(data: bytes) -> None:
+    text, _, payload = data.partition(b"\0")
+    decoder = TableDecoder(text.decode("latin-1"), "t", DecodeRules())
+    left, others = max(len(payload) - decoder.fixed_bytes, 0), max(decoder.variable_count - 1, 0)
+    sizes = [left, *[0] * others][: decoder.variable_count]
+    decode_payloads(text.decode("latin-1"), [(sizes, payload)]).validate(full=True)
+
+
+# what a crash or a hand may have torn
+
+
+def _manifest(data: bytes) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / manifests.FILE_NAME).write_bytes(data)
+        manifests.load_manifest(Path(folder))
+
+
+def _sound_manifests() -> tuple[bytes, ...]:
+    segment = Segment("000001-000000000000.arrow", 2, 400, 7, 1, 110, Position(110, 105, (3,)))
+    sound = Manifest("s", "d", Position(100, 90), Position(111, 111), "r", 1, (segment,), 1)
+    with tempfile.TemporaryDirectory() as folder:
+        manifests.save_manifest(sound, Path(folder), durable=False)
+        present = (Path(folder) / manifests.FILE_NAME).read_bytes()
+    older = json.loads(present)
+    older["version"] = 1
+    del older["checksum"]
+    del older["fence"], older["segments"][0]["transactions"]
+    return present, json.dumps(older).encode()
+
+
+def _json(data: bytes) -> Any:
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _offset(data: bytes) -> None:
+    given = _json(data)
+    if isinstance(given, dict):
+        offset = StreamOffset.from_json(given)
+        assert StreamOffset.from_json(offset.to_json()) == offset
+
+
+_OFFSET = StreamOffset("0123456789abcdef", "d", Position(201863847960, 201863847000, (20, 21)))
+
+
+# what a user writes
+
+
+def _options(data: bytes) -> None:
+    given = _json(data)
+    if isinstance(given, dict):
+        options = SourceOptions.parse({str(k): str(v) for k, v in given.items()}, {})
+        options.batch_limits(), options.column_choice(), options.row_form(), options.table_names()
+        assert "hunter2" not in repr(options)
+
+
+_GIVEN = {
+    "host": "h",
+    "server": "s",
+    "database": "d",
+    "table": 'informix.orders,"o w"."t,1"',
+    "password": "hunter2",
+    "columns": 'orders.id,"t,1"."a b"',
+    "startingPosition": "47:0x5e018",
+    "maxBytesPerTrigger": "64m",
+    "connectionString": "SERVICE=9088;PROTOCOL=onsoctcp",
+    "floatingDecimal": "decimal(38,4)",
+    "segmentCopies": "s3://bucket/path",
+}
+
+
+def _recording(data: bytes) -> None:
+    """Read a recording whose digest is right, whatever its lines are."""
+    lines = [line + b"\n" for line in data.split(b"\n")]
+    digest = hashlib.sha256(b"".join(lines)).hexdigest()
+    end = {"what": "end", "events": len(lines) - 1, "sha256": digest}
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(b"".join(lines) + json.dumps(end).encode())
+        file.flush()
+        try:
+            read_recording(Path(file.name))
+        except BadRecording as bad:
+            raise BadOption(str(bad)) from None
+
+
+_RECORDED = (
+    {"format": "informix-cdc recording", "version": 1, "server": {"name": "ol"}, "options": {}},
+    {"connection": 1, "what": "open", "database": "stores"},
+    {"connection": 1, "what": "statement", "text": "SELECT x", "arguments": ["1"], "rows": [["a"]]},
+    {"connection": 1, "what": "read", "session": 3, "room": 128, "bytes": "AP8="},
+    {"connection": 1, "what": "read", "session": 3, "room": 128,
+     "error": {"sqlstate": "IX000", "native": -1, "message": "no"}},
+)  # fmt: skip
+
+
+def _text(read: Callable[[str], object]) -> Callable[[bytes], object]:
+    return lambda data: read(data.decode("utf-8", "replace"))
+
+
+TARGETS = {
+    "stream-rows": Target(_stream("rows"), _sound_streams()),
+    "stream-envelope": Target(_stream("envelope"), _sound_streams()),
+    "stream-raw": Target(_stream("raw"), _sound_streams()),
+    "values": Target(
+        _decode, (COLUMNS.encode() + b"\0" + _PAYLOAD, b"a int8, b char(3)\0" + bytes(10) + b"xyz")
+    ),
+    "column-list": Target(_text(parse_columns), (COLUMNS.encode(), b'"a ""b" char(3), c serial8')),
+    "manifest": Target(_manifest, _sound_manifests()),
+    "offset": Target(_offset, (json.dumps(_OFFSET.to_json()).encode(),)),
+    "options": Target(_options, (json.dumps(_GIVEN).encode(),)),
+    "recording": Target(_recording, (b"\n".join(json.dumps(e).encode() for e in _RECORDED),)),
+    "sqli-of-the-server": Target(converse_with_noise, SOUND_CONVERSATIONS),
+    "position": Target(_text(parse), (b"47:0x5e018", b"201863847960")),
+    "sqli-answers": Target(sqli.take_answers, sqli.ANSWERS),
+    "sqli-login": Target(sqli.take_login, sqli.LOGINS),
+    "sqli-pam": Target(sqli.take_conversation, sqli.CONVERSATIONS),
+    "sqli-features": Target(sqli.take_agreement, sqli.AGREEMENTS),
+    "db2-messages": Target(db2.take_messages, db2.MESSAGES),
+    "db2-log-records": Target(db2.take_logs, db2.LOGS),
+    "db2-logical-log": Target(db2.take_logical_logs, db2.LOGICAL),
+    "db2-control-file": Target(db2.take_control, db2.CONTROL),
+    "db2-declaration": Target(db2.take_declaration, db2.DECLARATIONS),
+    "db2-any": Target(db2.take_any, (*db2.MESSAGES, *db2.LOGS, *db2.LOGICAL)),
+    "table-name": Target(
+        _text(lambda text: TableName.parse(text, "stores")), (b"stores:informix.orders", b'"o"."t t"')
+    ),
+}

@@ -1,0 +1,171 @@
+"""Run the stream program on other Sparks and Pythons, and with Delta Lake where there is one for them.
+
+    python -m lab.matrix [NAME ...]      prints the table that stands in docs/versions.md
+
+Each combination gets an environment of its own under .matrix/, made once, with the wheel of this tree.
+A Python that this machine does not have is said, not skipped over in silence.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from harness.spark.starting import is_late_worker
+
+ROOT = Path(__file__).parents[3]
+HOME = ROOT / ".matrix"
+PROGRAM = Path(__file__).with_name("stream_program.py")
+DELTA_PROGRAM = Path(__file__).with_name("delta_program.py")
+CONSOLE = Console(stderr=True)
+_MOST_LATE_STARTS = 3  # of a Python process of Spark's, which has 10 s
+_SOURCES = os.pathsep.join((str(ROOT / "tests"), str(ROOT / "examples")))
+
+
+@dataclass(frozen=True)
+class Combination:
+    """A Python with a PySpark, and the Delta Lake made for it if there is one."""
+
+    python: str
+    pyspark: str
+    delta: str = ""
+
+    @property
+    def name(self) -> str:
+        return f"python{self.python}-spark{self.pyspark}"
+
+
+# The oldest and the newest PySpark, and each Python with at least one of them.
+COMBINATIONS = [
+    Combination("3.11", "4.0.1", delta="4.0.1"),
+    Combination("3.13", "4.1.1"),
+    Combination("3.12", "4.2.0", delta="4.4.0"),
+    Combination("3.11", "4.3.0"),
+    Combination("3.13", "4.3.0"),
+]
+
+
+class NotHere(Exception):
+    """A Python that this machine does not have."""
+
+
+def interpreter(version: str) -> str:
+    """Return the path of a Python: one on PATH, or of pyenv."""
+    candidates = [shutil.which(f"python{version}")]
+    candidates += map(str, sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python")))
+    for path in filter(None, candidates):
+        done = subprocess.run([path, "-c", "import venv"], capture_output=True, check=False)
+        if done.returncode == 0:
+            return path
+    raise NotHere(f"no Python {version} on PATH")
+
+
+def built_wheel() -> Path:
+    """Return the wheel of this tree."""
+    folder = HOME / "wheel"
+    shutil.rmtree(folder, ignore_errors=True)
+    subprocess.run([sys.executable, "-m", "informix_cdc.commands.cli", "jar", "--compile"], check=True)
+    command = [sys.executable, "-m", "build", "--wheel", "--outdir", str(folder), str(ROOT)]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    return next(folder.glob("*.whl"))
+
+
+def environment(which: Combination, wheel: Path) -> Path:
+    """Make or renew the environment of a combination; return its Python."""
+    folder = HOME / which.name
+    python = folder / "bin" / "python"
+    if not python.exists():
+        subprocess.run([interpreter(which.python), "-m", "venv", str(folder)], check=True)
+    pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    packages = [f"{wheel}[spark]", f"pyspark=={which.pyspark}"]
+    packages += [f"delta-spark=={which.delta}"] if which.delta else []
+    subprocess.run([*pip, *packages], check=True)
+    subprocess.run([*pip, "--force-reinstall", "--no-deps", str(wheel)], check=True)
+    return python
+
+
+def last_lines_of(python: Path, program: Path) -> list[str]:
+    """Run a program with an interpreter, again where the machine is too busy; return what it prints.
+
+    Raises:
+        RuntimeError: it failed; with the end of what it said.
+    """
+    for _ in range(_MOST_LATE_STARTS):
+        done = _run(python, program)
+        if done.returncode == 0:
+            return done.stdout.strip().splitlines()
+        if not is_late_worker(done.stderr):
+            break
+    raise RuntimeError(done.stderr[-3000:])
+
+
+def _run(python: Path, program: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [str(python), "-W", "ignore", str(program)],
+        env={**os.environ, "PYTHONPATH": _SOURCES, "PYSPARK_PYTHON": str(python)},
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=HOME,
+    )
+
+
+def row_of(which: Combination, wheel: Path) -> tuple[str, ...]:
+    """Run a combination; return its row of the table."""
+    python = environment(which, wheel)
+    facts = json.loads(last_lines_of(python, PROGRAM)[-1])
+    assert facts["pyspark"] == which.pyspark, facts
+    # Spark tells a source of AvailableNow since 4.2: docs/versions.md
+    knows_now = tuple(map(int, which.pyspark.split(".")[:2])) >= (4, 2)
+    assert facts["now_is_complete"] == knows_now, facts
+    assert (facts["now_batches"] > 1) == knows_now, facts
+    now = "all" if knows_now else "one batch"
+    if which.delta:
+        merge_into_delta(python, knows_now=knows_now)
+    assert facts["reader"] == "JVM", facts
+    rows, delta = str(facts["rows"]), which.delta or "-"
+    return facts["pyspark"], facts["python"], facts["pyarrow"], rows, now, delta
+
+
+def merge_into_delta(python: Path, *, knows_now: bool) -> None:
+    """Run the example of Delta's MERGE, and what checks it over a snapshot and an ALTER by content."""
+    printed = "\n".join(last_lines_of(python, ROOT / "examples" / "delta_merge.py"))
+    assert "|        2|Bern|" in printed, printed
+    # each batch once: the first and the last of a snapshot's run are empty
+    assert f"|       MERGE|    {7 if knows_now else 5}|" in printed, printed
+    CONSOLE.print("Delta over a snapshot and an ALTER:", last_lines_of(python, DELTA_PROGRAM)[-1])
+
+
+def main(names: list[str]) -> int:
+    """Run all combinations, or those named; return how many failed, 1 where none could run."""
+    HOME.mkdir(exist_ok=True)
+    wheel, failed, has_run = built_wheel(), 0, False
+    table = Table(
+        "PySpark", "Python", "PyArrow", "rows, each once", "AvailableNow takes", "Delta MERGE"
+    )
+    chosen = [each for each in COMBINATIONS if not names or each.name in names]
+    for which in chosen:
+        CONSOLE.print(f"{which.name} ...")
+        try:
+            table.add_row(*row_of(which, wheel))
+            has_run = True
+        except NotHere as reason:
+            table.add_row(which.pyspark, which.python, f"not run: {reason}")
+        except (RuntimeError, AssertionError, subprocess.CalledProcessError) as reason:
+            failed += 1
+            CONSOLE.print(reason, markup=False, highlight=False)
+            table.add_row(which.pyspark, which.python, "FAILED")
+    Console().print(table)
+    return failed or int(not has_run)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,88 @@
+"""Listeners that receive clients otherwise: with TLS, with PAM, on their way elsewhere, or slowly.
+
+Rule: the server behind each is the usual one.
+"""
+
+from __future__ import annotations
+
+import ssl
+import subprocess
+import time
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from informix_capture_client.emulator import EmulatedServer
+from informix_capture_client.emulator.answers import (
+    Check,
+    Outcome,
+    Prepared,
+    SqlSession,
+    StatementKind,
+    Value,
+)
+from informix_capture_client.emulator.connection import Connection
+from informix_capture_client.emulator.listening import Listener
+from informix_capture_client.emulator.sqli import Greeting
+from informix_cdc.executors.certificates import certificates_of_a_query
+from lab.witnesses.java_programs import java_tool
+
+STORE_PASSWORD = "of-a-toy"
+WAITS = "select waiting from nowhere"
+
+
+def received_with(server: EmulatedServer, greeting: Greeting) -> Listener:
+    """Return a listener that greets as it is told."""
+    return Listener(partial(Connection, server), greeting=lambda: greeting)
+
+
+class _WaitingSession:
+    """Statements of a session, and one more that goes on until it is interrupted."""
+
+    def __init__(self, session: SqlSession) -> None:
+        self._session = session
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._session, name)
+
+    def prepare(self, text: str) -> Prepared:
+        if text != WAITS:
+            return self._session.prepare(text)
+        return Prepared(StatementKind.OTHER, [], [], _wait)
+
+
+def _wait(_values: Sequence[Value], check: Check) -> Outcome:
+    while True:
+        check()
+        time.sleep(0.01)
+
+
+class WaitingConnection(Connection):
+    """A connection that knows a statement without an end."""
+
+    def session(self) -> SqlSession:
+        return _WaitingSession(super().session())  # type: ignore[return-value]
+
+
+def waiting_listener(server: EmulatedServer) -> Listener:
+    """Return a listener whose clients can ask for `WAITS`."""
+    return Listener(
+        partial(WaitingConnection, server), greeting=lambda: Greeting(server.name, server.version)
+    )
+
+
+def encryption(folder: Path) -> tuple[ssl.SSLContext, Path]:
+    """Make what a server shows, and the trust store with which Java believes it."""
+    shown, _ = certificates_of_a_query()
+    files = {"authority": shown.authority, "certificate": shown.certificate, "key": shown.key}
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(folder / "certificate", folder / "key")
+    store = folder / "trust.p12"
+    keytool = Path(java_tool("java")).resolve().with_name("keytool")
+    command = [str(keytool), "-importcert", "-noprompt", "-alias", "emulator"]
+    command += ["-file", str(folder / "authority"), "-keystore", str(store)]
+    command += ["-storetype", "PKCS12", "-storepass", STORE_PASSWORD]
+    subprocess.run(command, check=True, capture_output=True)
+    return context, store
