@@ -1,1 +1,1 @@
-"""What can be said of docker/ without a Docker engine; a folder named docker would hide the package."""
+"""Tests of docker/ that need no Docker engine; a folder named docker would hide the package."""

@@ -1,0 +1,150 @@
+"""When each alarm fires, and whether alarms and dashboard ask for what exists.
+
+Conditions are evaluated here, for the few forms of PromQL that they use. Each metric has one series:
+one constant value, or one value a minute, the last of them now.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+from operator import add, eq, gt, lt, mul, truediv
+from statistics import linear_regression
+from typing import Any
+
+import promql_parser
+import pytest
+
+from docker_files.docker_folder import DOCKER, ROOT, settings
+from informix_cdc.monitoring.figures import ABOUT, FIGURES
+
+Figures = Mapping[str, float | Sequence[float]]
+
+
+def value_of(tree: Any, figures: Figures) -> float | None:
+    """Return the result of an expression now; None where Prometheus returns nothing."""
+    match tree:
+        case promql_parser.NumberLiteral():
+            return float(tree.val)
+        case promql_parser.VectorSelector():
+            return next(reversed(_values(tree, figures)), None)
+        case promql_parser.Call():
+            over, *others = tree.args
+            found = _values(over.vector_selector, figures)[-int(over.range.total_seconds() / 60) :]
+            return _FUNCTIONS[tree.func.name](found, *(value_of(one, figures) for one in others))
+        case promql_parser.BinaryExpr():
+            return _combined(str(tree.op), value_of(tree.lhs, figures), value_of(tree.rhs, figures))
+    raise NotImplementedError(tree)
+
+
+def _combined(sign: str, left: float | None, right: float | None) -> float | None:
+    if sign in ("and", "unless"):
+        return left if (right is None) == (sign == "unless") else None
+    if left is None or right is None:
+        return None
+    result = _OPERATORS[sign](left, right)
+    return result if sign in "+*/" else left if result else None
+
+
+def _values(selector: Any, figures: Figures) -> Sequence[float]:
+    known = figures.get(selector.name, ())
+    return [known] * 60 if isinstance(known, float | int) else known
+
+
+def _predict(values: Sequence[float], seconds: float) -> float:
+    slope, now = linear_regression(range(1 - len(values), 1), values)
+    return now + slope * seconds / 60
+
+
+_OPERATORS = {"+": add, "*": mul, "/": truediv, "<": lt, ">": gt, "==": eq}
+_FUNCTIONS: dict[str, Callable[..., float]] = {
+    "changes": lambda values: sum(before != after for before, after in pairwise(values)),
+    "increase": lambda values: values[-1] - values[0],  # what it began with does not count
+    "max_over_time": max,
+    "min_over_time": min,
+    "predict_linear": _predict,
+}
+
+METRICS = {figure.metric for figure in FIGURES if figure.metric} | ABOUT.keys()
+RULES = {
+    rule["alert"].removeprefix("InformixCdc"): rule
+    for group in settings("prometheus/alerts.yaml")["groups"]
+    for rule in group["rules"]
+}
+TARGETS = [
+    target for panel in settings("grafana/informix-cdc.json")["panels"] for target in panel["targets"]
+]
+EXPRESSIONS = sorted({each["expr"] for each in [*RULES.values(), *TARGETS]})
+
+LEFT, CHUNKS = "snapshot_tables_left", "snapshot_chunks_total"
+UNSEEN, ABANDONED = "unseen_transactions_total", "abandoned_transactions_total"
+LATE, BEHIND = "capture_lag_seconds", "capture_lag_bytes"
+HEADROOM, LOG = "headroom_bytes", "log_bytes"
+FALLING = range(1000, 400, -10)
+# A stream that has caught up, in three log files of 100: headroom falls by one file and rises again.
+SAWING = [300 - 2 * (minute % 50) - 1 for minute in range(15, 48)]
+
+# alarm: figures by which it fires, and figures by which it does not
+CASES: dict[str, tuple[Figures, Figures]] = {
+    "Down": ({"up": 0}, {"up": 1}),
+    "CrashLoop": ({"start_time_seconds": [1, 2, 2, 3, 4]}, {"start_time_seconds": [7, 8, 8, 9]}),
+    "DataLoss": ({"data_losses_total": 1}, {"data_losses_total": [1] + [0] * 2880}),
+    "LogWrap": ({HEADROOM: 19, LOG: 100}, {HEADROOM: 21, LOG: 100}),
+    "LogWrapSoon": ({HEADROOM: FALLING, LOG: 1000}, {HEADROOM: FALLING, LOG: 800}),
+    "Behind": ({"lag_seconds": 310}, {"lag_seconds": 290}),
+    "ReadingBehind": ({LATE: 130, BEHIND: 70000}, {LATE: 110, BEHIND: 70000}),
+    "ReadingFarBehind": ({BEHIND: 11, LOG: 100}, {BEHIND: [1] + [11] * 9, LOG: 100}),
+    "Stalled": ({"stalled": 1}, {"stalled": 0}),
+    "Paused": ({"paused": 1}, {"paused": 0}),
+    "Reconnecting": ({"reconnects_total": [0, 1, 2, 3, 4]}, {"reconnects_total": [50, 51, 52, 53]}),
+    "LongTransaction": ({"oldest_open_seconds": 3700}, {"oldest_open_seconds": 3500}),
+    "TransactionsLeftOut": ({UNSEEN: 1, ABANDONED: 0}, {UNSEEN: 0, ABANDONED: 0}),
+    "LogUnknown": ({"caught_up": 1}, {"caught_up": 1, LOG: 1000}),
+    "SnapshotStands": ({LEFT: 1, CHUNKS: 7}, {LEFT: 1, CHUNKS: range(30)}),
+}
+
+
+def fires(alarm: str, figures: Figures) -> bool:
+    series = {name if name == "up" else f"informix_cdc_{name}": figures[name] for name in figures}
+    return value_of(promql_parser.parse(RULES[alarm]["expr"]), series) is not None
+
+
+@pytest.mark.parametrize("alarm", RULES)
+def test_an_alarm_fires_when_it_should_and_only_then(alarm: str) -> None:
+    assert [fires(alarm, figures) for figures in CASES[alarm]] == [True, False]
+
+
+def test_what_was_a_false_alarm_or_none_once_is_not_so_again() -> None:
+    assert not fires("LogWrapSoon", {HEADROOM: SAWING, LOG: 300})
+    assert not fires("LogWrapSoon", {HEADROOM: 300, LOG: 1000})
+    assert not fires("SnapshotStands", {LEFT: 0, CHUNKS: 7})
+    # the log is read to its end, and one transaction has been open for an hour
+    assert not fires("ReadingBehind", {LATE: 3600, BEHIND: 4096})
+    # a start has set the counter to 0 again
+    assert fires("DataLoss", {"data_losses_total": [1] + [0] * 120})
+    assert fires("TransactionsLeftOut", {UNSEEN: 0, ABANDONED: 1})
+
+
+@pytest.mark.parametrize("expression", EXPRESSIONS)
+def test_an_expression_parses_and_names_metrics_that_exist(expression: str) -> None:
+    promql_parser.parse(expression.replace("$__rate_interval", "5m"))
+    named = set(re.findall(r"informix_cdc_\w+", expression))
+    assert named <= METRICS
+    assert named or expression.startswith('up{job="informix-cdc"}')
+
+
+def test_an_alarm_names_a_part_of_the_runbook_which_names_the_alarm() -> None:
+    manual = (ROOT / "docs/operations.md").read_text()
+    titles = [re.sub(r"[^\w -]", "", title) for title in re.findall(r"^#+ (.+)$", manual, re.MULTILINE)]
+    headings = {f"docs/operations.md#{title.strip().lower().replace(' ', '-')}" for title in titles}
+    for rule in RULES.values():
+        assert rule["annotations"]["runbook"] in headings, rule["alert"]
+        assert f"| `{rule['alert']}` |" in manual
+
+
+def test_the_dashboard_asks_the_datasource_that_is_provisioned_for_metrics_that_exist() -> None:
+    (source,) = settings("grafana/provisioning/datasources/prometheus.yaml")["datasources"]
+    text = (DOCKER / "grafana/informix-cdc.json").read_text()
+    assert set(re.findall(r'"datasource": \{[^}]*"uid": "(.*)"', text)) == {source["uid"]}
+    assert set(re.findall(r"informix_cdc_\w+", text)) <= METRICS  # its variables have queries too
