@@ -85,7 +85,7 @@ FALLING = range(1000, 400, -10)
 # A stream that has caught up, in three log files of 100: headroom falls by one file and rises again.
 SAWING = [300 - 2 * (minute % 50) - 1 for minute in range(15, 48)]
 
-# alarm: figures by which it fires, and figures by which it does not
+# alarm: figures that make it fire, and figures that do not
 CASES: dict[str, tuple[Figures, Figures]] = {
     "Down": ({"up": 0}, {"up": 1}),
     "CrashLoop": ({"start_time_seconds": [1, 2, 2, 3, 4]}, {"start_time_seconds": [7, 8, 8, 9]}),
@@ -115,7 +115,7 @@ def test_an_alarm_fires_when_it_should_and_only_then(alarm: str) -> None:
     assert [fires(alarm, figures) for figures in CASES[alarm]] == [True, False]
 
 
-def test_what_was_a_false_alarm_or_none_once_is_not_so_again() -> None:
+def test_a_false_alarm_of_the_past_stays_silent_and_a_missed_one_fires() -> None:
     assert not fires("LogWrapSoon", {HEADROOM: SAWING, LOG: 300})
     assert not fires("LogWrapSoon", {HEADROOM: 300, LOG: 1000})
     assert not fires("SnapshotStands", {LEFT: 0, CHUNKS: 7})
@@ -134,7 +134,7 @@ def test_an_expression_parses_and_names_metrics_that_exist(expression: str) -> N
     assert named or expression.startswith('up{job="informix-cdc"}')
 
 
-def test_an_alarm_names_a_part_of_the_runbook_which_names_the_alarm() -> None:
+def test_each_alarm_is_in_the_runbook_and_links_to_a_heading_of_it() -> None:
     manual = (ROOT / "docs/operations.md").read_text()
     titles = [re.sub(r"[^\w -]", "", title) for title in re.findall(r"^#+ (.+)$", manual, re.MULTILINE)]
     headings = {f"docs/operations.md#{title.strip().lower().replace(' ', '-')}" for title in titles}

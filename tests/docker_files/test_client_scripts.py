@@ -1,4 +1,4 @@
-"""The client image's parts without the image: taking the driver, loading it, selling, streaming."""
+"""Scripts and services of the client image, run without it: driver, workload, doctor, tail, stream."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_the_driver_is_taken_once_the_licence_is_accepted_and_loads(tmp_path: Pa
 
 @pytest.fixture
 def arguments(tmp_path: Path) -> Callable[[str], list[str]]:
-    """Return a function that gives what a service runs, with the secret where a test can put one."""
+    """Return a function that returns a service's command, with a password file of the test."""
     (tmp_path / "password").write_text(PASSWORD)
     return lambda name: [
         word.replace("/run/secrets/informix_", f"{tmp_path}/")
@@ -54,7 +54,7 @@ def arguments(tmp_path: Path) -> Callable[[str], list[str]]:
 def test_the_workload_calls_the_procedure_that_the_set_up_creates(
     arguments: Callable[[str], list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With the words of its service, and a driver that is none."""
+    """With the words of its service, and a mock of the driver."""
     driver = MagicMock()
     execute = driver.connect.return_value.cursor.return_value.execute
     execute.side_effect = KeyboardInterrupt
@@ -69,7 +69,7 @@ def test_the_workload_calls_the_procedure_that_the_set_up_creates(
 
 @contextmanager
 def running(*command: str | Path) -> Iterator[subprocess.Popen[str]]:
-    """Run what a service runs, without a driver, as its image has none."""
+    """Run a service's command without an ODBC driver: its image has none."""
     environment = os.environ | {"INFORMIXDIR": ""}
     words, pipe, errors = [sys.executable, *command], subprocess.PIPE, subprocess.STDOUT
     with subprocess.Popen(words, stdout=pipe, stderr=errors, text=True, env=environment) as process:
@@ -95,7 +95,7 @@ def shop() -> Iterator[ListeningServer]:
 
 
 @pytest.mark.slow
-def test_the_doctor_service_is_content_and_the_tail_service_shows_changes(
+def test_the_doctor_service_passes_and_the_tail_service_shows_changes(
     arguments: Callable[[str], list[str]], shop: ListeningServer
 ) -> None:
     here = ["--host=127.0.0.1", f"--port={shop.port}"]

@@ -1,4 +1,4 @@
-"""docker/ is linted, pinned, closed to other machines, and its files agree with each other."""
+"""docker/ is linted and pinned, open to this machine only, and its files agree with each other."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ LINTERS = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize("command", LINTERS)
-def test_a_linter_has_nothing_to_say(command: str) -> None:
+def test_a_linter_finds_nothing(command: str) -> None:
     result = run("sh", "-c", f"{Path(sys.executable).parent}/{command}")
     if result.returncode == 127:
-        pytest.skip("it is not installed: it has no wheel for this platform")
+        pytest.skip("not installed: no wheel for this platform")
     assert result.returncode == 0, result.stdout + result.stderr
 
 
@@ -42,7 +42,7 @@ def test_compose_reads_the_file_once_the_licence_is_accepted() -> None:
     assert "set LICENSE=accept" in run("sh", "-c", config, INFORMIX_CDC_PASSWORD="secret").stderr
 
 
-def test_every_image_is_pinned_by_digest_or_where_none_is_known_by_tag() -> None:
+def test_every_image_is_pinned_by_digest_or_by_tag_where_no_digest_is_known() -> None:
     builds = [each["build"].get("args", {}) for each in SERVICES.values() if "build" in each]
     images = {each["image"] for each in SERVICES.values() if "build" not in each}
     images |= {VARIABLE.sub(r"\g<text>", args["DRIVER_IMAGE"]) for args in builds if args}
@@ -60,7 +60,7 @@ def test_host_ports_are_for_this_machine_only_and_never_the_same() -> None:
     assert len({port.split(":")[1] for port in published}) == len(published)
 
 
-def test_nobody_accepts_a_licence_but_the_user() -> None:
+def test_only_the_user_accepts_a_licence() -> None:
     accepted = re.compile(r"^\s*(- |ARG |ENV )?\w*LICENSE\W+accept", re.MULTILINE)
     assert [name for name, text in TEXTS.items() if accepted.search(text)] == []
     servers = [each for each in SERVICES.values() if "informix-developer" in each["image"]]
@@ -81,7 +81,7 @@ def test_no_container_of_ours_runs_as_root() -> None:
     assert [name for name, each in SERVICES.items() if "user" in each] == []
 
 
-def test_grafana_can_be_looked_at_and_has_no_login() -> None:
+def test_grafana_is_read_only_and_has_no_login() -> None:
     wanted = {
         "GF_AUTH_ANONYMOUS_ORG_ROLE": "Viewer",
         "GF_AUTH_BASIC_ENABLED": "false",  # admin/admin by HTTP, without the form
@@ -91,7 +91,7 @@ def test_grafana_can_be_looked_at_and_has_no_login() -> None:
     assert wanted.items() <= SERVICES["grafana"]["environment"].items()
 
 
-def test_what_services_mount_use_and_wait_for_is_there() -> None:
+def test_mounts_volumes_secrets_and_health_checks_of_services_exist() -> None:
     sources = {source for mounted in MOUNTS.values() for source in mounted.values()}
     bound = {source for source in sources if source.startswith(".")}
     assert [source for source in bound if not (DOCKER / source).exists()] == []
@@ -123,7 +123,7 @@ def test_grafana_finds_prometheus_and_its_dashboard() -> None:
     assert MOUNTS["grafana"]["/etc/grafana/provisioning"] == "./grafana/provisioning"
 
 
-def test_what_the_image_copies_exists_and_passes_dockerignore() -> None:
+def test_files_that_the_image_copies_exist_and_pass_dockerignore() -> None:
     lines = re.findall(r"^COPY (?!--from)(.+) \S+$", IMAGE, re.MULTILINE)
     let_through = {line[1:] for line in (ROOT / ".dockerignore").read_text().split() if line[0] == "!"}
     for source in " ".join(lines).split():

@@ -1,4 +1,4 @@
-"""Commands and tables of docker/README.md fit compose file, command line and Makefile."""
+"""docker/README.md agrees with the compose file, the command line and the Makefile."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FLAGS = {"up": {"--build", "--detach", "--wait"}, "run": {"--rm", "--detach", "-
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=lambda words: " ".join(words[4:8]))
-def test_a_command_names_services_and_what_our_command_line_accepts(words: list[str]) -> None:
+def test_a_command_names_services_that_exist_and_options_that_we_accept(words: list[str]) -> None:
     assert words[:4] == ["docker", "compose", "-f", "docker/compose.yaml"]
     if words[4] == "--profile":
         assert words[5] in every("profiles")
@@ -33,8 +33,8 @@ def test_a_command_names_services_and_what_our_command_line_accepts(words: list[
         assert (program, options["host"] in SERVICES) == ("informix-cdc", True)
 
 
-def test_make_up_and_down_are_what_it_says() -> None:
-    """Up starts the server before anything is built; no new server could use a volume that is left."""
+def test_make_up_and_down_run_the_commands_of_the_readme() -> None:
+    """Up starts the server before it builds; down removes volumes that no new server can use."""
     up, down = (run("make", "--silent", "--dry-run", word).stdout for word in ("up", "down"))
     assert shlex.split(up) == COMMANDS[0] + COMMANDS[1]
     assert "build" not in SERVICES["informix"]

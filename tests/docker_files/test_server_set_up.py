@@ -1,4 +1,4 @@
-"""The server's set-up: scripts with a stand-in for dbaccess, SQL with the emulator."""
+"""The server's set-up: its scripts with a stand-in for dbaccess, its SQL on the emulator."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ sed "$leaves" <<<"$file" >>"$STATE/made" # what a query finds
 
 @pytest.fixture
 def script(tmp_path: Path) -> Script:
-    """Return a function that runs a script on a server of which only dbaccess is seen."""
+    """Return a function that runs a script with the stand-in for dbaccess."""
     (tmp_path / "etc").mkdir()
     (tmp_path / "etc/syscdcv1.sql").touch()
     (tmp_path / "made").touch()
@@ -120,7 +120,7 @@ def test_database_and_tables_are_those_of_the_demo(ask: Ask) -> None:
 
 
 def sell(ask: Ask) -> None:
-    """Run the statements of the procedure, its variables as numbers."""
+    """Run the procedure statement by statement, with numbers for its variables."""
     begin, placed, *body, end = statements("workload.sql")
     assert begin.startswith("CREATE PROCEDURE IF NOT EXISTS informix.shop_order()\n")
     assert (placed, end) == ("DEFINE placed INTEGER", "END PROCEDURE")
