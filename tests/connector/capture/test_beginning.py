@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -21,6 +21,7 @@ from harness.capture.driving import (
 )
 from harness.runs.patience import patiently
 from harness.servers.stores import ORDERS, listening_stores
+from informix_capture_client.catalog import Catalog
 from informix_capture_client.errors import BadOption
 from informix_capture_client.positions import page_after, parse
 from informix_cdc.capture.start import CaptureStart
@@ -140,6 +141,37 @@ def test_a_transaction_that_is_open_at_the_start_is_left_out_whole(
         rows, end = drained(made, anchor, insert(server, 3))
     assert numbers(rows) == [3]
     assert end["unseen"] == []
+
+
+def test_a_transaction_that_begins_between_two_questions_of_a_start_is_left_out_whole(
+    counting: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Were it neither listed as open nor behind the stream's place, its end would look like a loss."""
+    monkeypatch.setattr("informix_cdc.capture.pending.UNSEEN_WAIT_SECONDS", 0.2)
+    server, listening = counting
+    server.set_full_row_logging(ORDERS, True)
+    begun = []
+
+    def then_begins(question: Callable[[Catalog], object]) -> Callable[[Catalog], object]:
+        def ask(catalog: Catalog) -> object:
+            answer = question(catalog)
+            if not begun:
+                begun.append(server.begin())
+                begun[0].insert(ORDERS, {"order_num": 1})
+                for number in range(1000, 1200):  # some pages of the log
+                    insert(server, number)
+            return answer
+
+        return ask
+
+    for name in ("next_position", "open_transactions"):
+        monkeypatch.setattr(Catalog, name, then_begins(getattr(Catalog, name)))
+    with reader(listening.port, restartBound="trust-stream") as made:
+        anchor = anchor_of(made)
+        begun[0].insert(ORDERS, {"order_num": 2})
+        begun[0].commit()
+        rows, _ = drained(made, anchor, insert(server, 3))
+    assert numbers(rows) == [3]
 
 
 @pytest.mark.fault(

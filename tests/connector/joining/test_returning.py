@@ -78,11 +78,13 @@ def written(number: int, commits_at: int) -> bytes:
     return begins + row(commits_at - 10, number, table=OTHER) + commit(commits_at, number, 5000)
 
 
-def test_what_commits_at_the_place_is_delivered_before_and_what_commits_behind_it_is_not() -> None:
+@pytest.mark.parametrize("at_once", [False, True])
+def test_what_commits_at_the_place_is_delivered_before_and_what_commits_behind_it_is_not(
+    at_once: bool,
+) -> None:
     waits = Waits()
-    last = waits.read(
-        written(1, SINCE - 50), written(2, SINCE), written(3, SINCE + 30), reached=SINCE + 30
-    )
+    records = [written(1, SINCE - 50), written(2, SINCE), written(3, SINCE + 30)]
+    last = waits.read(*([b"".join(records)] if at_once else records), reached=SINCE + 30)
     assert commits(last) == [SINCE - 50, SINCE]
     assert waits.returning.is_over(last)
 
