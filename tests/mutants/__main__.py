@@ -31,7 +31,7 @@ _FIRST = ("-x", "--timeout", "300")
 _SUITE = ("--dist", "loadscope", "--numprocesses", "4")  # as `make test`
 _MOST_SECONDS = 7200  # of one run, which pytest's own timeout ends long before
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (tests/.+?)(?: - .*)?$", re.MULTILINE)
-_HUNG = "Timeout"
+_HUNG = "from pytest-timeout"
 
 
 @dataclass(frozen=True, slots=True)
