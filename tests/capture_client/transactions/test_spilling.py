@@ -253,6 +253,7 @@ def test_the_halves_of_an_update_stay_together_over_portions(monkeypatch: pytest
     assert max(map(len, batches)) <= 4
     assert all(batch.kinds[-1] != Kind.UPDBEF for batch in batches)
     assert [n for batch in batches for n in batch.ordinals.tolist()] == list(range(19))
+    assert [n for batch in batches for n in batch.sequence_numbers.tolist()] == list(range(2, 21))
 
 
 def test_wide_rows_make_smaller_batches(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ import socket
 import struct
 import threading
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import closing, nullcontext, suppress
 from dataclasses import replace
 
 import pytest
@@ -27,7 +27,15 @@ from informix_capture_client.errors import (
 )
 from informix_capture_client.sqli.trace import WireTrace
 from informix_capture_client.transport import sqli as transport_sqli
-from informix_capture_client.transport.base import TLS, TRUSTED, ConnectionSettings, addresses
+from informix_capture_client.transport import sqli_wire
+from informix_capture_client.transport.base import (
+    SLOWEST_BYTES_PER_SECOND,
+    TLS,
+    TRUSTED,
+    ConnectionSettings,
+    addresses,
+)
+from informix_capture_client.transport.odbc_errors import OdbcFailure
 from informix_capture_client.transport.sqli import SqliTransport
 from informix_capture_client.transport.sqli_wire import Wire
 
@@ -479,3 +487,45 @@ def test_a_slow_drip_ends_by_the_deadline(informix: EmulatedServer) -> None:
         done.set()
         thread.join()
     assert caught.value.is_temporary
+
+
+class _Line:
+    """A socket over which so many bytes come in a second of its own clock."""
+
+    def __init__(self, bytes_per_second: float) -> None:
+        self._bytes_per_second = bytes_per_second
+        self.now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def recv_into(self, target: memoryview) -> int:
+        count = min(len(target), SLOWEST_BYTES_PER_SECOND)
+        self.now += count / self._bytes_per_second
+        return count
+
+    def getpeername(self) -> tuple[str, int]:
+        return "192.0.2.1", 9088
+
+    def settimeout(self, seconds: float | None) -> None: ...
+
+    def send(self, _content: bytes, _flags: int) -> None: ...
+
+    def close(self) -> None: ...
+
+
+@pytest.mark.parametrize(("share", "is_waited_for"), [(2.0, True), (0.5, False)])
+def test_a_large_answer_may_take_as_long_as_the_slowest_line_takes_for_it(
+    share: float, is_waited_for: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = _Line(share * SLOWEST_BYTES_PER_SECOND)
+    monkeypatch.setattr(sqli_wire, "_reach", lambda *_: line)
+    monkeypatch.setattr(sqli_wire, "time", line)
+    settings = ConnectionSettings(
+        host="192.0.2.1", port=9088, server="informix", database="stores", user="u", password="p"
+    )
+    wire = Wire((settings.host, settings.port), settings, None)
+    wire.wait_at_most(5)
+    with nullcontext() if is_waited_for else pytest.raises(OdbcFailure):
+        wire.incoming.take(100 * SLOWEST_BYTES_PER_SECOND)
+    assert wire.is_open == is_waited_for

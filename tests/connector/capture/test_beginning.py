@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -21,8 +21,10 @@ from harness.capture.driving import (
 )
 from harness.runs.patience import patiently
 from harness.servers.stores import ORDERS, listening_stores
+from informix_capture_client.catalog import Catalog
 from informix_capture_client.errors import BadOption
 from informix_capture_client.positions import page_after, parse
+from informix_capture_client.session import CaptureSession
 from informix_cdc.capture.start import CaptureStart
 from informix_cdc.commands import acquire as acquire_command
 
@@ -140,6 +142,44 @@ def test_a_transaction_that_is_open_at_the_start_is_left_out_whole(
         rows, end = drained(made, anchor, insert(server, 3))
     assert numbers(rows) == [3]
     assert end["unseen"] == []
+
+
+def test_a_transaction_that_begins_between_two_questions_of_a_start_is_left_out_whole(
+    counting: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Were it neither listed as open nor behind the stream's place, its end would look like a loss."""
+    monkeypatch.setattr("informix_cdc.capture.pending.UNSEEN_WAIT_SECONDS", 0.2)
+    server, listening = counting
+    server.set_full_row_logging(ORDERS, True)
+    begun, pages = [], range(1000, 1200)  # rows that take some pages of the log
+
+    def then_begins(question: Callable[[], object]) -> Callable[[], object]:
+        def ask() -> object:
+            answer = question()
+            if not begun:
+                begun.append(server.begin())
+                begun[0].insert(ORDERS, {"order_num": 1})
+                for number in pages:
+                    insert(server, number)
+            return answer
+
+        return ask
+
+    def asking(self: CaptureStart, session: CaptureSession, catalog: Catalog) -> object:
+        for name in ("next_position", "open_transactions"):
+            monkeypatch.setattr(catalog, name, then_begins(getattr(catalog, name)))
+        return first_start(self, session, catalog)
+
+    first_start = CaptureStart._first_start
+    monkeypatch.setattr(CaptureStart, "_first_start", asking)
+    with reader(listening.port) as made:
+        anchor = anchor_of(made)
+        for number in pages:  # it ends behind all that a start may read
+            insert(server, number)
+        begun[0].insert(ORDERS, {"order_num": 2})
+        begun[0].commit()
+        rows, _ = drained(made, anchor, insert(server, 3))
+    assert numbers(rows) == [*pages, 3]
 
 
 @pytest.mark.fault(

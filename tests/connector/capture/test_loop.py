@@ -253,3 +253,23 @@ def test_chunks_that_wait_are_excused_while_reading_is_paused() -> None:
     stream: Any = Stream(stop)
     capture(stream, encoder, pending, CaptureState(), stop, guard, None, beside)
     assert (snapshots.calls, guard.calls[:1]) == (["excuse", "hear"], ["excuse"])
+
+
+def test_what_has_come_is_in_the_spool_before_a_chunk_is_put_behind_it() -> None:
+    stop, kept = Event(), Spool()
+    there: list[list[tuple[int, int]]] = []
+
+    class Due(Excused):
+        def hear(self, answer: Answer, _spool: object = None) -> bool:
+            return isinstance(answer, Read)
+
+        def emit(self, _spool: object, _encoder: object) -> None:
+            there.append(list(kept.rows))
+
+    spool: Any = kept
+    pending = Pending(spool, lambda _: spool, lambda: 0.0, latency_seconds=60)  # it would wait
+    encoder = ChangeEncoder([make_table("t", COLUMNS)], DecodeRules())
+    stream: Any = Stream(stop, [ANNOUNCED, *transaction(1, 1, 2)])
+    beside: Any = Due()
+    capture(stream, encoder, pending, CaptureState(), stop, snapshots=beside)
+    assert there == [[(1, 2)]]

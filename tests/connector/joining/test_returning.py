@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from harness.capture.streams import begin, blocks, commit, feed, rollback, row, timeout
+from harness.capture.streams import begin, blocks, commit, rollback, row, timeout
 from informix_capture_client.errors import DataLoss
 from informix_capture_client.positions import Position
 from informix_capture_client.stream import Answer, Read, Silence
@@ -60,16 +60,15 @@ class Waits:
     def read(self, *records: bytes, reached: int = 0) -> Answer:
         """Let it take in what came, a moment later; return what it lets through."""
         self.now += 0.7
-        return self.returning.upto(Read(feed(self.assembler, *records), reached, 0, self.assembler))
+        found = blocks([b"".join(records)])
+        events = [event for block in found for event in self.assembler.feed(block)]
+        return self.returning.upto(Read(events, reached, 0, self.assembler))
 
 
 def commits(answer: Answer) -> list[int]:
     assert isinstance(answer, Read)
-    return [int(each.commit_sequence_numbers[0]) for each in answer.events if is_transaction(each)]
-
-
-def is_transaction(event: object) -> bool:
-    return isinstance(event, Transactions)
+    found = [each for each in answer.events if isinstance(each, Transactions)]
+    return [number for each in found for number in each.commit_sequence_numbers.tolist()]
 
 
 def written(number: int, commits_at: int) -> bytes:
