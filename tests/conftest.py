@@ -16,7 +16,8 @@ from harness.runs.patience import PATIENCE
 from harness.runs.sources import show_sources_to_children
 from harness.runs.workers import Scheduling, require_in_scope, turn_of
 from harness.spark.starting import settle_environment
-from informix_cdc.capture import restart_bound, server_watch
+from informix_cdc.capture import server_watch
+from informix_cdc.snapshots import awaited_ends
 
 if TYPE_CHECKING:
     from xdist.remote import Producer
@@ -31,6 +32,8 @@ LIVE_SECONDS = 3600  # the first of them waits for an image of some gigabytes
 gc.disable()  # until all tests are found: there is no garbage, and a million objects are looked through
 show_sources_to_children()
 settle_environment()  # before any Spark starts
+# A quiet emulator is taken at its word at once: it has no log that shows late.
+awaited_ends.QUIET_SECONDS, server_watch.SAMPLE_SECONDS = 0.2, 0.1
 load_profile()  # before any module of tests is read: @settings takes the rest from the profile
 
 
@@ -68,13 +71,6 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_report_header() -> str:
     return f"hypothesis profile {PROFILE}, patience {PATIENCE:g}"
-
-
-@pytest.fixture(autouse=True)
-def _restart_positions_soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a quiet emulator be taken at its word at once: it has no log that shows late."""
-    monkeypatch.setattr(restart_bound, "QUIET_SECONDS", 0.2)
-    monkeypatch.setattr(server_watch, "SAMPLE_SECONDS", 0.1)
 
 
 @pytest.fixture(autouse=True)

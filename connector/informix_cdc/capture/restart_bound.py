@@ -21,15 +21,10 @@ from typing import NamedTuple
 import numpy as np
 
 from informix_capture_client.catalog import OpenSample
-from informix_capture_client.positions import SettlingRestart, log_page
+from informix_capture_client.positions import SettlingRestart
 from informix_capture_client.stream import Answer, Read
 from informix_capture_client.transactions import LastNumbers, ends_of
-from informix_cdc.snapshots import is_idle
-
-# A stream that shows nothing more for so long, and stands so near to the log's end, has shown what had
-# been committed (docs/assumptions.md, 33); not where a COMMIT may wait in a buffer.
-QUIET_SECONDS = 60.0
-_NEAR = log_page(0, 4)
+from informix_cdc.snapshots import has_passed, is_idle
 
 
 class _Sample(NamedTuple):
@@ -145,5 +140,4 @@ class RestartBound:
 
     def _has_passed(self, answer: Read, log_end: int, now: float) -> bool:
         since = self._quiet_since
-        is_quiet = since is not None and now - since >= QUIET_SECONDS and not self.is_buffered
-        return answer.reached >= (log_end - _NEAR if is_quiet else log_end)
+        return has_passed(answer, log_end, 0.0 if since is None or self.is_buffered else now - since)

@@ -1,7 +1,7 @@
 """Wait until transactions have ended on the server, and until the stream has shown that.
 
-Rule: the log must show it. A TIMEOUT says so only where a commit is in the log before its locks go,
-and after a while.
+Rule: the log must show it. Silence says so only near the log's end and after a minute, and only where a
+commit is in the log before its locks go: a stalled stream is silent too, with changes still to come.
 """
 
 from __future__ import annotations
@@ -11,14 +11,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from informix_capture_client.positions import log_page
 from informix_capture_client.records import Kind
 from informix_capture_client.stream import Read
 from informix_capture_client.transactions import Passed
 
 ASK_SECONDS = 1.0
-# After which a server that shows nothing more has shown what had committed; its own clock has no finer
-# grain either.
-SETTLE_SECONDS = 1.0
+# A stream that shows nothing more for so long, and stands so near to the log's end, has shown what had
+# been committed (docs/assumptions.md, 33).
+QUIET_SECONDS = 60.0
+_NEAR = log_page(0, 4)
 
 
 class ServerSays(NamedTuple):
@@ -61,9 +63,8 @@ class AwaitedEnds:
             self._look(is_open)
             return False
         since, then = self._ended
-        is_passed = answer.latest_time > then.clock or answer.reached >= then.log_end
-        is_settled = is_idle(answer) and not self.is_buffered and self.clock() - since >= SETTLE_SECONDS
-        return is_passed or is_settled
+        quiet_seconds = self.clock() - since if is_idle(answer) and not self.is_buffered else 0.0
+        return answer.latest_time > then.clock or has_passed(answer, then.log_end, quiet_seconds)
 
     def _look(self, is_open: Callable[[ServerSays], bool]) -> None:
         if self.clock() - self._asked_at < ASK_SECONDS:
@@ -72,6 +73,17 @@ class AwaitedEnds:
         says = self.ask()
         if not is_open(says):
             self._ended = (self.clock(), says)
+
+
+def has_passed(answer: Read, log_end: int, quiet_seconds: float) -> bool:
+    """Tell whether the stream has shown what was committed when the log ended there.
+
+    Args:
+        answer: of the stream.
+        log_end: beyond every record that was written then.
+        quiet_seconds: how long the stream has shown nothing; 0 where a commit may wait in a buffer.
+    """
+    return answer.reached >= (log_end - _NEAR if quiet_seconds >= QUIET_SECONDS else log_end)
 
 
 def is_idle(answer: Read) -> bool:

@@ -124,7 +124,7 @@ def test_a_quiet_server_is_taken_at_its_word_after_a_minute(
     restart: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("informix_cdc.capture.restart_bound.QUIET_SECONDS", 60.0)
+    monkeypatch.setattr("informix_cdc.snapshots.awaited_ends.QUIET_SECONDS", 60.0)
     stream = Stream(RestartBound(), **how)
     stream.bound.offer(sample(100, log_end=log_end))
     stream.read(b(150), row(151), c(200), timeout(200), now=1000.0)
@@ -132,7 +132,7 @@ def test_a_quiet_server_is_taken_at_its_word_after_a_minute(
 
 
 def test_silence_before_the_sample_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("informix_cdc.capture.restart_bound.QUIET_SECONDS", 60.0)
+    monkeypatch.setattr("informix_cdc.snapshots.awaited_ends.QUIET_SECONDS", 60.0)
     stream = Stream(RestartBound())
     stream.read(b(150), row(151), c(200), timeout(200), now=0.0)
     stream.bound.offer(sample(100))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from harness.simulation.account import Change, Noted
-from harness.simulation.oracle import Oracle
+from harness.simulation.oracle import Oracle, Stream
 from harness.simulation_of_snapshots.writers import KEYS, Writers, apply
 from informix_capture_client.emulator.locks import NO_SESSION
 
@@ -103,9 +103,12 @@ class SnapshotOracle(Oracle):
         return [
             noted
             for noted in self.world.account.committed
-            if stream.may_be_older(noted) and noted.begin >= stream.begins_at
+            if self._may_be_left_out(noted, stream)
             if (noted.commit or 0) > stream.anchor["commit"] and noted.commit not in came
         ]
+
+    def _may_be_left_out(self, noted: Noted, stream: Stream) -> bool:
+        return stream.may_be_older(noted) and noted.begin >= stream.begins_at
 
     def _apply_upto(self, commit: int, rows: dict[int, int]) -> None:
         while self._unapplied and (self._unapplied[0].commit or 0) <= commit:

@@ -1,0 +1,47 @@
+"""When a stream has shown what the server says has ended."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.capture.streams import begin, blocks, timeout
+from informix_capture_client.positions import Position, log_page
+from informix_capture_client.stream import Read
+from informix_capture_client.transactions import TransactionAssembler
+from informix_cdc.snapshots import AwaitedEnds, ServerSays, awaited_ends
+
+LOG_END = log_page(7, 100)
+TIMEOUT, BEGIN = timeout(0), begin(0, 1, 1000, 501)
+
+
+def answer(record: bytes, reached: int, latest_time: int = 0) -> Read:
+    (block,) = blocks([record])
+    return Read([], reached, latest_time, TransactionAssembler(Position(0, 0)), block)
+
+
+CASES = {
+    "it has passed the log's end": (answer(BEGIN, LOG_END), 0, False, True),
+    "a record is later than all that has ended": (answer(BEGIN, 1, 1001), 0, False, True),
+    "a record of the same second may be older": (answer(BEGIN, 1, 1000), 0, False, False),
+    "a minute of silence near the log's end": (answer(TIMEOUT, log_page(7, 96)), 60, False, True),
+    "a second of silence near the log's end": (answer(TIMEOUT, log_page(7, 99)), 1, False, False),
+    "a stalled stream, far from the log's end": (answer(TIMEOUT, log_page(7, 95)), 600, False, False),
+    "a commit may wait in a buffer": (answer(TIMEOUT, log_page(7, 99)), 600, True, False),
+    "it is not silent": (answer(BEGIN, log_page(7, 99)), 600, False, False),
+}
+
+
+@pytest.mark.parametrize(("answered", "seconds", "is_buffered", "is_passed"), CASES.values(), ids=CASES)
+def test_only_the_log_or_a_long_silence_at_its_end_shows_what_has_ended(
+    answered: Read,
+    seconds: float,
+    is_buffered: bool,
+    is_passed: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(awaited_ends, "QUIET_SECONDS", 60.0)
+    now = [0.0]
+    ends = AwaitedEnds(lambda: ServerSays(frozenset(), 1000, LOG_END), is_buffered, lambda: now[0])
+    assert not ends.are_passed(answered, lambda _: False)  # it asks the server
+    now[0] += seconds
+    assert ends.are_passed(answered, lambda _: False) is is_passed
