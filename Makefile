@@ -19,11 +19,11 @@ unexport PYTHONDONTWRITEBYTECODE
 # The time of all files of a wheel, so that two builds of a commit are one file, byte for byte.
 export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 1577836800)
 
-.PHONY: help install demo check fmt docs quick test thorough matrix witnesses rivals fuzz up down bench figures build jar constraints clean
+.PHONY: help install demo check fmt docs quick test test-times mutants thorough matrix witnesses rivals fuzz up down bench figures build jar constraints clean
 .DEFAULT_GOAL := help
 
 help: ## list these words
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or later is needed, this is " + sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
@@ -62,14 +62,21 @@ docs: $(VENV)/.installed ## make the tables and pictures of README and docs/ ane
 	@echo "Drawing the pictures; the demo runs for one of them, half a minute ..."
 	cd tests && $(abspath $(BIN))/python -m manual.pictures demo
 
-quick: $(VENV)/.installed ## tests that neither start Spark nor are slow, with few examples: about two minutes
+quick: $(VENV)/.installed ## tests that neither start Spark nor are slow, with few examples: a minute and a half
 	@echo "Tests without Spark, with a tenth of the examples, on $(WORKERS) workers ..."
 	HYPOTHESIS_PROFILE=quick $(PYTEST) -q --numprocesses $(WORKERS) -m "not slow and not spark"
 
-test: $(VENV)/.installed ## the whole test suite
+test: $(VENV)/.installed ## the whole test suite: about six minutes on two idle cores
 	@cd tests && $(abspath $(BIN))/python -m harness.spark.class_archive
 	@echo "All tests, on $(SPARK_WORKERS) workers: those with Spark come first ..."
 	$(PYTEST) --numprocesses $(SPARK_WORKERS)
+
+test-times: $(VENV)/.installed ## the whole suite, and what each folder and test took; kept for the order of the next run
+	@cd tests && $(abspath $(BIN))/python -m harness.spark.class_archive
+	$(PYTEST) -q --numprocesses $(SPARK_WORKERS) --times
+
+mutants: $(VENV)/.installed ## put known defects into a copy of the tree, and name the test that notices each: six minutes
+	cd tests && $(abspath $(BIN))/python -m mutants --killers-only
 
 thorough: $(VENV)/.installed ## all failpoints, more seeds, ten times the examples, a long fuzz: hours
 	@echo "All tests with ten times the examples, other ones each time ..."

@@ -13,11 +13,11 @@ import pytest
 
 from harness.runs.examples import PROFILE, load_profile
 from harness.runs.patience import PATIENCE
+from harness.runs.reporting import Reporting
+from harness.runs.short_waits import shorten_waits
 from harness.runs.sources import show_sources_to_children
 from harness.runs.workers import Scheduling, require_in_scope, turn_of
 from harness.spark.starting import settle_environment
-from informix_cdc.capture import server_watch
-from informix_cdc.snapshots import awaited_ends
 
 if TYPE_CHECKING:
     from xdist.remote import Producer
@@ -32,13 +32,13 @@ LIVE_SECONDS = 3600  # the first of them waits for an image of some gigabytes
 gc.disable()  # until all tests are found: there is no garbage, and a million objects are looked through
 show_sources_to_children()
 settle_environment()  # before any Spark starts
-# A quiet emulator is taken at its word at once: it has no log that shows late.
-awaited_ends.QUIET_SECONDS, server_watch.SAMPLE_SECONDS = 0.2, 0.1
+shorten_waits()
 load_profile()  # before any module of tests is read: @settings takes the rest from the profile
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--run-benchmarks", action="store_true", help="measure, instead of leaving out")
+    parser.addoption("--times", action="store_true", help="print all times, and keep them")
     parser.addoption("--run-witnesses", action="store_true", help="ask other people's clients too")
 
 
@@ -64,7 +64,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Schedul
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Scale the limit of time that each test has."""
+    """Scale the limit of time that each test has, and measure."""
+    config.pluginmanager.register(Reporting())
     if not config.getvalue("timeout"):
         config.option.timeout = PATIENCE * float(config.getini("timeout"))
 

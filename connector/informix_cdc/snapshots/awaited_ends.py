@@ -6,6 +6,7 @@ commit is in the log before its locks go: a stalled stream is silent too, with c
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -39,11 +40,14 @@ class AwaitedEnds:
         ask: asks the server.
         is_buffered: whether commits may be in no log that can be read.
         clock: seconds from anywhere.
+        silent_seconds: of silence that count wherever the stream stands: only where nothing is lost by
+            a stream that is stalled. Else it must stand near the log's end, for a minute.
     """
 
     ask: Callable[[], ServerSays]
     is_buffered: bool
     clock: Callable[[], float] = time.monotonic
+    silent_seconds: float = math.inf
     _asked_at: float = field(default=-ASK_SECONDS, init=False)
     _ended: tuple[float, ServerSays] | None = field(default=None, init=False)
 
@@ -64,7 +68,9 @@ class AwaitedEnds:
             return False
         since, then = self._ended
         quiet_seconds = self.clock() - since if is_idle(answer) and not self.is_buffered else 0.0
-        return answer.latest_time > then.clock or has_passed(answer, then.log_end, quiet_seconds)
+        is_settled = quiet_seconds >= self.silent_seconds
+        is_passed = answer.latest_time > then.clock or has_passed(answer, then.log_end, quiet_seconds)
+        return is_passed or is_settled
 
     def _look(self, is_open: Callable[[ServerSays], bool]) -> None:
         if self.clock() - self._asked_at < ASK_SECONDS:

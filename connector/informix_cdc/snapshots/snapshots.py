@@ -26,6 +26,7 @@ from informix_capture_client.log_events import (
 from informix_capture_client.records import RecordBlock
 from informix_capture_client.shapes import ChangeEncoder, ChunkRows
 from informix_capture_client.snapshot import (
+    AGE_SECONDS,
     AgedPlaces,
     Emitted,
     Proof,
@@ -47,6 +48,8 @@ from informix_checkpoints.table_states import SnapshotState
 
 Connect = Callable[[SourceOptions, SourceTables, PlannedTable], SnapshotConnection]
 
+# What was open before the stream has ended, says the server: its changes are in every chunk from then on.
+_SILENT_SECONDS = 1.0
 _FORGET_SECONDS = 5.0  # older than any low watermark that is chosen now
 _TELL_SECONDS = 60.0
 
@@ -94,8 +97,8 @@ class Snapshots:
         self._planned = deque(planned)
         self._reading: list[TableSnapshot] = []
         self._slots: Slots | None = None
-        self._aged, self._older = AgedPlaces(), AgedPlaces(_FORGET_SECONDS)
-        self._older_ends = AwaitedEnds(ask, source.is_buffered, clock)
+        self._aged, self._older = AgedPlaces(AGE_SECONDS), AgedPlaces(_FORGET_SECONDS)
+        self._older_ends = AwaitedEnds(ask, source.is_buffered, clock, _SILENT_SECONDS)
         self._told_at = clock()
         self._unknown: frozenset[int] = frozenset()  # whom chunks wait for
         self._failures: list[BaseException] = []

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from connector.joining.altering import Shop
-from harness.servers.stores import listening_stores
+from harness.servers.stores import listening_stores, quick_clock
 from informix_cdc.operations import row_logging
 
 
@@ -17,6 +17,6 @@ def shop(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Shop]:
     monkeypatch.setattr(row_logging, "PAUSE_SECONDS", 0)
-    with listening_stores() as served:
+    with listening_stores(clock=quick_clock()) as served:
         served[0].used_pages = request.param
         yield Shop(served, tmp_path)

@@ -11,7 +11,7 @@ from typing import Any
 from harness.capture.driving import LIMIT, Offset, anchor_of, reader, rows_of
 from harness.runs.patience import patiently
 from harness.servers.in_process import InProcessConnection
-from harness.servers.stores import DATABASE, PASSWORD, SHORT_SECOND
+from harness.servers.stores import DATABASE, PASSWORD, SHORT_SECOND, quick_clock
 from informix_capture_client.emulator import EmulatedServer, ListeningServer
 from informix_cdc.spark.reader import InformixStreamReader
 
@@ -44,7 +44,7 @@ def serving_tables(
     *statements: str, database: dict[str, bool] | None = None, **arguments: object
 ) -> Iterator[tuple[EmulatedServer, ListeningServer, InProcessConnection]]:
     """Serve tables that SQL has made; with the connection that made them."""
-    settings: dict[str, Any] = {"timeout_seconds": SHORT_SECOND, **arguments}
+    settings: dict[str, Any] = {"timeout_seconds": SHORT_SECOND, "clock": quick_clock(), **arguments}
     server = EmulatedServer("informix", {"informix": PASSWORD}, **settings)
     server.create_database(DATABASE, logged=True, locale="en_US.utf8", **(database or {}))
     writer = InProcessConnection(server, LOGIN, DATABASE)

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from unittest.mock import patch
 
 from harness.runs.patience import patiently
+from harness.runs.short_waits import shorten_waits
 from informix_capture_client.failpoints import EXIT_CODE, VARIABLE
 
 _FORKS = multiprocessing.get_context("forkserver")
@@ -36,6 +37,7 @@ def die_at(failpoint: str, run: Callable[..., object], *arguments: object) -> No
 
 def _armed(failpoint: str, run: Callable[..., object], arguments: tuple[object, ...]) -> None:
     os.environ[VARIABLE] = failpoint
+    shorten_waits()
     run(*arguments)
 
 

@@ -1,26 +1,95 @@
-"""How long each test takes, how much of that it computes, and how long it only waits.
+"""How long each test takes, how long it computes, and how long it only waits.
 
-The processor's time is that of the worker and of all processes that it started, also those that go on:
-a test that uses the session's Spark is charged for what Spark does meanwhile.
+Computing is what the worker and all processes below it do meanwhile: a test that uses the session's
+Spark is charged for what Spark does. A process that outlives its parent is not found, and not counted.
 """
 
 from __future__ import annotations
 
 import os
+import time
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
-TICKS = os.sysconf("SC_CLK_TCK")
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+@dataclass(frozen=True)
+class TestTime:
+    """Seconds of one test, with what its fixtures took, but for `call`."""
+
+    name: str
+    wall: float
+    computed: float
+    call: float
+
+    @property
+    def waited(self) -> float:
+        return max(0.0, self.wall - self.computed)
 
 
 def processor_seconds(pid: int | str = "self") -> float:
-    """Return the seconds of processor of a process, those it waited for and those it now has."""
+    """Return the processor's seconds of a process, its children, and those it has waited for."""
+    place = Path("/proc", str(pid))
     try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        children = {
-            child
-            for task in Path(f"/proc/{pid}/task").iterdir()
-            for child in (task / "children").read_text().split()
-        }
-    except OSError:  # it has ended meanwhile
-        return 0.0
-    return sum(map(int, fields[11:15])) / TICKS + sum(map(processor_seconds, children))
+        fields = (place / "stat").read_text().rpartition(")")[2].split()
+        threads = list((place / "task").iterdir())
+    except OSError:  # it has ended, or this is no Linux
+        return time.process_time() if pid == "self" else 0.0
+    return sum(map(int, fields[11:15])) / _TICKS + sum(
+        processor_seconds(child) for thread in threads for child in _children(thread)
+    )
+
+
+def _children(thread: Path) -> list[str]:
+    try:
+        return (thread / "children").read_text().split()
+    except OSError:  # it has ended
+        return []
+
+
+def busy_and_all_seconds() -> tuple[float, float]:
+    """Return the seconds for which the machine's cores were busy, and were there; only on Linux.
+
+    Whatever else runs on the machine counts too. What a test's processes leave behind, a JVM above all,
+    is in no sum over processes.
+    """
+    try:
+        line, _, _ = Path("/proc/stat").read_text().partition("\n")
+    except OSError:
+        return 0.0, 0.0
+    user, nice, system, idle, waiting, *others = (int(field) / _TICKS for field in line.split()[1:9])
+    busy = user + nice + system + sum(others)
+    return busy, busy + idle + waiting
+
+
+def folder_of(name: str) -> str:
+    """Return the folder by which times are added up: tests/connector/capture, tests/faults."""
+    file = name.partition("::")[0]
+    return "/".join(file.split("/")[:3]) if file.count("/") > 2 else file.rpartition("/")[0]
+
+
+def table_of_folders(times: Iterable[TestTime]) -> list[str]:
+    """Return lines: wall, computed and waited seconds and tests of each folder, the longest first."""
+    folders = defaultdict[str, list[TestTime]](list)
+    for each in times:
+        folders[folder_of(each.name)].append(each)
+    columns = ("wall", "computed", "waited")
+    rows = [
+        ([sum(getattr(each, column) for each in own) for column in columns], len(own), name)
+        for name, own in folders.items()
+    ]
+    return [f"{'wall':>8} {'computed':>9} {'waited':>8} {'tests':>6}  folder"] + [
+        f"{wall:8.1f} {computed:9.1f} {waited:8.1f} {count:6}  {name}"
+        for (wall, computed, waited), count, name in sorted(rows, reverse=True)
+    ]
+
+
+def table_of_tests(times: Iterable[TestTime], least_seconds: float, most: int) -> list[str]:
+    """Return lines of the tests that take longest, those below `least_seconds` left out."""
+    longest = sorted((t for t in times if t.wall >= least_seconds), key=lambda t: -t.wall)[:most]
+    return [f"{'wall':>8} {'computed':>9} {'waited':>8}  test"] + [
+        f"{t.wall:8.1f} {t.computed:9.1f} {t.waited:8.1f}  {t.name}" for t in longest
+    ]

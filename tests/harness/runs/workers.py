@@ -3,17 +3,26 @@
 Rule: tests with the session's Spark share one worker, so that there is one such Spark, and begin first:
 they take longest. Tests that start Sparks of their own share a second one: more than two Sparks at a
 time slow each other down more than they gain, on two cores. All others go by files to whoever is
-free. xdist's own groups (`xdist_group`) are lost since pytest 9.2: it takes no group's name
-from a test's id. Here the id alone decides, which the workers check against fixtures.
+free, the longest first: `make test-times` keeps what they took in `times.tsv`. xdist's own groups
+(`xdist_group`) are lost since pytest 9.2: it takes no group's name from a test's id. Here the id alone
+decides, which the workers check against fixtures.
 """
 
 from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
 
 import pytest
 from xdist.remote import Producer
 from xdist.scheduler.loadscope import LoadScopeScheduling
 
+from harness.runs.times import TestTime
+
 SPARK, PROCESSES = "spark", "processes"
+_ALONE_SECONDS, _LEAST_KEPT_SECONDS = 2.0, 0.5
 _OF_SPARK = (
     "tests/end_to_end/",
     "tests/crashes/",
@@ -35,21 +44,28 @@ _OF_PROCESSES = (
     "tests/end_to_end/test_pipeline_over_a_snapshot.py",
 )
 _BY_FILE = "tests/end_to_end/test_guide_sample.py"
-# Tests that wait for servers and deadlines, or take seconds: each goes by itself, so that they wait
-# side by side and none comes last.
-_LONG = (
-    "tests/simulation/",
-    "tests/faults/",
-    "tests/connector/capture/test_moving.py",
-    "tests/connector/capture/test_stream_faults.py",
-    "tests/connector/capture/test_reported_loss.py",
-    "tests/connector/commands/test_release_undelivered.py",
-    "tests/connector/commands/test_screens.py",
-    "tests/connector/commands/test_tail",
-    "tests/connector/commands/test_without_spark.py",
-    "tests/capture_client/transport/test_sanitised_driver.py",
-    "tests/manual/test_release.py",
-)
+KEPT_TIMES = Path(__file__).with_name("times.tsv")
+
+
+@cache
+def kept_times() -> dict[str, float]:
+    """Return seconds by file, and by test of those that go by themselves, as a former run took them."""
+    lines = KEPT_TIMES.read_text().splitlines() if KEPT_TIMES.exists() else []
+    return {name: float(seconds) for seconds, _, name in (line.partition("\t") for line in lines)}
+
+
+def times_to_keep(times: Iterable[TestTime]) -> str:
+    """Return what `kept_times` reads: what takes long by itself, and what else is in each file.
+
+    A test that is long only because it comes first in a file, and makes what the others share, stays
+    with them.
+    """
+    scopes = Counter[str]()
+    for each in times:
+        is_alone = each.call >= _ALONE_SECONDS and scope_of(each.name) not in (SPARK, PROCESSES)
+        scopes[each.name if is_alone else file_of(each.name)] += each.wall
+    kept = [(seconds, name) for name, seconds in scopes.items() if seconds >= _LEAST_KEPT_SECONDS]
+    return "".join(f"{seconds:.1f}\t{name}\n" for seconds, name in sorted(kept, reverse=True))
 
 
 def scope_of(nodeid: str) -> str:
@@ -58,14 +74,17 @@ def scope_of(nodeid: str) -> str:
         return PROCESSES
     if nodeid.startswith(_OF_SPARK) and not nodeid.startswith(_BY_FILE):
         return SPARK
-    if nodeid.startswith(_LONG):
-        return nodeid
+    return nodeid if nodeid in kept_times() else file_of(nodeid)
+
+
+def file_of(nodeid: str) -> str:
     return nodeid.partition("::")[0]
 
 
-def turn_of(nodeid: str) -> int:
-    """Return how early a test begins: Spark's, those with Sparks of their own, long ones."""
-    return {SPARK: 0, PROCESSES: 1, nodeid: 2}.get(scope_of(nodeid), 3)
+def turn_of(nodeid: str) -> tuple[int, float]:
+    """Return how early a test begins: Spark's, those with Sparks of their own, what took longest."""
+    scope = scope_of(nodeid)
+    return {SPARK: 0, PROCESSES: 1}.get(scope, 2), -kept_times().get(scope, 0.0)
 
 
 def require_in_scope(item: pytest.Item) -> None:

@@ -7,7 +7,8 @@ and shares no code with the product.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -24,6 +25,12 @@ CUSTOMER_COLUMNS = "customer_num integer, name char(12), city nvarchar(20,0)"
 
 Order = tuple[int, int | None, str | None, Decimal | None]
 Change = tuple[str, Order]
+
+
+def quick_clock(times: float = 10) -> Callable[[], float]:
+    """Return a clock for a server on which seconds pass quickly: much waits for the next whole one."""
+    begun = time.time()
+    return lambda: begun + times * (time.time() - begun)
 
 
 def stores_server(poses_as: str = "informix", **arguments: object) -> EmulatedServer:

@@ -16,9 +16,10 @@ import pyarrow as pa
 from tenacity import wait_fixed
 from tenacity.wait import wait_base
 
+from harness.runs.short_waits import OWN
 from harness.simulation.wire import InlineReader
 from informix_capture_client.positions import Position
-from informix_cdc.capture import counts
+from informix_cdc.capture import counts, server_watch
 from informix_cdc.capture import thread as capture_thread
 from informix_cdc.capture.liveness import LogFacts
 from informix_cdc.capture.restart_bound import RestartBound
@@ -29,14 +30,10 @@ from informix_cdc.capture.thread import CaptureThread
 from informix_cdc.options.source import SourceOptions
 from informix_cdc.server.connections import open_catalog
 from informix_cdc.server.source_tables import SourceTables
-from informix_cdc.snapshots import awaited_ends
 from informix_checkpoints.offsets.offsets import StreamOffset
 
 if TYPE_CHECKING:
     from harness.simulation.world import World
-
-
-SAMPLE_SECONDS = 2.0  # the product's own; tests beside these shorten it
 
 
 class Death(BaseException):
@@ -113,7 +110,7 @@ class Watch:
 
     def _sample(self) -> None:
         """Tell who is open, if that is wanted, as the product's own watch does every two seconds."""
-        is_due = self.clock() - self.sampled_at >= SAMPLE_SECONDS
+        is_due = self.clock() - self.sampled_at >= server_watch.SAMPLE_SECONDS
         if self.world.down_turns == 0 and self.bound.is_wanted and is_due:
             self.sampled_at = self.clock()
             if self.world.decide.one_in(self.world.setup.sample_one_in):
@@ -192,5 +189,5 @@ def time_and_chance(world: World) -> list[tuple[Any, str, object]]:
         (capture_thread, "time", clock),
         (capture_thread, "wait_random", pause),
         (counts, "time", clock),
-        (awaited_ends, "QUIET_SECONDS", 60.0),
+        *OWN,
     ]

@@ -1,0 +1,95 @@
+"""What a run says at its end: time and processor, the tests that take longest, unstable ones.
+
+Rule: a test that fails, and passes when it is run once more (`--reruns`, in .ci/run), is unstable. More
+than three of them fail the run: that is no chance any more.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator
+
+import pytest
+
+from harness.runs.times import (
+    TestTime,
+    busy_and_all_seconds,
+    processor_seconds,
+    table_of_folders,
+    table_of_tests,
+)
+from harness.runs.workers import KEPT_TIMES, times_to_keep
+
+MOST_UNSTABLE = 3
+_LARGE_RUN = 1000  # tests; a run of a few is not about times
+_KEY = "seconds"
+_begun = pytest.StashKey[tuple[float, float]]()
+_called = pytest.StashKey[float]()
+
+
+class Reporting:
+    """A plugin: workers measure, and who hands the tests out reports.
+
+    Attributes:
+        times: of the tests that have ended.
+        unstable: names of those that have failed, and passed when they were run once more.
+    """
+
+    def __init__(self) -> None:
+        self.times: list[TestTime] = []
+        self.unstable: list[str] = []
+        self._rerun: set[str] = set()
+        self._began_at, self._busy_before = time.time(), busy_and_all_seconds()
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        item.stash[_begun] = (time.monotonic(), processor_seconds())
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        report = yield
+        if call.when == "call":
+            item.stash[_called] = call.duration
+        elif call.when == "teardown" and _begun in item.stash:
+            began_at, computed = item.stash[_begun]
+            wall, computed = time.monotonic() - began_at, processor_seconds() - computed
+            report.user_properties.append((_KEY, (wall, computed, item.stash.get(_called, 0.0))))
+        return report
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        name = report.nodeid
+        if str(report.outcome) == "rerun":  # of pytest-rerunfailures
+            self._rerun.add(name)
+        elif report.when == "call" and report.passed and name in self._rerun:
+            self.unstable.append(name)
+        self.times += [TestTime(name, *value) for key, value in report.user_properties if key == _KEY]
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        if len(self.unstable) > MOST_UNSTABLE:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(
+        self, terminalreporter: pytest.TerminalReporter, config: pytest.Config
+    ) -> None:
+        in_full = config.getoption("--times")
+        if in_full or len(self.times) > _LARGE_RUN:
+            self._write_times(terminalreporter, in_full=in_full)
+        for name in self.unstable:
+            terminalreporter.write_line(f"unstable: {name} failed, and passed when run once more")
+        if len(self.unstable) > MOST_UNSTABLE:
+            terminalreporter.write_line(f"failed: more than {MOST_UNSTABLE} tests are unstable")
+
+    def _write_times(self, out: pytest.TerminalReporter, *, in_full: bool) -> None:
+        out.section("times")
+        if in_full:
+            out.write_line("\n".join(table_of_folders(self.times)))
+            KEPT_TIMES.write_text(times_to_keep(self.times))
+        most = 200 if in_full else 10
+        out.write_line("\n".join(table_of_tests(self.times, least_seconds=1.0, most=most)))
+        wall, (busy, there) = time.time() - self._began_at, busy_and_all_seconds()
+        busy, there = busy - self._busy_before[0], there - self._busy_before[1]
+        share = f"; {busy:.0f} s of the processor, {busy / there:.0%} of it all" if there else ""
+        out.write_line(f"{wall:.0f} s{share}")
