@@ -19,7 +19,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # The time of all files of a wheel, so that two builds of a commit are one file, byte for byte.
 export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 1577836800)
 
-.PHONY: help install demo check fmt docs quick test test-times mutants thorough matrix witnesses rivals fuzz up down bench figures build jar constraints clean
+.PHONY: help install demo check fmt docs quick test test-all test-times mutants thorough matrix witnesses rivals fuzz up down bench figures build jar constraints clean
 .DEFAULT_GOAL := help
 
 help: ## list these words
@@ -64,16 +64,20 @@ docs: $(VENV)/.installed ## make the tables and pictures of README and docs/ ane
 
 quick: $(VENV)/.installed ## tests that neither start Spark nor are slow, with few examples: a minute and a half
 	@echo "Tests without Spark, with a tenth of the examples, on $(WORKERS) workers ..."
-	HYPOTHESIS_PROFILE=quick $(PYTEST) -q --numprocesses $(WORKERS) -m "not slow and not spark"
+	HYPOTHESIS_PROFILE=quick $(PYTEST) -q --numprocesses $(WORKERS) -m "not slow and not spark and not only_in_all"
 
-test: $(VENV)/.installed ## the whole test suite: about six minutes on two idle cores
+test: $(VENV)/.installed ## the test suite: about six minutes on two idle cores
 	@cd tests && $(abspath $(BIN))/python -m harness.spark.class_archive
-	@echo "All tests, on $(SPARK_WORKERS) workers: those with Spark come first ..."
-	$(PYTEST) --numprocesses $(SPARK_WORKERS)
+	@echo "The tests, on $(SPARK_WORKERS) workers: those with Spark come first ..."
+	$(PYTEST) --numprocesses $(SPARK_WORKERS) -m "not only_in_all"
 
-test-times: $(VENV)/.installed ## the whole suite, and what each folder and test took; kept for the order of the next run
+test-all: $(VENV)/.installed ## all tests, with more Sparks, seeds and examples: a quarter of an hour
 	@cd tests && $(abspath $(BIN))/python -m harness.spark.class_archive
-	$(PYTEST) -q --numprocesses $(SPARK_WORKERS) --times
+	HYPOTHESIS_PROFILE=all $(PYTEST) --numprocesses $(SPARK_WORKERS)
+
+test-times: $(VENV)/.installed ## make test, and what each folder and test took; kept for the order of the next run
+	@cd tests && $(abspath $(BIN))/python -m harness.spark.class_archive
+	$(PYTEST) -q --numprocesses $(SPARK_WORKERS) -m "not only_in_all" --times
 
 mutants: $(VENV)/.installed ## put known defects into a copy of the tree, and name the test that notices each: six minutes
 	cd tests && $(abspath $(BIN))/python -m mutants --killers-only

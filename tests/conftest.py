@@ -16,6 +16,7 @@ from harness.runs.patience import PATIENCE
 from harness.runs.reporting import Reporting
 from harness.runs.short_waits import shorten_waits
 from harness.runs.sources import show_sources_to_children
+from harness.runs.tiers import mark_tiers
 from harness.runs.workers import Scheduling, require_in_scope, turn_of
 from harness.spark.starting import settle_environment
 
@@ -42,8 +43,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--run-witnesses", action="store_true", help="ask other people's clients too")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+@pytest.hookimpl(tryfirst=True)  # before -m is asked
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Let tests that need a live server wait for it; those that take longest come first."""
+    mark_tiers(items, is_whole_suite=config.args == config.getini("testpaths"))
     for item in items:
         require_in_scope(item)
         if item.get_closest_marker("informix"):

@@ -48,7 +48,7 @@ from informix_checkpoints.table_states import SnapshotState
 
 Connect = Callable[[SourceOptions, SourceTables, PlannedTable], SnapshotConnection]
 
-# What was open before the stream has ended, says the server: its changes are in every chunk from then on.
+# What was open before the stream has ended, says the server: chunks from then on have its changes.
 _SILENT_SECONDS = 1.0
 _FORGET_SECONDS = 5.0  # older than any low watermark that is chosen now
 _TELL_SECONDS = 60.0
