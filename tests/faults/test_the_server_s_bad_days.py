@@ -256,8 +256,16 @@ def ends_with_error_record(flags: int, name: str) -> None:
 
 
 def fill_a_log_with_foreign_changes(server: EmulatedServer) -> None:
-    """Change a table that nobody captures until the next log has begun."""
+    """Change a table that nobody captures until the next log has begun, and once more.
+
+    At the very beginning of a log a stream that is shown nothing stands at the end of the one before.
+    """
     here = server.position() >> 32
     while server.position() >> 32 == here:
-        with server.transaction() as transaction:
-            transaction.insert(CUSTOMERS, {"customer_num": 1, "name": "foreign", "city": "x"})
+        change_a_foreign_table(server)
+    change_a_foreign_table(server)
+
+
+def change_a_foreign_table(server: EmulatedServer) -> None:
+    with server.transaction() as transaction:
+        transaction.insert(CUSTOMERS, {"customer_num": 1, "name": "foreign", "city": "x"})
