@@ -256,16 +256,11 @@ def ends_with_error_record(flags: int, name: str) -> None:
 
 
 def fill_a_log_with_foreign_changes(server: EmulatedServer) -> None:
-    """Change a table that nobody captures until the next log has begun, and once more.
+    """Change a table that nobody captures until the next log has begun and holds something.
 
     At the very beginning of a log a stream that is shown nothing stands at the end of the one before.
     """
-    here = server.position() >> 32
-    while server.position() >> 32 == here:
-        change_a_foreign_table(server)
-    change_a_foreign_table(server)
-
-
-def change_a_foreign_table(server: EmulatedServer) -> None:
-    with server.transaction() as transaction:
-        transaction.insert(CUSTOMERS, {"customer_num": 1, "name": "foreign", "city": "x"})
+    before = server.position()
+    while server.position() >> 32 == before >> 32 or server.position() & 0xFFFFFFFF < 0x100:
+        with server.transaction() as transaction:
+            transaction.insert(CUSTOMERS, {"customer_num": 1, "name": "foreign", "city": "x"})
