@@ -98,7 +98,7 @@ def test_a_log_wrap_behind_a_quiet_table_loses_nothing(
     shown: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("informix_cdc.spark.next_offset.RESTART_PUBLICATION_SECONDS", 0.0)
-    with stores_behind_proxy(log_pages=2, log_count=4, foreign_transactions=shown) as stores:
+    with stores_behind_proxy(log_pages=16, log_count=4, foreign_transactions=shown) as stores:
         with followed(stores.proxy.port) as stream:
             for _ in range(6):
                 fill_a_log_with_foreign_changes(stores.server)
