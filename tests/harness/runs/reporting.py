@@ -6,6 +6,7 @@ than three of them fail the run: that is no chance any more.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Generator
 
@@ -18,7 +19,7 @@ from harness.runs.times import (
     table_of_folders,
     table_of_tests,
 )
-from harness.runs.workers import KEPT_TIMES, times_to_keep
+from harness.runs.workers import KEPT_TIMES, PROCESSES, SPARK, scope_of, times_to_keep
 
 MOST_UNSTABLE = 3
 _LARGE_RUN = 1000  # tests; a run of a few is not about times
@@ -43,7 +44,7 @@ class Reporting:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
-        item.stash[_begun] = (time.monotonic(), processor_seconds())
+        item.stash[_begun] = (time.monotonic(), _computed(item))
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
@@ -54,7 +55,7 @@ class Reporting:
             item.stash[_called] = call.duration
         elif call.when == "teardown" and _begun in item.stash:
             began_at, computed = item.stash[_begun]
-            wall, computed = time.monotonic() - began_at, processor_seconds() - computed
+            wall, computed = time.monotonic() - began_at, _computed(item) - computed
             report.user_properties.append((_KEY, (wall, computed, item.stash.get(_called, 0.0))))
         return report
 
@@ -93,3 +94,10 @@ class Reporting:
         busy, there = busy - self._busy_before[0], there - self._busy_before[1]
         share = f"; {busy:.0f} s of the processor, {busy / there:.0%} of it all" if there else ""
         out.write_line(f"{wall:.0f} s{share}")
+
+
+def _computed(item: pytest.Item) -> float:
+    """Return the processor's seconds so far; looking for processes is dear, and only Sparks live on."""
+    if scope_of(item.nodeid) in (SPARK, PROCESSES):
+        return processor_seconds()
+    return sum(os.times()[:4])
