@@ -312,9 +312,12 @@ class CaptureStart:
             self._note_loss(row_logging_off(str(table.name), position), session, catalog, table)
         self._log_late(session, catalog)
         place = _resumes_at(position, catalog)
+        # Once a table has joined, all that was open where the stream began has ended. The ids that are
+        # unseen now are of later transactions, and may be used again in the stream's first second.
+        log_end = UNKNOWN_END if self.joined_at else self.logged
         assembler = TransactionAssembler(
             position,
-            log_end=self.logged or UNKNOWN_END,
+            log_end=log_end or UNKNOWN_END,
             begins_at=place,
             expected_commit=self.expected_commit,
             delivered_upto=self.joined_at,

@@ -6,6 +6,7 @@ which place sessions are activated, and for which tables.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -43,14 +44,16 @@ pytestmark = pytest.mark.slow  # they wait for seconds of the server's clock
 
 LATE = "stores:informix.late"
 TWO, THREE = "informix.orders,informix.customers", "informix.orders,informix.customers,informix.late"
+NOON = 1_800_000_000.0
 PAGE = 4096  # where a log ends is known within a page
 Rows = list[dict[str, Any]]
 
 
-@pytest.fixture(params=["flushed", "begun", "full"])
+@pytest.fixture(params=["flushed", "begun", "full", "full, in one second"])
 def served(request: pytest.FixtureRequest) -> Iterator[Served]:
-    with listening_stores() as (server, listening):
-        server.used_pages = request.param
+    used_pages, _, in_one_second = request.param.partition(", ")
+    with listening_stores(clock=(lambda: NOON) if in_one_second else time.time) as (server, listening):
+        server.used_pages = used_pages
         server.create_table(LATE, "id integer")
         yield server, listening
 
