@@ -69,7 +69,7 @@ def next_offset(made: InformixStreamReader, start: Offset, seconds: float = 10) 
             if "lost" in end:
                 made.partitions(start, end)  # Spark plans it, and is told here
             return end
-    raise AssertionError(f"nothing new after {start}")
+    raise AssertionError(f"nothing new after {start}: {made.reportLatestOffset()}")
 
 
 def rows_of(made: InformixStreamReader, start: Offset, end: Offset) -> list[dict[str, Any]]:
