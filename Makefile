@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 # Tests wait too: with more workers than cores others go on meanwhile. Each takes some five seconds of
 # the processor before its first test.
 WORKERS ?= 4
-SPARK_WORKERS ?= 4
+SPARK_WORKERS ?= 6
 # Who shares a worker: tests/harness/runs/workers.py
 PYTEST := $(BIN)/pytest --dist loadscope
 PIP    := $(BIN)/python -m pip install --disable-pip-version-check --progress-bar off
@@ -62,7 +62,7 @@ docs: $(VENV)/.installed ## make the tables and pictures of README and docs/ ane
 	@echo "Drawing the pictures; the demo runs for one of them, half a minute ..."
 	cd tests && $(abspath $(BIN))/python -m manual.pictures demo
 
-quick: $(VENV)/.installed ## tests that neither start Spark nor are slow, with few examples: a minute and a half
+quick: $(VENV)/.installed ## tests that neither start Spark nor are slow, with few examples: about a minute
 	@echo "Tests without Spark, with a tenth of the examples, on $(WORKERS) workers ..."
 	HYPOTHESIS_PROFILE=quick $(PYTEST) -q --numprocesses $(WORKERS) -m "not slow and not spark and not only_in_all"
 
