@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 Served = tuple[EmulatedServer, ListeningServer]
 
-IN_EACH_BUILD = [
+EACH_TIME = [
     "spool.before_manifest",
     "replace_file.after_rename",
     "reader.partitions",
@@ -42,11 +42,10 @@ BY_TURNS = [
     "reader.read",
     "spool.before_unlink",
 ]
-FAILPOINTS = IN_EACH_BUILD + BY_TURNS
-CHOSEN = IN_EACH_BUILD + chosen_of(BY_TURNS)
+FAILPOINTS = EACH_TIME + BY_TURNS
+CHOSEN = EACH_TIME + chosen_of(BY_TURNS)
 DEATHS_IN_A_SEQUENCE = 6
 SEQUENCES = "1 or 2 by the date; others by INFORMIX_CDC_CRASH_SEEDS"
-# kill -9 of a runner is in each build too: test_a_spilled_transaction_outlives_the_runner.
 SIGNALS = {"SIGTERM": signal.SIGTERM, "SIGKILL": signal.SIGKILL}
 
 
@@ -55,7 +54,7 @@ SIGNALS = {"SIGTERM": signal.SIGTERM, "SIGKILL": signal.SIGKILL}
     " without (in Python): each step of capture, segment, manifest, latestOffset, partitions, read,"
     " commit and trim",
     outcome="after a restart every change is there once, in order; transactions are whole",
-    seeds="4 of 12 failpoints in each build and another by the date, each with one of the two streams;"
+    seeds="4 of 12 failpoints in `make test-all` and another by the date, each with one of two streams;"
     " all of them with both in `make thorough`",
 )
 @pytest.mark.parametrize("seed", seeds()[:1])
@@ -77,7 +76,7 @@ def test_death_at_a_failpoint_loses_and_repeats_nothing(
 @pytest.mark.fault(
     fault="the runner dies before or in the first micro-batch",
     outcome="the stream begins where the checkpoint says, or if it says nothing at the restart",
-    seeds="one of three failpoints by the date; all of them in `make thorough`",
+    seeds="one of three failpoints by the date in `make test-all`; all of them in `make thorough`",
 )
 @pytest.mark.parametrize(
     "failpoint", chosen_of(["capture.after_lo_read", "reader.latest_offset", "reader.partitions"])
@@ -99,7 +98,7 @@ def test_death_at_the_start_does_not_move_a_start_that_was_noted(
 @pytest.mark.fault(
     fault="kill -9 or SIGTERM of the runner",
     outcome="the query fails; after a restart every change is there once, in order",
-    seeds="one of the two by the date; both in `make thorough`",
+    seeds="one of the two by the date in each build; both in `make thorough`",
 )
 @pytest.mark.parametrize("name", chosen_of(list(SIGNALS)))
 def test_a_killed_runner_loses_and_repeats_nothing(

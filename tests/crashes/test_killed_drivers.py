@@ -29,7 +29,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 Served = tuple[EmulatedServer, ListeningServer]
 PROGRAM = Path(__file__).parent / "driver_to_kill.py"
 STEPS = ["before the sink", "before the rename", "after the rename"]
-SEEDS = "one of three places by the date; all of them in `make thorough`"
+SEEDS = "one of three places by the date in `make test-all`; all of them in `make thorough`"
 
 
 @contextmanager

@@ -26,11 +26,12 @@ import click
 
 from mutants import ROOT, SOURCE_ROOTS, Mutant, known_mutants
 
-_OPTIONS = ("-q", "-p", "no:cacheprovider")
+_OPTIONS = ("-q", "-p", "no:cacheprovider", "-m", "not only_in_all")  # what `make test` runs
 _FIRST = ("-x", "--timeout", "300")  # what hangs is ended, and counts as killed
 _SUITE = ("--dist", "loadscope", "--numprocesses", "4")  # as `make test`
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (tests/.+?)(?: - .*)?$", re.MULTILINE)
 _HUNG = "from pytest-timeout"
+_NO_TESTS = 5  # exit code
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +89,8 @@ class Copy:
         done = subprocess.run(
             command, cwd=self._folder, env=environment, capture_output=True, text=True, check=False
         )
+        if done.returncode == _NO_TESTS:
+            raise SystemExit(f"`make test` runs none of these: {' '.join(arguments)}")
         failed = tuple(_FAILED.findall(done.stdout))
         seconds = time.monotonic() - begun
         return Outcome(done.returncode != 0, failed, _HUNG in done.stdout, seconds)

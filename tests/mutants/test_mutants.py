@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from harness.runs.tiers import ONLY_IN_ALL
 from mutants import ROOT, SOURCE_ROOTS, Mutant, known_mutants
 
 MUTANTS = known_mutants()
@@ -31,6 +32,11 @@ def test_a_mutant_names_tests_that_exist_and_what_goes_wrong_in_one_sentence(mut
         assert all(f"def {name}(" in source or f"class {name}" in source for name in names)
     assert mutant.harm.endswith(".")
     assert ". " not in mutant.harm
+
+
+@each_mutant
+def test_a_mutant_is_noticed_by_make_test(mutant: Mutant) -> None:
+    assert not all(killer.startswith(ONLY_IN_ALL) for killer in mutant.killers)
 
 
 def test_mutants_have_names_of_their_own() -> None:

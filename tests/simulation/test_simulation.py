@@ -49,7 +49,7 @@ def say(text: str) -> None:
     " server that restarts, is silent or sends TIMEOUT only, logs that come round; reads cut anywhere",
     outcome="the workload's own account: same rows, whole, in order, once; every pair valid; batches"
     " replayed to the byte",
-    seeds="200 fixed and 100 new ones in each build, 9,000 in `make thorough`",
+    seeds="80 fixed and 40 new ones in each build, 300 in `make test-all`, 9,000 in `make thorough`",
 )
 @pytest.mark.parametrize("part", range(PARTS))  # which may go to several workers
 def test_every_schedule_ends_with_the_rows_of_the_workloads_own_account(

@@ -61,7 +61,7 @@ def quiet() -> Iterator[None]:
     " that is flushed late, locks on pages; deaths, lost connections and a lost spool",
     outcome="at the end of every batch a consumer has the rows that the writers' own account has, in"
     " the range that was read; each change once; places unique and rising",
-    seeds="40 fixed and 20 new ones in each build, 10,800 in `make thorough`",
+    seeds="16 fixed and 8 new ones in each build, 60 in `make test-all`, 10,800 in `make thorough`",
 )
 @pytest.mark.parametrize("part", range(PARTS))  # which may go to several workers
 def test_at_every_batch_end_a_consumer_has_the_rows_of_the_writers_own_account(
@@ -86,7 +86,7 @@ def test_at_every_batch_end_a_consumer_has_the_rows_of_the_writers_own_account(
     " open before and after it joins: deaths, lost connections and a lost spool in its snapshot too",
     outcome="the rows of the other table come once each, in order; of the one that joins, a consumer"
     " has at the end of every batch what the writers' own account has, in the range that was read",
-    seeds="8 fixed and 4 new ones in each build, 480 in `make thorough`",
+    seeds="3 fixed and 2 new ones in each build, 12 in `make test-all`, 480 in `make thorough`",
 )
 def test_a_table_joins_with_its_rows_and_the_other_one_loses_and_repeats_none(
     capsys: pytest.CaptureFixture[str],
