@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
@@ -16,6 +17,7 @@ from harness.capture.decoding import encode_rows
 from informix_capture_client.choices import DecodeRules, RowForm
 from informix_capture_client.records.records import Kind
 from informix_capture_client.shapes.encoder import row_schema
+from informix_cdc.lake import TargetColumn, TargetTable, definitions
 from informix_cdc.spark.schema import to_spark
 
 pytestmark = pytest.mark.spark
@@ -90,11 +92,26 @@ def data_schema() -> StructType:
     return StructType([field for field in schema if not field.name.startswith("_")])
 
 
+def printed_schema() -> str:
+    """The schema as `informix-cdc schema --format from-json` prints it."""
+    fields = row_schema(Tables([COLUMNS]).tables, DecodeRules())
+    columns = [
+        TargetColumn(field.name, "", field.type, True)
+        for field in fields
+        if not field.name.startswith("_")
+    ]
+    (printed,) = definitions("from-json", [TargetTable("informix.t", "t", tuple(columns), ())])
+    return printed
+
+
+@pytest.mark.parametrize("schema", [data_schema, printed_schema])
 def test_from_json_with_the_default_shapes_schema_reads_the_same_rows(
-    spark: SparkSession, written: tuple[list[dict[str, Any]], list[str]]
+    spark: SparkSession,
+    written: tuple[list[dict[str, Any]], list[str]],
+    schema: Callable[[], StructType | str],
 ) -> None:
     rows, texts = written
-    read = functions.from_json("after", data_schema(), {"mode": "FAILFAST"})
+    read = functions.from_json("after", schema(), {"mode": "FAILFAST"})
     frame = frame_of(spark, texts).select("n", read.alias("row")).orderBy("n").select("row.*")
     assert frame.toArrow().to_pylist() == rows
 

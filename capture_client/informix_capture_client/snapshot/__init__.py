@@ -22,7 +22,7 @@ from informix_capture_client.snapshot.chunks import (
     Passed,
     ThrownAway,
 )
-from informix_capture_client.snapshot.key_choice import Key, KeyRules, choose_key
+from informix_capture_client.snapshot.key_choice import Key, KeyRules, choose_key, usable_key
 from informix_capture_client.snapshot.reconciliation import Reconciliation
 from informix_capture_client.snapshot.slots import Slots
 from informix_capture_client.snapshot.touched_keys import MOST_KEYS, TouchedKeys, TouchedTables
@@ -50,4 +50,5 @@ __all__ = [
     "TouchedTables",
     "WholeTableQuery",
     "choose_key",
+    "usable_key",
 ]

@@ -81,6 +81,14 @@ def choose_key(table: Table, keys: TableKeys, rules: KeyRules, named: Sequence[s
     Raises:
         BadOption: there is none, or none that can be used.
     """
+    found = usable_key(table, keys, rules, named)
+    if isinstance(found, str):
+        raise _no_key(table.name, found)
+    return found
+
+
+def usable_key(table: Table, keys: TableKeys, rules: KeyRules, named: Sequence[str] = ()) -> Key | str:
+    """Return what `choose_key` returns, or the reason why there is no such key."""
     why_not: list[str] = []
     for columns in _candidates(keys, named):
         if not (
@@ -88,7 +96,7 @@ def choose_key(table: Table, keys: TableKeys, rules: KeyRules, named: Sequence[s
         ):
             return _key(table, columns, rules.decode)
         why_not += refusals
-    raise _no_key(table.name, why_not[0] if why_not else "it has no primary key and no unique index")
+    return why_not[0] if why_not else "it has no primary key and no unique index"
 
 
 def _candidates(keys: TableKeys, named: Sequence[str]) -> Iterator[tuple[str, ...]]:

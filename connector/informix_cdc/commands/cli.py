@@ -251,6 +251,35 @@ def status(
         print_status(options, checkpoints, as_json=as_json, watch_seconds=watch)
 
 
+@main.command(epilog=PASSWORD_HINT, short_help="Print columns, keys and DDL for tables of a lake.")
+@connection_options(*_OF_READING, also=("snapshotKey",))
+@click.option(
+    "--format",
+    "output_format",
+    type=click.Choice(["table", "delta", "iceberg", "from-json", "json"]),
+    default="table",
+    show_default=True,
+    help="table: columns and key of each table. delta, iceberg: statements that create the tables."
+    " from-json: schemas for from_json with shape=json. json: all of it, one object.",
+)
+@click.option(
+    "--into",
+    default="",
+    metavar="CATALOG.SCHEMA",
+    help="Put this in front of each table's name in the statements.",
+)
+def schema(output_format: str, into: str, **given: str | None) -> None:
+    """Print the columns, Spark types and key of each table, or DDL for Delta Lake and Iceberg.
+
+    For sinks that you write yourself. Changes nothing, and needs no Spark. Key columns are NOT NULL in
+    the DDL, all others may be NULL. Intervals are BIGINT microseconds there.
+    """
+    from informix_cdc.commands.schema import OF_ANY_STREAM, print_schema
+
+    with one_line_errors():
+        print_schema(parse_options({**given, **OF_ANY_STREAM}), output_format, into)
+
+
 @main.command(epilog=PASSWORD_HINT, short_help="Show where a query's checkpoint stands in the log.")
 @click.argument("checkpoint")
 @connection_options(*_OF_TABLES)

@@ -1,0 +1,105 @@
+"""`informix-cdc schema`: what tables of a lake need to look like to hold what Informix tables hold.
+
+Rule: it changes nothing. Everything goes to stdout, in a form that can be pasted.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Sequence
+
+import click
+
+from informix_capture_client.printable import printable
+from informix_capture_client.sql_names import quoted
+from informix_cdc.lake import (
+    DEFINITIONS,
+    DELTA,
+    ICEBERG,
+    SPARK,
+    TargetColumn,
+    TargetTable,
+    definitions,
+    target_tables,
+    type_in,
+)
+from informix_cdc.options import SourceOptions
+from informix_cdc.server import describe_tables, open_catalog
+
+# No shape of rows changes the columns, and json refuses no table for its columns' names. Contents of
+# large objects need a spool in a stream; nothing is written here.
+OF_ANY_STREAM = {"shape": "json", "spoolPath": tempfile.gettempdir()}
+_HEADINGS = ("column", "Informix", "NULL", "Spark", "Delta", "Iceberg")
+
+
+def print_schema(options: SourceOptions, output_format: str, into: str) -> None:
+    """Print the captured tables as targets.
+
+    Args:
+        options: option table names the tables, or patterns.
+        output_format: table, json, or a key of DEFINITIONS.
+        into: put in front of names in statements.
+
+    Raises:
+        InformixCdcError: a table does not exist, or cannot be captured.
+    """
+    with open_catalog(options) as catalog:
+        targets = target_tables(options, describe_tables(options, catalog), catalog)
+    if output_format == "json":
+        click.echo(json.dumps([_as_json(target, into) for target in targets], indent=2))
+    elif output_format == "table":
+        click.echo("\n\n".join(map(_as_text, targets)))
+    else:
+        click.echo("\n\n".join(definitions(output_format, targets, into)))
+
+
+def _as_json(target: TargetTable, into: str) -> dict[str, object]:
+    columns = [
+        {
+            "name": column.name,
+            "informix": column.declared,
+            "nullable": column.is_nullable,
+            **dict(zip(("spark", "delta", "iceberg"), _types(column), strict=True)),
+        }
+        for column in target.columns
+    ]
+    return {
+        "table": target.source,
+        "target": target.name,
+        "key": list(target.key),
+        "why_no_key": target.why_no_key,
+        "columns": columns,
+        "definitions": {kind: definitions(kind, [target], into) for kind in DEFINITIONS},
+    }
+
+
+def _as_text(target: TargetTable) -> str:
+    key = ", ".join(map(quoted, target.key)) or f"none: {target.why_no_key}"
+    rows = [
+        (
+            _on_one_line(column.name),
+            column.declared,
+            "yes" if column.is_nullable else "no",
+            *_types(column),
+        )
+        for column in target.columns
+    ]
+    lines = [target.source, f"  key: {key}", *_aligned([_HEADINGS, *rows])]
+    return "\n".join(map(printable, lines))
+
+
+def _on_one_line(name: str) -> str:
+    return name if name.isprintable() else json.dumps(name)
+
+
+def _types(column: TargetColumn) -> list[str]:
+    return [type_in(names, column.type) for names in (SPARK, DELTA, ICEBERG)]
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    padded = (
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows
+    )
+    return [f"  {line}".rstrip() for line in padded]

@@ -1,0 +1,88 @@
+"""Statements that create target tables, and the schema that `from_json` needs.
+
+The name of a column is quoted in backticks, as Spark SQL quotes identifiers. Delta Lake forbids some
+characters in column names unless column mapping is on (Delta protocol, "Column Mapping").
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+import pyarrow as pa
+
+from informix_capture_client.errors import UnsupportedColumn
+from informix_cdc.lake.lake_types import DELTA, ICEBERG, SPARK, type_in
+from informix_cdc.lake.target_tables import TargetTable
+
+_NEEDS_COLUMN_MAPPING = frozenset(" ,;{}()\n\t=")
+# An identifier field of Iceberg is neither optional nor a float (Iceberg spec, "Identifier Field IDs");
+# a key of Informix that is used here is never a float.
+
+
+def _delta(target: TargetTable, name: str) -> Iterator[str]:
+    """Yield the statement for Delta Lake."""
+    properties = ""
+    if any(_NEEDS_COLUMN_MAPPING.intersection(column.name) for column in target.columns):
+        properties = "\nTBLPROPERTIES ('delta.columnMapping.mode' = 'name')"
+    yield f"CREATE TABLE {name} (\n{_listed(target, DELTA)}\n) USING delta{properties};"
+
+
+def _iceberg(target: TargetTable, name: str) -> Iterator[str]:
+    """Yield the statements for Iceberg; the second needs Iceberg's SQL extensions."""
+    yield f"CREATE TABLE {name} (\n{_listed(target, ICEBERG)}\n) USING iceberg;"
+    if target.key:
+        yield f"ALTER TABLE {name} SET IDENTIFIER FIELDS {', '.join(map(_quoted, target.key))};"
+
+
+def _from_json(target: TargetTable, name: str) -> Iterator[str]:
+    """Yield the schema with which from_json reads `before` and `after` of shape=json."""
+    fields = [f"{_quoted(column.name)} {type_in(SPARK, column.type)}" for column in target.columns]
+    yield f"-- {name}\n{', '.join(fields)}"
+
+
+DEFINITIONS: Mapping[str, Callable[[TargetTable, str], Iterator[str]]] = {
+    "delta": _delta,
+    "iceberg": _iceberg,
+    "from-json": _from_json,
+}
+
+
+def definitions(kind: str, targets: Iterable[TargetTable], into: str = "") -> list[str]:
+    """Return the definition of each table.
+
+    Args:
+        kind: a key of DEFINITIONS.
+        targets: the tables.
+        into: catalog and schema in front of each name, as they are to be spelled; may be empty.
+
+    Raises:
+        UnsupportedColumn: a name has control characters.
+    """
+    prefix = f"{into}." if into else ""
+    return [
+        text for target in targets for text in DEFINITIONS[kind](target, prefix + _quoted(target.name))
+    ]
+
+
+def _listed(target: TargetTable, names: Mapping[pa.DataType, str]) -> str:
+    """Return the columns; only the key is NOT NULL, so that fewer ALTERs concern the target."""
+    return ",\n".join(
+        f"  {_quoted(column.name)} {type_in(names, column.type)}"
+        f"{' NOT NULL' if column.name in target.key else ''}"
+        for column in target.columns
+    )
+
+
+def _quoted(name: str) -> str:
+    """Return an identifier as Spark SQL quotes it.
+
+    Raises:
+        UnsupportedColumn: pasted, the name would steer a terminal, or break out of a comment.
+    """
+    if not name.isprintable():
+        raise UnsupportedColumn(
+            f"the name {json.dumps(name)} has control characters, which no statement here can hold.",
+            "Leave it out by option columns or tableExclude.",
+        )
+    return "`" + name.replace("`", "``") + "`"
