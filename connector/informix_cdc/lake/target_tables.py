@@ -71,14 +71,14 @@ def target_tables(
     for table, keys in zip(source.tables, catalog.keys(source.tables), strict=True):
         is_shared = names[table.name.table.lower()] > 1
         found = usable_key(table, keys, rules, named.get(table.name, ()))
-        is_usable = not isinstance(found, str)
+        key, why_no_key = ((), found) if isinstance(found, str) else (found.names, "")
         targets.append(
             TargetTable(
                 f"{quoted(table.name.owner)}.{quoted(table.name.table)}",
                 f"{table.name.owner}_{table.name.table}" if is_shared else table.name.table,
                 tuple(_columns(table, keys, source)),
-                found.names if is_usable else (),
-                "" if is_usable else found,
+                key,
+                why_no_key,
             )
         )
     return tuple(targets)
