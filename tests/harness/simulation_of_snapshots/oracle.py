@@ -108,7 +108,8 @@ class SnapshotOracle(Oracle):
         ]
 
     def _may_be_left_out(self, noted: Noted, stream: Stream) -> bool:
-        return stream.may_be_older(noted) and noted.begin >= stream.begins_at
+        """Where the session begins, a server may show the end of the id's former owner only."""
+        return stream.may_be_older(noted) and noted.begin >= stream.anchor["restart"]
 
     def _apply_upto(self, commit: int, rows: dict[int, int]) -> None:
         while self._unapplied and (self._unapplied[0].commit or 0) <= commit:
