@@ -61,6 +61,12 @@ def pytest_collection_finish() -> None:
 
 
 @pytest.hookimpl(optionalhook=True)
+def pytest_xdist_setupnodes() -> None:
+    """Collect garbage in the process that hands tests to workers: it finds none itself."""
+    gc.enable()
+
+
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Scheduling:
     """Hand tests to workers as `harness.runs.workers` says, whatever --dist says."""
     return Scheduling(config, log)

@@ -1,4 +1,4 @@
-"""Spark takes the types and statements that `informix-cdc schema` prints."""
+"""Spark reads the types, and parses the CREATE TABLE, that `informix-cdc schema` prints."""
 
 from __future__ import annotations
 

@@ -28,10 +28,10 @@ from mutants import ROOT, SOURCE_ROOTS, Mutant, known_mutants
 
 _OPTIONS = ("-q", "-p", "no:cacheprovider", "-m", "not only_in_all")  # what `make test` runs
 _FIRST = ("-x", "--timeout", "300")  # what hangs is ended, and counts as killed
-_SUITE = ("--dist", "loadscope", "--numprocesses", "4")  # as `make test`
+_SUITE = ("--dist", "loadscope", "--numprocesses", "6")  # as `make test`
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (tests/.+?)(?: - .*)?$", re.MULTILINE)
 _HUNG = "from pytest-timeout"
-_NO_TESTS = 5  # exit code
+_PASSED, _FAILED_OR_BROKEN, _NO_TESTS = 0, (1, 2), 5  # exit codes; a module may not be imported
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +91,11 @@ class Copy:
         )
         if done.returncode == _NO_TESTS:
             raise SystemExit(f"`make test` runs none of these: {' '.join(arguments)}")
+        if done.returncode not in (_PASSED, *_FAILED_OR_BROKEN):
+            raise SystemExit(f"pytest broke off: {done.stdout[-2000:]}{done.stderr[-2000:]}")
         failed = tuple(_FAILED.findall(done.stdout))
         seconds = time.monotonic() - begun
-        return Outcome(done.returncode != 0, failed, _HUNG in done.stdout, seconds)
+        return Outcome(done.returncode != _PASSED, failed, _HUNG in done.stdout, seconds)
 
 
 def _verdict(copy: Copy, mutant: Mutant, *, killers_only: bool) -> tuple[bool, str]:

@@ -24,7 +24,7 @@ from informix_capture_client.catalog import OpenSample
 from informix_capture_client.positions import SettlingRestart
 from informix_capture_client.stream import Answer, Read
 from informix_capture_client.transactions import LastNumbers, ends_of
-from informix_cdc.snapshots import has_passed, is_idle
+from informix_cdc.snapshots import QuietTime, has_passed
 
 
 class _Sample(NamedTuple):
@@ -74,7 +74,7 @@ class RestartBound:
     _waiting: _Sample | None = field(default=None, init=False)  # that of `settling`, if it is ours
     _ends: LastNumbers = field(default_factory=LastNumbers, init=False)  # of this session
     _settled: int = field(default=0, init=False)  # in this session
-    _quiet_since: float | None = field(default=None, init=False)
+    _quiet: QuietTime = field(default_factory=QuietTime, init=False)
 
     def offer(self, sample: OpenSample) -> None:
         """Take a sample in; the newest counts."""
@@ -83,7 +83,8 @@ class RestartBound:
     def begin_session(self, is_buffered: bool) -> None:
         """Begin with another session: what the one before has passed may be read again."""
         self.is_buffered = is_buffered
-        self._ends, self._settled, self._quiet_since = LastNumbers(), 0, None
+        self._ends, self._settled = LastNumbers(), 0
+        self._quiet.restart()
 
     def begin_stream(self) -> None:
         """Forget everything: positions of another stream may be lower."""
@@ -101,9 +102,11 @@ class RestartBound:
             return answer
         if answer.block is not None:
             self._ends.raise_to(*ends_of(answer.block))
-        self._note_quiet(answer, now)
-        while self.settling is not None and self._has_passed(answer, self.settling.log_end, now):
-            self._settle(self.settling)
+        while (settling := self.settling) is not None:
+            quiet_seconds = self._quiet.seconds(answer, now)
+            if not has_passed(answer, settling.log_end, 0.0 if self.is_buffered else quiet_seconds):
+                break
+            self._settle(settling)
         passed = answer.assembler.raise_restart_bound(self._settled)
         self.is_wanted = answer.assembler.is_restart_held
         return answer if passed is None else replace(answer, events=[*answer.events, passed])
@@ -123,7 +126,8 @@ class RestartBound:
             self._wait_for_latest()
 
     def _wait_for_latest(self) -> None:
-        self._waiting, self._latest, self._quiet_since = self._latest, None, None
+        self._waiting, self._latest = self._latest, None
+        self._quiet.restart()
         waiting = self._waiting
         self.settling = waiting and SettlingRestart(waiting.lowest(), waiting.log_end)
 
@@ -131,13 +135,3 @@ class RestartBound:
         bound = settling.restart if self._waiting is None else self._waiting.lowest(self._ends)
         self._settled = max(self._settled, bound)
         self._wait_for_latest()
-
-    def _note_quiet(self, answer: Read, now: float) -> None:
-        if not is_idle(answer):
-            self._quiet_since = None
-        elif self._quiet_since is None:
-            self._quiet_since = now
-
-    def _has_passed(self, answer: Read, log_end: int, now: float) -> bool:
-        since = self._quiet_since
-        return has_passed(answer, log_end, 0.0 if since is None or self.is_buffered else now - since)

@@ -260,7 +260,7 @@ def status(
     default="table",
     show_default=True,
     help="table: columns and key of each table. delta, iceberg: statements that create the tables."
-    " from-json: schemas for from_json with shape=json. json: all of it, one object.",
+    " from-json: schemas for from_json with shape=json. json: all of it, an object for each table.",
 )
 @click.option(
     "--into",
@@ -272,7 +272,7 @@ def schema(output_format: str, into: str, **given: str | None) -> None:
     """Print the columns, Spark types and key of each table, or DDL for Delta Lake and Iceberg.
 
     For sinks that you write yourself. Changes nothing, and needs no Spark. Key columns are NOT NULL in
-    the DDL, all others may be NULL. Intervals are BIGINT microseconds there.
+    the DDL, all others may be NULL. INTERVAL DAY TO SECOND is a BIGINT of microseconds there.
     """
     from informix_cdc.commands.schema import OF_ANY_STREAM, print_schema
 

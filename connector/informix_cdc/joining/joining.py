@@ -49,7 +49,7 @@ class Joining:
         ask: asks the server.
         is_buffered: whether commits may be in no log that can be read.
         is_free: whether no planned batch comes first.
-        clock: seconds from anywhere.
+        clock: a monotonic clock.
     """
 
     tables: Tables
@@ -94,8 +94,11 @@ class Joining:
 
     def is_over(self, answer: Answer) -> bool:
         """Tell whether a session over all tables may go on where the spool's mark is."""
+        if not isinstance(answer, Read):
+            return False
+        self._ends.watch(answer)
         known = self.switched
-        if known is None or not isinstance(answer, Read) or not self.is_free():
+        if known is None or not self.is_free():
             return False
         lowest = answer.assembler.lowest_open()
         if lowest is not None and lowest < known.place:

@@ -176,7 +176,7 @@ class Returning:
         ask: asks the server.
         is_buffered: whether commits may be in no log that can be read.
         is_free: whether no planned batch comes first.
-        clock: seconds from anywhere.
+        clock: a monotonic clock.
     """
 
     tables: Tables

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 import pyarrow as pa
 
 from informix_capture_client.errors import UnsupportedColumn
+from informix_capture_client.printable import printable
 from informix_cdc.lake.lake_types import DELTA, ICEBERG, SPARK, type_in
 from informix_cdc.lake.target_tables import TargetTable
 
@@ -80,7 +81,7 @@ def _quoted(name: str) -> str:
     Raises:
         UnsupportedColumn: pasted, the name would steer a terminal, or break out of a comment.
     """
-    if not name.isprintable():
+    if printable(name) != name or len(name.splitlines()) > 1:
         raise UnsupportedColumn(
             f"the name {json.dumps(name)} has control characters, which no statement here can hold.",
             "Leave it out by option columns or tableExclude.",

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 
 from informix_capture_client.catalog import Catalog, Table, TableKeys
-from informix_capture_client.errors import UnsupportedColumn
+from informix_capture_client.errors import BadOption, UnsupportedColumn
 from informix_capture_client.large_objects import delivered_schema
 from informix_capture_client.shapes import table_schema
 from informix_capture_client.snapshot import KeyRules, usable_key
@@ -62,6 +62,7 @@ def target_tables(
         catalog: of the captured database.
 
     Raises:
+        BadOption: two tables would have the same target.
         UnsupportedColumn: names of two columns of a table differ only by case.
     """
     rules = KeyRules(source.rules, catalog.ignores_case())
@@ -81,7 +82,21 @@ def target_tables(
                 why_no_key,
             )
         )
+    _require_one_source(targets)
     return tuple(targets)
+
+
+def _require_one_source(targets: Iterable[TargetTable]) -> None:
+    known: dict[str, str] = {}
+    for target in targets:
+        other = known.setdefault(target.name.lower(), target.source)
+        if other != target.source:
+            raise BadOption(
+                f"{other} and {target.source} would both be the table {target.name}: Spark does not"
+                " tell upper case from lower.",
+                "Leave one of them out by option table or tableExclude.",
+                option="table",
+            )
 
 
 def _columns(table: Table, keys: TableKeys, source: SourceTables) -> Iterator[TargetColumn]:

@@ -6,7 +6,7 @@ that read, and the door through which the capture loop lets chunks into the stre
 
 from __future__ import annotations
 
-from informix_cdc.snapshots.awaited_ends import AwaitedEnds, ServerSays, has_passed, is_idle
+from informix_cdc.snapshots.awaited_ends import AwaitedEnds, QuietTime, ServerSays, has_passed
 from informix_cdc.snapshots.figures import SnapshotFigures, TableProgress
 from informix_cdc.snapshots.plan import (
     PlannedTable,
@@ -21,12 +21,12 @@ from informix_cdc.snapshots.snapshots import Snapshots
 __all__ = [
     "AwaitedEnds",
     "PlannedTable",
+    "QuietTime",
     "ServerSays",
     "SnapshotFigures",
     "Snapshots",
     "TableProgress",
     "has_passed",
-    "is_idle",
     "not_yet_delivered",
     "plan_snapshots",
     "states_at_first",

@@ -33,13 +33,33 @@ class ServerSays(NamedTuple):
 
 
 @dataclass(slots=True)
+class QuietTime:
+    """Measures for how long a stream has returned nothing but TIMEOUTs; it must see every answer."""
+
+    _since: float | None = field(default=None, init=False)
+
+    def restart(self) -> None:
+        """Count from the next TIMEOUT on."""
+        self._since = None
+
+    def seconds(self, answer: Read, now: float) -> float:
+        """Return for how long, this answer included; 0 if it holds anything else."""
+        if answer.block is None or not (answer.block.raw.kinds == Kind.TIMEOUT).all():
+            self._since = None
+            return 0.0
+        if self._since is None:
+            self._since = now
+        return now - self._since
+
+
+@dataclass(slots=True)
 class AwaitedEnds:
     """Asks now and then; once all have ended, the stream must pass what the log was then.
 
     Args:
         ask: asks the server.
         is_buffered: whether commits may be in no log that can be read.
-        clock: seconds from anywhere.
+        clock: a monotonic clock.
         silent_seconds: of silence that count wherever the stream stands: only where nothing is lost by
             a stream that is stalled. Else it must stand near the log's end, for a minute.
     """
@@ -50,6 +70,12 @@ class AwaitedEnds:
     silent_seconds: float = math.inf
     _asked_at: float = field(default=-ASK_SECONDS, init=False)
     _ended: tuple[float, ServerSays] | None = field(default=None, init=False)
+    _quiet: QuietTime = field(default_factory=QuietTime, init=False)
+    _quiet_seconds: float = field(default=0.0, init=False)
+
+    def watch(self, answer: Read) -> None:
+        """Measure the silence; every answer must come here or to `are_passed`."""
+        self._quiet_seconds = self._quiet.seconds(answer, self.clock())
 
     @property
     def have_ended(self) -> bool:
@@ -63,11 +89,14 @@ class AwaitedEnds:
             answer: of the stream.
             is_open: tells, by what the server says, whether one of them is open still.
         """
+        self.watch(answer)
         if self._ended is None:
             self._look(is_open)
             return False
         since, then = self._ended
-        quiet_seconds = self.clock() - since if is_idle(answer) and not self.is_buffered else 0.0
+        # What had been written when the server answered may come later: that silence counts from then.
+        seconds = min(self._quiet_seconds, self.clock() - since)
+        quiet_seconds = 0.0 if self.is_buffered else seconds
         is_settled = quiet_seconds >= self.silent_seconds
         is_passed = answer.latest_time > then.clock or has_passed(answer, then.log_end, quiet_seconds)
         return is_passed or is_settled

@@ -17,7 +17,7 @@ from capture_client.emulator.raw_client import (
     Refused,
     split,
 )
-from harness.runs.patience import patiently
+from harness.runs.patience import patiently, wait_until
 from harness.runs.places import at
 from informix_capture_client.emulator import EmulatedServer
 
@@ -196,7 +196,8 @@ def test_a_cancelled_read_ends_and_loses_nothing(connect: Connect) -> None:
     fill(server, 1)
     client = capturing(connect, server, 1 << 32, timeout=-1)
     client.ask_to_read(4096)
-    time.sleep(0.1)  # an interrupt that comes before the request is passed over
+    # An interrupt that comes before the request is passed over.
+    wait_until(lambda: server.log.changed._waiters)  # type: ignore[attr-defined]
     client.caller.interrupt()
     with pytest.raises(Refused) as refused:
         client.read_answer()

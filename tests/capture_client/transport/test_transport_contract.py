@@ -5,15 +5,17 @@ from __future__ import annotations
 import multiprocessing
 import pickle
 import socket
+import sys
 import threading
 import time
+import traceback
 from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
 from capture_client.transport.conftest import Connect
-from harness.runs.patience import patiently
+from harness.runs.patience import patiently, wait_until
 from harness.servers.scripted_server import (
     LONG_TEXT,
     PASSWORD,
@@ -315,10 +317,17 @@ def test_closing_waits_for_the_read_in_another_thread(transport: Transport) -> N
     read: list[bytes] = []
     reader = threading.Thread(target=lambda: read.append(bytes(transport.lo_read(23, 128))))
     reader.start()
-    time.sleep(0.1)
+    wait_until(lambda: "lo_read" in functions_of(reader))
+    time.sleep(0.1)  # until the connection is its
     transport.close()
     reader.join()
     assert read == [b"late"]
+
+
+def functions_of(thread: threading.Thread) -> list[str]:
+    """Return the names of the functions that a thread is in."""
+    frame = sys._current_frames().get(thread.ident or 0)
+    return [found.name for found in traceback.extract_stack(frame)]
 
 
 def _use_after_fork(transport: Transport, answers: multiprocessing.SimpleQueue[object]) -> None:

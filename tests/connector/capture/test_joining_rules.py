@@ -16,7 +16,17 @@ from typing import Any, cast
 
 import pytest
 
-from harness.capture.streams import begin, commit, feed, rollback, row, rows_of, timeout
+from harness.capture.streams import (
+    begin,
+    blocks,
+    commit,
+    feed,
+    one_by_one,
+    rollback,
+    row,
+    rows_of,
+    timeout,
+)
 from harness.runs.examples import in_this_run
 from informix_capture_client.positions import Position
 from informix_capture_client.stream import Read
@@ -168,12 +178,14 @@ class Story:
             count = log.rng.randint(1, 4)
             mine, shown = shown[:count], shown[count:]
             log.now = max(log.now, log.rng.randint(mine[-1] + 1, len(log.records)))
-            events = feed(assembler, *map(log.bytes_of, mine))
+            (block,) = blocks([b"".join(map(log.bytes_of, mine))])
             reached = sequence(mine[-1])
-            yield Read(events, reached, self._latest(mine), assembler)
+            events = list(one_by_one(assembler.feed(block)))
+            yield Read(events, reached, self._latest(mine), assembler, block)
         log.now = len(log.records)
         for _ in range(8):
-            yield Read(feed(assembler, timeout(reached)), reached, 0, assembler)
+            (block,) = blocks([timeout(reached)])
+            yield Read(list(one_by_one(assembler.feed(block))), reached, 0, assembler, block)
 
     def _latest(self, mine: list[int]) -> int:
         return max([second(at) for at in mine if self.log.records[at].kind in "BC"], default=0)
@@ -245,11 +257,12 @@ def test_a_buffered_log_is_not_read_to_its_end_by_a_timeout() -> None:
     joining = Joining({}, cast("Any", spool), lambda: says, True, lambda: True, lambda: clock.now)
     joining.switched = Switched(900, frozenset(), 1000)
     assembler = TransactionAssembler(Position(1000, 1000))
+    (block,) = blocks([timeout(1000)])
 
     def over(latest_time: int = 0, reached: int = 1000) -> bool:
         clock.now += 5
         idle = Passed(spool.mark, is_timeout=True)
-        return joining.is_over(Read([idle], reached, latest_time, assembler))
+        return joining.is_over(Read([idle], reached, latest_time, assembler, block))
 
     assert [over() for _ in range(5)] == [False] * 5
     assert over(latest_time=5001)

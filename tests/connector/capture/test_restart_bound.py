@@ -127,7 +127,8 @@ def test_a_quiet_server_is_taken_at_its_word_after_a_minute(
     monkeypatch.setattr("informix_cdc.snapshots.awaited_ends.QUIET_SECONDS", 60.0)
     stream = Stream(RestartBound(), **how)
     stream.bound.offer(sample(100, log_end=log_end))
-    stream.read(b(150), row(151), c(200), timeout(200), now=1000.0)
+    stream.read(b(150), row(151), c(200), timeout(200), now=900.0)
+    stream.read(timeout(200), now=1000.0)
     assert stream.read(timeout(200), now=1000.0 + seconds) == restart
 
 

@@ -104,7 +104,7 @@ def test_json_has_all_of_it(shop: Served) -> None:
     assert "\n\n".join([*table["definitions"]["iceberg"], ""]) == ICEBERG + "\n"
 
 
-def test_options_of_the_stream_choose_columns_and_keys(shop: Served) -> None:
+def test_options_of_the_stream_choose_columns_and_types(shop: Served) -> None:
     result = run(
         shop[1],
         "schema",
@@ -113,10 +113,9 @@ def test_options_of_the_stream_choose_columns_and_keys(shop: Served) -> None:
         '--columns=every.id,every."Net Price",every.took,every.picture',
         "--intervals=string",
         "--lobs=content",
-        '--snapshot-key=informix.every("Net Price")',
     )
     assert column_lines(result.stdout) == [
-        "`id` BIGINT",
+        "`id` BIGINT NOT NULL",
         "`Net Price` DECIMAL(10,2)",
         "`took` STRING",
         "`picture` STRUCT<content: BINARY, size: BIGINT, status: STRING>",
@@ -126,6 +125,20 @@ def test_options_of_the_stream_choose_columns_and_keys(shop: Served) -> None:
 def column_lines(text: str) -> list[str]:
     """Return the lines of columns."""
     return [line.strip().rstrip(",") for line in text.splitlines() if line.startswith("  ")]
+
+
+def test_a_key_that_is_named_goes_before_the_primary_one(shop: Served) -> None:
+    server, listening = shop
+    server.create_table("stores:informix.coded", "id serial primary key, code integer not null")
+    named = ["--table=informix.coded", "--format=iceberg", "--snapshot-key=informix.coded(code)"]
+    assert run(listening, "schema", *named).stdout.splitlines() == [
+        "CREATE TABLE `coded` (",
+        "  `id` INT,",
+        "  `code` INT NOT NULL",
+        ") USING iceberg;",
+        "",
+        "ALTER TABLE `coded` SET IDENTIFIER FIELDS `code`;",
+    ]
 
 
 def test_a_name_that_two_owners_use_has_its_owner_in_front(shop: Served) -> None:
@@ -140,6 +153,13 @@ def test_a_name_that_two_owners_use_has_its_owner_in_front(shop: Served) -> None
     ]
 
 
+def test_tables_that_would_have_one_target_are_refused(shop: Served) -> None:
+    server, listening = shop
+    server.create_table('stores:informix."Keyless"', "n integer")
+    line = refusal(run(listening, "schema", '--table=informix.keyless,informix."Keyless"'), exit_code=2)
+    assert 'informix.keyless and informix."Keyless" would both be the table informix_Keyless' in line
+
+
 def test_columns_that_differ_by_case_only_are_refused(shop: Served) -> None:
     server, listening = shop
     server.create_table("stores:informix.cased", 'a integer, "A" integer')
@@ -147,13 +167,19 @@ def test_columns_that_differ_by_case_only_are_refused(shop: Served) -> None:
     assert 'columns a and "A", which are the same name in Spark' in line
 
 
-@pytest.mark.parametrize("name", ["a\x1b[2Jb", "a\nb"])
+@pytest.mark.parametrize("name", ["a\x1b[2Jb", "a\nb", "a\u2028b"])
 def test_a_name_with_control_characters_reaches_no_statement(shop: Served, name: str) -> None:
     server, listening = shop
     declare(server, name)
     line = refusal(run(listening, "schema", "--table=informix.named", "--format=delta"))
     assert "control characters" in line
     assert name not in run(listening, "schema", "--table=informix.named").stdout
+
+
+def test_blanks_of_other_scripts_are_no_control_characters(shop: Served) -> None:
+    declare(shop[0], "\u540d\u3000\u524d")
+    result = run(shop[1], "schema", "--table=informix.named", "--format=delta")
+    assert "`\u540d\u3000\u524d` INT" in result.stdout
 
 
 def declare(server: EmulatedServer, name: str) -> None:

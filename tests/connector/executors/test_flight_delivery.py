@@ -28,6 +28,7 @@ from harness.capture.driving import (
     reader,
     rows_of,
 )
+from harness.runs.patience import patiently
 from harness.servers.stores import source_options
 from informix_capture_client.errors import AccessRefused
 from informix_capture_client.positions import Position
@@ -176,7 +177,9 @@ def test_a_request_whose_numbers_are_none_is_refused(
 def asked(server: SegmentServer, ticket: bytes) -> object:
     header = (b"authorization", f"Bearer {server.address.token}".encode())
     client = flight_client._client(server.address)
-    return client.do_get(flight.Ticket(ticket), flight.FlightCallOptions(headers=[header], timeout=10))
+    return client.do_get(
+        flight.Ticket(ticket), flight.FlightCallOptions(headers=[header], timeout=patiently(10))
+    )
 
 
 @pytest.mark.parametrize(("first", "end"), [(ROWS, ROWS + 1), (ROWS + 5, 2 * ROWS), (0, ROWS + 1)])

@@ -11,6 +11,7 @@ from pyarrow import flight
 
 from harness.capture.changed_tables import Change, ChangedTables, plain_rows
 from harness.capture.driving import Served, anchor_of, drained, reader
+from harness.runs.patience import patiently
 from harness.servers.stores import CUSTOMERS, ORDERS, order_row
 from informix_capture_client.choices import RowForm
 from informix_capture_client.positions import Position
@@ -95,7 +96,9 @@ def test_a_request_that_says_a_segment_has_more_changes_is_refused(
     client = flight_client._client(server.address)
     header = (b"authorization", f"Bearer {server.address.token}".encode())
     with pytest.raises(flight.FlightError, match="the request names no rows of a segment"):
-        client.do_get(flight.Ticket(ticket), flight.FlightCallOptions(headers=[header], timeout=10))
+        client.do_get(
+            flight.Ticket(ticket), flight.FlightCallOptions(headers=[header], timeout=patiently(10))
+        )
 
 
 @pytest.mark.slow

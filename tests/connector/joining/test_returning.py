@@ -60,9 +60,10 @@ class Waits:
     def read(self, *records: bytes, reached: int = 0) -> Answer:
         """Let it take in what came, a moment later; return what it lets through."""
         self.now += 0.7
-        found = blocks([b"".join(records)])
+        found = list(blocks([b"".join(records)]))
         events = [event for block in found for event in self.assembler.feed(block)]
-        return self.returning.upto(Read(events, reached, 0, self.assembler))
+        block = found[-1] if found else None
+        return self.returning.upto(Read(events, reached, 0, self.assembler, block))
 
 
 def commits(answer: Answer) -> list[int]:

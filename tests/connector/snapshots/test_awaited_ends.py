@@ -14,8 +14,8 @@ LOG_END = log_page(7, 100)
 TIMEOUT, BEGIN = timeout(0), begin(0, 1, 1000, 501)
 
 
-def answer(record: bytes, reached: int, latest_time: int = 0) -> Read:
-    (block,) = blocks([record])
+def answer(records: bytes, reached: int, latest_time: int = 0) -> Read:
+    (block,) = blocks([records])
     return Read([], reached, latest_time, TransactionAssembler(Position(0, 0)), block)
 
 
@@ -31,17 +31,44 @@ CASES = {
 }
 
 
+@pytest.fixture(autouse=True)
+def own_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(awaited_ends, "QUIET_SECONDS", 60.0)
+
+
 @pytest.mark.parametrize(("answered", "seconds", "is_buffered", "is_passed"), CASES.values(), ids=CASES)
 def test_only_the_log_or_a_long_silence_at_its_end_shows_what_has_ended(
     answered: Read,
     seconds: float,
     is_buffered: bool,
     is_passed: bool,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(awaited_ends, "QUIET_SECONDS", 60.0)
     now = [0.0]
     ends = AwaitedEnds(lambda: ServerSays(frozenset(), 1000, LOG_END), is_buffered, lambda: now[0])
     assert not ends.are_passed(answered, lambda _: False)  # it asks the server
     now[0] += seconds
     assert ends.are_passed(answered, lambda _: False) is is_passed
+
+
+@pytest.mark.parametrize("records", [BEGIN, BEGIN + TIMEOUT], ids=["alone", "and a TIMEOUT behind it"])
+def test_a_record_ends_the_silence_although_the_server_was_asked_long_ago(records: bytes) -> None:
+    now = [0.0]
+    ends = AwaitedEnds(lambda: ServerSays(frozenset(), 1000, LOG_END), False, lambda: now[0])
+    near = log_page(7, 97)
+    for now[0] in range(70):
+        assert not ends.are_passed(answer(records, near), lambda _: False)
+    for now[0] in range(70, 130):
+        assert not ends.are_passed(answer(TIMEOUT, near), lambda _: False)
+    now[0] = 130
+    assert ends.are_passed(answer(TIMEOUT, near), lambda _: False)
+
+
+def test_a_record_ends_the_silence_also_while_it_is_only_watched() -> None:
+    now = [0.0]
+    ends = AwaitedEnds(lambda: ServerSays(frozenset(), 1000, LOG_END), False, lambda: now[0])
+    near = log_page(7, 97)
+    assert not ends.are_passed(answer(TIMEOUT, near), lambda _: False)
+    now[0] = 59
+    ends.watch(answer(BEGIN, near))
+    now[0] = 61
+    assert not ends.are_passed(answer(TIMEOUT, near), lambda _: False)

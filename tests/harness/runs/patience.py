@@ -2,9 +2,9 @@
 
     INFORMIX_CDC_TEST_PATIENCE=3 make test        on a machine that is three times as slow
 
-Rule: a deadline only ends a test that would hang. Nothing is concluded from its length, so it is
-generous. What has to be quick is measured in seconds of the processor. A sleep, or a patience of the
-product's that a test shortens, is a number times PATIENCE.
+Rule: a deadline only ends, or fails, what would hang: it is ten times what an idle machine needs.
+Nothing else is concluded from its length. What has to be quick is measured in seconds of the processor.
+A sleep, or a patience of the product's that a test shortens, is a number times PATIENCE.
 """
 
 from __future__ import annotations

@@ -1,13 +1,15 @@
 """What a run says at its end: time and processor, the tests that take longest, unstable ones.
 
 Rule: a test that fails, and passes when it is run once more (`--reruns`, in .ci/run), is unstable. More
-than three of them fail the run: that is no chance any more.
+than three of them fail the run: that is no chance any more. A test that fails and is then skipped, or
+fails as expected, has not passed: one of them fails the run.
 """
 
 from __future__ import annotations
 
 import os
 import time
+from collections import defaultdict
 from collections.abc import Generator
 
 import pytest
@@ -34,12 +36,14 @@ class Reporting:
     Attributes:
         times: of the tests that have ended.
         unstable: names of those that have failed, and passed when they were run once more.
+        unproven: names of those that have failed, and were skipped when they were run once more.
     """
 
     def __init__(self) -> None:
         self.times: list[TestTime] = []
         self.unstable: list[str] = []
-        self._rerun: set[str] = set()
+        self.unproven: list[str] = []
+        self._outcomes = defaultdict[str, set[str]](set)  # of tests that are run once more, by name
         self._began_at, self._busy_before = time.time(), busy_and_all_seconds()
 
     @pytest.hookimpl(tryfirst=True)
@@ -61,15 +65,16 @@ class Reporting:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         name = report.nodeid
-        if str(report.outcome) == "rerun":  # of pytest-rerunfailures
-            self._rerun.add(name)
-        elif report.when == "call" and report.passed and name in self._rerun:
-            self.unstable.append(name)
+        if getattr(report, "rerun", 0):  # how often it was run before, by pytest-rerunfailures
+            outcomes = self._outcomes[name]
+            outcomes.add(report.outcome)
+            if report.when == "teardown" and "failed" not in outcomes:
+                (self.unproven if "skipped" in outcomes else self.unstable).append(name)
         self.times += [TestTime(name, *value) for key, value in report.user_properties if key == _KEY]
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        if len(self.unstable) > MOST_UNSTABLE:
+        if len(self.unstable) > MOST_UNSTABLE or self.unproven:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(
@@ -78,6 +83,8 @@ class Reporting:
         in_full = config.getoption("--times")
         if in_full or len(self.times) > _LARGE_RUN:
             self._write_times(terminalreporter, in_full=in_full)
+        for name in self.unproven:
+            terminalreporter.write_line(f"failed: {name}, which was skipped when run once more")
         for name in self.unstable:
             terminalreporter.write_line(f"unstable: {name} failed, and passed when run once more")
         if len(self.unstable) > MOST_UNSTABLE:

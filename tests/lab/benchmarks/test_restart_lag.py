@@ -18,9 +18,10 @@ import pytest
 from harness.capture.driving import LIMIT, anchor_of, reader
 from harness.servers.stores import PASSWORD
 from informix_capture_client.emulator import EmulatedServer, ListeningServer
-from informix_cdc.capture import restart_bound, server_watch
+from informix_cdc.capture import server_watch
 from informix_cdc.demo.database import COLUMNS
 from informix_cdc.demo.workload import Workload
+from informix_cdc.snapshots import awaited_ends
 from lab.benchmarks.measuring import Report
 
 PER_SECOND = 50
@@ -74,7 +75,7 @@ def shown(seconds: list[float]) -> str:
 def test_the_restart_position_follows_the_commits(
     report: Report, manner: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(restart_bound, "QUIET_SECONDS", 60.0)
+    monkeypatch.setattr(awaited_ends, "QUIET_SECONDS", 60.0)
     monkeypatch.setattr(server_watch, "SAMPLE_SECONDS", 2.0)
     bounded, trusting = (ages(MANNERS[manner], option) for option in ("server", "trust-stream"))
     report.add(
