@@ -103,8 +103,8 @@ class RestartBound:
         if answer.block is not None:
             self._ends.raise_to(*ends_of(answer.block))
         while (settling := self.settling) is not None:
-            quiet_seconds = self._quiet.seconds(answer, now)
-            if not has_passed(answer, settling.log_end, 0.0 if self.is_buffered else quiet_seconds):
+            seconds = self._quiet.seconds(answer, now)
+            if not has_passed(answer, settling.log_end, seconds, is_buffered=self.is_buffered):
                 break
             self._settle(settling)
         passed = answer.assembler.raise_restart_bound(self._settled)

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from informix_capture_client.catalog import UNFLUSHED_LOG
 from informix_capture_client.positions import log_page
 from informix_capture_client.records import Kind
 from informix_capture_client.stream import Read
@@ -96,10 +97,9 @@ class AwaitedEnds:
         since, then = self._ended
         # What had been written when the server answered may come later: that silence counts from then.
         seconds = min(self._quiet_seconds, self.clock() - since)
-        quiet_seconds = 0.0 if self.is_buffered else seconds
-        is_settled = quiet_seconds >= self.silent_seconds
-        is_passed = answer.latest_time > then.clock or has_passed(answer, then.log_end, quiet_seconds)
-        return is_passed or is_settled
+        if answer.latest_time > then.clock or (seconds >= self.silent_seconds and not self.is_buffered):
+            return True
+        return has_passed(answer, then.log_end, seconds, is_buffered=self.is_buffered)
 
     def _look(self, is_open: Callable[[ServerSays], bool]) -> None:
         if self.clock() - self._asked_at < ASK_SECONDS:
@@ -110,14 +110,18 @@ class AwaitedEnds:
             self._ended = (self.clock(), says)
 
 
-def has_passed(answer: Read, log_end: int, quiet_seconds: float) -> bool:
+def has_passed(answer: Read, log_end: int, quiet_seconds: float, *, is_buffered: bool) -> bool:
     """Tell whether the stream has shown what was committed when the log ended there.
 
     Args:
         answer: of the stream.
-        log_end: beyond every record that was written then.
-        quiet_seconds: how long the stream has shown nothing; 0 where a commit may wait in a buffer.
+        log_end: beyond every page that was written then, as `syslogs` counts pages.
+        quiet_seconds: how long the stream has shown nothing.
+        is_buffered: whether commits may be in the log buffer: they lie behind the pages that were
+            written (docs/assumptions.md, 15), and silence says nothing of them.
     """
+    if is_buffered:
+        return answer.reached >= log_end + UNFLUSHED_LOG
     return answer.reached >= (log_end - _NEAR if quiet_seconds >= QUIET_SECONDS else log_end)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 
 from harness.capture.streams import begin, blocks, commit, rollback, row, timeout
-from informix_capture_client.catalog import OpenSample
+from informix_capture_client.catalog import UNFLUSHED_LOG, OpenSample
 from informix_capture_client.positions import Position, SettlingRestart
 from informix_capture_client.records import RecordBlock
 from informix_capture_client.stream import Read, Silence
@@ -132,6 +132,16 @@ def test_a_quiet_server_is_taken_at_its_word_after_a_minute(
     assert stream.read(timeout(200), now=1000.0 + seconds) == restart
 
 
+def test_a_commit_in_the_log_buffer_lies_behind_the_pages_that_were_written() -> None:
+    """It has ended, and is not listed; the stream shows it later, above the end that syslogs names."""
+    stream = Stream(RestartBound(), is_buffered=True)
+    stream.read(b(110, 7), row(111, 7))
+    stream.bound.offer(sample(190, log_end=200))
+    assert stream.read(b(198), row(199), c(201), b(202)) == 0
+    assert stream.read(c(203, 7), row(204), c(205)) == 0
+    assert stream.read(b(200 + UNFLUSHED_LOG), c(201 + UNFLUSHED_LOG)) == 190
+
+
 def test_silence_before_the_sample_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("informix_cdc.snapshots.awaited_ends.QUIET_SECONDS", 60.0)
     stream = Stream(RestartBound())
@@ -147,7 +157,8 @@ def test_the_next_process_goes_on_with_the_bound_that_was_not_valid_yet() -> Non
     stream = Stream(RestartBound(settling=SettlingRestart(100, 200)), 5, is_buffered=True)
     stream.bound.offer(sample(900, log_end=990))
     assert stream.read(b(110), row(111), c(150), timeout(150)) == 5
-    assert stream.read(b(210), row(211), c(212)) == 100
+    behind = 200 + UNFLUSHED_LOG
+    assert stream.read(b(behind), row(behind + 1), c(behind + 2)) == 100
     assert stream.bound.settling == SettlingRestart(900, 990)
 
 

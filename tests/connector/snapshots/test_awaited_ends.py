@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harness.capture.streams import begin, blocks, timeout
+from informix_capture_client.catalog import UNFLUSHED_LOG
 from informix_capture_client.positions import Position, log_page
 from informix_capture_client.stream import Read
 from informix_capture_client.transactions import TransactionAssembler
@@ -27,6 +28,9 @@ CASES = {
     "a second of silence near the log's end": (answer(TIMEOUT, log_page(7, 99)), 1, False, False),
     "a stalled stream, far from the log's end": (answer(TIMEOUT, log_page(7, 95)), 600, False, False),
     "a commit may wait in a buffer": (answer(TIMEOUT, log_page(7, 99)), 600, True, False),
+    "and lie behind what was written": (answer(BEGIN, LOG_END + 1), 0, True, False),
+    "but not further than a buffer": (answer(BEGIN, LOG_END + UNFLUSHED_LOG), 0, True, True),
+    "nor in a later second": (answer(BEGIN, LOG_END + 1, 1001), 0, True, True),
     "it is not silent": (answer(BEGIN, log_page(7, 99)), 600, False, False),
 }
 
