@@ -145,6 +145,7 @@ class TransactionAssembler:
             ProtocolViolation: sequence numbers fall within a transaction.
         """
         self._note_late_begin(block)
+        self._unseen.begin_block(block)
         of_session = np.flatnonzero(OF_NO_TRANSACTION[block.raw.kinds]).tolist()
         at = 0
         for place in [*of_session, len(block.is_row)]:

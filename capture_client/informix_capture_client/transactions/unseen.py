@@ -34,11 +34,23 @@ class UnseenTransactions:
         self._numbers = self._listed = np.array(self.ids, np.int64)
         self._log_end = log_end
         self._has_passed = log_end.position == 0  # whatever begins now, begins after the stream
+        self._has_late_begin = False  # in this block
+
+    def begin_block(self, block: RecordBlock) -> None:
+        """Look for a BEGINTX that comes late: some servers withhold it until the first captured row.
+
+        By then others have begun behind the stream's beginning, which says nothing of this one.
+        """
+        self._has_late_begin = False
+        if self._has_passed and len(self._listed) and self._log_end.position:
+            is_begin = block.raw.kinds == _BEGINTX
+            is_low = is_begin & (block.sequence_numbers < self._log_end.position)
+            self._has_late_begin = bool(_is_among(self._listed, block.transaction_ids[is_low]).any())
 
     @property
     def is_in_doubt(self) -> bool:
         """Whether a BEGINTX on one of the first ids may lie before the stream's beginning."""
-        return bool(len(self._listed)) and not self._has_passed
+        return bool(len(self._listed)) and (self._has_late_begin or not self._has_passed)
 
     def __len__(self) -> int:
         return len(self.ids)

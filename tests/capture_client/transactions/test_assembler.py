@@ -325,6 +325,16 @@ def test_the_anchor_is_the_first_commit_beyond_the_logs_end_whatever_its_time() 
     assert feed(assembler, b(6), row(7), c(8, time=1)) == [Passed(Position(8, 8), False)]
 
 
+def test_a_begin_that_is_shown_late_is_of_the_older_transaction_although_others_have_begun() -> None:
+    assembler = TransactionAssembler(None, unseen=frozenset({7}), log_end=LogEnd(10, 1 << 31))
+    assert feed(assembler, b(20, 3), row(21, 3), c(22, 3)) == []
+    assert feed(assembler, b(23, 4), c(24, 4), b(5, 7), row(25, 7), b(26, 4), c(27, 4)) == []
+    assert assembler.unseen_ids == {7}
+    events = feed(assembler, row(28, 7), c(29, 7), b(30, 7), row(31, 7), c(32, 7))
+    assert positions(events) == [Position(29, 29), Position(32, 32)]
+    assert delivered(events) == [[31]]
+
+
 @pytest.mark.parametrize("is_resumed", [False, True], ids=["first session", "resumed"])
 def test_a_headless_commit_where_the_stream_begins_is_older_and_one_behind_is_loss(
     is_resumed: bool,
