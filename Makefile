@@ -79,7 +79,7 @@ test-times: $(VENV)/.installed ## make test, and what each folder and test took;
 	@cd tests && $(abspath $(BIN))/python -m harness.spark.class_archive
 	$(PYTEST) -q --numprocesses $(SPARK_WORKERS) -m "not only_in_all" --times
 
-mutants: $(VENV)/.installed ## put known defects into a copy of the tree, and name the test that notices each: six minutes
+mutants: $(VENV)/.installed ## put known defects into a copy of the tree, and name the test that notices each: three minutes
 	cd tests && $(abspath $(BIN))/python -m mutants --killers-only
 
 thorough: $(VENV)/.installed ## all failpoints, more seeds, ten times the examples, a long fuzz: hours
