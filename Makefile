@@ -71,7 +71,7 @@ test: $(VENV)/.installed ## the test suite: about six minutes on two idle cores
 	@echo "The tests, on $(SPARK_WORKERS) workers: those with Spark come first ..."
 	$(PYTEST) --numprocesses $(SPARK_WORKERS) -m "not only_in_all"
 
-test-all: $(VENV)/.installed ## all tests, with more Sparks, seeds and examples: a quarter of an hour
+test-all: $(VENV)/.installed ## all tests, with more Sparks, seeds and examples: ten minutes
 	@cd tests && $(abspath $(BIN))/python -m harness.spark.class_archive
 	HYPOTHESIS_PROFILE=all $(PYTEST) --numprocesses $(SPARK_WORKERS)
 
