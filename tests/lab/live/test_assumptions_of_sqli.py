@@ -184,11 +184,20 @@ def test_an_urgent_byte_ends_a_read_with_an_error_and_the_connection_goes_on(pla
     with closing(place.over_sqli()) as transport:
         session = transport.call(statements.OPEN_SESSION, place.settings.server, 0, 10, 1, 1, 1)
         assert transport.call(statements.ACTIVATE_SESSION, session, 0) == 0
-        timer = threading.Timer(1.0, transport.interrupt)
-        timer.start()
-        with pytest.raises(ServerRefused) as caught:
-            _read_on(transport, session)
-        timer.join()
+        is_over = threading.Event()
+
+        def interrupt() -> None:
+            while not is_over.wait(1.0):  # between two reads it interrupts nothing
+                transport.interrupt()
+
+        other = threading.Thread(target=interrupt)
+        other.start()
+        try:
+            with pytest.raises(ServerRefused) as caught:
+                _read_on(transport, session)
+        finally:
+            is_over.set()
+            other.join()
         assert caught.value.answer is not None
         assert caught.value.answer.native == -213
         assert Catalog(transport, SYSTEM_DATABASE).server_name()
