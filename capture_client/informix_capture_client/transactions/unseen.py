@@ -37,9 +37,9 @@ class UnseenTransactions:
         self._has_late_begin = False  # in this block
 
     def begin_block(self, block: RecordBlock) -> None:
-        """Look for a BEGINTX that comes late: some servers withhold it until the first captured row.
+        """Look for a late BEGINTX: some servers withhold it until the transaction's first captured row.
 
-        By then others have begun behind the stream's beginning, which says nothing of this one.
+        It may belong to an older transaction although newer ones have begun meanwhile.
         """
         self._has_late_begin = False
         if self._has_passed and len(self._listed) and self._log_end.position:

@@ -164,7 +164,7 @@ class CaptureRun:
             source = describe_tables(self.options, catalog)
             sample = offer_sample(catalog, self.state.restart_bound)
             if not self.state.target_position:  # the first time, not when a connection was lost
-                # The end of the sample: a run that reads so far settles it too, but in a buffered log.
+                # A run that reads to the end of the sample settles it too, unless the log is buffered.
                 self.state.target_position = (
                     page_after(catalog.current_position()) if sample is None else sample.log_end
                 )

@@ -35,7 +35,7 @@ class ServerSays(NamedTuple):
 
 @dataclass(slots=True)
 class QuietTime:
-    """Measures for how long a stream has returned nothing but TIMEOUTs; it must see every answer."""
+    """Measures how long a stream has returned only TIMEOUTs; it must see every answer."""
 
     _since: float | None = field(default=None, init=False)
 
@@ -44,7 +44,7 @@ class QuietTime:
         self._since = None
 
     def seconds(self, answer: Read, now: float) -> float:
-        """Return for how long, this answer included; 0 if it holds anything else."""
+        """Return the length of the silence up to this answer; 0 if the answer holds another record."""
         if answer.block is None or not (answer.block.raw.kinds == Kind.TIMEOUT).all():
             self._since = None
             return 0.0
@@ -95,7 +95,7 @@ class AwaitedEnds:
             self._look(is_open)
             return False
         since, then = self._ended
-        # What had been written when the server answered may come later: that silence counts from then.
+        # Records written before the server answered may still arrive: silence counts from then on.
         seconds = min(self._quiet_seconds, self.clock() - since)
         if answer.latest_time > then.clock or (seconds >= self.silent_seconds and not self.is_buffered):
             return True

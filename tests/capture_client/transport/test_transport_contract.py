@@ -318,7 +318,7 @@ def test_closing_waits_for_the_read_in_another_thread(transport: Transport) -> N
     reader = threading.Thread(target=lambda: read.append(bytes(transport.lo_read(23, 128))))
     reader.start()
     wait_until(lambda: "lo_read" in functions_of(reader))
-    time.sleep(0.1)  # until the connection is its
+    time.sleep(0.1)  # until it holds the connection
     transport.close()
     reader.join()
     assert read == [b"late"]

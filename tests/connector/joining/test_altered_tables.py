@@ -239,7 +239,7 @@ def test_a_start_in_mid_alter_is_no_loss_that_is_remembered(shop: Shop) -> None:
     assert "informix-cdc acquire" in reason.remedy
     with shop.query() as made:
         while (marked := made.latestOffset(end, LIMIT)) == end:
-            pass  # it has yet to look
+            pass  # until the capture has checked row logging
         loss = failure_of(lambda: made.partitions(end, marked))
     assert isinstance(loss, DataLoss)
     assert "informix-cdc acquire with that receipt" in loss.remedy

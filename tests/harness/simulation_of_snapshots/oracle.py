@@ -108,7 +108,7 @@ class SnapshotOracle(Oracle):
         ]
 
     def _may_be_left_out(self, noted: Noted, stream: Stream) -> bool:
-        """Where the session begins, a server may show the end of the id's former owner only."""
+        """Its BEGINTX may come late, after the COMMTX of the transaction that had its id before."""
         return stream.may_be_older(noted) and noted.begin >= stream.anchor["restart"]
 
     def _apply_upto(self, commit: int, rows: dict[int, int]) -> None:
