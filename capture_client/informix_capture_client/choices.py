@@ -83,11 +83,16 @@ class RowForm:
         metadata: which columns about the change stand beside its row.
     """
 
-    shape: Literal["rows", "envelope", "raw", "json"] = "rows"
+    shape: Literal["rows", "envelope", "raw", "json", "arrow"] = "rows"
     truncate: Literal["fail", "emit", "ignore"] = "fail"
     before_image: bool = True
     server: str = ""
     metadata: Literal["full", "minimal"] = "full"
+
+    @property
+    def has_fixed_schema(self) -> bool:
+        """Whether delivered rows have the same columns for every set of tables."""
+        return self.shape in ("json", "arrow")
 
     @property
     def of_keys(self) -> str:

@@ -70,6 +70,7 @@ class CapturedTables:
         self._content_names = {number: found for number, found in enumerate(names) if found}
         self.contents = FoundContents()
         self.reselecting: Mapping[int, Reselecting] = {}  # of tables whose handles are not used
+        self.definitions: Sequence[str] = ()  # of all tables, where rows carry them
         self.structs = [pa.struct(list(schema)) for schema in self.schemas]
         self._places: dict[int, list[int]] = {}  # of catalog columns in the stream's order
         self._layouts = [_layout(table.columns, rules) for table in tables]

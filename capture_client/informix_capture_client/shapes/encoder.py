@@ -20,6 +20,7 @@ from informix_capture_client.errors import NEW_STREAM, BadOption, DataLoss, Info
 from informix_capture_client.large_objects import Contents, Reselecting
 from informix_capture_client.positions import show
 from informix_capture_client.records import BOUNDS, Kind, TableSchema
+from informix_capture_client.shapes.arrow_shape import ArrowShape
 from informix_capture_client.shapes.captured_tables import CapturedTables
 from informix_capture_client.shapes.change_columns import (
     Changes,
@@ -68,6 +69,7 @@ _SHAPES: dict[str, Callable[[CapturedTables, RowForm], Shape]] = {
     "rows": lambda tables, form: RowShape(tables, form.metadata),
     "envelope": lambda tables, form: EnvelopeShape(tables, form.server, form.before_image),
     "raw": lambda tables, _: RawShape(tables),
+    "arrow": lambda tables, form: ArrowShape(tables, form.metadata),
     "json": lambda tables, form: JsonShape(tables, form.before_image, form.metadata),
 }
 
@@ -88,6 +90,7 @@ def row_schema(
 
 _MOST_ORDINALS = 1 << 31
 _OF_CHANGES = ("envelope", "json")  # shapes in which an update is one row
+_OF_IMAGES = ("rows", "arrow")  # shapes in which it is two
 
 
 @dataclass(slots=True)
@@ -136,6 +139,7 @@ class ChangeEncoder:
         since: by table id, at or below which commit its changes are not of the stream: it joined there.
         observer: collects the keys of what is encoded; not of the raw shape, which has no images.
         contents: reads large objects, if the rules want their contents.
+        definitions: of each table, as text that travels with its rows in shape=arrow.
     """
 
     def __init__(
@@ -147,6 +151,7 @@ class ChangeEncoder:
         *,
         observer: KeyObserver | None = None,
         contents: ObjectContents | None = None,
+        definitions: Sequence[str] = (),
     ) -> None:
         self._observer = observer
         self._contents = contents
@@ -154,10 +159,11 @@ class ChangeEncoder:
         self._since = [(since or {}).get(number, 0) for number in range(len(tables))]
         self._tables = CapturedTables(tables, rules)
         self._tables.reselecting = contents.reselecting if contents else {}
+        self._tables.definitions = definitions
         self._row_form = row_form
         self._shape = _shape(self._tables, row_form)
         self.schema = self._shape.schema
-        self._drops_before_images = row_form.shape == "rows" and not row_form.before_image
+        self._drops_before_images = row_form.shape in _OF_IMAGES and not row_form.before_image
         self._one_row_per_update = self._drops_before_images or row_form.shape in _OF_CHANGES
         self._renumbers = self._one_row_per_update or row_form.truncate == "ignore"
 
@@ -203,7 +209,7 @@ class ChangeEncoder:
         if self._shape.with_bounds:
             raise BadOption(
                 "shape=raw has the records of the log, and the rows of initialSnapshot are none.",
-                "Set shape to rows, envelope or json, or initialSnapshot to none.",
+                "Set shape to rows, json, arrow or envelope, or initialSnapshot to none.",
             )
         self._tables.require_columns(chunk)
         if chunk.first_ordinal + len(chunk.rows) > _MOST_ORDINALS:

@@ -51,6 +51,7 @@ class GroupedShape:
         kind: the column of `about` that says which images a change has.
         images: for each code of `kind` where its rows go: a delivered column, "" for the tables' own.
         named: the delivered column that holds the name of a change's table, if there is one.
+        form: the name of the form in files.
     """
 
     delivered: Sequence[str | None]
@@ -60,12 +61,13 @@ class GroupedShape:
     kind: str
     images: Sequence[Sequence[str]]
     named: str | None = None
+    form: bytes = b"grouped"
 
     @property
     def metadata(self) -> dict[bytes, bytes]:
         """What a reader must know of it."""
         return {
-            FORM: b"grouped",
+            FORM: self.form,
             VERSION: b"1",
             DELIVERED: json.dumps(list(self.delivered)).encode(),
             CODES: json.dumps({name: list(texts) for name, texts in self.codes.items()}).encode(),
@@ -100,6 +102,8 @@ class GroupedForm:
             "names": [str(self._tables.tables[number].name) for number in present],
             "delivered": self._shape.named,
         }
+        if self._tables.definitions:
+            named["definitions"] = [self._tables.definitions[number] for number in present]
         self.schema = pa.schema(
             [
                 (TRANSACTIONS, pa.list_(self._transaction)),

@@ -19,7 +19,7 @@ from informix_capture_client.shapes.grouped_form import GroupedForm, GroupedShap
 from informix_capture_client.shapes.metadata import ChangeMetadata, metadata_schema
 from informix_capture_client.shapes.stored_form import StoredForm, shared_names
 
-_CHANGE_TYPES = {
+CHANGE_TYPES = {
     Kind.INSERT: "insert",
     Kind.DELETE: "delete",
     Kind.UPDBEF: "update_preimage",
@@ -28,7 +28,7 @@ _CHANGE_TYPES = {
 }
 
 
-def _grouped(metadata: ChangeMetadata) -> GroupedShape:
+def grouped_rows(metadata: ChangeMetadata) -> GroupedShape:
     """Return how groups hold changes: a TRUNCATE has no row, whatever else has one."""
     return GroupedShape(
         delivered=[None, *metadata.schema.names],
@@ -36,7 +36,7 @@ def _grouped(metadata: ChangeMetadata) -> GroupedShape:
         shared=shared_names(metadata.shared),
         codes={"_change_type": metadata.names},
         kind="_change_type",
-        images=[[] if kind == Kind.TRUNCATE else [""] for kind in _CHANGE_TYPES],
+        images=[[] if kind == Kind.TRUNCATE else [""] for kind in CHANGE_TYPES],
         named="_table",
     )
 
@@ -53,12 +53,12 @@ class RowShape:
     def __init__(self, tables: CapturedTables, metadata: str = "full") -> None:
         self._tables = tables
         self.is_grouped = len(tables) > 1
-        self._metadata = ChangeMetadata(tables, _CHANGE_TYPES, metadata_schema(metadata, len(tables)))
+        self._metadata = ChangeMetadata(tables, CHANGE_TYPES, metadata_schema(metadata, len(tables)))
         about = self._metadata.schema
         self.schema = pa.schema([*_data_fields(tables, about), *about])
         self._plain = StoredForm(self.schema, self._metadata.texts, self._metadata.shared)
         names = struct_names(tables.tables)
-        self._grouped = GroupedForm(_grouped(self._metadata), tables, names)
+        self._grouped = GroupedForm(grouped_rows(self._metadata), tables, names)
 
     @property
     def stored_schema(self) -> pa.Schema:

@@ -7,7 +7,7 @@ gets each NULL written out, stays a few MiB.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -35,13 +35,20 @@ _MOST_ROWS = 8192
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Opened:
+class Opened:
     """A group, and what is the same for all pieces of it."""
 
     batch: pa.RecordBatch
     known: GroupSchema
     images: Images
     transactions: Integers
+
+    @classmethod
+    def of(cls, batch: pa.RecordBatch) -> Opened:
+        """Open a group."""
+        _, counts = transactions_of_group(batch)
+        which = np.repeat(np.arange(len(counts)), counts)
+        return cls(batch, schema_of(batch), images_of(batch), which)
 
 
 class DeliveredTables:
@@ -59,16 +66,16 @@ class DeliveredTables:
 
     def pieces(self, group: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a group, few at a time."""
-        opened, count = _opened(group), changes_in(group)
+        opened, count = Opened.of(group), changes_in(group)
         for first, end in pairwise([*range(0, count, self._step), count]):
             yield self._piece(opened, first, end)
 
     def whole(self, group: pa.RecordBatch) -> pa.RecordBatch:
         """Return the rows of a group in one batch."""
-        return self._piece(_opened(group), 0, changes_in(group))
+        return self._piece(Opened.of(group), 0, changes_in(group))
 
-    def _piece(self, group: _Opened, first: int, end: int) -> pa.RecordBatch:
-        columns = _about(group, first, end)
+    def _piece(self, group: Opened, first: int, end: int) -> pa.RecordBatch:
+        columns = about(group, first, end)
         arrays: list[pa.Array] = []
         for name in group.known.delivered:
             if name is None:
@@ -79,7 +86,7 @@ class DeliveredTables:
                 arrays.append(columns[name])
         return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
 
-    def _image(self, group: _Opened, name: str, first: int, end: int) -> pa.StructArray:
+    def _image(self, group: Opened, name: str, first: int, end: int) -> pa.StructArray:
         """Return a column of one struct per table, NULL for changes that have no such image."""
         columns, has = self._tables(group, name, first, end)
         mask = None if has.all() else pa.array(~has)
@@ -88,7 +95,7 @@ class DeliveredTables:
         )
 
     def _tables(
-        self, group: _Opened, name: str, first: int, end: int
+        self, group: Opened, name: str, first: int, end: int
     ) -> tuple[list[pa.Array], np.ndarray]:
         """Return each table's rows of one image, and which changes have that image."""
         images, length = group.images, end - first
@@ -125,7 +132,7 @@ def _table_fields(schema: pa.Schema, name: str) -> list[pa.Field]:
     return [schema.field(place) for place in range(kinds.index(False))]
 
 
-def _column_of(group: _Opened, place: int, fields: Sequence[pa.Field]) -> int:
+def _column_of(group: Opened, place: int, fields: Sequence[pa.Field]) -> int:
     """Return which delivered column a group's table has now: tables may have joined and left since.
 
     A table that shares its name with one that joined later is delivered with its owner in front.
@@ -157,13 +164,7 @@ def in_layout(rows: pa.StructArray, wanted: pa.StructType) -> pa.StructArray:
     return pa.StructArray.from_arrays(columns, fields=list(wanted), mask=mask)
 
 
-def _opened(batch: pa.RecordBatch) -> _Opened:
-    _, counts = transactions_of_group(batch)
-    which = np.repeat(np.arange(len(counts)), counts)
-    return _Opened(batch, schema_of(batch), images_of(batch), which)
-
-
-def _about(group: _Opened, first: int, end: int) -> Mapping[str, pa.Array]:
+def about(group: Opened, first: int, end: int) -> dict[str, pa.Array]:
     """Return what is known of some changes, by delivered column."""
     known, transactions = group.known, listed(group.batch, 0)
     changes = changes_of(group.batch).slice(first, end - first)

@@ -24,6 +24,7 @@ _FORM, _VERSION = b"informix_cdc.form", b"informix_cdc.form_version"
 _DELIVERED, _TABLES = b"informix_cdc.delivered", b"informix_cdc.tables"
 _CODES, _IMAGES = b"informix_cdc.codes", b"informix_cdc.images"
 _COMMIT, _COUNT, _TABLE = "_commit_version", "changes", "table"
+_KNOWN_FORMS = [(b"grouped", b"1"), (b"arrow", b"1")]
 _FIRST_TABLE = 2  # columns before the first table's: transactions and changes
 
 
@@ -39,6 +40,7 @@ class GroupSchema:
         tables: the number of each table column's table among those that are delivered.
         table_names: the names of these tables.
         named: the delivered column that gets the name of a change's table, if there is one.
+        definitions: of these tables, as text for readers of shape=arrow; may be empty.
     """
 
     delivered: tuple[str | None, ...]
@@ -48,6 +50,7 @@ class GroupSchema:
     tables: tuple[int, ...]
     table_names: tuple[str, ...]
     named: str | None
+    definitions: tuple[str, ...]
 
 
 def is_group(batch: pa.RecordBatch) -> bool:
@@ -58,13 +61,18 @@ def is_group(batch: pa.RecordBatch) -> bool:
     """
     metadata = batch.schema.metadata or {}
     form = metadata.get(_FORM)
-    if form is not None and (form, metadata.get(_VERSION)) != (b"grouped", b"1"):
+    if form is not None and (form, metadata.get(_VERSION)) not in _KNOWN_FORMS:
         raise DataLoss(
             f"a segment is stored in form {form.decode(errors='replace')[:40]!r}, which this version"
             " does not read.",
             "Use the version that wrote it, or a later one.",
         )
     return form is not None
+
+
+def is_delivered_as_arrow(batch: pa.RecordBatch) -> bool:
+    """Tell whether readers get a group as Arrow streams, one of each table."""
+    return bool(batch.schema.metadata[_FORM] == b"arrow")
 
 
 def schema_of(batch: pa.RecordBatch) -> GroupSchema:
@@ -85,6 +93,7 @@ def _group_schema(delivered: bytes, codes: bytes, images: bytes, tables: bytes) 
         tuple(named["numbers"]),
         tuple(named["names"]),
         named["delivered"],
+        tuple(named.get("definitions", ())),
     )
 
 

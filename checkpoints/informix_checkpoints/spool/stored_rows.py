@@ -16,10 +16,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from informix_checkpoints.spool.arrow_pieces import arrow_pieces
 from informix_checkpoints.spool.delivered_tables import DeliveredTables, without_codes
 from informix_checkpoints.spool.groups import (
     Integers,
     changes_in,
+    is_delivered_as_arrow,
     is_group,
     part_of_group,
     transactions_of_group,
@@ -58,7 +60,9 @@ def delivered(
     """Yield the rows of stored batches as readers get them; those of many tables few at a time."""
     tables: DeliveredTables | None = None
     for batch in batches:
-        if is_group(batch):
+        if is_group(batch) and is_delivered_as_arrow(batch):
+            yield from arrow_pieces(batch, _required(schema))
+        elif is_group(batch):
             tables = tables or DeliveredTables(_required(schema))
             yield from tables.pieces(batch)
         else:

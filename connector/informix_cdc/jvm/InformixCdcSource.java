@@ -85,10 +85,15 @@ public final class InformixCdcSource extends PythonDataSourceV2 implements DataS
       this.rows = rows;
     }
 
+    /** Whether rows are of shape=arrow, which Python alone reads; metadata ends every other shape. */
+    private boolean holdsArrow() {
+      return rows.size() > 0 && rows.apply(rows.size() - 1).name().equals("arrow");
+    }
+
     @Override
     public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
       ScanBuilder inPython = super.newScanBuilder(options);
-      return isWanted() ? () -> new ColumnarScan(inPython.build(), rows) : inPython;
+      return isWanted() && !holdsArrow() ? () -> new ColumnarScan(inPython.build(), rows) : inPython;
     }
   }
 

@@ -8,14 +8,13 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from informix_capture_client.catalog import Catalog, Table, TableKeys
+from informix_capture_client.catalog import Catalog
 from informix_capture_client.errors import BadOption, UnsupportedColumn
 from informix_capture_client.large_objects import delivered_schema
 from informix_capture_client.shapes import table_schema
-from informix_capture_client.snapshot import KeyRules, usable_key
 from informix_capture_client.sql_names import quoted
 from informix_cdc.options import SourceOptions
-from informix_cdc.server import SourceTables
+from informix_cdc.server import SourceTables, TableDefinition, table_definitions
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +49,25 @@ class TargetTable:
     key: tuple[str, ...]
     why_no_key: str = ""
 
+    @classmethod
+    def of(cls, definition: TableDefinition, schema: pa.Schema, name: str) -> TargetTable:
+        """Return the target of a captured table.
+
+        Args:
+            definition: as the catalog declares the table.
+            schema: of its rows in the stream.
+            name: of the target.
+
+        Raises:
+            UnsupportedColumn: names of two columns differ only by case.
+        """
+        _require_distinct(definition.table, schema.names)
+        columns = tuple(
+            TargetColumn(field.name, declared.type, field.type, declared.is_nullable)
+            for field, declared in zip(schema, definition.columns, strict=True)
+        )
+        return cls(definition.table, name, columns, definition.key, definition.why_no_key)
+
 
 def target_tables(
     options: SourceOptions, source: SourceTables, catalog: Catalog
@@ -65,25 +83,24 @@ def target_tables(
         BadOption: two tables would have the same target.
         UnsupportedColumn: names of two columns of a table differ only by case.
     """
-    rules = KeyRules(source.rules, catalog.ignores_case())
-    named = options.snapshot_key_names()
-    names = Counter(table.name.table.lower() for table in source.tables)
-    targets = []
-    for table, keys in zip(source.tables, catalog.keys(source.tables), strict=True):
-        is_shared = names[table.name.table.lower()] > 1
-        found = usable_key(table, keys, rules, named.get(table.name, ()))
-        key, why_no_key = ((), found) if isinstance(found, str) else (found.names, "")
-        targets.append(
-            TargetTable(
-                f"{quoted(table.name.owner)}.{quoted(table.name.table)}",
-                f"{table.name.owner}_{table.name.table}" if is_shared else table.name.table,
-                tuple(_columns(table, keys, source)),
-                key,
-                why_no_key,
-            )
+    definitions = table_definitions(options, source.tables, source.rules, catalog)
+    targets = [
+        TargetTable.of(
+            definition,
+            delivered_schema(table, table_schema(table, source.rules), source.rules),
+            name,
         )
+        for definition, table, name in zip(definitions, source.tables, _names(source), strict=True)
+    ]
     _require_one_source(targets)
     return tuple(targets)
+
+
+def _names(source: SourceTables) -> Iterator[str]:
+    counts = Counter(table.name.table.lower() for table in source.tables)
+    for table in source.tables:
+        is_shared = counts[table.name.table.lower()] > 1
+        yield f"{table.name.owner}_{table.name.table}" if is_shared else table.name.table
 
 
 def _require_one_source(targets: Iterable[TargetTable]) -> None:
@@ -99,25 +116,15 @@ def _require_one_source(targets: Iterable[TargetTable]) -> None:
             )
 
 
-def _columns(table: Table, keys: TableKeys, source: SourceTables) -> Iterator[TargetColumn]:
-    schema = delivered_schema(table, table_schema(table, source.rules), source.rules)
-    _require_distinct(table, schema.names)
-    in_rows = [*table.columns, *(column for _, column in table.reselected)]
-    declared = {column.name: column.type_text.upper() for column in in_rows}
-    for field in schema:
-        is_nullable = field.name in keys.nullable and field.name not in keys.primary
-        yield TargetColumn(field.name, declared[field.name], field.type, is_nullable)
-
-
-def _require_distinct(table: Table, names: Sequence[str]) -> None:
+def _require_distinct(table: str, names: Sequence[str]) -> None:
     """Refuse what Informix tells apart as delimited names, and Spark, Delta and Iceberg do not."""
     known: dict[str, str] = {}
     for name in names:
         if (other := known.setdefault(name.lower(), name)) != name:
             raise UnsupportedColumn(
-                f"table {table.name} has columns {quoted(other)} and {quoted(name)}, which are the same"
+                f"table {table} has columns {quoted(other)} and {quoted(name)}, which are the same"
                 " name in Spark.",
                 "Name the columns to capture with option columns, and only one of these.",
-                table=str(table.name),
+                table=table,
                 column=name,
             )

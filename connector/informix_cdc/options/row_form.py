@@ -93,7 +93,7 @@ def require_metadata_of_shape(options: SourceOptions) -> None:
     if options.metadata != "full" and options.shape in _OF_THEIR_OWN:
         raise BadOption(
             f"option 'metadata' has no meaning with shape={options.shape}, whose columns are its own.",
-            "Leave it out, or set shape to rows or json.",
+            "Leave it out, or set shape to rows, json or arrow.",
             option="metadata",
         )
 
@@ -110,7 +110,7 @@ def require_contents_may_be(name: str, value: str, options: SourceOptions) -> No
         raise BadOption(
             f"option '{name}' is {value}, which has no meaning with shape=raw: its records are as they"
             " came.",
-            f"Set shape to rows, json or envelope, or leave {name} out.",
+            f"Set shape to rows, json, arrow or envelope, or leave {name} out.",
             option=name,
         )
     if not options.spool_path:

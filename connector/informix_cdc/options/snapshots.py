@@ -145,7 +145,7 @@ def require_snapshot_may_be(options: SourceOptions) -> None:
     if options.shape == "raw":
         raise BadOption(
             "option 'initialSnapshot' has no meaning with shape=raw, whose rows are records of a log.",
-            "Set shape to rows, json or envelope, or leave initialSnapshot out.",
+            "Set shape to rows, json, arrow or envelope, or leave initialSnapshot out.",
             option="initialSnapshot",
         )
     if options.starting_position != "latest":

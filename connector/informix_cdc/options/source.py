@@ -109,9 +109,10 @@ class SourceOptions(LargeObjectOptions):
     )
     shape: str = option(
         "Form of a delivered row: rows (one per change), json (one per change, before and after as"
-        " JSON, the same for any number of tables), envelope (Debezium's before/after/op/source), or"
-        " raw (one per CDC record).",
-        one_of("rows", "json", "envelope", "raw"),
+        " JSON, the same for any number of tables), arrow (changes of one table as an Arrow stream of"
+        " typed columns, the same for any number of tables), envelope (Debezium's"
+        " before/after/op/source), or raw (one per CDC record).",
+        one_of("rows", "json", "arrow", "envelope", "raw"),
         default="rows",
     )
     metadata: str = option(

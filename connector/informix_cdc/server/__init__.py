@@ -27,10 +27,17 @@ from informix_cdc.server.source_tables import (
     require_logged_database,
     version_told,
 )
+from informix_cdc.server.table_definitions import (
+    DeclaredColumn,
+    TableDefinition,
+    table_definitions,
+)
 
 __all__ = [
+    "DeclaredColumn",
     "ServerLog",
     "SourceTables",
+    "TableDefinition",
     "Wrap",
     "describe_tables",
     "every_connection",
@@ -47,6 +54,7 @@ __all__ = [
     "require_capturing_server",
     "require_logged_database",
     "silent_seconds",
+    "table_definitions",
     "trace_wire",
     "version_told",
     "with_named_tables",

@@ -37,6 +37,7 @@ from informix_capture_client.values import is_large_object
 from informix_cdc.options import SourceOptions
 from informix_cdc.server.connections import open_catalog
 from informix_cdc.server.named_tables import named_tables
+from informix_cdc.server.table_definitions import TableDefinition, table_definitions
 from informix_checkpoints.table_states import Tables, TableState
 
 _ANY_COLUMN = ColumnChoice(unsupported="omit-following", lobs="omit")
@@ -52,6 +53,7 @@ class SourceTables:
         server: the server's name.
         is_buffered: whether the database's commits may be in no log that can be read.
         is_ansi: whether each statement begins a transaction.
+        definitions: of the tables, in shape=arrow, where rows carry them.
     """
 
     tables: tuple[Table, ...]
@@ -63,6 +65,7 @@ class SourceTables:
     server: str = ""
     is_buffered: bool = False
     is_ansi: bool = False
+    definitions: tuple[TableDefinition, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -113,7 +116,7 @@ class SourceTables:
         Args:
             known: of how many tables the stream was until now.
         """
-        if self.row_form.shape == "json":
+        if self.row_form.has_fixed_schema:
             return (self.row_digest,)
         is_several = len(self.tables) > 1
         named = f"{self.row_digest}, {'several tables' if is_several else 'one table'}"
@@ -131,7 +134,13 @@ class SourceTables:
     ) -> ChangeEncoder:
         """Return what makes rows of transactions; with `since`, of tables that have joined."""
         return ChangeEncoder(
-            self.tables, self.rules, self.row_form, since, observer=observer, contents=contents
+            self.tables,
+            self.rules,
+            self.row_form,
+            since,
+            observer=observer,
+            contents=contents,
+            definitions=[definition.to_text() for definition in self.definitions],
         )
 
     def schema(self) -> pa.Schema:
@@ -165,16 +174,19 @@ def describe_tables(options: SourceOptions, catalog: Catalog) -> SourceTables:
     whole = catalog.tables(named_tables(options, catalog))
     tables = choose_columns(whole, options.column_choice())
     db_locale = _locale(options, catalog)
+    rules = options.decode_rules(codec_of(db_locale))
+    carries = options.shape == "arrow"
     found = SourceTables(
         tables,
         db_locale,
-        options.decode_rules(codec_of(db_locale)),
+        rules,
         options.row_form(),
         source_digest(server := catalog.server_name(), options.database),
         _heartbeat(options, catalog),
         server,
         logging.is_buffered,
         logging.is_ansi,
+        tuple(table_definitions(options, tables, rules, catalog)) if carries else (),
     )
     found.schema()
     return found

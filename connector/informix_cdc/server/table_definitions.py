@@ -1,0 +1,89 @@
+"""How Informix declares each captured table, and the key that identifies its rows.
+
+Rule: it travels as text with a table's rows in shape=arrow, so that a reader never asks a catalog that
+may have changed since the rows were captured.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from informix_capture_client.catalog import Catalog, Table
+from informix_capture_client.choices import DecodeRules
+from informix_capture_client.snapshot import KeyRules, usable_key
+from informix_capture_client.sql_names import quoted
+from informix_cdc.options import SourceOptions
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredColumn:
+    """A column as the catalog declares it.
+
+    Attributes:
+        type: in Informix's words, in upper case.
+        is_nullable: whether Informix allows NULL.
+    """
+
+    name: str
+    type: str
+    is_nullable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TableDefinition:
+    """A table as the catalog declares it.
+
+    Attributes:
+        table: owner.table, as SQL writes it.
+        columns: in table order.
+        key: names of the columns that identify a row; empty if there is no usable key.
+        why_no_key: the reason then.
+    """
+
+    table: str
+    columns: tuple[DeclaredColumn, ...]
+    key: tuple[str, ...]
+    why_no_key: str = ""
+
+    def to_text(self) -> str:
+        """Return it as text."""
+        columns = [[column.name, column.type, column.is_nullable] for column in self.columns]
+        known = {"table": self.table, "key": self.key, "why_no_key": self.why_no_key}
+        return json.dumps({**known, "columns": columns}, separators=(",", ":"))
+
+    @classmethod
+    def from_text(cls, text: str | bytes) -> TableDefinition:
+        """Read what `to_text` wrote."""
+        known = json.loads(text)
+        columns = tuple(DeclaredColumn(*column) for column in known["columns"])
+        return cls(known["table"], columns, tuple(known["key"]), known["why_no_key"])
+
+
+def table_definitions(
+    options: SourceOptions, tables: Sequence[Table], rules: DecodeRules, catalog: Catalog
+) -> Iterator[TableDefinition]:
+    """Yield the definition of each captured table, in their order.
+
+    Args:
+        options: option snapshotKey names keys that the catalog does not know.
+        tables: with the columns that are captured.
+        rules: decide whether the values of a column identify rows.
+        catalog: of the captured database.
+    """
+    key_rules = KeyRules(rules, catalog.ignores_case())
+    named = options.snapshot_key_names()
+    for table, keys in zip(tables, catalog.keys(tables), strict=True):
+        found = usable_key(table, keys, key_rules, named.get(table.name, ()))
+        key, why_no_key = ((), found) if isinstance(found, str) else (found.names, "")
+        columns = tuple(
+            DeclaredColumn(
+                column.name,
+                column.type_text.upper(),
+                column.name in keys.nullable and column.name not in keys.primary,
+            )
+            for column in table.delivered
+        )
+        name = f"{quoted(table.name.owner)}.{quoted(table.name.table)}"
+        yield TableDefinition(name, columns, key, why_no_key)
