@@ -99,6 +99,12 @@ ALTERED_ROWS_KEPT = LogEvent(
     " gave them other values (ADD with a DEFAULT, MODIFY), a copy keeps the old ones. To read them"
     " again, let `initialSnapshot` name the table in the start that has `schemaChange`",
 )
+MIRROR_TABLE_STOPPED = LogEvent(
+    "mirror_table_stopped",
+    _ERROR,
+    ("table", "target", "reason"),
+    "a mirror cannot go on with this table, whose target stays as it is; all other tables go on",
+)
 SNAPSHOT_BEGUN = LogEvent(
     "snapshot_begun",
     _INFO,

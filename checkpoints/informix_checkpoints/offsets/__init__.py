@@ -7,7 +7,13 @@ from __future__ import annotations
 
 from informix_checkpoints.offsets.offsets import NOT_STARTED, StreamOffset, in_runs
 from informix_checkpoints.offsets.restart_needs import BatchAgain, RestartNeeds, restart_needs_of
-from informix_checkpoints.offsets.spark_checkpoint import Checkpoint, SourceProgress, read_checkpoint
+from informix_checkpoints.offsets.spark_checkpoint import (
+    Checkpoint,
+    SourceProgress,
+    planned_offset,
+    query_id,
+    read_checkpoint,
+)
 
 __all__ = [
     "NOT_STARTED",
@@ -17,6 +23,8 @@ __all__ = [
     "SourceProgress",
     "StreamOffset",
     "in_runs",
+    "planned_offset",
+    "query_id",
     "read_checkpoint",
     "restart_needs_of",
 ]

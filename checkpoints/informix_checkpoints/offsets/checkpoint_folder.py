@@ -90,6 +90,18 @@ class CheckpointFolder:
         except UnicodeDecodeError:
             raise BadOption(f"{path} is not text.", remedy) from None
 
+    def metadata(self) -> str:
+        """Return the text of the file that says which query the checkpoint is of; empty without one.
+
+        Raises:
+            AccessRefused: it cannot be read.
+        """
+        try:
+            with self._named_errors():
+                return self._read(f"{self._path}/metadata").decode(errors="replace")
+        except FileNotFoundError:
+            return ""
+
     def _read(self, path: str) -> bytes:
         with self._system.open_input_stream(path) as file:
             return bytes(file.read(_MOST_BYTES))

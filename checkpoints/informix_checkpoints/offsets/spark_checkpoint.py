@@ -120,6 +120,37 @@ def read_checkpoint(place: str) -> Checkpoint:
     return _checkpoint(folder, last, before, _committed(folder, committed, last, before))
 
 
+def planned_offset(place: str, batch: int) -> StreamOffset:
+    """Return where a planned batch of a query ends whose one source is of this package.
+
+    Raises:
+        BadOption: the checkpoint has no such batch, or it is of other sources.
+        AccessRefused: it cannot be read.
+    """
+    folder = CheckpointFolder(place)
+    offsets = [line.offset for line in _batch(folder, batch).lines]
+    if len(offsets) != 1 or offsets[0] is None:
+        raise BadOption(
+            f"{folder.path_of('offsets', batch)} is not of a query with one source, informix-cdc.",
+            "Give each query a checkpoint of its own.",
+        )
+    return offsets[0]
+
+
+def query_id(place: str) -> str:
+    """Return the id of a query, which stays the same for as long as its checkpoint is there.
+
+    Raises:
+        BadOption: the checkpoint has none.
+        AccessRefused: it cannot be read.
+    """
+    folder = CheckpointFolder(place)
+    known = _json(folder.metadata())
+    if not isinstance(known, Mapping) or not isinstance(known.get("id"), str):
+        raise BadOption(f"{folder}/metadata does not say which query it is of.", _RESTORE)
+    return str(known["id"])
+
+
 def _committed(
     folder: CheckpointFolder, numbers: list[int], last: Batch, before: Batch | None
 ) -> Batch | None:

@@ -5,6 +5,7 @@ Rule: a crash leaves the old content or the new one; only this room syncs files.
 
 from __future__ import annotations
 
+from informix_checkpoints.spool.arrow_pieces import DEFINITION
 from informix_checkpoints.spool.copies import SegmentCopies, copies_for
 from informix_checkpoints.spool.durable_files import disk_errors
 from informix_checkpoints.spool.loss_marks import LossMarks, ReportedLoss
@@ -16,6 +17,7 @@ from informix_checkpoints.spool.stored_rows import delivered, in_row_form, row_c
 from informix_checkpoints.spool.writer_lock import WriterLock
 
 __all__ = [
+    "DEFINITION",
     "LossMarks",
     "Manifest",
     "OtherBytes",

@@ -1,22 +1,53 @@
-"""Tables of a lake that hold what Informix tables hold: their columns, keys and definitions.
+"""Tables of a lake that equal Informix tables.
 
-Rule: derived from the catalog and the options alone; it needs no Spark, and writes nothing.
+    mirror          starts a query that keeps N tables equal to N Informix tables
+    as_of           all of them as they were at one commit of Informix
+    target_tables, definitions     what such tables need to look like, for sinks of your own
+
+Rule: definitions are derived from catalog and options alone, without Spark. What writes Delta tables is
+loaded when it is asked for: it needs the extra `delta`.
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from informix_capture_client.lazy_names import lazy_names
 from informix_cdc.lake.definitions import DEFINITIONS, definitions
 from informix_cdc.lake.lake_types import DELTA, ICEBERG, SPARK, type_in
 from informix_cdc.lake.target_tables import TargetColumn, TargetTable, target_tables
+
+if TYPE_CHECKING:
+    from informix_cdc.lake.as_of import TablesAsOf, as_of
+    from informix_cdc.lake.mirror import Mirror, MirroredBatch, mirror
+    from informix_cdc.lake.plan import MirrorPlan, PlanProblem, plan_mirror
+    from informix_cdc.lake.settings import MirrorSettings
 
 __all__ = [
     "DEFINITIONS",
     "DELTA",
     "ICEBERG",
     "SPARK",
+    "Mirror",
+    "MirrorPlan",
+    "MirrorSettings",
+    "MirroredBatch",
+    "PlanProblem",
+    "TablesAsOf",
     "TargetColumn",
     "TargetTable",
+    "as_of",
     "definitions",
+    "mirror",
+    "plan_mirror",
     "target_tables",
     "type_in",
 ]
+
+_HOMES = {
+    "as_of": ("TablesAsOf", "as_of"),
+    "mirror": ("Mirror", "MirroredBatch", "mirror"),
+    "plan": ("MirrorPlan", "PlanProblem", "plan_mirror"),
+    "settings": ("MirrorSettings",),
+}
+__getattr__ = lazy_names(__name__, {name: home for home, names in _HOMES.items() for name in names})

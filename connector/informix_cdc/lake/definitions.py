@@ -16,7 +16,7 @@ from informix_capture_client.printable import printable
 from informix_cdc.lake.lake_types import DELTA, ICEBERG, SPARK, type_in
 from informix_cdc.lake.target_tables import TargetTable
 
-_NEEDS_COLUMN_MAPPING = frozenset(" ,;{}()\n\t=")
+NEEDS_COLUMN_MAPPING = frozenset(" ,;{}()\n\t=")
 # An identifier field of Iceberg is neither optional nor a float (Iceberg spec, "Identifier Field IDs");
 # a key of Informix that is used here is never a float.
 
@@ -24,7 +24,7 @@ _NEEDS_COLUMN_MAPPING = frozenset(" ,;{}()\n\t=")
 def _delta(target: TargetTable, name: str) -> Iterator[str]:
     """Yield the statement for Delta Lake."""
     properties = ""
-    if any(_NEEDS_COLUMN_MAPPING.intersection(column.name) for column in target.columns):
+    if any(NEEDS_COLUMN_MAPPING.intersection(column.name) for column in target.columns):
         properties = "\nTBLPROPERTIES ('delta.columnMapping.mode' = 'name')"
     yield f"CREATE TABLE {name} (\n{_listed(target, DELTA)}\n) USING delta{properties};"
 

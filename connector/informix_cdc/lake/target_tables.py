@@ -83,17 +83,19 @@ def target_tables(
         BadOption: two tables would have the same target.
         UnsupportedColumn: names of two columns of a table differ only by case.
     """
-    definitions = table_definitions(options, source.tables, source.rules, catalog)
-    targets = [
-        TargetTable.of(
-            definition,
-            delivered_schema(table, table_schema(table, source.rules), source.rules),
-            name,
-        )
-        for definition, table, name in zip(definitions, source.tables, _names(source), strict=True)
-    ]
+    found = definitions_and_schemas(options, source, catalog)
+    targets = [TargetTable.of(*each, name) for each, name in zip(found, _names(source), strict=True)]
     _require_one_source(targets)
     return tuple(targets)
+
+
+def definitions_and_schemas(
+    options: SourceOptions, source: SourceTables, catalog: Catalog
+) -> Iterator[tuple[TableDefinition, pa.Schema]]:
+    """Yield of each captured table how the catalog declares it, and the columns of its rows."""
+    found = table_definitions(options, source.tables, source.rules, catalog)
+    for definition, table in zip(found, source.tables, strict=True):
+        yield definition, delivered_schema(table, table_schema(table, source.rules), source.rules)
 
 
 def _names(source: SourceTables) -> Iterator[str]:

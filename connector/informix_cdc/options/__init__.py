@@ -9,7 +9,7 @@ from informix_cdc.options.authentication import PASSWORD_VARIABLE, fetch_passwor
 from informix_cdc.options.connection_string import for_the_driver, with_connection_string
 from informix_cdc.options.declaring import WholeNumbers, Words, names
 from informix_cdc.options.executors import LOOPBACK
-from informix_cdc.options.snapshots import ANY_MARKER, HEARTBEAT_MARKER, NO_MARKER
+from informix_cdc.options.snapshots import ALL, ANY_MARKER, HEARTBEAT_MARKER, NO_MARKER
 from informix_cdc.options.source import (
     SourceOptions,
     missing_options,
@@ -19,6 +19,7 @@ from informix_cdc.options.source import (
 from informix_cdc.options.transports import ODBC, SQLI
 
 __all__ = [
+    "ALL",
     "ANY_MARKER",
     "HEARTBEAT_MARKER",
     "LOOPBACK",

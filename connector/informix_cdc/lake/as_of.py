@@ -1,0 +1,144 @@
+"""All tables of a mirror as they were at one commit of Informix.
+
+Rule: a batch of a mirror holds whole transactions, so that the tables at its end are a state that
+Informix had. The latest such end at or before the wanted place is the one that is read, by the versions
+that the control table `_informix_cdc_batches` keeps. VACUUM removes what old versions are made of.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from deltalake import DeltaTable
+
+from informix_capture_client.errors import BadOption
+from informix_capture_client.positions import parse, show
+from informix_cdc.lake.control_tables import BATCHES, MIRRORED, TABLES, read_control_table
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+@dataclass(frozen=True, slots=True)
+class TablesAsOf(Mapping[str, "DataFrame"]):
+    """The targets at one commit, as data frames by their names.
+
+    Attributes:
+        commit: the sequence number of the commit.
+        committed_at: its time.
+        missing: targets that are no copy of Informix at that commit, and why.
+    """
+
+    commit: int
+    committed_at: datetime
+    missing: Mapping[str, str]
+    _spark: SparkSession = field(repr=False)
+    _places: Mapping[str, tuple[str, int]] = field(repr=False)
+    _storage_options: Mapping[str, str] = field(repr=False)
+
+    def __getitem__(self, name: str) -> DataFrame:
+        """Return a target's rows."""
+        place, version = self._places[name]
+        return rows_at(self._spark, place, version, self._storage_options)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+
+def as_of(
+    spark: SparkSession,
+    into: str,
+    at: int | str | datetime,
+    *,
+    storage_options: Mapping[str, str] | None = None,
+) -> TablesAsOf:
+    """Return the tables of a mirror as they were at one commit of Informix.
+
+    Args:
+        spark: the session.
+        into: as it was given to `mirror`.
+        at: a commit, as `_commit_version` has it or as the product writes it (`log:0xposition`), or a
+            time, naive ones in the time zone of this process: the last batch that ends there or before.
+        storage_options: of delta-rs, for object stores.
+
+    Raises:
+        BadOption: there is no mirror, or none of its batches ends there or before.
+    """
+    options = dict(storage_options or {})
+    batches, tables = (read_control_table(into, name, options) for name in (BATCHES, TABLES))
+    if batches is None or tables is None:
+        raise BadOption(
+            f"there is no mirror in {into}.", "Name the place that mirror was given as into."
+        )
+    column, wanted = _place(at)
+    ends = batches.filter(pc.less_equal(batches.column(column), wanted)).sort_by(
+        [("commit", "ascending"), ("batch", "ascending")]
+    )
+    if not len(ends):
+        first = pc.min(batches.column("commit")).as_py()
+        raise BadOption(
+            f"no batch of the mirror ends at or before {at}.",
+            f"The first one ends at {show(first)}." if first is not None else "It has no batch yet.",
+        )
+    last = ends.slice(len(ends) - 1).to_pylist()[0]
+    versions = {
+        each["target"]: each["version"] for row in ends.column("versions").to_pylist() for each in row
+    }
+    missing = _missing(tables, last)
+    places = {
+        name: (f"{into.rstrip('/')}/{name}", version)
+        for name, version in versions.items()
+        if name not in missing
+    }
+    return TablesAsOf(last["commit"], last["commit_timestamp"], missing, spark, places, options)
+
+
+def _place(at: int | str | datetime) -> tuple[str, Any]:
+    if isinstance(at, datetime):
+        return "commit_timestamp", pa.scalar(at.astimezone(), pa.timestamp("us", "UTC"))
+    return "commit", parse(at) if isinstance(at, str) else at
+
+
+def _missing(tables: pa.Table, last: Mapping[str, Any]) -> dict[str, str]:
+    """Return which targets are no copy at the end of a batch."""
+    found: dict[str, str] = {}
+    rows = [row for row in tables.to_pylist() if row["batch"] <= last["batch"]]
+    for row in sorted(rows, key=lambda row: row["batch"]):
+        found[row["target"]] = {
+            MIRRORED: "its snapshot was under way" if row["table"] in last["loading"] else ""
+        }.get(row["status"], f"it had {row['status']}: {row['reason']}".rstrip(": "))
+    return {name: why for name, why in found.items() if why}
+
+
+def rows_at(
+    spark: SparkSession, place: str, version: int, storage_options: Mapping[str, str]
+) -> DataFrame:
+    """Return the rows of a version of a Delta table, with or without Delta Lake in the session.
+
+    Without it, the Parquet files of that version are read; a table that needs more of a reader, such as
+    deletion vectors, is refused.
+
+    Raises:
+        BadOption: the table needs Delta Lake.
+    """
+    from pyspark.sql.types import StructType
+
+    table = DeltaTable(place, version, dict(storage_options))
+    needs = set(table.protocol().reader_features or []) - {"timestampNtz"}
+    if needs:
+        raise BadOption(
+            f"the table {place} needs a reader with {', '.join(sorted(needs))}.",
+            f"Read it with Delta Lake: option versionAsOf {version}.",
+        )
+    schema = StructType.fromJson(json.loads(table.schema().to_json()))
+    files = table.file_uris()
+    return spark.read.schema(schema).parquet(*files) if files else spark.createDataFrame([], schema)

@@ -1,0 +1,173 @@
+"""Two tables beside the targets: what is mirrored, and which versions belong to which commit.
+
+Rule: written last in a batch, under the same transaction identifier as the targets. Nothing that a
+batch does depends on them but which tables are stopped.
+
+    _informix_cdc_tables    a row whenever a table comes, changes its columns, stops or leaves: the last
+                            one of each table says how it is, all of them are its history
+    _informix_cdc_batches   a row for each batch with changes: the commit of Informix at which it ends,
+                            and the versions of the targets that it made
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import pyarrow as pa
+
+from informix_cdc.lake.delta_tables import DeltaTarget
+from informix_cdc.lake.settings import CONTROL
+from informix_cdc.server import TableDefinition
+
+TABLES, BATCHES = f"{CONTROL}tables", f"{CONTROL}batches"
+MIRRORED, STOPPED, LEFT = "mirrored", "stopped", "left"
+
+_INSTANT = pa.timestamp("us", "UTC")
+_OF_TABLES = pa.schema(
+    [
+        ("query", pa.string()),
+        ("batch", pa.int64()),
+        ("commit", pa.int64()),
+        ("table", pa.string()),
+        ("target", pa.string()),
+        ("keep", pa.string()),
+        ("status", pa.string()),
+        ("reason", pa.string()),
+        ("key", pa.list_(pa.string())),
+        ("columns", pa.string()),
+    ]
+)
+_OF_BATCHES = pa.schema(
+    [
+        ("query", pa.string()),
+        ("batch", pa.int64()),
+        ("commit", pa.int64()),
+        ("commit_timestamp", _INSTANT),
+        ("loading", pa.list_(pa.string())),
+        ("versions", pa.list_(pa.struct([("target", pa.string()), ("version", pa.int64())]))),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TableRecord:
+    """How a table of the mirror is.
+
+    Attributes:
+        table: owner.table.
+        status: mirrored, stopped or left.
+        reason: why it is stopped.
+        columns: their names, and their types in the words of Informix and of Arrow, as JSON.
+    """
+
+    table: str
+    target: str
+    keep: str
+    status: str
+    reason: str = ""
+    key: tuple[str, ...] = ()
+    columns: str = "[]"
+
+    @classmethod
+    def of(cls, definition: TableDefinition, rows: pa.Schema, target: str, keep: str) -> TableRecord:
+        """Return the record of a table that is mirrored with these columns."""
+        columns = [
+            [column.name, column.type, str(field.type)]
+            for column, field in zip(definition.columns, rows, strict=True)
+        ]
+        shown = json.dumps(columns, separators=(",", ":"))
+        return cls(definition.table, target, keep, MIRRORED, "", definition.key, shown)
+
+
+@dataclass(frozen=True, slots=True)
+class BatchRecord:
+    """Where a batch ends.
+
+    Attributes:
+        commit: the sequence number of its last commit.
+        committed_at: the time of that commit, as the server's clock had it; None if it has no changes.
+        loading: tables whose snapshot is not done at its end.
+        versions: of the targets that it has changed.
+    """
+
+    batch: int
+    commit: int
+    committed_at: datetime | None
+    loading: Sequence[str]
+    versions: Mapping[str, int]
+
+
+class ControlTables:
+    """The control tables of a mirror.
+
+    Args:
+        into: where the targets are.
+        query: the id of the query.
+        storage_options: of delta-rs.
+    """
+
+    def __init__(self, into: str, query: str, storage_options: Mapping[str, str]) -> None:
+        self._query = query
+        self._tables, self._batches = (
+            DeltaTarget(f"{into.rstrip('/')}/{name}", query, storage_options)
+            for name in (TABLES, BATCHES)
+        )
+
+    def tables(self) -> dict[str, TableRecord]:
+        """Return the last record of each table of this query."""
+        if not self._tables.is_there():
+            return {}
+        rows = [row for row in self._tables.rows().to_pylist() if row["query"] == self._query]
+        return {
+            row["table"]: TableRecord(
+                row["table"],
+                row["target"],
+                row["keep"],
+                row["status"],
+                row["reason"],
+                tuple(row["key"]),
+                row["columns"],
+            )
+            for row in sorted(rows, key=lambda row: row["batch"])
+        }
+
+    def write(self, batch: BatchRecord, changed: Sequence[TableRecord]) -> None:
+        """Add the records of a batch, unless they are there."""
+        tables = [
+            {
+                "query": self._query,
+                "batch": batch.batch,
+                "commit": batch.commit,
+                **{name: getattr(record, name) for name in TableRecord.__slots__},
+            }
+            for record in changed
+        ]
+        if tables:
+            _append(self._tables, pa.Table.from_pylist(tables, _OF_TABLES), batch.batch)
+        if batch.versions:
+            versions = [{"target": t, "version": v} for t, v in sorted(batch.versions.items())]
+            row = {
+                "query": self._query,
+                "batch": batch.batch,
+                "commit": batch.commit,
+                "commit_timestamp": batch.committed_at,
+                "loading": sorted(batch.loading),
+                "versions": versions,
+            }
+            _append(self._batches, pa.Table.from_pylist([row], _OF_BATCHES), batch.batch)
+
+
+def _append(target: DeltaTarget, rows: pa.Table, batch: int) -> None:
+    if not target.is_there():
+        target.create(rows.schema, target.place.rpartition("/")[2], "written by informix-cdc")
+    if not target.has(batch):
+        target.append(rows, batch)
+
+
+def read_control_table(into: str, name: str, storage_options: Mapping[str, str]) -> pa.Table | None:
+    """Return the rows of a control table; None if there is none."""
+    target = DeltaTarget(f"{into.rstrip('/')}/{name}", "", storage_options)
+    return target.rows() if target.is_there() else None

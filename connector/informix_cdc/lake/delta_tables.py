@@ -1,0 +1,232 @@
+"""Delta tables that this process writes by itself, with delta-rs: no jar, any PySpark, no cluster.
+
+Rule: a micro-batch is one commit of a table, with the transaction identifier (application, number) of
+the Delta protocol. A batch that is in the table already is found by it and left out, also if Spark with
+Delta Lake has written it.
+
+Sources: Delta protocol, "Transaction Identifiers"; delta-rs 1.6.6, `DeltaTable`. A local table is as
+durable as the file system makes it by itself: delta-rs does not sync files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+from deltalake import CommitProperties, DeltaTable, Schema, Transaction, write_deltalake
+from deltalake.exceptions import CommitFailedError
+from deltalake.table import TableMerger
+from tenacity import retry, retry_if_exception_type, stop_after_attempt, wait_random_exponential
+
+from informix_cdc.lake.table_changes import DELETED_AT, GONE, IS_STATE, TIME, TO, TO_TIME
+
+# Another writer, such as OPTIMIZE, has committed at the same time.
+_again = retry(
+    retry=retry_if_exception_type(CommitFailedError),
+    stop=stop_after_attempt(5),
+    wait=wait_random_exponential(0.05, 2),
+    reraise=True,
+)
+
+
+@dataclass(slots=True)
+class DeltaTarget:
+    """One Delta table.
+
+    Args:
+        place: a path or URL.
+        application: the identifier under which batches are numbered.
+        storage_options: of delta-rs, for object stores.
+
+    Attributes:
+        has_snapshot_rows_only: whether all rows are known to come from the snapshot under way, so that
+            its next rows, which have other keys, can be appended.
+    """
+
+    place: str
+    application: str
+    storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
+    has_snapshot_rows_only: bool = False
+    _opened: DeltaTable | None = field(default=None, init=False)
+
+    def is_there(self) -> bool:
+        """Tell whether there is a table."""
+        options = dict(self.storage_options)
+        return self._opened is not None or DeltaTable.is_deltatable(self.place, options)
+
+    def table(self) -> DeltaTable:
+        """Return the table as it is now."""
+        if self._opened is None:
+            self._opened = DeltaTable(self.place, storage_options=dict(self.storage_options))
+        else:
+            self._opened.update_incremental()
+        return self._opened
+
+    def version(self) -> int:
+        """Return the latest version."""
+        return int(self.table().version())
+
+    def schema(self) -> pa.Schema:
+        """Return the columns."""
+        return pa.schema(self.table().schema().to_arrow())
+
+    def is_empty(self) -> bool:
+        """Tell whether there are no rows."""
+        return not self.table().file_uris()
+
+    def has(self, batch: int) -> bool:
+        """Tell whether a batch is in the table."""
+        latest = self.table().transaction_version(self.application)
+        return latest is not None and latest >= batch
+
+    def rows(self, version: int | None = None) -> pa.Table:
+        """Return all rows, as of a version."""
+        table = self.table()
+        if version is not None:
+            table = DeltaTable(self.place, version, dict(self.storage_options))
+        return pa.RecordBatchReader.from_stream(table.scan()).read_all().cast(self.schema())
+
+    # the table's columns
+
+    def create(self, schema: pa.Schema, name: str, description: str) -> None:
+        """Create the table, unless it is there."""
+        self._opened = DeltaTable.create(
+            self.place,
+            schema=Schema.from_arrow(schema),
+            mode="ignore",
+            name=name,
+            description=description,
+            storage_options=dict(self.storage_options),
+        )
+
+    @_again
+    def add_columns(self, columns: Sequence[pa.Field]) -> None:
+        """Add columns, which are NULL in all rows."""
+        self.table().alter.add_columns(list(Schema.from_arrow(pa.schema(columns)).fields))
+
+    @_again
+    def rewrite(self, schema: pa.Schema) -> None:
+        """Write all rows anew, some columns with another type: delta-rs has no type widening.
+
+        A part of the rows is in memory at a time.
+        """
+        table = self.table()
+
+        def converted() -> Iterator[pa.RecordBatch]:
+            for batch in pa.RecordBatchReader.from_stream(table.scan()):
+                yield from _in(schema, pa.Table.from_batches([batch])).to_batches()
+
+        rows = pa.RecordBatchReader.from_batches(schema, converted())
+        write_deltalake(table, rows, mode="overwrite", schema_mode="overwrite")
+
+    # a batch
+
+    @_again
+    def append(self, rows: pa.Table, batch: int) -> None:
+        """Append rows."""
+        table = self.table()
+        rows = _in(pa.schema(table.schema().to_arrow()), rows)
+        write_deltalake(table, rows, mode="append", commit_properties=self._numbered(batch))
+
+    @_again
+    def replace(self, rows: pa.Table, batch: int, schema: pa.Schema) -> None:
+        """Replace all rows, and the columns too if they are others."""
+        write_deltalake(
+            self.table(),
+            _in(schema, rows),
+            mode="overwrite",
+            schema_mode="overwrite",
+            commit_properties=self._numbered(batch),
+        )
+
+    @_again
+    def merge_images(self, images: pa.Table, key: Sequence[str], batch: int) -> None:
+        """Give each key its last image, as `final_images` returns it; those that are gone go."""
+        values = _values(name for name in images.column_names if name not in (GONE, TIME))
+        merger = self._merge(images, key, [], batch).when_matched_delete(f"s.{GONE}")
+        merger = merger.when_matched_update(values)
+        merger.when_not_matched_insert(values, predicate=f"NOT s.{GONE}").execute()
+
+    @_again
+    def merge_images_softly(
+        self, images: pa.Table, key: Sequence[str], batch: int, emptied_at: int | None
+    ) -> None:
+        """Give each key its last image, with the time in DELETED_AT if it is gone.
+
+        Args:
+            images: as `final_images` returns them.
+            key: columns that identify a row.
+            batch: the number of the batch.
+            emptied_at: when a TRUNCATE has emptied the table before these changes, in microseconds.
+        """
+        values = _values(name for name in images.column_names if name not in (GONE, TIME))
+        values[DELETED_AT] = f"CASE WHEN s.{GONE} THEN s.{TIME} END"
+        merger = self._merge(images, key, [], batch).when_matched_update(values)
+        merger = merger.when_not_matched_insert(values, predicate=f"NOT s.{GONE}")
+        if emptied_at is not None:
+            still_there = f"t.{DELETED_AT} IS NULL"
+            merger = merger.when_not_matched_by_source_update(
+                {DELETED_AT: _instant(emptied_at)}, predicate=still_there
+            )
+        merger.execute()
+
+    @_again
+    def merge_states(
+        self, states: pa.Table, key: Sequence[str], batch: int, emptied: tuple[int, int] | None
+    ) -> None:
+        """End the open states of keys and add those that begin.
+
+        Args:
+            states: as `states` returns them.
+            key: columns that identify a row.
+            batch: the number of the batch.
+            emptied: commit, and time in microseconds, of the first TRUNCATE among the changes.
+        """
+        values = _values(name for name in states.column_names if name != IS_STATE)
+        is_open = f"t.{TO} IS NULL"
+        merger = self._merge(states, key, [is_open, f"NOT s.{IS_STATE}"], batch)
+        merger = merger.when_matched_update({TO: f"s.{TO}", TO_TIME: f"s.{TO_TIME}"})
+        merger = merger.when_not_matched_insert(values, predicate=f"s.{IS_STATE}")
+        if emptied is not None:
+            ends = {TO: str(emptied[0]), TO_TIME: _instant(emptied[1])}
+            merger = merger.when_not_matched_by_source_update(ends, predicate=is_open)
+        merger.execute()
+
+    def _merge(
+        self, rows: pa.Table, key: Sequence[str], conditions: Sequence[str], batch: int
+    ) -> TableMerger:
+        same = [f"t.{_quoted(name)} = s.{_quoted(name)}" for name in key]
+        return self.table().merge(
+            rows,
+            " AND ".join([*same, *conditions]),
+            source_alias="s",
+            target_alias="t",
+            commit_properties=self._numbered(batch),
+        )
+
+    def _numbered(self, batch: int) -> CommitProperties:
+        return CommitProperties(app_transactions=[Transaction(self.application, batch)])
+
+
+def _in(schema: pa.Schema, rows: pa.Table) -> pa.Table:
+    """Return rows with the columns of a table, in its order; those that rows lack are NULL."""
+    columns = [
+        rows.column(each.name).cast(each.type)
+        if each.name in rows.column_names
+        else pa.nulls(len(rows), each.type)
+        for each in schema
+    ]
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _values(names: Iterator[str]) -> dict[str, str]:
+    return {_quoted(name): f"s.{_quoted(name)}" for name in names}
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _instant(microseconds: int) -> str:
+    return f"arrow_cast({microseconds}, 'Timestamp(Microsecond, Some(\"UTC\"))')"

@@ -1,0 +1,242 @@
+"""Mirror Informix tables into tables of a lake: one streaming query, one call.
+
+    from informix_cdc import lake
+
+    query = lake.mirror(
+        spark,
+        source={"host": "db1", "server": "ids1", "database": "stores", "table": "informix.*", ...},
+        into="/lake/stores",
+        checkpoint="/lake/checkpoints/stores",
+    )
+
+Rule: a micro-batch holds whole transactions, and each table gets its share in one commit. A batch that
+runs again, after a crash between two tables too, changes only the tables that have not got it.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from informix_capture_client.failpoints import failpoint
+from informix_capture_client.log_events import MIRROR_TABLE_STOPPED
+from informix_cdc.lake.control_tables import (
+    LEFT,
+    MIRRORED,
+    STOPPED,
+    BatchRecord,
+    ControlTables,
+    TableRecord,
+)
+from informix_cdc.lake.delta_tables import DeltaTarget
+from informix_cdc.lake.mirrored_table import MirroredTable, TableStopped
+from informix_cdc.lake.plan import plan_mirror, stream_options
+from informix_cdc.lake.settings import MirrorSettings
+from informix_cdc.lake.table_changes import TableChanges
+from informix_checkpoints.offsets import StreamOffset, planned_offset, query_id
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+logger = logging.getLogger("informix_cdc.connector.mirror")  # a name in logs, not a module
+
+
+@dataclass(frozen=True, slots=True)
+class MirroredBatch:
+    """What a micro-batch has done.
+
+    Attributes:
+        changes: by owner.table, how many there were.
+        commit: the sequence number at which all targets are now.
+        stopped: tables that are not mirrored any more, and why.
+        loading: tables whose snapshot is not done.
+    """
+
+    number: int
+    changes: Mapping[str, int]
+    commit: int
+    committed_at: datetime | None
+    seconds: float
+    stopped: Mapping[str, str]
+    loading: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class _Share:
+    """What a batch has for one table."""
+
+    streams: list[bytes] = field(default_factory=list)
+    changes: int = 0
+
+
+class Mirror:
+    """Applies micro-batches of shape=arrow to targets.
+
+    Args:
+        settings: where tables go, and what they keep.
+        query: the id of the streaming query, which numbers the batches.
+        on_batch: is told of each batch that is done.
+    """
+
+    def __init__(
+        self,
+        settings: MirrorSettings,
+        query: str,
+        on_batch: Callable[[MirroredBatch], None] = lambda _: None,
+    ) -> None:
+        self._settings, self._query, self._on_batch = settings, query, on_batch
+        self._control = ControlTables(settings.into, query, settings.storage_options)
+        self._known = self._control.tables()
+        self._tables: dict[str, MirroredTable] = {}
+        self._tables_by_target = {each.target.lower(): each.table for each in self._known.values()}
+        self._pool = ThreadPoolExecutor(settings.parallelism, "informix-cdc mirror")
+
+    def apply(self, rows: Iterable[Mapping[str, Any]], batch: int, end: StreamOffset) -> None:
+        """Bring a batch into the targets.
+
+        Args:
+            rows: of shape=arrow.
+            batch: the number of the batch.
+            end: where the batch ends in the stream.
+        """
+        begun = time.monotonic()
+        shares, committed_at = _shares(rows)
+        for table in shares:  # the first one that comes has the name
+            self._tables_by_target.setdefault(self._settings.name_of(table).lower(), table)
+        jobs = [self._pool.submit(self._apply, table, share, batch) for table, share in shares.items()]
+        records = [job.result() for job in jobs]
+        failpoint("mirror.before_control")
+        changed = [each for each in records if self._known.get(each.table) != each]
+        changed += [
+            TableRecord(**{**_facts(known), "status": LEFT})
+            for name, known in self._known.items()
+            if known.status != LEFT and end.is_started and name not in (end.tables or {})
+        ]
+        loading = tuple(
+            name
+            for name, state in (end.tables or {}).items()
+            if state.snapshot is not None and not state.snapshot.is_done
+        )
+        versions = {
+            each.target: self._tables[each.table].target.version()
+            for each in records
+            if each.status == MIRRORED
+        }
+        commit = end.position.commit
+        self._control.write(BatchRecord(batch, commit, committed_at, loading, versions), changed)
+        failpoint("mirror.after_control")
+        self._known |= {each.table: each for each in changed}
+        self._on_batch(
+            MirroredBatch(
+                batch,
+                {table: share.changes for table, share in shares.items()},
+                commit,
+                committed_at,
+                time.monotonic() - begun,
+                {name: e.reason for name, e in self._known.items() if e.status == STOPPED},
+                loading,
+            )
+        )
+
+    def close(self) -> None:
+        """End the threads."""
+        self._pool.shutdown()
+
+    def _apply(self, table: str, share: _Share, batch: int) -> TableRecord:
+        """Bring the share of a table into its target, and return how the table is then."""
+        changes = TableChanges.of(share.streams)
+        known = self._known.get(table)
+        name, special = self._settings.name_of(table), self._settings.of_table(table)
+        keep = str(special.keep)
+        if known is not None and known.status == STOPPED and not changes.begins_snapshot:
+            return known
+        record = TableRecord.of(changes.definition, changes.rows.schema, name, keep)
+        try:
+            self._require_own_name(table, name)
+            mirrored = self._tables.get(table)
+            if mirrored is None:
+                place = f"{self._settings.into.rstrip('/')}/{name}"
+                target = DeltaTarget(place, self._query, self._settings.storage_options)
+                mirrored = self._tables[table] = MirroredTable(
+                    target, name, keep, str(special.deletes), self._settings.schema_change
+                )
+            failpoint("mirror.before_table")
+            mirrored.apply(changes, batch)
+            failpoint("mirror.after_table")
+        except TableStopped as stop:
+            MIRROR_TABLE_STOPPED.log(logger, table=table, target=name, reason=stop.reason)
+            reason = f"{stop.reason} {stop.remedy}"
+            return TableRecord(**{**_facts(record), "status": STOPPED, "reason": reason})
+        return record
+
+    def _require_own_name(self, table: str, name: str) -> None:
+        """Refuse a table that has come meanwhile, and whose target is that of another one."""
+        owner = self._tables_by_target[name.lower()]
+        if owner != table:
+            raise TableStopped(
+                f"its target {name} is that of {owner}.",
+                "Give it another name in the settings of tables, and start the mirror again.",
+            )
+
+
+def _facts(record: TableRecord) -> dict[str, Any]:
+    return {name: getattr(record, name) for name in TableRecord.__slots__}
+
+
+def _shares(rows: Iterable[Mapping[str, Any]]) -> tuple[dict[str, _Share], datetime | None]:
+    """Return what a batch has for each table, by owner.table, and the time of its last commit."""
+    shares: dict[str, _Share] = {}
+    last: tuple[int, datetime] | None = None
+    for row in sorted(rows, key=lambda row: (row["_commit_version"], row["_change_ordinal"])):
+        share = shares.setdefault(row["_table"].partition(":")[2], _Share())
+        share.streams.append(row["arrow"])
+        share.changes += row["changes"]
+        at = (row["_last_commit_version"], row["_last_commit_timestamp"])
+        last = at if last is None else max(last, at)
+    return shares, last[1] if last else None
+
+
+def mirror(
+    spark: SparkSession,
+    *,
+    source: Mapping[str, str],
+    trigger: Mapping[str, Any] | None = None,
+    on_batch: Callable[[MirroredBatch], None] = lambda _: None,
+    **settings: Any,  # noqa: ANN401 - each is checked by its name
+) -> StreamingQuery:
+    """Start a query that keeps tables of a lake equal to Informix tables.
+
+    Args:
+        spark: the session.
+        source: options of the format, as for `readStream`; initialSnapshot is `all` unless it is set.
+        trigger: as for `DataStreamWriter.trigger`, such as {"availableNow": True}.
+        on_batch: is told of each micro-batch.
+        settings: `into`, `checkpoint` and others, as `MirrorSettings` has them.
+
+    Raises:
+        BadOption: names everything that is wrong with options, settings and tables.
+        InformixCdcError: the server cannot be reached, or refuses.
+    """
+    known = MirrorSettings.of(**settings)
+    plan = plan_mirror(known, source)
+    plan.require_sound()
+    options = stream_options(known, source)
+    stream = spark.readStream.format("informix-cdc").options(**options).load()
+    applied: list[Mirror] = []  # the query has its id once it has started
+
+    def apply(batch: DataFrame, number: int) -> None:
+        if not applied:
+            applied.append(Mirror(known, query_id(known.checkpoint), on_batch))
+        rows = (row.asDict() for row in batch.toLocalIterator())
+        applied[0].apply(rows, number, planned_offset(known.checkpoint, number))
+
+    writer = stream.writeStream.foreachBatch(apply).option("checkpointLocation", known.checkpoint)
+    if trigger:
+        writer = writer.trigger(**trigger)
+    return writer.queryName(f"mirror of {options['database']}").start()

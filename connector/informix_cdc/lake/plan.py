@@ -1,0 +1,229 @@
+"""What a mirror will do, and everything that is in its way, found before anything is written.
+
+Rule: it reads the catalog and writes nothing. A problem names the table and what to do.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from informix_capture_client.catalog import Catalog
+from informix_capture_client.errors import AccessRefused, BadOption, UnsupportedColumn
+from informix_capture_client.findings import require
+from informix_capture_client.sql_names import TableName
+from informix_cdc.lake.definitions import NEEDS_COLUMN_MAPPING
+from informix_cdc.lake.mirrored_table import form_of
+from informix_cdc.lake.settings import CHANGES, CONTROL, MirrorSettings
+from informix_cdc.lake.table_changes import ADDED
+from informix_cdc.lake.target_tables import TargetTable, definitions_and_schemas
+from informix_cdc.options import ALL, SourceOptions
+from informix_cdc.server import SourceTables, describe_tables, named_tables, open_catalog
+from informix_cdc.snapshots import plan_snapshots, wanted_tables
+
+# What the mirror's stream must be; whatever else the source is told is the user's.
+_FIXED = {"shape": "arrow", "truncate": "emit", "beforeImage": "true", "metadata": "minimal"}
+_IS_A_FOLDER = re.compile(r"[\w$. -]+")
+
+
+@dataclass(frozen=True, slots=True)
+class PlanProblem:
+    """Something that is in the way of a mirror; `table` is empty if it is of no single table."""
+
+    table: str
+    message: str
+    remedy: str
+
+
+@dataclass(frozen=True, slots=True)
+class MirrorPlan:
+    """What a mirror will do.
+
+    Attributes:
+        settings: as they were given.
+        targets: of all tables that can be mirrored.
+        problems: what is in the way of the others.
+    """
+
+    settings: MirrorSettings
+    targets: tuple[TargetTable, ...]
+    problems: tuple[PlanProblem, ...]
+
+    def require_sound(self) -> None:
+        """Refuse to begin with a problem in the way.
+
+        Raises:
+            BadOption: names all of them.
+        """
+        if self.problems:
+            shown = " ".join(
+                f"[{number}] {f'{each.table}: ' if each.table else ''}{each.message} {each.remedy}"
+                for number, each in enumerate(self.problems, 1)
+            )
+            raise BadOption(f"the mirror cannot begin: {shown}", "Nothing was written.")
+
+
+def stream_options(settings: MirrorSettings, source: Mapping[str, str]) -> dict[str, str]:
+    """Return the options of the mirror's stream.
+
+    Raises:
+        BadOption: an option is given that the mirror sets itself.
+    """
+    given = {name.lower(): name for name in source}
+    for name, value in _FIXED.items():
+        if name.lower() in given and str(source[given[name.lower()]]).lower() != value:
+            raise BadOption(
+                f"option '{name}' is {value} in a mirror.", "Leave it out of source.", option=name
+            )
+    options = {str(name): str(value) for name, value in source.items()} | _FIXED
+    options = {name: value for name, value in options.items() if given.get(name.lower(), name) == name}
+    options |= _FIXED
+    defaults = {
+        "initialSnapshot": "all",
+        "spoolPath": f"{settings.checkpoint.rstrip('/').removeprefix('file://')}/spool",
+        "lobs": "content",
+        "snapshotParallelism": "4",
+    }
+    options |= {name: text for name, text in defaults.items() if name.lower() not in given}
+    if keys := settings.snapshot_keys():
+        if "snapshotkey" in given:
+            raise BadOption(
+                "keys are named by option snapshotKey and by the settings of tables.",
+                "Name all of them in one place.",
+                option="snapshotKey",
+            )
+        options["snapshotKey"] = keys
+    return options
+
+
+def plan_mirror(settings: MirrorSettings, source: Mapping[str, str]) -> MirrorPlan:
+    """Return what a mirror will do, and what is in its way.
+
+    Raises:
+        BadOption: options are wrong, so that no table is known.
+        AccessRefused, ConnectionLost, ServerRefused: the catalog cannot be read.
+    """
+    options = SourceOptions.parse(stream_options(settings, source))
+    targets: list[TargetTable] = []
+    problems: list[PlanProblem] = []
+    with open_catalog(options) as catalog:
+        found = _described(options, catalog, problems)
+        if found is not None:
+            _check_snapshots(options, catalog, found, problems)
+            for definition, schema in definitions_and_schemas(options, found, catalog):
+                with _noted(problems, definition.table):
+                    name = settings.name_of(definition.table)
+                    targets.append(TargetTable.of(definition, schema, name))
+    there = {name for name in found.names} if found else set()
+    problems += [
+        PlanProblem(table, "it has settings, and is no table of the mirror.", "Correct its name.")
+        for table in settings.tables.keys() - there - {each.table for each in problems}
+    ]
+    problems += [each for target in targets for each in _of_target(settings, target)]
+    problems += _collisions(targets)
+    return MirrorPlan(settings, tuple(targets), tuple(problems))
+
+
+@contextlib.contextmanager
+def _noted(problems: list[PlanProblem], table: str) -> Iterator[None]:
+    """Record a refusal, and go on."""
+    try:
+        yield
+    except (AccessRefused, BadOption, UnsupportedColumn) as reason:
+        problems.append(PlanProblem(table, reason.message, reason.remedy))
+
+
+def _described(
+    options: SourceOptions, catalog: Catalog, problems: list[PlanProblem]
+) -> SourceTables | None:
+    """Return the tables that can be captured; the others are problems."""
+    with _noted(problems, ""):
+        names = list(named_tables(options, catalog))
+        for looked_up in catalog.find_tables(names):
+            if looked_up.table is None:
+                names.remove(looked_up.name)
+                with _noted(problems, _short(looked_up.name)):
+                    require(looked_up.finding())
+        while names:
+            try:
+                return describe_tables(options.of_tables(names), catalog)
+            except UnsupportedColumn as reason:
+                of = {str(reason.facts.get("table", "")), *(table for table, *_ in reason.columns)}
+                refused = [name for name in names if str(name) in of]
+                if not refused:
+                    raise
+                for name in refused:
+                    columns = [
+                        f"{c} ({kind})" for table, c, kind in reason.columns if table == str(name)
+                    ]
+                    what = f"columns cannot be captured: {', '.join(columns)}." if columns else ""
+                    problems.append(PlanProblem(_short(name), what or reason.message, reason.remedy))
+                names = [name for name in names if name not in refused]
+    return None
+
+
+def _short(name: TableName) -> str:
+    return str(name).partition(":")[2]
+
+
+def _check_snapshots(
+    options: SourceOptions, catalog: Catalog, source: SourceTables, problems: list[PlanProblem]
+) -> None:
+    """Find tables whose rows cannot be read."""
+    with contextlib.suppress(AccessRefused, BadOption):
+        plan_snapshots(options, source, catalog, {})
+        return
+    with _noted(problems, ""):
+        wanted = wanted_tables(options, source.tables)
+        for table in source.tables:
+            if table.name in wanted:
+                with _noted(problems, _short(table.name)):
+                    one = replace(options.of_tables([table.name]), initial_snapshot=(ALL,))
+                    plan_snapshots(one, replace(source, tables=(table,)), catalog, {})
+
+
+def _of_target(settings: MirrorSettings, target: TargetTable) -> Iterator[PlanProblem]:
+    """Yield what a target cannot be."""
+    special = settings.of_table(target.source)
+    if special.keep != CHANGES and not target.key:
+        yield PlanProblem(
+            target.source,
+            f"its rows cannot be told apart: {target.why_no_key}.",
+            f"Name a key that is unique in the settings of the table, or set keep to {CHANGES} there.",
+        )
+    if target.name.startswith(CONTROL) or not _IS_A_FOLDER.fullmatch(target.name):
+        yield PlanProblem(
+            target.source,
+            f"its target would be called {json.dumps(target.name)}.",
+            "Set name in its settings, of letters, digits, blanks and the signs _ - $ and .",
+        )
+    taken = {field.name for field in ADDED[form_of(str(special.keep), str(special.deletes))]}
+    for column in target.columns:
+        if column.name.lower() in taken:
+            yield PlanProblem(
+                target.source,
+                f"column {column.name} has the name of one that the mirror adds.",
+                "Leave it out by option columns, or choose another keep or deletes for the table.",
+            )
+        if NEEDS_COLUMN_MAPPING.intersection(column.name):
+            yield PlanProblem(
+                target.source,
+                f"column {json.dumps(column.name)} has a character that Delta Lake forbids.",
+                "Leave it out by option columns.",
+            )
+
+
+def _collisions(targets: Sequence[TargetTable]) -> Iterator[PlanProblem]:
+    """Yield targets that two tables would have; catalogs do not tell upper case from lower."""
+    known: dict[str, str] = {}
+    for target in targets:
+        other = known.setdefault(target.name.lower(), target.source)
+        if other != target.source:
+            yield PlanProblem(
+                target.source,
+                f"its target {target.name} is that of {other}.",
+                "Set name in the settings of one of them, or table_name to {owner}_{table}.",
+            )

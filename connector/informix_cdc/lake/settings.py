@@ -1,0 +1,174 @@
+"""What a mirror is told: where tables go, what they keep, and what is special about single tables.
+
+Rule: the same names in Python and in a TOML file; all mistakes are reported at once.
+"""
+
+from __future__ import annotations
+
+import difflib
+import string
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+from informix_capture_client.errors import BadOption
+from informix_capture_client.sql_names import TableName, read_paths
+
+CURRENT, HISTORY, CHANGES = "current", "history", "changes"
+HARD, SOFT = "hard", "soft"
+ADD, FAIL = "add", "fail"
+_WORDS = {
+    "keep": (CURRENT, HISTORY, CHANGES),
+    "deletes": (HARD, SOFT),
+    "schema_change": (ADD, FAIL),
+    "format": ("delta",),
+}
+_IN_A_NAME = {"owner", "table"}
+_MOST_THREADS = 64
+CONTROL = "_informix_cdc_"  # how the names of control tables begin
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableSettings:
+    """What is special about one table; None: as the mirror has it.
+
+    Attributes:
+        key: columns that identify a row, if the catalog shows no key.
+        keep: current, history or changes.
+        deletes: hard or soft.
+        name: of the target.
+    """
+
+    key: tuple[str, ...] = ()
+    keep: str | None = None
+    deletes: str | None = None
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MirrorSettings:
+    """What a mirror does.
+
+    Attributes:
+        into: a folder or URL that holds a folder for each target.
+        checkpoint: Spark's checkpoint of the query.
+        keep: current: the table as it is; history: every state; changes: every change, appended.
+        deletes: of current tables: hard removes rows, soft keeps them with the time in _deleted_at.
+        schema_change: add: columns are added and widened; fail: any change stops the table.
+        table_name: of targets, with {owner} and {table}.
+        parallelism: how many tables are written at a time.
+        storage_options: of the object store, as delta-rs names them.
+        tables: what is special about single tables, by owner.table.
+    """
+
+    into: str
+    checkpoint: str
+    keep: str = CURRENT
+    deletes: str = HARD
+    schema_change: str = ADD
+    format: str = "delta"
+    table_name: str = "{table}"
+    parallelism: int = 4
+    storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
+    tables: Mapping[str, TableSettings] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, **given: object) -> MirrorSettings:
+        """Return the settings with these names and values.
+
+        Raises:
+            BadOption: names every value that is unknown, missing or wrong.
+        """
+        problems = _unknown(given, cls, "mirror") + _wrong(given, "mirror")
+        known = {name: value for name, value in given.items() if name in _names(cls)}
+        of_tables = known.pop("tables", None) or {}
+        for name in ("into", "checkpoint"):
+            if not isinstance(known.get(name), str) or not known[name]:
+                problems.append(f"{name} is missing.")
+        if not isinstance(of_tables, Mapping):
+            problems.append("tables must have a table for each owner.table.")
+            of_tables = {}
+        tables = dict(_of_table(table, values, problems) for table, values in of_tables.items())
+        if problems:
+            raise BadOption(f"mirror: {' '.join(problems)}", "Correct them; nothing was written.")
+        return replace(cls(**known), tables=tables)  # type: ignore[arg-type]
+
+    def of_table(self, table: str) -> TableSettings:
+        """Return the settings of a table, given as owner.table."""
+        special = self.tables.get(table, TableSettings())
+        return replace(special, keep=special.keep or self.keep, deletes=special.deletes or self.deletes)
+
+    def name_of(self, table: str) -> str:
+        """Return the name of a table's target."""
+        (path,) = read_paths(table)
+        name = self.of_table(table).name
+        return name or self.table_name.format(owner=path[0], table=path[-1])
+
+    def snapshot_keys(self) -> str:
+        """Return the keys that tables were given, as option snapshotKey has them."""
+        named = {table: special.key for table, special in self.tables.items() if special.key}
+        return ",".join(
+            f"{table}({','.join(_as_written(column) for column in key)})"
+            for table, key in named.items()
+        )
+
+
+def _of_table(table: str, values: object, problems: list[str]) -> tuple[str, TableSettings]:
+    """Return the settings of one table under its name as SQL writes it."""
+    if not isinstance(values, Mapping):
+        problems.append(f"{table} must have settings, such as keep.")
+        return table, TableSettings()
+    problems += _unknown(values, TableSettings, table) + _wrong(values, table)
+    special = {name: value for name, value in values.items() if name in _names(TableSettings)}
+    try:
+        table = str(TableName.parse(table, "")).lstrip(":")
+        special["key"] = _columns(special.get("key", ""))
+    except (BadOption, ValueError) as reason:
+        problems.append(f"{table}: {getattr(reason, 'message', reason)}")
+    return table, TableSettings(**special)
+
+
+def _names(kind: type[Any]) -> list[str]:
+    return [declared.name for declared in fields(kind)]
+
+
+def _unknown(given: Mapping[str, object], kind: type[Any], where: str) -> list[str]:
+    found = []
+    for name in given.keys() - set(_names(kind)):
+        near = difflib.get_close_matches(name, _names(kind), 1)
+        found.append(f"{where} has no {name!r}{f'; did you mean {near[0]}?' if near else '.'}")
+    return sorted(found)
+
+
+def _wrong(given: Mapping[str, object], where: str) -> list[str]:
+    found = []
+    for name, words in _WORDS.items():
+        if given.get(name) is not None and given[name] not in words:
+            found.append(f"{where}: {name} must be {' or '.join(words)}, not {given[name]!r}.")
+    threads: object = given.get("parallelism", 1)
+    if not isinstance(threads, int) or not 0 < threads <= _MOST_THREADS:
+        found.append(f"{where}: parallelism must be 1 to {_MOST_THREADS}, not {threads!r}.")
+    template: object = given.get("table_name", "{table}")
+    if not isinstance(template, str) or not _is_template(template):
+        found.append(f"{where}: table_name must have {{table}}, and may have {{owner}}.")
+    target: object = given.get("name", "x")
+    if not isinstance(target, str) or not target or target.startswith(CONTROL):
+        found.append(f"{where}: name must be a name that does not begin with {CONTROL}.")
+    return found
+
+
+def _is_template(text: str) -> bool:
+    try:
+        found = {name for _, name, _, _ in string.Formatter().parse(text) if name is not None}
+    except ValueError:
+        return False
+    return "table" in found and found <= _IN_A_NAME
+
+
+def _columns(given: object) -> tuple[str, ...]:
+    text = ",".join(map(str, given)) if isinstance(given, (list, tuple)) else str(given)
+    return tuple(path[-1] for path in read_paths(text)) if text else ()
+
+
+def _as_written(column: str) -> str:
+    return column if column.isidentifier() else '"' + column.replace('"', '""') + '"'

@@ -1,0 +1,208 @@
+"""Targets equal Informix after every batch, whatever they keep, and whenever the process dies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+
+from harness.lake.ledger import Ledger, LedgerTable, Row
+from harness.lake.mirroring import MirrorRun, is_caught_up, ledger, until
+from informix_capture_client import failpoints
+
+pytestmark = pytest.mark.slow
+
+QUICKLY = {"snapshotParallelism": "8"}
+
+
+def without_added(row: Row) -> Row:
+    return {name: value for name, value in row.items() if not name.startswith("_")}
+
+
+def worked_on(made: Ledger, run: MirrorRun, step: Callable[[], bool], rounds: int = 5) -> None:
+    """Change the tables at random, in rounds, each of which the mirror has caught up with."""
+    for _ in range(rounds):
+        made.change(25)
+        if made.random.random() < 0.4:
+            made.truncate(made.random.choice(made.tables))
+        made.change(3)
+        until(step, is_caught_up(run, made))
+
+
+def require_equal(run: MirrorRun, made: Ledger) -> None:
+    """Compare all targets that are whole with the account at the end of the last batch."""
+    batch = run.batches[-1]
+    state = made.state_at(batch.commit)
+    for table in made.tables:
+        if f"informix.{table.name}" not in batch.loading:
+            assert run.keyed(table) == state.get(table.name, {}), (table, batch)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_tables_equal_informix_after_every_batch(seed: int, tmp_path: Path) -> None:
+    with ledger(seed, 30) as (made, listening):
+        made.change(60)
+        run = MirrorRun(tmp_path, listening.port, **QUICKLY)
+        run.on_batch = lambda _: require_equal(run, made)
+        with run.running() as step:
+            until(step, is_caught_up(run, made))
+            worked_on(made, run, step)
+        require_equal(run, made)
+        assert sum(1 for table in made.tables if run.keyed(table)) > 20
+
+
+@pytest.mark.parametrize("seed", [3, 4])
+def test_changes_while_rows_are_read_for_the_first_time_are_in_the_tables_too(
+    seed: int, tmp_path: Path
+) -> None:
+    with ledger(seed, 8) as (made, listening):
+        made.change(200)
+        run = MirrorRun(tmp_path, listening.port, **QUICKLY, snapshotChunkRows="3")
+        run.on_batch = lambda _: require_equal(run, made)
+        with run.running() as step:
+            while not (run.batches and not run.batches[-1].loading):
+                made.change(2)
+                step()
+            until(step, is_caught_up(run, made))
+        require_equal(run, made)
+
+
+def test_rows_that_are_gone_are_kept_with_the_time_where_deletes_are_soft(tmp_path: Path) -> None:
+    with ledger(5, 6) as (made, listening):
+        made.change(30)
+        run = MirrorRun(tmp_path, listening.port, {"deletes": "soft"}, **QUICKLY)
+        with run.running() as step:
+            until(step, is_caught_up(run, made))
+            worked_on(made, run, step)
+        deleted = 0
+        for table in made.tables:
+            rows = run.keyed(table).items()
+            there = {key: without_added(row) for key, row in rows if row["_deleted_at"] is None}
+            assert there == made.state_at(run.batches[-1].commit)[table.name]
+            deleted += len(rows) - len(there)
+        assert deleted > 0
+
+
+def state_in(history: list[Row], table: LedgerTable, commit: int) -> dict[tuple[Any, ...], Row]:
+    found: dict[tuple[Any, ...], Row] = {}
+    for row in history:
+        if row["_valid_from"] <= commit and (row["_valid_to"] is None or row["_valid_to"] > commit):
+            key = tuple(row[name] for name in table.key)
+            assert key not in found, "two states of a key at one commit"
+            found[key] = without_added(row)
+    return found
+
+
+def test_a_history_has_the_state_at_every_commit(tmp_path: Path) -> None:
+    with ledger(6, 6) as (made, listening):
+        made.change(30)
+        run = MirrorRun(tmp_path, listening.port, {"keep": "history"}, **QUICKLY)
+        with run.running() as step:
+            until(step, is_caught_up(run, made))
+            begun = run.batches[-1].commit
+            worked_on(made, run, step)
+        for table in made.tables:
+            history = run.rows(table.name)
+            for commit, state in made.states.items():
+                if commit >= begun:
+                    assert state_in(history, table, commit) == state[table.name]
+            for row in history:
+                is_open = row["_valid_to"] is None
+                assert (row["_valid_to_timestamp"] is None) == is_open
+                assert is_open or row["_valid_from"] < row["_valid_to"]
+
+
+def test_changes_are_kept_as_they_came(tmp_path: Path) -> None:
+    with ledger(7, 6) as (made, listening):
+        made.change(30)
+        run = MirrorRun(tmp_path, listening.port, {"keep": "changes"}, **QUICKLY)
+        with run.running() as step:
+            until(step, is_caught_up(run, made))
+            begun = run.batches[-1].commit
+            worked_on(made, run, step)
+        for table in made.tables:
+            rows = sorted(
+                run.rows(table.name), key=lambda row: (row["_commit_version"], row["_change_ordinal"])
+            )
+            found = [
+                (
+                    row["_change_type"],
+                    row["_commit_version"],
+                    None if row["_change_type"] == "truncate" else without_added(row),
+                )
+                for row in rows
+                if row["_commit_version"] > begun
+            ]
+            wanted = [
+                (change.kind, change.commit, change.row)
+                for change in made.changes
+                if change.table == table.name and change.commit > begun
+            ]
+            assert found == wanted
+            assert {row["_snapshot"] for row in rows if row["_commit_version"] <= begun} <= {True}
+
+
+class Died(BaseException):
+    """Ends a batch as the death of the process does: nothing catches it, and nothing goes on."""
+
+
+@contextmanager
+def dying(place: str, passing: int) -> Iterator[None]:
+    """Let the process die where a failpoint is passed for the n-th time."""
+    passed = 0
+
+    def die(name: str) -> None:
+        nonlocal passed
+        passed += name == place
+        if name.startswith("mirror.") and passed >= passing:
+            raise Died
+
+    with patch.object(failpoints, "reached", die), pytest.raises(Died):
+        yield
+
+
+KEEPS: list[dict[str, str]] = [{}, {"keep": "history"}, {"keep": "changes"}, {"deletes": "soft"}]
+DEATHS = [("mirror.after_table", 1), ("mirror.before_control", 1)]
+MORE_DEATHS = [
+    ("mirror.before_table", 1),
+    ("mirror.before_table", 3),
+    ("mirror.after_table", 3),
+    ("mirror.after_control", 1),
+]
+
+
+@pytest.mark.parametrize(
+    ("settings", "place", "passing"),
+    [(settings, *death) for settings in KEEPS for death in DEATHS]
+    + [({}, *death) for death in MORE_DEATHS],
+)
+def test_a_batch_that_died_half_way_runs_again_without_a_second_version(
+    settings: dict[str, str], place: str, passing: int, tmp_path: Path
+) -> None:
+    with ledger(8, 6) as (made, listening):
+        made.change(30)
+        run = MirrorRun(tmp_path, listening.port, {**settings, "parallelism": 1}, **QUICKLY)
+        with run.running() as step:
+            until(step, is_caught_up(run, made))
+        made.change(40)
+        with dying(place, passing), run.running() as step:
+            until(step, is_caught_up(run, made))
+        died = run.number
+        before = {table.name: run.batches_in(table.name) for table in made.tables}
+        is_in = [name for name, batches in before.items() if died in batches]
+        with run.running() as step:
+            assert step()
+            after = {table.name: run.batches_in(table.name) for table in made.tables}
+            assert {name: after[name] for name in is_in} == {name: before[name] for name in is_in}
+            done = {"mirror.before_table": passing - 1, "mirror.after_table": passing}
+            assert len(is_in) == done.get(place, len(run.batches[-1].changes))
+            assert all(batches.count(died) <= 1 for batches in after.values())
+            assert sum(batches.count(died) for batches in after.values()) >= 3
+            assert run.batches_in("_informix_cdc_batches").count(died) == 1
+            until(step, is_caught_up(run, made))
+        if not settings:
+            require_equal(run, made)

@@ -1,0 +1,142 @@
+"""A mirror driven batch by batch, as Spark drives it, without Spark."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from deltalake import DeltaTable
+
+from harness.capture.driving import LIMIT, Offset, rows_of
+from harness.lake.ledger import Key, Ledger, LedgerTable, Row
+from harness.runs.patience import patiently
+from harness.servers.stores import PASSWORD, SHORT_SECOND, quick_clock, source_options
+from informix_capture_client.emulator import EmulatedServer, ListeningServer, keep_rows
+from informix_cdc.lake.mirror import Mirror, MirroredBatch
+from informix_cdc.lake.plan import stream_options
+from informix_cdc.lake.settings import MirrorSettings
+from informix_cdc.options.source import SourceOptions
+from informix_cdc.server.source_tables import look_up_tables
+from informix_cdc.spark.reader import InformixStreamReader
+from informix_cdc.spark.schema import to_spark
+from informix_checkpoints.offsets import StreamOffset
+
+QUERY = "5b1c7a52-6d1c-4a8e-9a3b-0d2f4b6c8e10"
+
+
+@contextmanager
+def ledger(seed: int, count: int) -> Iterator[tuple[Ledger, ListeningServer]]:
+    """Serve tables of random columns."""
+    server = EmulatedServer(
+        "informix", {"informix": PASSWORD}, timeout_seconds=SHORT_SECOND, clock=quick_clock()
+    )
+    server.create_database("stores", logged=True, locale="en_US.utf8")
+    keep_rows(server)
+    made = Ledger(server, seed)
+    made.create(count)
+    with ListeningServer(server) as listening:
+        yield made, listening
+
+
+class MirrorRun:
+    """A mirror of a ledger.
+
+    Args:
+        folder: holds the targets and the checkpoint.
+        port: of the server.
+        settings: of the mirror.
+        changes: options of the source.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        port: int,
+        settings: dict[str, Any] | None = None,
+        on_batch: Callable[[MirroredBatch], None] = lambda _: None,
+        **changes: str,
+    ) -> None:
+        self.lake = folder / "lake"
+        self.settings = MirrorSettings.of(
+            into=str(self.lake), checkpoint=str(folder / "checkpoint"), **(settings or {})
+        )
+        self.source = source_options(port, **{"table": "informix.*", **changes})
+        self.batches: list[MirroredBatch] = []
+        self.on_batch = on_batch
+        self.start: Offset | None = None  # where the last batch ended
+        self.planned: Offset | None = None  # a batch that died: Spark runs the same one again
+        self.number = 0
+
+    @contextmanager
+    def running(self) -> Iterator[Callable[[], bool]]:
+        """Start the query; what is yielded runs a batch, and tells whether there was one."""
+        options = SourceOptions.parse(stream_options(self.settings, self.source))
+        made = InformixStreamReader(options, to_spark(look_up_tables(options).schema()))
+        mirror = Mirror(self.settings, QUERY, self._note)
+        start = self.start or made.initialOffset()
+
+        def run() -> bool:
+            nonlocal start
+            end = self.planned or made.latestOffset(start, LIMIT)
+            if end == start:
+                return False
+            self.planned = end
+            mirror.apply(rows_of(made, start, end), self.number, StreamOffset.from_json(end))
+            made.commit(end)
+            self.start, self.planned = end, None
+            start = end
+            self.number += 1
+            return True
+
+        try:
+            yield run
+        finally:
+            made.stop()
+            mirror.close()
+
+    def _note(self, batch: MirroredBatch) -> None:
+        self.batches.append(batch)
+        self.on_batch(batch)
+
+    def rows(self, name: str, version: int | None = None) -> list[Row]:
+        """Return the rows of a target, as another reader of Delta tables has them."""
+        table = DeltaTable(str(self.lake / name), version)
+        return pa.table(table.scan().read_all()).to_pylist()
+
+    def batches_in(self, name: str) -> list[int]:
+        """Return the number of the batch of each version of a target that has one."""
+        found = []
+        for commit in sorted((self.lake / name / "_delta_log").glob("*.json")):
+            actions = map(json.loads, commit.read_text().splitlines())
+            found += [action["txn"]["version"] for action in actions if "txn" in action]
+        return found
+
+    def keyed(self, table: LedgerTable) -> dict[Key, Row]:
+        """Return the rows of a target by their keys, each of which it has once."""
+        rows = self.rows(table.name)
+        found = {tuple(row[name] for name in table.key): row for row in rows}
+        assert len(found) == len(rows), f"{table.name} has a key twice"
+        return found
+
+
+def until(run: Callable[[], bool], is_so: Callable[[], bool], seconds: float = 60) -> None:
+    """Run batches until something is so."""
+    deadline = time.monotonic() + patiently(seconds)
+    while not is_so():
+        assert time.monotonic() < deadline, "it did not come to that"
+        run()
+
+
+def is_caught_up(of: MirrorRun, made: Ledger) -> Callable[[], bool]:
+    """Return whether a mirror has all that was committed until now, and no snapshot is under way."""
+    upto = max(made.states, default=0)
+
+    def is_so() -> bool:
+        return bool(of.batches) and of.batches[-1].commit >= upto and not of.batches[-1].loading
+
+    return is_so
