@@ -18,10 +18,10 @@ from informix_cdc.lake.lake_types import DELTA, ICEBERG, SPARK, type_in
 from informix_cdc.lake.target_tables import TargetColumn, TargetTable, target_tables
 
 if TYPE_CHECKING:
-    from informix_cdc.lake.as_of import TablesAsOf, as_of
-    from informix_cdc.lake.mirror import Mirror, MirroredBatch, mirror
+    from informix_cdc.lake.mirroring import Mirror, MirroredBatch, mirror
     from informix_cdc.lake.plan import MirrorPlan, PlanProblem, plan_mirror
     from informix_cdc.lake.settings import MirrorSettings
+    from informix_cdc.lake.tables_as_of import TablesAsOf, as_of
 
 __all__ = [
     "DEFINITIONS",
@@ -45,8 +45,8 @@ __all__ = [
 ]
 
 _HOMES = {
-    "as_of": ("TablesAsOf", "as_of"),
-    "mirror": ("Mirror", "MirroredBatch", "mirror"),
+    "tables_as_of": ("TablesAsOf", "as_of"),
+    "mirroring": ("Mirror", "MirroredBatch", "mirror"),
     "plan": ("MirrorPlan", "PlanProblem", "plan_mirror"),
     "settings": ("MirrorSettings",),
 }

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 import numpy as np
 import pyarrow as pa
@@ -105,6 +106,12 @@ class TableChanges:
         """The place of the first TRUNCATE, -1 if there is none."""
         found = np.flatnonzero(self.is_kind(TRUNCATE))
         return int(found[0]) if len(found) else -1
+
+    @property
+    def last_commit(self) -> tuple[int, datetime]:
+        """The sequence number of the last commit, and its time."""
+        last = self.about.num_rows - 1
+        return self.about.column(COMMIT)[last].as_py(), self.about.column(TIME)[last].as_py()
 
     def microseconds(self, place: int) -> int:
         """Return when a change committed, in microseconds since 1970."""

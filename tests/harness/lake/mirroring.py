@@ -17,7 +17,7 @@ from harness.lake.ledger import Key, Ledger, LedgerTable, Row
 from harness.runs.patience import patiently
 from harness.servers.stores import PASSWORD, SHORT_SECOND, quick_clock, source_options
 from informix_capture_client.emulator import EmulatedServer, ListeningServer, keep_rows
-from informix_cdc.lake.mirror import Mirror, MirroredBatch
+from informix_cdc.lake.mirroring import Mirror, MirroredBatch
 from informix_cdc.lake.plan import stream_options
 from informix_cdc.lake.settings import MirrorSettings
 from informix_cdc.options.source import SourceOptions

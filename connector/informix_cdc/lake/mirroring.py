@@ -106,11 +106,13 @@ class Mirror:
             end: where the batch ends in the stream.
         """
         begun = time.monotonic()
-        shares, committed_at = _shares(rows)
+        shares = _shares(rows)
         for table in shares:  # the first one that comes has the name
             self._tables_by_target.setdefault(self._settings.name_of(table).lower(), table)
         jobs = [self._pool.submit(self._apply, table, share, batch) for table, share in shares.items()]
-        records = [job.result() for job in jobs]
+        done = [job.result() for job in jobs]
+        records = [record for record, _ in done]
+        _, committed_at = max((last for _, last in done), default=(0, None))
         failpoint("mirror.before_control")
         changed = [each for each in records if self._known.get(each.table) != each]
         changed += [
@@ -148,9 +150,16 @@ class Mirror:
         """End the threads."""
         self._pool.shutdown()
 
-    def _apply(self, table: str, share: _Share, batch: int) -> TableRecord:
-        """Bring the share of a table into its target, and return how the table is then."""
+    def _apply(self, table: str, share: _Share, batch: int) -> tuple[TableRecord, tuple[int, datetime]]:
+        """Bring the share of a table into its target.
+
+        Returns:
+            how the table is then; the last commit, and its time.
+        """
         changes = TableChanges.of(share.streams)
+        return self._applied(table, changes, batch), changes.last_commit
+
+    def _applied(self, table: str, changes: TableChanges, batch: int) -> TableRecord:
         known = self._known.get(table)
         name, special = self._settings.name_of(table), self._settings.of_table(table)
         keep = str(special.keep)
@@ -189,17 +198,14 @@ def _facts(record: TableRecord) -> dict[str, Any]:
     return {name: getattr(record, name) for name in TableRecord.__slots__}
 
 
-def _shares(rows: Iterable[Mapping[str, Any]]) -> tuple[dict[str, _Share], datetime | None]:
-    """Return what a batch has for each table, by owner.table, and the time of its last commit."""
+def _shares(rows: Iterable[Mapping[str, Any]]) -> dict[str, _Share]:
+    """Return what a batch has for each table, by owner.table."""
     shares: dict[str, _Share] = {}
-    last: tuple[int, datetime] | None = None
     for row in sorted(rows, key=lambda row: (row["_commit_version"], row["_change_ordinal"])):
         share = shares.setdefault(row["_table"].partition(":")[2], _Share())
         share.streams.append(row["arrow"])
         share.changes += row["changes"]
-        at = (row["_last_commit_version"], row["_last_commit_timestamp"])
-        last = at if last is None else max(last, at)
-    return shares, last[1] if last else None
+    return shares
 
 
 def mirror(
