@@ -19,6 +19,7 @@ from informix_cdc.commands.playground import demo, emulator
 from informix_cdc.terminal import (
     PASSWORD_HINT,
     Commands,
+    OneLineError,
     connection_options,
     one_line_errors,
     parse_options,
@@ -278,6 +279,36 @@ def schema(output_format: str, into: str, **given: str | None) -> None:
 
     with one_line_errors():
         print_schema(parse_options({**given, **OF_ANY_STREAM}), output_format, into)
+
+
+@main.command(short_help="Keep tables of a lake equal to Informix tables.")
+@click.argument("file", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--plan", "is_plan", is_flag=True, help="Print what would be done, and every problem.")
+@click.option("--once", is_flag=True, help="End once everything that is committed now is there.")
+@click.option("--program", is_flag=True, help="Print the path of a program for spark-submit, and end.")
+def mirror(file: Path | None, is_plan: bool, once: bool, program: bool) -> None:
+    """Keep tables of a lake equal to Informix tables, as FILE says (TOML).
+
+    FILE has `into`, `checkpoint` and a table [source] with options of the format; docs/lake.md shows
+    all settings. Starts Spark by itself; Ctrl-C ends it after the batch at hand. Exit code 1: the plan
+    has problems, or the query has failed.
+    """
+    from importlib.util import find_spec
+
+    if program:
+        click.echo(Path(__file__).with_name("mirror_program.py"))
+        return
+    if file is None:
+        raise click.UsageError("Missing argument 'FILE'.")
+    for module, extra in (("deltalake", "delta"), ("pyspark", "spark")):
+        if find_spec(module) is None:
+            raise OneLineError(f"a mirror needs {module}: pip install 'informix-cdc[{extra}]'.")
+    from informix_cdc.commands.mirror import print_plan, run_mirror
+
+    with one_line_errors():
+        if is_plan:
+            raise SystemExit(0 if print_plan(file) else 1)
+        run_mirror(file, once=once)
 
 
 @main.command(epilog=PASSWORD_HINT, short_help="Show where a query's checkpoint stands in the log.")

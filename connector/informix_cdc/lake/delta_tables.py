@@ -10,24 +10,37 @@ durable as the file system makes it by itself: delta-rs does not sync files.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, Schema, Transaction, write_deltalake
 from deltalake.exceptions import CommitFailedError
 from deltalake.table import TableMerger
-from tenacity import retry, retry_if_exception_type, stop_after_attempt, wait_random_exponential
+from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
 from informix_cdc.lake.table_changes import DELETED_AT, GONE, IS_STATE, TIME, TO, TO_TIME
 
-# Another writer, such as OPTIMIZE, has committed at the same time.
-_again = retry(
-    retry=retry_if_exception_type(CommitFailedError),
-    stop=stop_after_attempt(5),
-    wait=wait_random_exponential(0.05, 2),
-    reraise=True,
-)
+
+def _again(method: Callable[..., None]) -> Callable[..., None]:
+    """Try a commit again where another writer, such as OPTIMIZE, has committed at the same time."""
+
+    @functools.wraps(method)
+    def patiently(self: DeltaTarget, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
+        for attempt in Retrying(
+            retry=retry_if_exception_type(CommitFailedError),
+            stop=stop_after_attempt(5),
+            wait=wait_random_exponential(0.05, 2),
+            reraise=True,
+        ):
+            with attempt:
+                if attempt.retry_state.attempt_number > 1:
+                    self.refresh()
+                method(self, *args, **kwargs)
+
+    return patiently
 
 
 @dataclass(slots=True)
@@ -56,15 +69,17 @@ class DeltaTarget:
         return self._opened is not None or DeltaTable.is_deltatable(self.place, options)
 
     def table(self) -> DeltaTable:
-        """Return the table as it is now."""
+        """Return the table as it was when it was last opened, refreshed or written."""
         if self._opened is None:
             self._opened = DeltaTable(self.place, storage_options=dict(self.storage_options))
-        else:
-            self._opened.update_incremental()
         return self._opened
 
+    def refresh(self) -> None:
+        """Look what others have written."""
+        self.table().update_incremental()
+
     def version(self) -> int:
-        """Return the latest version."""
+        """Return the version that was read or written last."""
         return int(self.table().version())
 
     def schema(self) -> pa.Schema:
@@ -76,7 +91,8 @@ class DeltaTarget:
         return not self.table().file_uris()
 
     def has(self, batch: int) -> bool:
-        """Tell whether a batch is in the table."""
+        """Tell whether a batch is in the table as it is now."""
+        self.refresh()
         latest = self.table().transaction_version(self.application)
         return latest is not None and latest >= batch
 

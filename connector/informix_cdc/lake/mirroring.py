@@ -35,10 +35,11 @@ from informix_cdc.lake.control_tables import (
 )
 from informix_cdc.lake.delta_tables import DeltaTarget
 from informix_cdc.lake.mirrored_table import MirroredTable, TableStopped
-from informix_cdc.lake.plan import plan_mirror, stream_options
+from informix_cdc.lake.plan import MirrorPlan, plan_mirror
 from informix_cdc.lake.settings import MirrorSettings
 from informix_cdc.lake.table_changes import TableChanges
 from informix_checkpoints.offsets import StreamOffset, planned_offset, query_id
+from informix_checkpoints.table_states import SnapshotState
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -55,7 +56,7 @@ class MirroredBatch:
         changes: by owner.table, how many there were.
         commit: the sequence number at which all targets are now.
         stopped: tables that are not mirrored any more, and why.
-        loading: tables whose snapshot is not done.
+        snapshots: how far the snapshot of each table is that has one.
     """
 
     number: int
@@ -64,7 +65,12 @@ class MirroredBatch:
     committed_at: datetime | None
     seconds: float
     stopped: Mapping[str, str]
-    loading: tuple[str, ...]
+    snapshots: Mapping[str, SnapshotState]
+
+    @property
+    def loading(self) -> tuple[str, ...]:
+        """The tables whose snapshot is not done."""
+        return tuple(name for name, snapshot in self.snapshots.items() if not snapshot.is_done)
 
 
 @dataclass(slots=True)
@@ -95,7 +101,7 @@ class Mirror:
         self._known = self._control.tables()
         self._tables: dict[str, MirroredTable] = {}
         self._tables_by_target = {each.target.lower(): each.table for each in self._known.values()}
-        self._pool = ThreadPoolExecutor(settings.parallelism, "informix-cdc mirror")
+        self._pool = ThreadPoolExecutor(settings.threads, "informix-cdc mirror")
 
     def apply(self, rows: Iterable[Mapping[str, Any]], batch: int, end: StreamOffset) -> None:
         """Bring a batch into the targets.
@@ -120,11 +126,12 @@ class Mirror:
             for name, known in self._known.items()
             if known.status != LEFT and end.is_started and name not in (end.tables or {})
         ]
-        loading = tuple(
-            name
+        snapshots = {
+            name: state.snapshot
             for name, state in (end.tables or {}).items()
-            if state.snapshot is not None and not state.snapshot.is_done
-        )
+            if state.snapshot is not None
+        }
+        loading = [name for name, snapshot in snapshots.items() if not snapshot.is_done]
         versions = {
             each.target: self._tables[each.table].target.version()
             for each in records
@@ -142,7 +149,7 @@ class Mirror:
                 committed_at,
                 time.monotonic() - begun,
                 {name: e.reason for name, e in self._known.items() if e.status == STOPPED},
-                loading,
+                snapshots,
             )
         )
 
@@ -229,10 +236,23 @@ def mirror(
         BadOption: names everything that is wrong with options, settings and tables.
         InformixCdcError: the server cannot be reached, or refuses.
     """
-    known = MirrorSettings.of(**settings)
-    plan = plan_mirror(known, source)
+    plan = plan_mirror(MirrorSettings.of(**settings), source)
+    return start_mirror(spark, plan, trigger, on_batch)
+
+
+def start_mirror(
+    spark: SparkSession,
+    plan: MirrorPlan,
+    trigger: Mapping[str, Any] | None,
+    on_batch: Callable[[MirroredBatch], None],
+) -> StreamingQuery:
+    """Start the query of a plan.
+
+    Raises:
+        BadOption: the plan has problems.
+    """
     plan.require_sound()
-    options = stream_options(known, source)
+    known, options = plan.settings, plan.options
     stream = spark.readStream.format("informix-cdc").options(**options).load()
     applied: list[Mirror] = []  # the query has its id once it has started
 

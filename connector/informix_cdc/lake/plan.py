@@ -44,11 +44,15 @@ class MirrorPlan:
 
     Attributes:
         settings: as they were given.
+        options: of the stream.
         targets: of all tables that can be mirrored.
+        estimates: about how many rows these have, by owner.table; 0: nobody knows.
         problems: what is in the way of the others.
     """
 
     settings: MirrorSettings
+    options: Mapping[str, str]
+    estimates: Mapping[str, int]
     targets: tuple[TargetTable, ...]
     problems: tuple[PlanProblem, ...]
 
@@ -106,13 +110,17 @@ def plan_mirror(settings: MirrorSettings, source: Mapping[str, str]) -> MirrorPl
         BadOption: options are wrong, so that no table is known.
         AccessRefused, ConnectionLost, ServerRefused: the catalog cannot be read.
     """
-    options = SourceOptions.parse(stream_options(settings, source))
+    given = stream_options(settings, source)
+    options = SourceOptions.parse(given)
+    estimates: dict[str, int] = {}
     targets: list[TargetTable] = []
     problems: list[PlanProblem] = []
     with open_catalog(options) as catalog:
         found = _described(options, catalog, problems)
         if found is not None:
             _check_snapshots(options, catalog, found, problems)
+            locks = zip(found.names, catalog.row_locks(found.tables), strict=True)
+            estimates = {name: each.row_estimate for name, each in locks}
             for definition, schema in definitions_and_schemas(options, found, catalog):
                 with _noted(problems, definition.table):
                     name = settings.name_of(definition.table)
@@ -124,7 +132,7 @@ def plan_mirror(settings: MirrorSettings, source: Mapping[str, str]) -> MirrorPl
     ]
     problems += [each for target in targets for each in _of_target(settings, target)]
     problems += _collisions(targets)
-    return MirrorPlan(settings, tuple(targets), tuple(problems))
+    return MirrorPlan(settings, given, estimates, tuple(targets), tuple(problems))
 
 
 @contextlib.contextmanager

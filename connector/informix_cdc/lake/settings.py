@@ -6,6 +6,7 @@ Rule: the same names in Python and in a TOML file; all mistakes are reported at 
 from __future__ import annotations
 
 import difflib
+import os
 import string
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -56,7 +57,7 @@ class MirrorSettings:
         deletes: of current tables: hard removes rows, soft keeps them with the time in _deleted_at.
         schema_change: add: columns are added and widened; fail: any change stops the table.
         table_name: of targets, with {owner} and {table}.
-        parallelism: how many tables are written at a time.
+        parallelism: how many tables are written at a time; 0: as many as there are processors, 2 to 8.
         storage_options: of the object store, as delta-rs names them.
         tables: what is special about single tables, by owner.table.
     """
@@ -68,7 +69,7 @@ class MirrorSettings:
     schema_change: str = ADD
     format: str = "delta"
     table_name: str = "{table}"
-    parallelism: int = 4
+    parallelism: int = 0
     storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
     tables: Mapping[str, TableSettings] = field(default_factory=dict)
 
@@ -92,6 +93,11 @@ class MirrorSettings:
         if problems:
             raise BadOption(f"mirror: {' '.join(problems)}", "Correct them; nothing was written.")
         return replace(cls(**known), tables=tables)  # type: ignore[arg-type]
+
+    @property
+    def threads(self) -> int:
+        """How many tables are written at a time."""
+        return self.parallelism or min(max(os.cpu_count() or 2, 2), 8)
 
     def of_table(self, table: str) -> TableSettings:
         """Return the settings of a table, given as owner.table."""
@@ -146,8 +152,8 @@ def _wrong(given: Mapping[str, object], where: str) -> list[str]:
         if given.get(name) is not None and given[name] not in words:
             found.append(f"{where}: {name} must be {' or '.join(words)}, not {given[name]!r}.")
     threads: object = given.get("parallelism", 1)
-    if not isinstance(threads, int) or not 0 < threads <= _MOST_THREADS:
-        found.append(f"{where}: parallelism must be 1 to {_MOST_THREADS}, not {threads!r}.")
+    if not isinstance(threads, int) or not 0 <= threads <= _MOST_THREADS:
+        found.append(f"{where}: parallelism must be 0 to {_MOST_THREADS}, not {threads!r}.")
     template: object = given.get("table_name", "{table}")
     if not isinstance(template, str) or not _is_template(template):
         found.append(f"{where}: table_name must have {{table}}, and may have {{owner}}.")

@@ -1,0 +1,237 @@
+"""`informix-cdc mirror FILE.toml`: plan, start and watch a mirror of Informix tables in a lake.
+
+    into = "/lake/stores"
+    checkpoint = "/lake/checkpoints/stores"
+    trigger = "10 seconds"                  # as processingTime; as fast as possible without it
+
+    [source]                                # options of the format, as for readStream; no password
+    host = "db1"
+    database = "stores"
+    table = "informix.*"
+    passwordFile = "/run/secrets/informix"
+
+    [tables."informix.items"]
+    keep = "history"
+
+    [spark]                                 # settings of the Spark that the command starts
+    "spark.master" = "local[4]"
+
+Rule: all settings but `trigger` and `spark` are those of `informix_cdc.lake.mirror`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import sys
+import time
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from informix_capture_client.errors import BadOption
+from informix_capture_client.positions import show
+from informix_capture_client.printable import printable
+from informix_cdc.lake import MirroredBatch, MirrorPlan, MirrorSettings, TargetTable, plan_mirror
+from informix_cdc.lake.mirroring import start_mirror
+from informix_cdc.snapshots import TableProgress
+from informix_cdc.terminal import TableProgressShown, counted, say, table_progress
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# Recommended for short micro-batches; whatever the file says comes first.
+_SPARK = {
+    "spark.app.name": "informix-cdc mirror",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.python.unix.domain.socket.enabled": "true",
+}
+_POLL_SECONDS = 1
+
+
+@dataclass(frozen=True, slots=True)
+class MirrorFile:
+    """What a file says.
+
+    Attributes:
+        settings: of the mirror.
+        source: options of the format.
+        trigger: the interval between two micro-batches; empty for none.
+        spark: settings of Spark.
+    """
+
+    settings: MirrorSettings
+    source: Mapping[str, str]
+    trigger: str
+    spark: Mapping[str, str]
+
+
+def read_file(path: Path) -> MirrorFile:
+    """Read a mirror's file.
+
+    Raises:
+        BadOption: it cannot be read, is not TOML, holds a password, or says something that is unknown.
+    """
+    try:
+        known: dict[str, Any] = tomllib.loads(path.read_text())
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as reason:
+        raise BadOption(f"{path} cannot be read: {reason}.", "Correct it.") from None
+    source, spark = known.pop("source", {}), known.pop("spark", {})
+    trigger = known.pop("trigger", "")
+    for name, value in (("source", source), ("spark", spark)):
+        is_flat = isinstance(value, dict) and not any(
+            isinstance(each, (dict, list)) for each in value.values()
+        )
+        if not is_flat:
+            raise BadOption(f"{path}: {name} must be a table of single values.", "Correct it.")
+    if not isinstance(trigger, str):
+        raise BadOption(f"{path}: trigger must be a text such as '10 seconds'.", "Correct it.")
+    if any(name.lower() == "password" for name in source):
+        raise BadOption(
+            f"{path}: source holds a password.",
+            "Put it into a file that only you may read, and name that as passwordFile.",
+        )
+    options = {name: _as_text(value) for name, value in source.items()}
+    settings = {name: str(spark[name]) for name in spark}
+    return MirrorFile(MirrorSettings.of(**known), options, trigger, settings)
+
+
+def _as_text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def print_plan(path: Path) -> bool:
+    """Print what a mirror will do, and everything that is in its way; tell whether nothing is.
+
+    Raises:
+        InformixCdcError: no table is known: options are wrong, or the server cannot be reached.
+    """
+    file = read_file(path)
+    plan = plan_mirror(file.settings, file.source)
+    click.echo("\n\n".join(_target_text(plan, target) for target in plan.targets))
+    for problem in plan.problems:
+        where = f"{problem.table}: " if problem.table else ""
+        say(f"\nProblem: {printable(where + problem.message)}\n  {printable(problem.remedy)}")
+    tables = counted(len(plan.targets), "table")
+    say(f"\n{tables}, {counted(len(plan.problems), 'problem')}. Nothing was written.")
+    return not plan.problems
+
+
+def _target_text(plan: MirrorPlan, target: TargetTable) -> str:
+    special = plan.settings.of_table(target.source)
+    rows = plan.estimates.get(target.source, 0)
+    facts = [
+        f"{special.keep}{', soft deletes' if special.deletes == 'soft' else ''}",
+        f"key {', '.join(target.key)}" if target.key else f"no key: {target.why_no_key}",
+        *([f"about {counted(rows, 'row')}"] if rows else []),
+    ]
+    head = f"{target.source} -> {plan.settings.into.rstrip('/')}/{target.name}  ({'; '.join(facts)})"
+    width = max(len(column.name) for column in target.columns)
+    lines = [
+        f"  {column.name.ljust(width)}  {column.declared} -> {column.lake_type}"
+        for column in target.columns
+    ]
+    return "\n".join(map(printable, [head, *lines]))
+
+
+def run_mirror(path: Path, *, once: bool, spark: SparkSession | None = None) -> None:
+    """Run a mirror until it is told to stop, or, with `once`, until it has what is there now.
+
+    Args:
+        path: of the file.
+        once: end once everything committed before the start is in the tables.
+        spark: the session; None: one is started.
+
+    Raises:
+        BadOption: the file or the plan has a problem.
+        StreamingQueryException: the query failed.
+    """
+    file = read_file(path)
+    plan = plan_mirror(file.settings, file.source)
+    plan.require_sound()
+    say(f"{counted(len(plan.targets), 'table')} of {plan.options['database']} -> {file.settings.into}")
+    session = spark or _started(file.spark)
+    trigger = {"availableNow": True} if once else {"processingTime": file.trigger or "0 seconds"}
+    with table_progress() as bars, _stopped_by_signals() as is_stopped:
+        shown = _Shown(bars, plan)
+        query = start_mirror(session, plan, trigger, shown.batch)
+        try:
+            while not query.awaitTermination(_POLL_SECONDS):
+                if is_stopped():
+                    break
+        finally:
+            query.stop()
+
+
+def _started(settings: Mapping[str, str]) -> SparkSession:
+    import os
+
+    from pyspark.sql import SparkSession
+
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder
+    for name, value in {**_SPARK, **settings}.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    return session
+
+
+class _Shown:
+    """Prints a line for each batch with changes, and how far snapshots are."""
+
+    def __init__(self, bars: TableProgressShown, plan: MirrorPlan) -> None:
+        self._bars, self._plan = bars, plan
+        self._stopped: set[str] = set()
+        self._loading: set[str] = set()
+
+    def batch(self, batch: MirroredBatch) -> None:
+        """Show what a batch has done."""
+        self._bars.hide()
+        if batch.changes:
+            say(_batch_text(batch))
+        for table in sorted(batch.stopped.keys() - self._stopped):
+            say(f"Stopped: {table}: {printable(batch.stopped[table])}")
+        self._stopped = set(batch.stopped)
+        self._loading.update(batch.loading)  # those that were done before are no news
+        self._bars.show(
+            [
+                TableProgress(name, state.rows, self._plan.estimates.get(name, 0), state.is_done)
+                for name, state in batch.snapshots.items()
+                if name in self._loading
+            ]
+        )
+
+
+def _batch_text(batch: MirroredBatch) -> str:
+    """Return a line about a batch."""
+    behind = ""
+    if batch.committed_at is not None:
+        seconds = max((datetime.now(UTC) - batch.committed_at).total_seconds(), 0)
+        behind = f", {seconds:.0f} s after its last commit"
+    changes = counted(sum(batch.changes.values()), "change")
+    return (
+        f"{time.strftime('%X')} batch {batch.number}: {changes} in"
+        f" {counted(len(batch.changes), 'table')}, {batch.seconds:.2f} s, at"
+        f" {show(batch.commit)}{behind}"
+    )
+
+
+@contextlib.contextmanager
+def _stopped_by_signals() -> Iterator[Any]:
+    """Take SIGINT and SIGTERM; what is yielded tells whether one has come."""
+    came: list[int] = []
+    former = {
+        number: signal.signal(number, lambda got, _: came.append(got))
+        for number in (signal.SIGINT, signal.SIGTERM)
+    }
+    try:
+        yield lambda: bool(came)
+    finally:
+        for number, handler in former.items():
+            signal.signal(number, handler)

@@ -1,0 +1,20 @@
+"""The program that `informix-cdc mirror --program` names: spark-submit runs it with a mirror's file.
+
+spark-submit --master yarn "$(informix-cdc mirror --program)" stores.toml
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from informix_cdc.commands.mirror import run_mirror
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit("usage: spark-submit mirror_program.py FILE.toml [--once]")
+    run_mirror(
+        Path(sys.argv[1]), once="--once" in sys.argv[2:], spark=SparkSession.builder.getOrCreate()
+    )
