@@ -33,12 +33,12 @@ def _iceberg(target: TargetTable, name: str) -> Iterator[str]:
     """Yield the statements for Iceberg; the second needs Iceberg's SQL extensions."""
     yield f"CREATE TABLE {name} (\n{_listed(target, ICEBERG)}\n) USING iceberg;"
     if target.key:
-        yield f"ALTER TABLE {name} SET IDENTIFIER FIELDS {', '.join(map(_quoted, target.key))};"
+        yield f"ALTER TABLE {name} SET IDENTIFIER FIELDS {', '.join(map(quoted, target.key))};"
 
 
 def _from_json(target: TargetTable, name: str) -> Iterator[str]:
     """Yield the schema with which from_json reads `before` and `after` of shape=json."""
-    fields = [f"{_quoted(column.name)} {type_in(SPARK, column.type)}" for column in target.columns]
+    fields = [f"{quoted(column.name)} {type_in(SPARK, column.type)}" for column in target.columns]
     yield f"-- {name}\n{', '.join(fields)}"
 
 
@@ -62,20 +62,20 @@ def definitions(kind: str, targets: Iterable[TargetTable], into: str = "") -> li
     """
     prefix = f"{into}." if into else ""
     return [
-        text for target in targets for text in DEFINITIONS[kind](target, prefix + _quoted(target.name))
+        text for target in targets for text in DEFINITIONS[kind](target, prefix + quoted(target.name))
     ]
 
 
 def _listed(target: TargetTable, names: Mapping[pa.DataType, str]) -> str:
     """Return the columns; only the key is NOT NULL, so that fewer ALTERs concern the target."""
     return ",\n".join(
-        f"  {_quoted(column.name)} {type_in(names, column.type)}"
+        f"  {quoted(column.name)} {type_in(names, column.type)}"
         f"{' NOT NULL' if column.name in target.key else ''}"
         for column in target.columns
     )
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
     """Return an identifier as Spark SQL quotes it.
 
     Raises:

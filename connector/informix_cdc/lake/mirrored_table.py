@@ -8,22 +8,73 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from informix_cdc.lake.delta_tables import DeltaTarget
+from informix_cdc.lake.merges import Merge, of_images, of_images_kept, of_states
 from informix_cdc.lake.settings import CHANGES, CURRENT, FAIL, HISTORY, SOFT
 from informix_cdc.lake.table_changes import (
     ADDED,
-    COMMIT,
+    DELETED_AT,
     GONE,
+    INSTANT,
+    IS_STATE,
     TIME,
     TableChanges,
     all_changes,
     final_images,
     states,
 )
+
+
+class Target(Protocol):
+    """A table of the lake; each of what it does with a batch is one commit, or none.
+
+    Attributes:
+        has_snapshot_rows_only: whether all rows are known to come from the snapshot under way, so that
+            its next rows, which have other keys, can be appended.
+    """
+
+    has_snapshot_rows_only: bool
+
+    def is_there(self) -> bool:
+        """Tell whether there is a table."""
+
+    def is_empty(self) -> bool:
+        """Tell whether there are no rows."""
+
+    def has(self, batch: int) -> bool:
+        """Tell whether a batch is in the table as it is now."""
+
+    def version(self) -> int:
+        """Return the version that was read or written last."""
+
+    def schema(self) -> pa.Schema:
+        """Return the columns."""
+
+    def rows(self) -> pa.Table:
+        """Return all rows."""
+
+    def create(self, schema: pa.Schema, name: str, description: str) -> None:
+        """Create the table, unless it is there."""
+
+    def add_columns(self, columns: Sequence[pa.Field]) -> None:
+        """Add columns, which are NULL in all rows."""
+
+    def widen(self, schema: pa.Schema) -> None:
+        """Give columns wider types, and add those that are missing."""
+
+    def append(self, rows: pa.Table, batch: int) -> None:
+        """Append rows."""
+
+    def replace(self, rows: pa.Table, batch: int, schema: pa.Schema) -> None:
+        """Replace all rows, and the columns too if they are others."""
+
+    def merge(self, rows: pa.Table, merge: Merge, batch: int) -> None:
+        """Merge rows."""
 
 
 class TableStopped(Exception):
@@ -57,7 +108,7 @@ class MirroredTable:
         schema_change: add or fail.
     """
 
-    target: DeltaTarget
+    target: Target
     name: str
     keep: str
     deletes: str
@@ -115,60 +166,54 @@ class MirroredTable:
             ]
             raise TableStopped(f"its columns have changed: {'; '.join(what)}.", RELOAD)
         if changed:
-            self.target.rewrite(pa.schema([*(wanted.field(name) for name in found.names), *added]))
+            self.target.widen(pa.schema([*(wanted.field(name) for name in found.names), *added]))
         elif added:
             self.target.add_columns(added)
 
     def _current(self, changes: TableChanges, batch: int) -> None:
-        key, target = changes.definition.key, self.target
-        images = final_images(changes, key)
+        target, images = self.target, final_images(changes, changes.definition.key)
         if changes.last_truncate >= 0:
             rows = _there(images)
             if len(rows) or not target.is_empty() or target.schema() != self.columns(changes):
                 target.replace(rows, batch, self.columns(changes))
             target.has_snapshot_rows_only = changes.is_snapshot
-        elif target.has_snapshot_rows_only and changes.is_snapshot:
-            target.append(_there(images), batch)
-        else:
-            target.has_snapshot_rows_only = False
-            target.merge_images(images, key, batch)
+        elif not self._appended(_there(images), changes, batch):
+            target.merge(images, of_images(images, changes.definition.key), batch)
 
     def _soft(self, changes: TableChanges, batch: int) -> None:
-        key, target = changes.definition.key, self.target
-        images = final_images(changes, key)
-        place = changes.last_truncate
-        if target.is_empty():
-            target.has_snapshot_rows_only = changes.is_snapshot
-            rows = _there(images)
-            if len(rows):
-                target.append(rows, batch)
-        elif place < 0 and target.has_snapshot_rows_only and changes.is_snapshot:
-            target.append(_there(images), batch)
-        else:
-            target.has_snapshot_rows_only = False
-            emptied = None if place < 0 else changes.microseconds(place)
-            target.merge_images_softly(images, key, batch, emptied)
+        images = final_images(changes, changes.definition.key)
+        if not self._appended(_there(images), changes, batch):
+            gone = pc.if_else(images.column(GONE), images.column(TIME), pa.scalar(None, INSTANT))
+            images = images.append_column(DELETED_AT, gone)
+            place = changes.last_truncate
+            emptied_at = None if place < 0 else changes.commit_at(place)[1]
+            merge = of_images_kept(images, changes.definition.key, emptied_at)
+            self.target.merge(images, merge, batch)
 
     def _history(self, changes: TableChanges, batch: int) -> None:
-        key, target = changes.definition.key, self.target
-        found = states(changes, key)
-        if target.is_empty():
-            target.has_snapshot_rows_only = changes.is_snapshot
-            begun = found.filter(found.column("_is_state"))
-            if len(begun):
-                target.append(begun.drop_columns("_is_state"), batch)
-        elif changes.first_truncate < 0 and target.has_snapshot_rows_only and changes.is_snapshot:
-            begun = found.filter(found.column("_is_state"))
-            target.append(begun.drop_columns("_is_state"), batch)
-        else:
-            target.has_snapshot_rows_only = False
+        found = states(changes, changes.definition.key)
+        begun = found.filter(found.column(IS_STATE)).drop_columns(IS_STATE)
+        if not self._appended(begun, changes, batch):
             place = changes.first_truncate
-            commit = changes.about.column(COMMIT)
-            emptied = None if place < 0 else (commit[place].as_py(), changes.microseconds(place))
-            target.merge_states(found, key, batch, emptied)
+            emptied = None if place < 0 else changes.commit_at(place)
+            self.target.merge(found, of_states(found, changes.definition.key, emptied), batch)
 
     def _changes(self, changes: TableChanges, batch: int) -> None:
         self.target.append(all_changes(changes), batch)
+
+    def _appended(self, rows: pa.Table, changes: TableChanges, batch: int) -> bool:
+        """Append rows if no other row can have their keys; tell whether that is so.
+
+        It is if the target is empty, or if it has, and gets, nothing but rows of one snapshot.
+        """
+        target = self.target
+        is_empty = target.is_empty()
+        target.has_snapshot_rows_only = changes.is_snapshot and (
+            is_empty or (target.has_snapshot_rows_only and changes.last_truncate < 0)
+        )
+        if (is_empty or target.has_snapshot_rows_only) and len(rows):
+            target.append(rows, batch)
+        return is_empty or target.has_snapshot_rows_only
 
 
 _WAYS: dict[str, Callable[[MirroredTable, TableChanges, int], None]] = {

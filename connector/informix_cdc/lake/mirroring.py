@@ -164,7 +164,7 @@ class Mirror:
             how the table is then; the last commit, and its time.
         """
         changes = TableChanges.of(share.streams)
-        return self._applied(table, changes, batch), changes.last_commit
+        return self._applied(table, changes, batch), changes.commit_at(len(changes) - 1)
 
     def _applied(self, table: str, changes: TableChanges, batch: int) -> TableRecord:
         known = self._known.get(table)

@@ -107,15 +107,9 @@ class TableChanges:
         found = np.flatnonzero(self.is_kind(TRUNCATE))
         return int(found[0]) if len(found) else -1
 
-    @property
-    def last_commit(self) -> tuple[int, datetime]:
-        """The sequence number of the last commit, and its time."""
-        last = self.about.num_rows - 1
-        return self.about.column(COMMIT)[last].as_py(), self.about.column(TIME)[last].as_py()
-
-    def microseconds(self, place: int) -> int:
-        """Return when a change committed, in microseconds since 1970."""
-        return int(self.about.column(TIME).cast(pa.int64())[place].as_py())
+    def commit_at(self, place: int) -> tuple[int, datetime]:
+        """Return the sequence number of a change's commit, and its time."""
+        return self.about.column(COMMIT)[place].as_py(), self.about.column(TIME)[place].as_py()
 
     @property
     def begins_snapshot(self) -> bool:

@@ -252,7 +252,7 @@ def test_a_profile_is_plain_toml_with_numbers_and_lists(profiles: Path) -> None:
         ('[p]\nPassword = "hunter2"', "name that as passwordFile"),
         ('[p]\nconnectionString = "PWD=hunter2"', "holds a secret"),
         ('[p]\nhots = "hunter2"', "has hots, which is no option. Did you mean host?"),
-        ('[p]\nshape = "hunter2"', "profile p: shape must be rows, json, envelope or raw"),
+        ('[p]\nshape = "hunter2"', "profile p: shape must be rows, json, arrow, envelope or raw"),
         ('[p]\ndelivery = "hunter2"', "profile p: delivery must be auto, files or flight"),
         ("[p]\nport = 1.5", "port is neither a text, nor a whole number"),
         ('host = "hunter2"', "host is in no profile"),

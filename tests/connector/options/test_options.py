@@ -73,7 +73,7 @@ REFUSED = [
         {"shape": "envelope", "metadata": "minimal"},
         "option 'metadata' has no meaning with shape=envelope",
     ),
-    ("an unknown shape", {"shape": "wide"}, "rows, json, envelope or raw"),
+    ("an unknown shape", {"shape": "wide"}, "rows, json, arrow, envelope or raw"),
     ("an unknown level", {"logLevel": "trace"}, "error, warning, info or debug"),
     ("a flag that is neither", {"beforeImage": "maybe"}, "option 'beforeImage' must be true or false"),
     ("an unknown choice for large objects", {"lobs": "keep"}, "handle, content, reselect or omit"),

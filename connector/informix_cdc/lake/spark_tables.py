@@ -1,0 +1,220 @@
+"""Tables that Spark writes: Iceberg, and Delta where a MERGE is large.
+
+Rule: what a batch changes is computed in Arrow, as for the embedded engine; Spark runs the MERGE. The
+number of the batch travels in Spark settings of a session of its own, so that nothing else is numbered.
+
+Sources: Delta Lake, "Idempotent writes" (spark.databricks.delta.write.txnAppId); Iceberg 1.12,
+`SparkSQLProperties.SNAPSHOT_PROPERTY_PREFIX`; Iceberg, "MERGE INTO" and "Spark DDL".
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from informix_cdc.lake.definitions import quoted
+from informix_cdc.lake.lake_types import ICEBERG, type_in
+from informix_cdc.lake.merges import Merge
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_APPLICATION, _BATCH = "informix-cdc.query", "informix-cdc.batch"
+_ICEBERG_PROPERTY = "spark.sql.iceberg.snapshot-property"
+_DELTA_NUMBER = "spark.databricks.delta.write"
+_views = itertools.count()
+
+
+class SparkMerges:
+    """Runs merges in a session whose settings number them.
+
+    Args:
+        spark: the session of the user; not changed.
+        application: the identifier under which batches are numbered.
+    """
+
+    def __init__(self, spark: SparkSession, application: str) -> None:
+        self.session, self._application = spark.newSession(), application
+        self.session.conf.set("spark.sql.session.timeZone", "UTC")
+
+    def number(self, batch: int) -> None:
+        """Number what is written from here on; before the tables of a batch, in one thread."""
+        facts = {
+            f"{_DELTA_NUMBER}.txnAppId": self._application,
+            f"{_DELTA_NUMBER}.txnVersion": str(batch),
+            f"{_ICEBERG_PROPERTY}.{_APPLICATION}": self._application,
+            f"{_ICEBERG_PROPERTY}.{_BATCH}": str(batch),
+        }
+        for name, value in facts.items():
+            self.session.conf.set(name, value)
+
+    def frame(self, rows: pa.Table) -> DataFrame:
+        """Return rows as a data frame."""
+        return self.session.createDataFrame(rows)
+
+    def merge(self, table: str, rows: pa.Table, merge: Merge, batch: int) -> None:
+        """Merge rows into a table, given as SQL writes it."""
+        del batch  # in the settings
+        view = f"informix_cdc_rows_{next(_views)}"
+        self.frame(rows).createOrReplaceTempView(view)
+        try:
+            self.session.sql(merge_statement(table, view, merge))
+        finally:
+            self.session.catalog.dropTempView(view)
+
+
+def merge_statement(table: str, view: str, merge: Merge) -> str:
+    """Return a MERGE as Spark SQL.
+
+    >>> print(merge_statement("lake.t", "v", Merge(key=["k"], inserts=["k", "a"], updates=["k", "a"],
+    ...     inserts_if=("_gone", False), deletes_if="_gone")))
+    MERGE INTO lake.t AS t USING v AS s ON t.`k` = s.`k`
+    WHEN MATCHED AND s._gone THEN DELETE
+    WHEN MATCHED THEN UPDATE SET t.`k` = s.`k`, t.`a` = s.`a`
+    WHEN NOT MATCHED AND NOT s._gone THEN INSERT (`k`, `a`) VALUES (s.`k`, s.`a`)
+    """
+    updates = ", ".join(f"t.{quoted(name)} = s.{quoted(name)}" for name in merge.updates)
+    names = ", ".join(map(quoted, merge.inserts))
+    values = ", ".join(f"s.{quoted(name)}" for name in merge.inserts)
+    rest = ", ".join(f"t.{quoted(name)} = {_literal(value)}" for name, value in merge.rest.items())
+    lines = [
+        f"MERGE INTO {table} AS t USING {view} AS s ON {merge.condition(quoted)}",
+        f"WHEN MATCHED AND s.{merge.deletes_if} THEN DELETE" if merge.deletes_if else "",
+        f"WHEN MATCHED THEN UPDATE SET {updates}",
+        f"WHEN NOT MATCHED AND {merge.insert_condition()} THEN INSERT ({names}) VALUES ({values})",
+        f"WHEN NOT MATCHED BY SOURCE AND {merge.rest_condition()} THEN UPDATE SET {rest}"
+        if rest
+        else "",
+    ]
+    return "\n".join(filter(None, lines))
+
+
+def _literal(value: int | datetime) -> str:
+    if isinstance(value, int):
+        return f"{value}L"
+    microseconds = round(value.astimezone(UTC).timestamp() * 1_000_000)
+    return f"timestamp_micros({microseconds})"
+
+
+@dataclass(slots=True)
+class IcebergTarget:
+    """One Iceberg table.
+
+    Args:
+        name: as Spark SQL writes it.
+        application: the identifier under which batches are numbered, in the summaries of snapshots.
+        spark: merges.
+    """
+
+    name: str
+    application: str
+    spark: SparkMerges = field(repr=False)
+    has_snapshot_rows_only: bool = False
+    _latest: int | None = field(default=None, init=False)  # batch that is in the table
+
+    def is_there(self) -> bool:
+        """Tell whether there is a table."""
+        return bool(self.spark.session.catalog.tableExists(self.name))
+
+    def is_empty(self) -> bool:
+        """Tell whether there are no rows."""
+        snapshot = self._loaded().currentSnapshot()
+        return snapshot is None or int(snapshot.summary().getOrDefault("total-records", "0")) == 0
+
+    def has(self, batch: int) -> bool:
+        """Tell whether a batch is in the table: only the first one of a process may be."""
+        if self._latest is None:
+            self._latest = -1
+            table = self._loaded()
+            snapshot = table.currentSnapshot()
+            while snapshot is not None:
+                summary = snapshot.summary()
+                if summary.get(_APPLICATION) == self.application:
+                    self._latest = int(summary.get(_BATCH))
+                    break
+                parent = snapshot.parentId()
+                snapshot = None if parent is None else table.snapshot(parent)
+        return self._latest >= batch
+
+    def version(self) -> int:
+        """Return the id of the present snapshot; -1 if there is none."""
+        snapshot = self._loaded().currentSnapshot()
+        return -1 if snapshot is None else int(snapshot.snapshotId())
+
+    def schema(self) -> pa.Schema:
+        """Return the columns."""
+        from pyspark.sql.pandas.types import to_arrow_schema
+
+        found: pa.Schema = to_arrow_schema(self.spark.session.table(self.name).schema)
+        return found
+
+    def rows(self) -> pa.Table:
+        """Return all rows."""
+        return self.spark.session.table(self.name).toArrow()
+
+    def create(self, schema: pa.Schema, name: str, description: str) -> None:
+        """Create the table, unless it is there."""
+        del name
+        columns = ", ".join(
+            f"{quoted(each.name)} {type_in(ICEBERG, each.type)}{'' if each.nullable else ' NOT NULL'}"
+            for each in schema
+        )
+        comment = description.replace("\\", "\\\\").replace("'", "\\'")
+        self._run(
+            f"CREATE TABLE IF NOT EXISTS {self.name} ({columns}) USING iceberg COMMENT '{comment}'"
+        )
+
+    def add_columns(self, columns: Sequence[pa.Field]) -> None:
+        """Add columns, which are NULL in all rows."""
+        shown = ", ".join(f"{quoted(each.name)} {type_in(ICEBERG, each.type)}" for each in columns)
+        self._run(f"ALTER TABLE {self.name} ADD COLUMNS ({shown})")
+
+    def widen(self, schema: pa.Schema) -> None:
+        """Give columns wider types, and add those that are missing."""
+        found = self.schema()
+        self.add_columns(added) if (added := [e for e in schema if e.name not in found.names]) else None
+        for each in schema:
+            wanted = type_in(ICEBERG, each.type)
+            if each.name in found.names and type_in(ICEBERG, found.field(each.name).type) != wanted:
+                self._run(f"ALTER TABLE {self.name} ALTER COLUMN {quoted(each.name)} TYPE {wanted}")
+
+    def append(self, rows: pa.Table, batch: int) -> None:
+        """Append rows."""
+        self.spark.frame(rows).writeTo(self.name).append()
+        self._latest = batch
+
+    def replace(self, rows: pa.Table, batch: int, schema: pa.Schema) -> None:
+        """Replace all rows, and the columns too if they are others."""
+        if {each.name for each in self.schema()} != set(schema.names):
+            found = self.schema()
+            dropped = [quoted(name) for name in found.names if name not in schema.names]
+            if dropped:
+                self._run(f"ALTER TABLE {self.name} DROP COLUMNS ({', '.join(dropped)})")
+            self.widen(schema)
+        self.spark.frame(rows).createOrReplaceTempView(view := f"informix_cdc_rows_{next(_views)}")
+        names = ", ".join(map(quoted, schema.names))
+        self._run(f"INSERT OVERWRITE {self.name} SELECT {names} FROM {view}")
+        self.spark.session.catalog.dropTempView(view)
+        self._latest = batch
+
+    def merge(self, rows: pa.Table, merge: Merge, batch: int) -> None:
+        """Merge rows."""
+        self.spark.merge(self.name, rows, merge, batch)
+        self._latest = batch
+
+    def _run(self, statement: str) -> None:
+        self.spark.session.sql(statement)
+
+    def _loaded(self) -> Any:  # noqa: ANN401 - a Java object
+        """Return Iceberg's own table, as it is now."""
+        session = self.spark.session
+        jvm: Any = session._jvm  # type: ignore[attr-defined]
+        load = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable
+        table = load(session._jsparkSession, self.name)  # type: ignore[attr-defined]
+        table.refresh()
+        return table
