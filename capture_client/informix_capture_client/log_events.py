@@ -68,7 +68,23 @@ TABLES_MATCHED = LogEvent(
     "tables_matched",
     _INFO,
     ("patterns", "count", "tables"),
-    "what the patterns of option `table` match now; a table that is made later joins at the next start",
+    "what the patterns of option `table` match when a query starts; a table that is created later joins"
+    " at the next start, or while the query runs if `discoverySeconds` is set",
+)
+TABLE_LEFT_OUT = LogEvent(
+    "table_left_out",
+    _WARNING,
+    ("table", "reason"),
+    "while the query runs, a table that matches a pattern of option `table` is not captured, or not any"
+    " more: it cannot be, or was dropped. The other tables go on; it is checked again every"
+    " `discoverySeconds`, and logged once for each `reason`",
+)
+DISCOVERY_FAILED = LogEvent(
+    "discovery_failed",
+    _WARNING,
+    ("reason",),
+    "the patterns of option `table` could not be looked up again; it is tried again after"
+    " `discoverySeconds`, and logged once for each `reason`",
 )
 TABLE_JOINED = LogEvent(
     "table_joined",

@@ -50,7 +50,8 @@ WHEN = {
     "DATABASE_LOCALE": "at `load()` and each start",
     "TABLE": _TABLES,
     "DATABASES": "when the database is not there, to name those that are",
-    "CAPTURABLE_TABLES": "where option `table` has a pattern, at `load()` and each start",
+    "CAPTURABLE_TABLES": "where option `table` has a pattern, at `load()` and each start, and every"
+    " `discoverySeconds`",
     "TABLES": "when a table is not there, to name what may be meant",
     "COLUMNS": _TABLES,
     "PRIMARY_KEY": "`doctor`, for up to 100 tables at once",

@@ -20,6 +20,7 @@ Spark's threads.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from threading import Event as StopFlag
 
 from informix_capture_client.shapes import ChangeEncoder
@@ -40,16 +41,18 @@ def capture(
     guard: Guard = Unguarded(),  # noqa: B008 - it has no state
     joining: Absent | None = None,
     snapshots: Snapshots | None = None,
+    has_found: Callable[[], bool] = lambda: False,
 ) -> None:
     """Move committed transactions from the server into the spool until told to stop.
 
     With `joining` it ends as well when these tables may come in: a session over all of them goes on.
-    `snapshots` are read beside it, and let into the stream here alone.
+    `snapshots` are read beside it, and let into the stream here alone. It ends as well once
+    `has_found` tells of other tables.
 
     Raises:
         InformixCdcError: the stream cannot go on; whatever is whole is in the spool.
     """
-    while not stop.is_set():
+    while not stop.is_set() and not has_found():
         if pending.is_far_ahead(state):
             pending.wait_for_room(state)
             _excuse(guard, snapshots)

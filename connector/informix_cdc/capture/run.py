@@ -19,7 +19,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from informix_capture_client.catalog import Table
-from informix_capture_client.errors import ConnectionLost, DataLoss, Gap
+from informix_capture_client.errors import ConnectionLost, DataLoss, Gap, InformixCdcError
 from informix_capture_client.log_events import (
     ALTERED_ROWS_KEPT,
     DATA_LOSS,
@@ -33,6 +33,7 @@ from informix_capture_client.positions import LogEnd, Position, page_after, show
 from informix_capture_client.session import ReadAhead
 from informix_capture_client.stream import Begun, ChangeStream, MakeReader, shows_transactions
 from informix_cdc.capture.beside import Beside
+from informix_cdc.capture.discovery import Discovery
 from informix_cdc.capture.guard import CaptureGuard
 from informix_cdc.capture.jump import Jump, can_jump
 from informix_cdc.capture.liveness import Liveness
@@ -58,7 +59,6 @@ from informix_cdc.server import (
     open_catalog,
     silent_seconds,
     version_told,
-    with_named_tables,
 )
 from informix_checkpoints.offsets import NOT_STARTED, StreamOffset
 from informix_checkpoints.private_folders import (
@@ -104,6 +104,7 @@ class CaptureRun:
     on_switched_on: Callable[[Table], None] = log_switch
     liveness: Liveness = field(init=False)
     _beside: Beside = field(init=False)
+    _discovery: Discovery = field(init=False)
     _stream: ChangeStream | None = field(default=None, init=False)  # of the present connection
     _jump: Jump | None = field(default=None, init=False)
     _loss: DataLoss | None = field(default=None, init=False)
@@ -121,6 +122,7 @@ class CaptureRun:
             is_on=self.options.bounds_restart, settling=self.offset.settling
         )
         self._beside = Beside(self.options, self.state, self._expected, self.clock)
+        self._discovery = Discovery(self.options, self.clock)
 
     def run(self) -> None:
         """Capture until told to stop, or until the connection is lost.
@@ -134,15 +136,22 @@ class CaptureRun:
             try:
                 if not self._run_connection():
                     return
-                self.end_session()  # tables have joined: a session over all of them goes on
-            except DataLoss as loss:
-                if not self._may_jump(loss) or self.stop.is_set():
+                self.end_session()  # other tables: a session over all of them goes on
+            except InformixCdcError as reason:
+                if self.stop.is_set():
                     raise
-                self.end_session()
-                self._leave_stream(loss)
+                if self._leaves_tables_out(reason):
+                    self.end_session()
+                    self.state.join(None)
+                elif isinstance(reason, DataLoss) and self._may_jump(reason):
+                    self.end_session()
+                    self._leave_stream(reason)
+                else:
+                    raise
 
     def end_session(self) -> None:
         """Close the session, if one is open, after the read in flight; safe to call twice."""
+        self._discovery.close()
         if self.state.watch is not None:
             self.state.watch.close()
         stream, self._stream = self._stream, None
@@ -157,10 +166,11 @@ class CaptureRun:
             remove_private_folder(self._private_folder)
 
     def _run_connection(self) -> bool:
-        """Capture over one session; tell whether tables have joined, so that another one goes on."""
+        """Capture over one session; tell whether it has ended for other tables."""
         with open_catalog(self.options) as catalog:
-            # What matches is looked up once: another table joins at the next start.
-            self.options = self._beside.options = with_named_tables(self.options, catalog)
+            may_change = self._expected() is None
+            self.options = self._discovery.named(catalog, may_change=may_change)
+            self._beside.options = self.options
             source = describe_tables(self.options, catalog)
             sample = offer_sample(catalog, self.state.restart_bound)
             if not self.state.target_position:  # the first time, not when a connection was lost
@@ -213,13 +223,25 @@ class CaptureRun:
         self._stream = stream
         self.state.restart_bound.begin_session(source.is_buffered)
         guard = self._guard(source, start)
+        self._discovery.begin(lambda: joining is None and self._may_end_for_others())
         pending = self._pending(source, lambda: start.logged)
         try:
             since = {**since, **self._beside.held_back}
-            touched = snapshots.touched if snapshots else None
             with self._beside.contents(source) as contents:
-                encoder = source.encoder(since, touched, contents)
-                capture(stream, encoder, pending, self.state, self.stop, guard, joining, snapshots)
+                encoder = source.encoder(since, snapshots.touched if snapshots else None, contents)
+                capture(
+                    stream,
+                    encoder,
+                    pending,
+                    self.state,
+                    self.stop,
+                    guard,
+                    joining,
+                    snapshots,
+                    self._discovery.has_found,
+                )
+                if not self.stop.is_set():
+                    pending.flush(encoder)
         except ConnectionLost:
             if self.stop.is_set():  # whoever was told to stop has ended a connection where it was
                 return False
@@ -227,10 +249,25 @@ class CaptureRun:
         finally:
             if snapshots is not None:
                 snapshots.close()
-        if joining is None or self.stop.is_set():
+        if self.stop.is_set():
             return False
-        self._let_in(joining)
+        if joining is not None:
+            self._let_in(joining)
         return True
+
+    def _may_end_for_others(self) -> bool:
+        """Tell whether a session may end so that other tables join.
+
+        Not before a stream has begun or a planned batch is there, nor while a table may be locked to
+        be read whole: it would be read again.
+        """
+        is_locking = self._beside.held_back and self.state.counters.snapshots.tables_left
+        return self.state.spool is not None and self._expected() is None and not is_locking
+
+    def _leaves_tables_out(self, reason: InformixCdcError) -> bool:
+        """Tell whether the query goes on without tables that were found or dropped while it ran."""
+        is_free = self.state.spool is not None and self._expected() is None
+        return is_free and self._discovery.leaves_out(reason)
 
     def _guard(self, source: SourceTables, start: CaptureStart) -> CaptureGuard:
         watch = self.state.watch = self.watch(
@@ -319,6 +356,8 @@ class CaptureRun:
         named again has a gap.
         """
         begun, spool = start.begin(), self.state.spool
+        if start.joining is None:
+            self._discovery.note_captured()
         leaving = sorted(spool.tables.keys() - set(source.names)) if spool else []
         if spool is not None and leaving:
             spool.change_tables(dict.fromkeys(leaving))

@@ -88,7 +88,8 @@ class ConnectionOptions:
     database: str = option("Database to capture; it must be logged.")
     tables: tuple[str, ...] = option(
         "Tables to capture: owner.table, or several separated by commas; * in a name stands for any"
-        " characters, such as informix.ord*, and is looked up when a query starts.",
+        " characters, such as informix.ord*, and is looked up when a query starts (see"
+        " discoverySeconds).",
         names,
         name="table",
     )

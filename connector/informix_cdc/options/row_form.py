@@ -98,6 +98,22 @@ def require_metadata_of_shape(options: SourceOptions) -> None:
         )
 
 
+def require_discovery_may_be(options: SourceOptions) -> None:
+    """Refuse tables that join while a query runs in a shape whose columns depend on the tables.
+
+    Raises:
+        BadOption: the shape is such a one; Spark fixes a query's schema when it starts.
+    """
+    if options.discovery_seconds and not options.row_form().has_fixed_schema:
+        raise BadOption(
+            f"option 'discoverySeconds' has no meaning with shape={options.shape}, whose columns depend"
+            " on the tables and are fixed while a query runs.",
+            "Set shape to json or arrow, whose columns are the same for any number of tables, or leave"
+            " discoverySeconds out.",
+            option="discoverySeconds",
+        )
+
+
 def require_contents_may_be(name: str, value: str, options: SourceOptions) -> None:
     """Refuse contents that could not be kept, or have no place in what is delivered.
 

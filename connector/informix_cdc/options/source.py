@@ -32,6 +32,7 @@ from informix_cdc.options.problems import Problems, refuse_unknown
 from informix_cdc.options.row_form import (
     LargeObjectOptions,
     require_contents_may_be,
+    require_discovery_may_be,
     require_metadata_of_shape,
     row_form,
 )
@@ -179,6 +180,13 @@ class SourceOptions(LargeObjectOptions):
         "Maximum number of reconnect attempts before the query fails; 0 means no limit but"
         " maxReconnectSeconds.",
         whole_number(0, 1_000_000),
+        default=0,
+    )
+    discovery_seconds: int = option(
+        "Seconds between two look-ups of the patterns in option table while a query runs: tables that"
+        " were created since join the stream without a restart; 0 means patterns are looked up when a"
+        " query starts only. Needs shape=json or arrow.",
+        whole_number(0, 86_400),
         default=0,
     )
     stalled: str = option(
@@ -340,6 +348,7 @@ _TOGETHER: Mapping[str, Callable[[SourceOptions, Mapping[str, str]], object]] = 
     "heartbeatTable": lambda options, _: options.heartbeat(),
     "driver": require_allowed_driver,
     "metadata": lambda options, _: require_metadata_of_shape(options),
+    "discoverySeconds": lambda options, _: require_discovery_may_be(options),
     "lobs": lambda options, _: require_contents_may_be("lobs", options.lobs, options),
     "simpleLobs": lambda options, _: require_contents_may_be(
         "simpleLobs", options.simple_lobs, options

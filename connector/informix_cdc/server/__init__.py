@@ -17,7 +17,7 @@ from informix_cdc.server.connections import (
     trace_wire,
 )
 from informix_cdc.server.locks import is_locked
-from informix_cdc.server.named_tables import named_tables, with_named_tables
+from informix_cdc.server.named_tables import matched_tables, named_tables, with_named_tables
 from informix_cdc.server.server_log import ServerLog, open_server_log, read_server_log
 from informix_cdc.server.source_tables import (
     SourceTables,
@@ -43,6 +43,7 @@ __all__ = [
     "every_connection",
     "is_locked",
     "look_up_tables",
+    "matched_tables",
     "named_tables",
     "open_capture_connection",
     "open_catalog",

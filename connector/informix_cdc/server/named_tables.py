@@ -1,13 +1,14 @@
 """The tables that option `table` stands for: names, and patterns that the catalog answers.
 
-Rule: patterns are looked up once, where a query starts; what the answer is, is told. Views, synonyms,
-system tables, temporary and RAW tables match nothing, as no capture can have them; a table with a
-column that cannot be captured does match, and is refused like one that is named.
+Rule: what patterns match is looked up and logged where a query starts; later by discovery alone. Views,
+synonyms, system tables, temporary and RAW tables match nothing, as no capture can have them; a table
+with a column that cannot be captured does match, and is refused like one that is named.
 """
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 
 from informix_capture_client.catalog import Catalog
 from informix_capture_client.errors import BadOption
@@ -16,8 +17,6 @@ from informix_capture_client.sql_names import TableName, TablePattern
 from informix_cdc.options import SourceOptions
 
 logger = logging.getLogger("informix_cdc.connector.named_tables")  # a name in logs, not a module
-
-_FORMS_OF_ONE = ("rows", "envelope", "raw")  # shapes in which one table's rows look unlike several's
 
 
 def named_tables(options: SourceOptions, catalog: Catalog) -> tuple[TableName, ...]:
@@ -35,12 +34,12 @@ def named_tables(options: SourceOptions, catalog: Catalog) -> tuple[TableName, .
         )
     if not choice.patterns:
         return choice.names
-    there = [TableName(options.database, *name) for name in catalog.tables_there()]
-    found = [_matches(pattern, there, choice.excluded) for pattern in choice.patterns]
-    heartbeat = options.heartbeat()
-    matched = sorted({name for names in found for name in names} - {*choice.names, heartbeat})
+    there = _tables_there(options, catalog)
+    for pattern in choice.patterns:
+        _require_match(pattern, there)
+    matched = _matched(options, there)
     names = (*choice.names, *matched)
-    if len(names) == 1 and options.shape in _FORMS_OF_ONE:
+    if len(names) == 1 and not options.row_form().has_fixed_schema:
         raise BadOption(
             f"option 'table' is a pattern that only {names[0]} matches: with shape={options.shape} the"
             " form of its rows would change with the next table that does.",
@@ -52,6 +51,11 @@ def named_tables(options: SourceOptions, catalog: Catalog) -> tuple[TableName, .
     return names
 
 
+def matched_tables(options: SourceOptions, catalog: Catalog) -> tuple[TableName, ...]:
+    """Return the tables that patterns match now, without those that are named; refuse nothing."""
+    return _matched(options, _tables_there(options, catalog))
+
+
 def with_named_tables(options: SourceOptions, catalog: Catalog) -> SourceOptions:
     """Return options that name their tables one by one."""
     if not options.table_choice().patterns:
@@ -59,20 +63,34 @@ def with_named_tables(options: SourceOptions, catalog: Catalog) -> SourceOptions
     return options.of_tables(named_tables(options, catalog))
 
 
-def _matches(
-    pattern: TablePattern, there: list[TableName], excluded: tuple[TablePattern | TableName, ...]
-) -> list[TableName]:
-    found = [name for name in there if pattern.matches(name)]
-    if not found:
+def _tables_there(options: SourceOptions, catalog: Catalog) -> list[TableName]:
+    return [TableName(options.database, *name) for name in catalog.tables_there()]
+
+
+def _matched(options: SourceOptions, there: list[TableName]) -> tuple[TableName, ...]:
+    choice = options.table_choice()
+    left_out = {*choice.names, options.heartbeat()}
+    return tuple(
+        sorted(
+            name
+            for name in there
+            if name not in left_out
+            and _is_one_of(name, choice.patterns)
+            and not _is_one_of(name, choice.excluded)
+        )
+    )
+
+
+def _require_match(pattern: TablePattern, there: list[TableName]) -> None:
+    if not any(map(pattern.matches, there)):
         raise BadOption(
             f"no table of database {pattern.database} matches {pattern}.",
             "Upper and lower case count; views, synonyms, system and RAW tables match nothing.",
             option="table",
         )
-    return [name for name in found if not _is_one_of(name, excluded)]
 
 
-def _is_one_of(name: TableName, choices: tuple[TablePattern | TableName, ...]) -> bool:
+def _is_one_of(name: TableName, choices: Sequence[TablePattern | TableName]) -> bool:
     return any(
         choice.matches(name) if isinstance(choice, TablePattern) else choice == name
         for choice in choices

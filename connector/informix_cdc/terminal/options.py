@@ -74,6 +74,7 @@ _NOT_HERE = {
     "maxReconnectAttempts",
     "stalled",
     "stalledSeconds",
+    "discoverySeconds",
     "heartbeatTable",
     "metricsPort",
     "metricsHost",

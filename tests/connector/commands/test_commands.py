@@ -71,6 +71,7 @@ _NOT_FOR_TAIL = {
     "maxReconnectAttempts",
     "stalled",
     "stalledSeconds",
+    "discoverySeconds",
     "heartbeatTable",
     "metricsPort",
     "metricsHost",
