@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from harness.lake.ledger import Ledger, LedgerTable, State
-from harness.lake.mirroring import MirrorRun, ledger
+from harness.lake.ledger import Ledger, LedgerTable, State, ledger
+from harness.lake.mirroring import MirrorRun
 from harness.servers.stores import source_options
 from informix_capture_client.errors import BadOption
 from informix_cdc import lake

@@ -12,13 +12,13 @@ batch does depends on them but which tables are stopped.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 import pyarrow as pa
 
-from informix_cdc.lake.delta_tables import DeltaTarget
+from informix_cdc.lake.mirrored_table import Target
 from informix_cdc.lake.settings import CONTROL
 from informix_cdc.server import TableDefinition
 
@@ -104,17 +104,13 @@ class ControlTables:
     """The control tables of a mirror.
 
     Args:
-        into: where the targets are.
         query: the id of the query.
-        storage_options: of delta-rs.
+        target: returns the target of a name.
     """
 
-    def __init__(self, into: str, query: str, storage_options: Mapping[str, str]) -> None:
+    def __init__(self, query: str, target: Callable[[str], Target]) -> None:
         self._query = query
-        self._tables, self._batches = (
-            DeltaTarget(f"{into.rstrip('/')}/{name}", query, storage_options)
-            for name in (TABLES, BATCHES)
-        )
+        self._tables, self._batches = target(TABLES), target(BATCHES)
 
     def tables(self) -> dict[str, TableRecord]:
         """Return the last record of each table of this query."""
@@ -146,7 +142,7 @@ class ControlTables:
             for record in changed
         ]
         if tables:
-            _append(self._tables, pa.Table.from_pylist(tables, _OF_TABLES), batch.batch)
+            _append(self._tables, TABLES, pa.Table.from_pylist(tables, _OF_TABLES), batch.batch)
         if batch.versions:
             versions = [{"target": t, "version": v} for t, v in sorted(batch.versions.items())]
             row = {
@@ -157,17 +153,11 @@ class ControlTables:
                 "loading": sorted(batch.loading),
                 "versions": versions,
             }
-            _append(self._batches, pa.Table.from_pylist([row], _OF_BATCHES), batch.batch)
+            _append(self._batches, BATCHES, pa.Table.from_pylist([row], _OF_BATCHES), batch.batch)
 
 
-def _append(target: DeltaTarget, rows: pa.Table, batch: int) -> None:
+def _append(target: Target, name: str, rows: pa.Table, batch: int) -> None:
     if not target.is_there():
-        target.create(rows.schema, target.place.rpartition("/")[2], "written by informix-cdc")
+        target.create(rows.schema, name, "written by informix-cdc")
     if not target.has(batch):
         target.append(rows, batch)
-
-
-def read_control_table(into: str, name: str, storage_options: Mapping[str, str]) -> pa.Table | None:
-    """Return the rows of a control table; None if there is none."""
-    target = DeltaTarget(f"{into.rstrip('/')}/{name}", "", storage_options)
-    return target.rows() if target.is_there() else None

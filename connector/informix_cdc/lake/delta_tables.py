@@ -18,7 +18,14 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from deltalake import CommitProperties, DeltaTable, Schema, Transaction, write_deltalake
+from deltalake import (
+    CommitProperties,
+    DeltaTable,
+    Schema,
+    TableFeatures,
+    Transaction,
+    write_deltalake,
+)
 from deltalake.exceptions import CommitFailedError
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
@@ -27,8 +34,8 @@ from informix_cdc.lake.merges import Merge
 if TYPE_CHECKING:
     from informix_cdc.lake.spark_tables import SparkMerges
 
-# From here on a MERGE is run by Spark where the session has Delta Lake: this process merges 200,000 rows
-# into 5 million in a second, on two cores, and Spark's MERGE takes some seconds however few rows it has.
+# From here on Spark runs a MERGE, where the session has Delta Lake. On two cores this process merges
+# 200,000 rows into 5 million in a second; Spark takes some seconds however few rows there are.
 _MANY_ROWS = 1_000_000
 _MANY_BYTES = 8 << 30
 
@@ -61,6 +68,7 @@ class DeltaTarget:
         application: the identifier under which batches are numbered.
         storage_options: of delta-rs, for object stores.
         cluster: runs large merges, if Spark can.
+        large_rows: from how many rows on a merge is large.
 
     Attributes:
         has_snapshot_rows_only: whether all rows are known to come from the snapshot under way, so that
@@ -71,6 +79,7 @@ class DeltaTarget:
     application: str
     storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
     cluster: SparkMerges | None = None
+    large_rows: int = _MANY_ROWS
     has_snapshot_rows_only: bool = False
     _opened: DeltaTable | None = field(default=None, init=False)
 
@@ -103,6 +112,8 @@ class DeltaTarget:
 
     def has(self, batch: int) -> bool:
         """Tell whether a batch is in the table as it is now."""
+        if self._opened is None:
+            self._list_features()  # whoever created it may have died before
         self.refresh()
         latest = self.table().transaction_version(self.application)
         return latest is not None and latest >= batch
@@ -126,11 +137,24 @@ class DeltaTarget:
             description=description,
             storage_options=dict(self.storage_options),
         )
+        self._list_features()
+
+    def _list_features(self) -> None:
+        """List the feature that NOT NULL is in a table of version 7, which delta-rs 1.6.6 leaves out.
+
+        Without it, Delta Lake refuses the table (DELTA_FEATURES_PROTOCOL_METADATA_MISMATCH).
+        """
+        table = self.table()
+        listed = table.protocol().writer_features
+        is_bare = listed is not None and "invariants" not in listed
+        if is_bare and not all(each.nullable for each in table.schema().fields):
+            table.alter.add_feature(TableFeatures.Invariants)
 
     @_again
     def add_columns(self, columns: Sequence[pa.Field]) -> None:
         """Add columns, which are NULL in all rows."""
         self.table().alter.add_columns(list(Schema.from_arrow(pa.schema(columns)).fields))
+        self._list_features()
 
     @_again
     def widen(self, schema: pa.Schema) -> None:
@@ -146,6 +170,7 @@ class DeltaTarget:
 
         rows = pa.RecordBatchReader.from_batches(schema, converted())
         write_deltalake(table, rows, mode="overwrite", schema_mode="overwrite")
+        self._list_features()
 
     # a batch
 
@@ -166,6 +191,7 @@ class DeltaTarget:
             schema_mode="overwrite",
             commit_properties=self._numbered(batch),
         )
+        self._list_features()
 
     @_again
     def merge(self, rows: pa.Table, merge: Merge, batch: int) -> None:
@@ -194,7 +220,7 @@ class DeltaTarget:
 
     def _is_large(self, rows: pa.Table) -> bool:
         """Tell whether a MERGE is better run by a cluster: by its rows, or by the table's size."""
-        if len(rows) >= _MANY_ROWS:
+        if len(rows) >= self.large_rows:
             return True
         sizes = pa.table(self.table().get_add_actions(flatten=True)).column("size_bytes")
         return bool((pc.sum(sizes).as_py() or 0) >= _MANY_BYTES)

@@ -23,6 +23,7 @@ SPARK: Mapping[pa.DataType, str] = {
     pa.binary(): "BINARY",
     pa.date32(): "DATE",
     pa.timestamp("us"): "TIMESTAMP_NTZ",
+    pa.timestamp("us", "UTC"): "TIMESTAMP",
     _MICROSECONDS: "INTERVAL DAY TO SECOND",
 }
 DELTA: Mapping[pa.DataType, str] = {**SPARK, _MICROSECONDS: "BIGINT"}
@@ -40,4 +41,6 @@ def type_in(names: Mapping[pa.DataType, str], kind: pa.DataType) -> str:
     if pa.types.is_struct(kind):
         fields = ", ".join(f"{field.name}: {type_in(names, field.type)}" for field in kind)
         return f"STRUCT<{fields}>"
+    if pa.types.is_list(kind):
+        return f"ARRAY<{type_in(names, kind.value_type)}>"
     return names[kind]

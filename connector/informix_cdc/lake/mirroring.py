@@ -33,8 +33,8 @@ from informix_cdc.lake.control_tables import (
     ControlTables,
     TableRecord,
 )
-from informix_cdc.lake.delta_tables import DeltaTarget
 from informix_cdc.lake.mirrored_table import MirroredTable, TableStopped
+from informix_cdc.lake.places import Lake
 from informix_cdc.lake.plan import MirrorPlan, plan_mirror
 from informix_cdc.lake.settings import MirrorSettings
 from informix_cdc.lake.table_changes import TableChanges
@@ -86,6 +86,7 @@ class Mirror:
 
     Args:
         settings: where tables go, and what they keep.
+        lake: makes targets.
         query: the id of the streaming query, which numbers the batches.
         on_batch: is told of each batch that is done.
     """
@@ -93,11 +94,12 @@ class Mirror:
     def __init__(
         self,
         settings: MirrorSettings,
+        lake: Lake,
         query: str,
         on_batch: Callable[[MirroredBatch], None] = lambda _: None,
     ) -> None:
-        self._settings, self._query, self._on_batch = settings, query, on_batch
-        self._control = ControlTables(settings.into, query, settings.storage_options)
+        self._settings, self._lake, self._on_batch = settings, lake, on_batch
+        self._control = ControlTables(query, lake.target)
         self._known = self._control.tables()
         self._tables: dict[str, MirroredTable] = {}
         self._tables_by_target = {each.target.lower(): each.table for each in self._known.values()}
@@ -112,6 +114,7 @@ class Mirror:
             end: where the batch ends in the stream.
         """
         begun = time.monotonic()
+        self._lake.number(batch)
         shares = _shares(rows)
         for table in shares:  # the first one that comes has the name
             self._tables_by_target.setdefault(self._settings.name_of(table).lower(), table)
@@ -177,11 +180,9 @@ class Mirror:
             self._require_own_name(table, name)
             mirrored = self._tables.get(table)
             if mirrored is None:
-                place = f"{self._settings.into.rstrip('/')}/{name}"
-                target = DeltaTarget(place, self._query, self._settings.storage_options)
-                mirrored = self._tables[table] = MirroredTable(
-                    target, name, keep, str(special.deletes), self._settings.schema_change
-                )
+                target, change = self._lake.target(name), self._settings.schema_change
+                mirrored = MirroredTable(target, name, keep, str(special.deletes), change)
+                self._tables[table] = mirrored
             failpoint("mirror.before_table")
             mirrored.apply(changes, batch)
             failpoint("mirror.after_table")
@@ -258,7 +259,8 @@ def start_mirror(
 
     def apply(batch: DataFrame, number: int) -> None:
         if not applied:
-            applied.append(Mirror(known, query_id(known.checkpoint), on_batch))
+            query = query_id(known.checkpoint)
+            applied.append(Mirror(known, Lake(known, query, spark), query, on_batch))
         rows = (row.asDict() for row in batch.toLocalIterator())
         applied[0].apply(rows, number, planned_offset(known.checkpoint, number))
 

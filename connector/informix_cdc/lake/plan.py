@@ -89,6 +89,7 @@ def stream_options(settings: MirrorSettings, source: Mapping[str, str]) -> dict[
         "initialSnapshot": "all",
         "spoolPath": f"{settings.checkpoint.rstrip('/').removeprefix('file://')}/spool",
         "lobs": "content",
+        "discoverySeconds": "60",
         "snapshotParallelism": "4",
     }
     options |= {name: text for name, text in defaults.items() if name.lower() not in given}

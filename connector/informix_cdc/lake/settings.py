@@ -18,11 +18,14 @@ from informix_capture_client.sql_names import TableName, read_paths
 CURRENT, HISTORY, CHANGES = "current", "history", "changes"
 HARD, SOFT = "hard", "soft"
 ADD, FAIL = "add", "fail"
+DELTA, ICEBERG = "delta", "iceberg"
+AUTO, EMBEDDED, SPARK = "auto", "embedded", "spark"
 _WORDS = {
     "keep": (CURRENT, HISTORY, CHANGES),
     "deletes": (HARD, SOFT),
     "schema_change": (ADD, FAIL),
-    "format": ("delta",),
+    "format": (DELTA, ICEBERG),
+    "engine": (AUTO, EMBEDDED, SPARK),
 }
 _IN_A_NAME = {"owner", "table"}
 _MOST_THREADS = 64
@@ -51,12 +54,16 @@ class MirrorSettings:
     """What a mirror does.
 
     Attributes:
-        into: a folder or URL that holds a folder for each target.
+        into: of Delta tables the folder or URL that holds a folder for each of them; of Iceberg tables
+            catalog.schema.
         checkpoint: Spark's checkpoint of the query.
         keep: current: the table as it is; history: every state; changes: every change, appended.
         deletes: of current tables: hard removes rows, soft keeps them with the time in _deleted_at.
         schema_change: add: columns are added and widened; fail: any change stops the table.
         table_name: of targets, with {owner} and {table}.
+        format: delta or iceberg.
+        engine: of Delta tables: embedded writes them in the driver's process, spark runs each MERGE in
+            Spark with Delta Lake, auto only those that are large, where the session has Delta Lake.
         parallelism: how many tables are written at a time; 0: as many as there are processors, 2 to 8.
         storage_options: of the object store, as delta-rs names them.
         tables: what is special about single tables, by owner.table.
@@ -67,7 +74,8 @@ class MirrorSettings:
     keep: str = CURRENT
     deletes: str = HARD
     schema_change: str = ADD
-    format: str = "delta"
+    format: str = DELTA
+    engine: str = AUTO
     table_name: str = "{table}"
     parallelism: int = 0
     storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -86,6 +94,8 @@ class MirrorSettings:
         for name in ("into", "checkpoint"):
             if not isinstance(known.get(name), str) or not known[name]:
                 problems.append(f"{name} is missing.")
+        if "into" not in "".join(problems):
+            problems += _wrong_place(str(known["into"]), str(known.get("format", DELTA)))
         if not isinstance(of_tables, Mapping):
             problems.append("tables must have a table for each owner.table.")
             of_tables = {}
@@ -169,6 +179,19 @@ def _is_template(text: str) -> bool:
     except ValueError:
         return False
     return "table" in found and found <= _IN_A_NAME
+
+
+def _wrong_place(into: str, format_: str) -> list[str]:
+    """Return what is wrong with a place: a folder is no catalog."""
+    is_folder = "/" in into
+    if format_ == DELTA and not is_folder:
+        return [
+            f"into is {into!r}: for Delta tables it must be a folder or URL, such as /lake/stores; they"
+            " are entered into a catalog by CREATE TABLE ... USING delta LOCATION ...",
+        ]
+    if format_ == ICEBERG and (is_folder or len(into.split(".")) < 2):
+        return [f"into is {into!r}: for Iceberg tables it must be catalog.schema, such as lake.stores."]
+    return []
 
 
 def _columns(given: object) -> tuple[str, ...]:

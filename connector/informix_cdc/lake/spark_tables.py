@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 _APPLICATION, _BATCH = "informix-cdc.query", "informix-cdc.batch"
 _ICEBERG_PROPERTY = "spark.sql.iceberg.snapshot-property"
 _DELTA_NUMBER = "spark.databricks.delta.write"
+NO_SNAPSHOT = -1
 _views = itertools.count()
 
 
@@ -142,9 +143,9 @@ class IcebergTarget:
         return self._latest >= batch
 
     def version(self) -> int:
-        """Return the id of the present snapshot; -1 if there is none."""
+        """Return the id of the present snapshot."""
         snapshot = self._loaded().currentSnapshot()
-        return -1 if snapshot is None else int(snapshot.snapshotId())
+        return NO_SNAPSHOT if snapshot is None else int(snapshot.snapshotId())
 
     def schema(self) -> pa.Schema:
         """Return the columns."""
@@ -213,8 +214,8 @@ class IcebergTarget:
     def _loaded(self) -> Any:  # noqa: ANN401 - a Java object
         """Return Iceberg's own table, as it is now."""
         session = self.spark.session
-        jvm: Any = session._jvm  # type: ignore[attr-defined]
+        jvm: Any = session._jvm
         load = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable
-        table = load(session._jsparkSession, self.name)  # type: ignore[attr-defined]
+        table = load(session._jsparkSession, self.name)
         table.refresh()
         return table

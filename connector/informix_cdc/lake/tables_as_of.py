@@ -19,7 +19,11 @@ from deltalake import DeltaTable
 
 from informix_capture_client.errors import BadOption
 from informix_capture_client.positions import parse, show
-from informix_cdc.lake.control_tables import BATCHES, MIRRORED, TABLES, read_control_table
+from informix_cdc.lake.control_tables import BATCHES, MIRRORED, TABLES
+from informix_cdc.lake.definitions import quoted
+from informix_cdc.lake.places import Lake
+from informix_cdc.lake.settings import DELTA, ICEBERG, MirrorSettings
+from informix_cdc.lake.spark_tables import NO_SNAPSHOT
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -39,19 +43,25 @@ class TablesAsOf(Mapping[str, "DataFrame"]):
     committed_at: datetime
     missing: Mapping[str, str]
     _spark: SparkSession = field(repr=False)
-    _places: Mapping[str, tuple[str, int]] = field(repr=False)
-    _storage_options: Mapping[str, str] = field(repr=False)
+    _settings: MirrorSettings = field(repr=False)
+    _versions: Mapping[str, int] = field(repr=False)
 
     def __getitem__(self, name: str) -> DataFrame:
         """Return a target's rows."""
-        place, version = self._places[name]
-        return rows_at(self._spark, place, version, self._storage_options)
+        into, version = self._settings.into, self._versions[name]
+        if self._settings.format == ICEBERG:
+            table = f"{into}.{quoted(name)}"
+            if version == NO_SNAPSHOT:
+                return self._spark.table(table).limit(0)
+            return self._spark.read.option("versionAsOf", str(version)).table(table)
+        place = f"{into.rstrip('/')}/{name}"
+        return _delta_rows(self._spark, place, version, self._settings.storage_options)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._places)
+        return iter(self._versions)
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self._versions)
 
 
 def as_of(
@@ -73,12 +83,18 @@ def as_of(
     Raises:
         BadOption: there is no mirror, or none of its batches ends there or before.
     """
-    options = dict(storage_options or {})
-    batches, tables = (read_control_table(into, name, options) for name in (BATCHES, TABLES))
-    if batches is None or tables is None:
+    settings = MirrorSettings.of(
+        into=into,
+        checkpoint="-",
+        format=DELTA if "/" in into else ICEBERG,
+        storage_options=dict(storage_options or {}),
+    )
+    lake = Lake(settings, "", spark)
+    if not all(lake.target(name).is_there() for name in (BATCHES, TABLES)):
         raise BadOption(
             f"there is no mirror in {into}.", "Name the place that mirror was given as into."
         )
+    batches, tables = (lake.target(name).rows() for name in (BATCHES, TABLES))
     column, wanted = _place(at)
     ends = batches.filter(pc.less_equal(batches.column(column), wanted)).sort_by(
         [("commit", "ascending"), ("batch", "ascending")]
@@ -94,12 +110,8 @@ def as_of(
         each["target"]: each["version"] for row in ends.column("versions").to_pylist() for each in row
     }
     missing = _missing(tables, last)
-    places = {
-        name: (f"{into.rstrip('/')}/{name}", version)
-        for name, version in versions.items()
-        if name not in missing
-    }
-    return TablesAsOf(last["commit"], last["commit_timestamp"], missing, spark, places, options)
+    there = {name: version for name, version in versions.items() if name not in missing}
+    return TablesAsOf(last["commit"], last["commit_timestamp"], missing, spark, settings, there)
 
 
 def _place(at: int | str | datetime) -> tuple[str, Any]:
@@ -119,7 +131,7 @@ def _missing(tables: pa.Table, last: Mapping[str, Any]) -> dict[str, str]:
     return {name: why for name, why in found.items() if why}
 
 
-def rows_at(
+def _delta_rows(
     spark: SparkSession, place: str, version: int, storage_options: Mapping[str, str]
 ) -> DataFrame:
     """Return the rows of a version of a Delta table, with or without Delta Lake in the session.

@@ -5,22 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 from unittest.mock import patch
 
 import pytest
 
-from harness.lake.ledger import Ledger, LedgerTable, Row
-from harness.lake.mirroring import MirrorRun, is_caught_up, ledger, until
+from harness.lake.ledger import Ledger, ledger, without_added
+from harness.lake.mirroring import MirrorRun, is_caught_up, until
 from informix_capture_client import failpoints
 
 pytestmark = pytest.mark.slow
 
 QUICKLY = {"snapshotParallelism": "8"}
-
-
-def without_added(row: Row) -> Row:
-    return {name: value for name, value in row.items() if not name.startswith("_")}
 
 
 def worked_on(made: Ledger, run: MirrorRun, step: Callable[[], bool], rounds: int = 5) -> None:
@@ -87,16 +82,6 @@ def test_rows_that_are_gone_are_kept_with_the_time_where_deletes_are_soft(tmp_pa
         assert deleted > 0
 
 
-def state_in(history: list[Row], table: LedgerTable, commit: int) -> dict[tuple[Any, ...], Row]:
-    found: dict[tuple[Any, ...], Row] = {}
-    for row in history:
-        if row["_valid_from"] <= commit and (row["_valid_to"] is None or row["_valid_to"] > commit):
-            key = tuple(row[name] for name in table.key)
-            assert key not in found, "two states of a key at one commit"
-            found[key] = without_added(row)
-    return found
-
-
 def test_a_history_has_the_state_at_every_commit(tmp_path: Path) -> None:
     with ledger(6, 6) as (made, listening):
         made.change(30)
@@ -109,7 +94,7 @@ def test_a_history_has_the_state_at_every_commit(tmp_path: Path) -> None:
             history = run.rows(table.name)
             for commit, state in made.states.items():
                 if commit >= begun:
-                    assert state_in(history, table, commit) == state[table.name]
+                    assert made.state_in(history, table, commit) == state[table.name]
             for row in history:
                 is_open = row["_valid_to"] is None
                 assert (row["_valid_to_timestamp"] is None) == is_open

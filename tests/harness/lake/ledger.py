@@ -8,12 +8,19 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from informix_capture_client.emulator import EmulatedServer, Transaction
+from harness.servers.stores import PASSWORD, SHORT_SECOND, quick_clock
+from informix_capture_client.emulator import (
+    EmulatedServer,
+    ListeningServer,
+    Transaction,
+    keep_rows,
+)
 
 DATABASE = "stores"
 Key = tuple[Any, ...]
@@ -216,12 +223,41 @@ class Ledger:
                 raw[name], row[name] = self.random.choice(VALUES[kind])
         return raw, row
 
+    def state_in(self, history: list[Row], table: LedgerTable, commit: int) -> dict[Key, Row]:
+        """Return what a table held after a commit, as a history of it tells."""
+        found: dict[Key, Row] = {}
+        for row in history:
+            if row["_valid_from"] <= commit < (row["_valid_to"] or commit + 1):
+                key = tuple(row[name] for name in table.key)
+                assert key not in found, "two states of a key at one commit"
+                found[key] = without_added(row)
+        return found
+
     def state_at(self, commit: int) -> State:
         """Return what the tables held after the last commit at or below a place."""
         before = [each for each in self.states if each <= commit]
         return self.states[max(before)] if before else {}
 
 
+def without_added(row: Row) -> Row:
+    """Return a row of a target without the columns that the mirror adds."""
+    return {name: value for name, value in row.items() if not name.startswith("_")}
+
+
 def _named(kinds: list[str]) -> Iterator[tuple[str, str]]:
     for place, kind in enumerate(kinds):
         yield f"c{place}", kind
+
+
+@contextmanager
+def ledger(seed: int, count: int) -> Iterator[tuple[Ledger, ListeningServer]]:
+    """Serve tables of random columns."""
+    server = EmulatedServer(
+        "informix", {"informix": PASSWORD}, timeout_seconds=SHORT_SECOND, clock=quick_clock()
+    )
+    server.create_database("stores", logged=True, locale="en_US.utf8")
+    keep_rows(server)
+    made = Ledger(server, seed)
+    made.create(count)
+    with ListeningServer(server) as listening:
+        yield made, listening

@@ -11,13 +11,14 @@ from typing import Any
 
 import pyarrow as pa
 from deltalake import DeltaTable
+from pyspark.sql import SparkSession
 
 from harness.capture.driving import LIMIT, Offset, rows_of
 from harness.lake.ledger import Key, Ledger, LedgerTable, Row
 from harness.runs.patience import patiently
-from harness.servers.stores import PASSWORD, SHORT_SECOND, quick_clock, source_options
-from informix_capture_client.emulator import EmulatedServer, ListeningServer, keep_rows
+from harness.servers.stores import source_options
 from informix_cdc.lake.mirroring import Mirror, MirroredBatch
+from informix_cdc.lake.places import Lake
 from informix_cdc.lake.plan import stream_options
 from informix_cdc.lake.settings import MirrorSettings
 from informix_cdc.options.source import SourceOptions
@@ -29,20 +30,6 @@ from informix_checkpoints.offsets import StreamOffset
 QUERY = "5b1c7a52-6d1c-4a8e-9a3b-0d2f4b6c8e10"
 
 
-@contextmanager
-def ledger(seed: int, count: int) -> Iterator[tuple[Ledger, ListeningServer]]:
-    """Serve tables of random columns."""
-    server = EmulatedServer(
-        "informix", {"informix": PASSWORD}, timeout_seconds=SHORT_SECOND, clock=quick_clock()
-    )
-    server.create_database("stores", logged=True, locale="en_US.utf8")
-    keep_rows(server)
-    made = Ledger(server, seed)
-    made.create(count)
-    with ListeningServer(server) as listening:
-        yield made, listening
-
-
 class MirrorRun:
     """A mirror of a ledger.
 
@@ -50,6 +37,7 @@ class MirrorRun:
         folder: holds the targets and the checkpoint.
         port: of the server.
         settings: of the mirror.
+        spark: writes the targets, if there is one.
         changes: options of the source.
     """
 
@@ -59,12 +47,14 @@ class MirrorRun:
         port: int,
         settings: dict[str, Any] | None = None,
         on_batch: Callable[[MirroredBatch], None] = lambda _: None,
+        spark: SparkSession | None = None,
         **changes: str,
     ) -> None:
         self.lake = folder / "lake"
         self.settings = MirrorSettings.of(
-            into=str(self.lake), checkpoint=str(folder / "checkpoint"), **(settings or {})
+            **{"into": str(self.lake), "checkpoint": str(folder / "checkpoint"), **(settings or {})}
         )
+        self.spark = spark
         self.source = source_options(port, **{"table": "informix.*", **changes})
         self.batches: list[MirroredBatch] = []
         self.on_batch = on_batch
@@ -77,7 +67,7 @@ class MirrorRun:
         """Start the query; what is yielded runs a batch, and tells whether there was one."""
         options = SourceOptions.parse(stream_options(self.settings, self.source))
         made = InformixStreamReader(options, to_spark(look_up_tables(options).schema()))
-        mirror = Mirror(self.settings, QUERY, self._note)
+        mirror = Mirror(self.settings, Lake(self.settings, QUERY, self.spark), QUERY, self._note)
         start = self.start or made.initialOffset()
 
         def run() -> bool:

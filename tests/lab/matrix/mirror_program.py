@@ -1,0 +1,174 @@
+"""A mirror by Spark's MERGE, into Delta tables or, with the argument `iceberg`, into Iceberg tables.
+
+Tables of random columns, changed at random with key changes, deletes, truncates and rollbacks, are
+compared with the writer's own account: whatever the targets keep, and as of each batch. Arguments:
+delta or iceberg, and the jars as Maven coordinates or as paths. The last line it prints is JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from harness.lake.ledger import Ledger, LedgerTable, Row, ledger, without_added
+from harness.servers.stores import source_options
+from informix_cdc import lake
+
+KEEPS: dict[str, dict[str, str]] = {
+    "current": {},
+    "soft": {"deletes": "soft"},
+    "history": {"keep": "history"},
+    "changes": {"keep": "changes"},
+}
+EXTENSIONS = {
+    "delta": {
+        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        "spark.databricks.delta.snapshotPartitions": "1",
+    },
+    "iceberg": {
+        "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+        "spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog",
+        "spark.sql.catalog.lake.type": "hadoop",
+    },
+}
+TABLES, ROUNDS = 4, 2
+
+
+def session(table_format: str, jars: str, folder: Path) -> SparkSession:
+    builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+    builder = builder.config("spark.sql.shuffle.partitions", "1")
+    builder = builder.config("spark.sql.session.timeZone", "UTC")
+    builder = builder.config("spark.sql.catalog.lake.warehouse", str(folder / "warehouse"))
+    builder = builder.config("spark.jars" if "/" in jars else "spark.jars.packages", jars)
+    for name, value in EXTENSIONS[table_format].items():
+        builder = builder.config(name, value)
+    made = builder.getOrCreate()
+    made.sparkContext.setLogLevel("ERROR")
+    return made
+
+
+class Program:
+    """The mirrors of one format."""
+
+    def __init__(self, spark: SparkSession, table_format: str, folder: Path) -> None:
+        self.spark, self.format, self.folder = spark, table_format, folder
+        self.batches: list[lake.MirroredBatch] = []
+
+    def run(self, keep: str, port: int) -> None:
+        """Run a mirror until it has what is there now."""
+        where: dict[str, Any] = {"into": self.into(keep), "format": self.format}
+        if self.format == "delta":
+            where["engine"] = "spark"
+        query = lake.mirror(
+            self.spark,
+            source=source_options(port, table="informix.*", snapshotParallelism="8"),
+            checkpoint=str(self.folder / keep / "checkpoint"),
+            trigger={"availableNow": True},
+            on_batch=self.batches.append,
+            **where,
+            **KEEPS[keep],
+        )
+        query.awaitTermination()
+
+    def into(self, keep: str) -> str:
+        return f"lake.{keep}" if self.format == "iceberg" else str(self.folder / keep / "lake")
+
+    def rows(self, keep: str, name: str) -> list[Row]:
+        into = self.into(keep)
+        table = f"{into}.`{name}`" if self.format == "iceberg" else f"delta.`{into}/{name}`"
+        return [row.asDict(recursive=True) for row in self.spark.table(table).collect()]
+
+    def mirror(self, keep: str, seed: int) -> None:
+        with ledger(seed, TABLES) as (made, listening):
+            self.batches = []
+            made.change(30)
+            while not self.batches or self.batches[-1].loading:
+                self.run(keep, listening.port)
+            begun = self.batches[-1].commit
+            for _ in range(ROUNDS):
+                made.change(15)
+                made.truncate(made.tables[0])
+                made.change(15)
+                self.run(keep, listening.port)
+            for table in made.tables:
+                COMPARE[keep](self.rows(keep, table.name), made, table, begun)
+            if keep == "current":
+                self.compare_as_of(made, begun)
+
+    def compare_as_of(self, made: Ledger, begun: int) -> None:
+        for batch in self.batches:
+            if batch.commit >= begun and batch.changes:
+                tables = lake.as_of(self.spark, self.into("current"), batch.commit)
+                assert not tables.missing
+                for table in made.tables:
+                    rows = [row.asDict(recursive=True) for row in tables[table.name].collect()]
+                    assert by_key(rows, table) == made.state_at(batch.commit)[table.name]
+
+
+def by_key(rows: list[Row], table: LedgerTable) -> dict[Any, Row]:
+    found = {tuple(row[name] for name in table.key): row for row in rows}
+    assert len(found) == len(rows), f"{table.name} has a key twice"
+    return found
+
+
+def compare_current(rows: list[Row], made: Ledger, table: LedgerTable, _begun: int) -> None:
+    assert by_key(rows, table) == made.state_at(1 << 62)[table.name]
+
+
+def compare_soft(rows: list[Row], made: Ledger, table: LedgerTable, _begun: int) -> None:
+    there = [without_added(row) for row in rows if row["_deleted_at"] is None]
+    assert by_key(there, table) == made.state_at(1 << 62)[table.name]
+    by_key(rows, table)
+
+
+def compare_history(rows: list[Row], made: Ledger, table: LedgerTable, begun: int) -> None:
+    for commit, state in made.states.items():
+        if commit >= begun:
+            assert made.state_in(rows, table, commit) == state[table.name]
+
+
+def compare_changes(rows: list[Row], made: Ledger, table: LedgerTable, begun: int) -> None:
+    rows.sort(key=lambda row: (row["_commit_version"], row["_change_ordinal"]))
+    found = [
+        (
+            row["_change_type"],
+            row["_commit_version"],
+            None if row["_change_type"] == "truncate" else without_added(row),
+        )
+        for row in rows
+        if row["_commit_version"] > begun
+    ]
+    assert found == [
+        (change.kind, change.commit, change.row)
+        for change in made.changes
+        if change.table == table.name and change.commit > begun
+    ]
+
+
+COMPARE = {
+    "current": compare_current,
+    "soft": compare_soft,
+    "history": compare_history,
+    "changes": compare_changes,
+}
+
+
+def main(table_format: str, jars: str) -> None:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        spark = session(table_format, jars, Path(folder))
+        for seed, keep in enumerate(KEEPS):
+            if table_format == "iceberg":
+                spark.sql(f"CREATE SCHEMA IF NOT EXISTS lake.{keep}")
+            Program(spark, table_format, Path(folder)).mirror(keep, seed)
+        sys.stdout.write(json.dumps({"format": table_format, "keeps": list(KEEPS)}) + "\n")
+        spark.stop()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2])
