@@ -106,6 +106,10 @@ class DeltaTarget:
         """Return the columns."""
         return pa.schema(self.table().schema().to_arrow())
 
+    def stored(self, schema: pa.Schema) -> pa.Schema:
+        """Return columns with the types in which the table stores them."""
+        return schema
+
     def is_empty(self) -> bool:
         """Tell whether there are no rows."""
         return not self.table().file_uris()

@@ -55,6 +55,9 @@ class Target(Protocol):
     def schema(self) -> pa.Schema:
         """Return the columns."""
 
+    def stored(self, schema: pa.Schema) -> pa.Schema:
+        """Return columns with the types in which the table stores them."""
+
     def rows(self) -> pa.Table:
         """Return all rows."""
 
@@ -122,7 +125,7 @@ class MirroredTable:
         """Return the columns of the target that these changes need."""
         key = () if self.keep == CHANGES else changes.definition.key
         own = [pa.field(f.name, f.type, nullable=f.name not in key) for f in changes.rows.schema]
-        return pa.schema([*own, *ADDED[self._form]])
+        return self.target.stored(pa.schema([*own, *ADDED[self._form]]))
 
     def apply(self, changes: TableChanges, batch: int) -> None:
         """Bring a batch into the target, unless it is there.

@@ -154,6 +154,12 @@ class IcebergTarget:
         found: pa.Schema = to_arrow_schema(self.spark.session.table(self.name).schema)
         return found
 
+    def stored(self, schema: pa.Schema) -> pa.Schema:
+        """Return columns with the types in which the table stores them: Iceberg has no 16 bits."""
+        return pa.schema(
+            [each.with_type(pa.int32()) if each.type == pa.int16() else each for each in schema]
+        )
+
     def rows(self) -> pa.Table:
         """Return all rows."""
         return self.spark.session.table(self.name).toArrow()

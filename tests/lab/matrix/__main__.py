@@ -25,6 +25,7 @@ ROOT = Path(__file__).parents[3]
 HOME = ROOT / ".matrix"
 PROGRAM = Path(__file__).with_name("stream_program.py")
 DELTA_PROGRAM = Path(__file__).with_name("delta_program.py")
+MIRROR_PROGRAM = Path(__file__).with_name("mirror_program.py")
 CONSOLE = Console(stderr=True)
 _MOST_LATE_STARTS = 3  # of a Python process of Spark's, which has 10 s
 _SOURCES = os.pathsep.join((str(ROOT / "tests"), str(ROOT / "examples")))
@@ -32,22 +33,30 @@ _SOURCES = os.pathsep.join((str(ROOT / "tests"), str(ROOT / "examples")))
 
 @dataclass(frozen=True)
 class Combination:
-    """A Python with a PySpark, and the Delta Lake made for it if there is one."""
+    """A Python with a PySpark, and the table formats made for it if there are any.
+
+    Attributes:
+        delta: the version of delta-spark.
+        mirrored: the formats into which a mirror is run by Spark's MERGE, with their Maven coordinates.
+    """
 
     python: str
     pyspark: str
     delta: str = ""
+    mirrored: tuple[tuple[str, str], ...] = ()
 
     @property
     def name(self) -> str:
         return f"python{self.python}-spark{self.pyspark}"
 
 
+_ICEBERG = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0"
+_DELTA = "io.delta:delta-spark_4.2_2.13:4.4.0"
 # The oldest and the newest PySpark, and each Python with at least one of them.
 COMBINATIONS = [
     Combination("3.11", "4.0.1", delta="4.0.1"),
-    Combination("3.13", "4.1.1"),
-    Combination("3.12", "4.2.0", delta="4.4.0"),
+    Combination("3.13", "4.1.1", mirrored=(("iceberg", _ICEBERG),)),
+    Combination("3.12", "4.2.0", delta="4.4.0", mirrored=(("delta", _DELTA),)),
     Combination("3.11", "4.3.0"),
     Combination("3.13", "4.3.0"),
 ]
@@ -85,21 +94,21 @@ def environment(which: Combination, wheel: Path) -> Path:
     if not python.exists():
         subprocess.run([interpreter(which.python), "-m", "venv", str(folder)], check=True)
     pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    packages = [f"{wheel}[spark]", f"pyspark=={which.pyspark}"]
+    packages = [f"{wheel}[spark,delta]", f"pyspark=={which.pyspark}"]
     packages += [f"delta-spark=={which.delta}"] if which.delta else []
     subprocess.run([*pip, *packages], check=True)
     subprocess.run([*pip, "--force-reinstall", "--no-deps", str(wheel)], check=True)
     return python
 
 
-def last_lines_of(python: Path, program: Path) -> list[str]:
+def last_lines_of(python: Path, program: Path, *arguments: str) -> list[str]:
     """Run a program with an interpreter, again where the machine is too busy; return what it prints.
 
     Raises:
         RuntimeError: it failed; with the end of what it said.
     """
     for _ in range(_MOST_LATE_STARTS):
-        done = _run(python, program)
+        done = _run(python, program, *arguments)
         if done.returncode == 0:
             return done.stdout.strip().splitlines()
         if not is_late_worker(done.stderr):
@@ -107,9 +116,9 @@ def last_lines_of(python: Path, program: Path) -> list[str]:
     raise RuntimeError(done.stderr[-3000:])
 
 
-def _run(python: Path, program: Path) -> subprocess.CompletedProcess[str]:
+def _run(python: Path, program: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [str(python), "-W", "ignore", str(program)],
+        [str(python), "-W", "ignore", str(program), *arguments],
         env={**os.environ, "PYTHONPATH": _SOURCES, "PYSPARK_PYTHON": str(python)},
         capture_output=True,
         text=True,
@@ -130,9 +139,13 @@ def row_of(which: Combination, wheel: Path) -> tuple[str, ...]:
     now = "all" if knows_now else "one batch"
     if which.delta:
         merge_into_delta(python, knows_now=knows_now)
+    for table_format, coordinates in which.mirrored:
+        last_lines_of(python, MIRROR_PROGRAM, table_format, coordinates)
     assert facts["reader"] == "JVM", facts
     rows, delta = str(facts["rows"]), which.delta or "-"
-    return facts["pyspark"], facts["python"], facts["pyarrow"], rows, now, delta
+    mirrored = ", ".join(coordinates.rpartition(":")[2] for _, coordinates in which.mirrored)
+    formats = " ".join([name for name, _ in which.mirrored] + [mirrored]) or "-"
+    return facts["pyspark"], facts["python"], facts["pyarrow"], rows, now, delta, formats
 
 
 def merge_into_delta(python: Path, *, knows_now: bool) -> None:
@@ -149,7 +162,7 @@ def main(names: list[str]) -> int:
     HOME.mkdir(exist_ok=True)
     wheel, failed, has_run = built_wheel(), 0, False
     table = Table(
-        "PySpark", "Python", "PyArrow", "rows, each once", "AvailableNow takes", "Delta MERGE"
+        "PySpark", "Python", "PyArrow", "rows, each once", "AvailableNow takes", "Delta MERGE", "mirror"
     )
     chosen = [each for each in COMBINATIONS if not names or each.name in names]
     for which in chosen:

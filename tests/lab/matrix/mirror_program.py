@@ -84,6 +84,23 @@ class Program:
         table = f"{into}.`{name}`" if self.format == "iceberg" else f"delta.`{into}/{name}`"
         return [row.asDict(recursive=True) for row in self.spark.table(table).collect()]
 
+    def versions(self, keep: str, name: str) -> int:
+        """Return how many versions a target has."""
+        into = self.into(keep)
+        if self.format == "iceberg":
+            return self.spark.sql(f"SELECT * FROM {into}.`{name}`.snapshots").count()
+        return self.spark.sql(f"DESCRIBE HISTORY delta.`{into}/{name}`").count()
+
+    def forget_last_commit(self, keep: str) -> None:
+        """Let Spark run the last batch with changes again, as if it had died before that was done."""
+        last = max(batch.number for batch in self.batches if batch.changes)
+        for folder, first in (("commits", last), ("offsets", last + 1)):
+            for path in (self.folder / keep / "checkpoint" / folder).iterdir():
+                number = path.name.removeprefix(".").removesuffix(".crc")
+                if number.isdigit() and int(number) >= first:
+                    path.unlink()
+        self.batches = [batch for batch in self.batches if batch.number < last]
+
     def mirror(self, keep: str, seed: int) -> None:
         with ledger(seed, TABLES) as (made, listening):
             self.batches = []
@@ -96,6 +113,12 @@ class Program:
                 made.truncate(made.tables[0])
                 made.change(15)
                 self.run(keep, listening.port)
+            versions = {table.name: self.versions(keep, table.name) for table in made.tables}
+            self.forget_last_commit(keep)
+            self.run(keep, listening.port)
+            for table in made.tables:
+                assert self.versions(keep, table.name) == versions[table.name], "a batch came twice"
+            assert self.batches[-1].changes or self.batches[-2].changes, "no batch was run again"
             for table in made.tables:
                 COMPARE[keep](self.rows(keep, table.name), made, table, begun)
             if keep == "current":
