@@ -158,7 +158,7 @@ def run_mirror(path: Path, *, once: bool, spark: SparkSession | None = None) -> 
     session = spark or _started(file.spark)
     trigger = {"availableNow": True} if once else {"processingTime": file.trigger or "0 seconds"}
     with table_progress() as bars, _stopped_by_signals() as is_stopped:
-        shown = _Shown(bars, plan)
+        shown = _Shown(bars, plan.estimates)
         query = start_mirror(session, plan, trigger, shown.batch)
         try:
             while not query.awaitTermination(_POLL_SECONDS):
@@ -185,8 +185,8 @@ def _started(settings: Mapping[str, str]) -> SparkSession:
 class _Shown:
     """Prints a line for each batch with changes, and how far snapshots are."""
 
-    def __init__(self, bars: TableProgressShown, plan: MirrorPlan) -> None:
-        self._bars, self._plan = bars, plan
+    def __init__(self, bars: TableProgressShown, estimates: Mapping[str, int]) -> None:
+        self._bars, self._estimates = bars, estimates
         self._stopped: set[str] = set()
         self._loading: set[str] = set()
 
@@ -201,7 +201,7 @@ class _Shown:
         self._loading.update(batch.loading)  # those that were done before are no news
         self._bars.show(
             [
-                TableProgress(name, state.rows, self._plan.estimates.get(name, 0), state.is_done)
+                TableProgress(name, state.rows, self._estimates.get(name, 0), state.is_done)
                 for name, state in batch.snapshots.items()
                 if name in self._loading
             ]

@@ -11,7 +11,8 @@ durable as the file system makes it by itself: delta-rs does not sync files.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -164,16 +165,17 @@ class DeltaTarget:
     def widen(self, schema: pa.Schema) -> None:
         """Write all rows anew, some columns with a wider type: delta-rs has no type widening.
 
-        A part of the rows is in memory at a time.
+        They go through a temporary file, a part of them in memory at a time: delta-rs cannot read a
+        table while it writes one.
         """
         table = self.table()
-
-        def converted() -> Iterator[pa.RecordBatch]:
-            for batch in pa.RecordBatchReader.from_stream(table.scan()):
-                yield from _in(schema, pa.Table.from_batches([batch])).to_batches()
-
-        rows = pa.RecordBatchReader.from_batches(schema, converted())
-        write_deltalake(table, rows, mode="overwrite", schema_mode="overwrite")
+        with tempfile.TemporaryFile() as file:
+            with pa.ipc.new_stream(file, schema) as kept:
+                for batch in pa.RecordBatchReader.from_stream(table.scan()):
+                    kept.write_table(_in(schema, pa.Table.from_batches([batch])))
+            file.seek(0)
+            rows = pa.ipc.open_stream(file)
+            write_deltalake(table, rows, mode="overwrite", schema_mode="overwrite")
         self._list_features()
 
     # a batch

@@ -119,19 +119,19 @@ def plan_mirror(settings: MirrorSettings, source: Mapping[str, str]) -> MirrorPl
     with open_catalog(options) as catalog:
         found = _described(options, catalog, problems)
         if found is not None:
-            _check_snapshots(options, catalog, found, problems)
             locks = zip(found.names, catalog.row_locks(found.tables), strict=True)
             estimates = {name: each.row_estimate for name, each in locks}
             for definition, schema in definitions_and_schemas(options, found, catalog):
                 with _noted(problems, definition.table):
                     name = settings.name_of(definition.table)
                     targets.append(TargetTable.of(definition, schema, name))
+            problems += [each for target in targets for each in _of_target(settings, target)]
+            _check_snapshots(options, catalog, found, problems)
     there = {name for name in found.names} if found else set()
     problems += [
         PlanProblem(table, "it has settings, and is no table of the mirror.", "Correct its name.")
         for table in settings.tables.keys() - there - {each.table for each in problems}
     ]
-    problems += [each for target in targets for each in _of_target(settings, target)]
     problems += _collisions(targets)
     return MirrorPlan(settings, given, estimates, tuple(targets), tuple(problems))
 
@@ -181,14 +181,15 @@ def _short(name: TableName) -> str:
 def _check_snapshots(
     options: SourceOptions, catalog: Catalog, source: SourceTables, problems: list[PlanProblem]
 ) -> None:
-    """Find tables whose rows cannot be read."""
+    """Find tables whose rows cannot be read, among those that have no problem yet."""
+    known = {each.table for each in problems}
     with contextlib.suppress(AccessRefused, BadOption):
         plan_snapshots(options, source, catalog, {})
         return
     with _noted(problems, ""):
         wanted = wanted_tables(options, source.tables)
         for table in source.tables:
-            if table.name in wanted:
+            if table.name in wanted and _short(table.name) not in known:
                 with _noted(problems, _short(table.name)):
                     one = replace(options.of_tables([table.name]), initial_snapshot=(ALL,))
                     plan_snapshots(one, replace(source, tables=(table,)), catalog, {})

@@ -88,7 +88,7 @@ class MirrorSettings:
         Raises:
             BadOption: names every value that is unknown, missing or wrong.
         """
-        problems = _unknown(given, cls, "mirror") + _wrong(given, "mirror")
+        problems = _unknown(given, cls, "the mirror") + _wrong(given, "the mirror")
         known = {name: value for name, value in given.items() if name in _names(cls)}
         of_tables = known.pop("tables", None) or {}
         for name in ("into", "checkpoint"):
@@ -101,7 +101,7 @@ class MirrorSettings:
             of_tables = {}
         tables = dict(_of_table(table, values, problems) for table, values in of_tables.items())
         if problems:
-            raise BadOption(f"mirror: {' '.join(problems)}", "Correct them; nothing was written.")
+            raise BadOption(" ".join(problems), "Correct them; nothing was written.")
         return replace(cls(**known), tables=tables)  # type: ignore[arg-type]
 
     @property

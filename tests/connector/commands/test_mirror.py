@@ -1,0 +1,186 @@
+"""`informix-cdc mirror`: the plan, which names all problems at once, and what a file may say."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from connector.commands.commands import refusal, run_plain
+from harness.servers.stores import PASSWORD
+from informix_capture_client.emulator import EmulatedServer, ListeningServer, keep_rows
+from informix_cdc.commands import mirror as command
+from informix_cdc.lake import MirroredBatch
+from informix_checkpoints.table_states import SnapshotState
+
+HEAD = """\
+into = "{folder}/lake"
+checkpoint = "{folder}/checkpoint"
+"""
+SOURCE = """
+[source]
+host = "127.0.0.1"
+port = {port}
+transport = "sqli"
+server = "informix"
+database = "stores"
+table = "informix.*"
+"""
+
+
+@contextmanager
+def served(*tables: tuple[str, str]) -> Iterator[int]:
+    server = EmulatedServer("informix", {"informix": PASSWORD})
+    server.create_database("stores", logged=True, locale="en_US.utf8")
+    keep_rows(server)
+    for name, columns in tables:
+        server.create_table(f"stores:{name}", columns)
+    with ListeningServer(server) as listening:
+        yield listening.port
+
+
+def written(folder: Path, port: int, *, head: str = "", source: str = "", tables: str = "") -> str:
+    text = HEAD.format(folder=folder) + head + SOURCE.format(port=port) + source + "\n" + tables
+    path = folder / "mirror.toml"
+    path.write_text(text)
+    return str(path)
+
+
+def test_a_plan_shows_each_table_its_key_and_its_types_and_writes_nothing(tmp_path: Path) -> None:
+    orders = ("informix.orders", "order_num serial primary key, took interval hour(2) to second")
+    with served(orders) as port:
+        found = run_plain("mirror", written(tmp_path, port), "--plan")
+    assert found.exit_code == 0, found.output
+    assert found.stdout == (
+        f"informix.orders -> {tmp_path}/lake/orders  (current; key order_num)\n"
+        "  order_num  SERIAL -> INT\n"
+        "  took       INTERVAL HOUR(2) TO SECOND -> BIGINT\n"
+    )
+    assert "1 table, 0 problems. Nothing was written." in found.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["mirror.toml"]
+
+
+PROBLEMS = [
+    ("informix.orders", "order_num serial primary key", None),
+    ("informix.nokey", "a integer", "its rows cannot be told apart"),
+    ("informix.tags", "id serial primary key, t set(integer not null)", "columns cannot be captured"),
+    ("informix.lines", 'id serial primary key, "Line No" integer', "that Delta Lake forbids"),
+    ("joe.orders", "id serial primary key", "its target orders is that of"),
+    (
+        "informix.soft",
+        "id serial primary key, _deleted_at date",
+        "the name of one that the mirror adds",
+    ),
+    ("informix._informix_cdc_x", "id serial primary key", "its target would be called"),
+]
+
+
+def test_a_plan_names_everything_that_is_in_the_way_in_one_run(tmp_path: Path) -> None:
+    tables = '[tables."informix.soft"]\ndeletes = "soft"\n[tables."informix.gone"]\nkeep = "history"\n'
+    with served(*((name, columns) for name, columns, _ in PROBLEMS)) as port:
+        path = written(tmp_path, port, source='tableExclude = "*.x*"', tables=tables)
+        Path(path).write_text(Path(path).read_text().replace('"informix.*"', '"*.*"'))
+        found = run_plain("mirror", path, "--plan")
+        assert found.exit_code == 1
+        shown = " ".join(found.stderr.split())
+        for name, _, why in PROBLEMS:
+            assert (f"Problem: {name}: " in shown) == (why is not None), name
+            assert why is None or why in shown, why
+        assert "Problem: informix.gone: it has settings, and is no table of the mirror." in shown
+        assert "7 problems. Nothing was written." in shown
+        refused = refusal(run_plain("mirror", path), 2)
+    assert all(why is None or why in refused for _, _, why in PROBLEMS)
+    assert not (tmp_path / "lake").exists()
+
+
+MISTAKES: list[tuple[str, dict[str, str], list[str]]] = [
+    ("not TOML", {"head": "keep = "}, ["cannot be read"]),
+    (
+        "several at once",
+        {"head": 'keep = "all"\nparalelism = 3\n', "tables": '[tables."informix.a"]\nkep = "history"'},
+        [
+            "keep must be current or history or changes, not 'all'",
+            "did you mean parallelism?",
+            "informix.a has no 'kep'; did you mean keep?",
+        ],
+    ),
+    ("no text", {"head": "trigger = 10\n"}, ["trigger must be a text"]),
+    ("a password", {"source": 'Password = "x"'}, ["source holds a password", "passwordFile"]),
+    ("another shape", {"source": 'shape = "json"'}, ["option 'shape' is arrow in a mirror"]),
+    (
+        "an unknown option",
+        {"source": 'tabel = "x"'},
+        ["Did you mean 'table'?"],
+    ),
+    ("a catalog", {"head": 'format = "iceberg"\n'}, ["for Iceberg tables it must be catalog.schema"]),
+    ("a name", {"head": 'table_name = "x_{tabel}"\n'}, ["table_name must have {table}"]),
+    (
+        "keys twice",
+        {"source": 'snapshotKey = "informix.a(b)"', "tables": '[tables."informix.a"]\nkey = "b"'},
+        ["keys are named by option snapshotKey and by the settings of tables"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("changes", "says"), [m[1:] for m in MISTAKES], ids=[m[0] for m in MISTAKES])
+def test_a_mistake_in_a_file_is_named_with_what_to_do(
+    changes: dict[str, str], says: list[str], tmp_path: Path
+) -> None:
+    line = refusal(run_plain("mirror", written(tmp_path, 9, **changes), "--plan"), 2)
+    for text in says:
+        assert text in line
+
+
+def test_the_program_for_spark_submit_is_there() -> None:
+    path = Path(run_plain("mirror", "--program").stdout.strip())
+    assert path.name == "mirror_program.py"
+    assert "run_mirror" in path.read_text()
+    assert "Missing argument 'FILE'" in run_plain("mirror").stderr
+
+
+def test_without_delta_rs_the_command_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "deltalake", None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "deltalake" else name)
+    found = run_plain("mirror", written(tmp_path, 9))
+    assert "pip install 'informix-cdc[delta]'" in found.stderr
+
+
+class Shows:
+    """Bars that note what they are given."""
+
+    def __init__(self) -> None:
+        self.shown: list[Any] = []
+
+    def hide(self) -> None:
+        pass
+
+    def show(self, tables: list[Any]) -> None:
+        self.shown.append([(table.name, table.rows, table.is_done) for table in tables])
+
+
+def test_a_batch_is_a_line_and_a_snapshot_that_was_done_before_is_no_news(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = command.read_file(Path(written(tmp_path, 9, head='keep = "history"\n')))
+    bars = Shows()
+    shown = command._Shown(bars, {"informix.orders": 10})  # type: ignore[arg-type]
+    done, loading = SnapshotState(rows=7, is_done=True), SnapshotState(rows=3)
+    one = MirroredBatch(4, {"informix.orders": 1200}, 1 << 33, None, 0.254, {}, {"informix.a": done})
+    shown.batch(one)
+    two = MirroredBatch(
+        5, {}, 1 << 33, None, 0.1, {"informix.b": "its columns"}, {"informix.orders": loading}
+    )
+    shown.batch(two)
+    shown.batch(two)
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 2
+    assert lines[0].endswith("batch 4: 1,200 changes in 1 table, 0.25 s, at 2:0x0")
+    assert lines[1] == "Stopped: informix.b: its columns"
+    assert bars.shown == [[], *[[("informix.orders", 3, False)]] * 2]
+    assert file.settings.keep == "history"
