@@ -38,12 +38,12 @@ $(VENV)/.installed: $(BIN)/python pyproject.toml
 # The demo needs no tools for tests; where they are installed already, so is what it needs.
 $(VENV)/.demo-installed: $(BIN)/python pyproject.toml
 	@echo "Installing the product and Spark into $(VENV): about a minute ..."
-	$(PIP) --editable '.[spark]'
+	$(PIP) --editable '.[spark,delta]'
 	@touch $@
 
 install: $(VENV)/.installed ## make .venv and install everything into it
 
-demo: $(VENV)/.demo-installed ## stream an order-entry workload from the embedded emulator through Spark
+demo: $(VENV)/.demo-installed ## mirror an order-entry workload of the embedded emulator into Delta tables
 	@$(BIN)/informix-cdc demo
 
 check: $(VENV)/.installed ## format, lint, types, architecture

@@ -22,10 +22,12 @@ OWNERS = {
     "pyspark": (
         f"{CONNECTOR}spark/",
         f"{CONNECTOR}demo/",
+        f"{CONNECTOR}lake/",
         f"{CONNECTOR}db2/",
         f"{CONNECTOR}monitoring/progress_listener.py",
     ),
     "ctypes": tuple(f"{CLIENT}{room}/odbc" for room in ("transport", "block_fetch", "large_objects")),
+    "deltalake": (f"{CONNECTOR}lake/",),
     "tenacity": ("connector/",),
     "click": (f"{CONNECTOR}commands/", f"{CONNECTOR}terminal/"),
     "rich": (f"{CONNECTOR}commands/", f"{CONNECTOR}terminal/", f"{CONNECTOR}demo/"),

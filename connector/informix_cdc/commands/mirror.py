@@ -23,35 +23,32 @@ from __future__ import annotations
 
 import contextlib
 import signal
-import sys
 import time
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from informix_capture_client.errors import BadOption
 from informix_capture_client.positions import show
 from informix_capture_client.printable import printable
-from informix_cdc.lake import MirroredBatch, MirrorPlan, MirrorSettings, TargetTable, plan_mirror
-from informix_cdc.lake.mirroring import start_mirror
+from informix_cdc.lake import (
+    MirroredBatch,
+    MirrorPlan,
+    MirrorSettings,
+    TargetTable,
+    plan_mirror,
+    start_mirror,
+)
 from informix_cdc.snapshots import TableProgress
 from informix_cdc.terminal import TableProgressShown, counted, say, table_progress
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-# Recommended for short micro-batches; whatever the file says comes first.
-_SPARK = {
-    "spark.app.name": "informix-cdc mirror",
-    "spark.ui.showConsoleProgress": "false",
-    "spark.python.unix.domain.socket.enabled": "true",
-}
 _POLL_SECONDS = 1
+StartSession = Callable[[MirrorSettings, Mapping[str, str]], Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,13 +136,13 @@ def _target_text(plan: MirrorPlan, target: TargetTable) -> str:
     return "\n".join(map(printable, [head, *lines]))
 
 
-def run_mirror(path: Path, *, once: bool, spark: SparkSession | None = None) -> None:
+def run_mirror(path: Path, *, once: bool, session: StartSession = start_session) -> None:
     """Run a mirror until it is told to stop, or, with `once`, until it has what is there now.
 
     Args:
         path: of the file.
         once: end once everything committed before the start is in the tables.
-        spark: the session; None: one is started.
+        session: starts Spark, or returns the one there is.
 
     Raises:
         BadOption: the file or the plan has a problem.
@@ -155,31 +152,17 @@ def run_mirror(path: Path, *, once: bool, spark: SparkSession | None = None) -> 
     plan = plan_mirror(file.settings, file.source)
     plan.require_sound()
     say(f"{counted(len(plan.targets), 'table')} of {plan.options['database']} -> {file.settings.into}")
-    session = spark or _started(file.spark)
+    spark = session(file.settings, file.spark)
     trigger = {"availableNow": True} if once else {"processingTime": file.trigger or "0 seconds"}
     with table_progress() as bars, _stopped_by_signals() as is_stopped:
         shown = _Shown(bars, plan.estimates)
-        query = start_mirror(session, plan, trigger, shown.batch)
+        query = start_mirror(spark, plan, trigger, shown.batch)
         try:
             while not query.awaitTermination(_POLL_SECONDS):
                 if is_stopped():
                     break
         finally:
             query.stop()
-
-
-def _started(settings: Mapping[str, str]) -> SparkSession:
-    import os
-
-    from pyspark.sql import SparkSession
-
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder
-    for name, value in {**_SPARK, **settings}.items():
-        builder = builder.config(name, value)
-    session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("ERROR")
-    return session
 
 
 class _Shown:

@@ -8,13 +8,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from pyspark.sql import SparkSession
-
 from informix_cdc.commands.mirror import run_mirror
+from informix_cdc.lake import submitted_session
 
 if __name__ == "__main__":
     if len(sys.argv) < 2:
         sys.exit("usage: spark-submit mirror_program.py FILE.toml [--once]")
-    run_mirror(
-        Path(sys.argv[1]), once="--once" in sys.argv[2:], spark=SparkSession.builder.getOrCreate()
-    )
+    run_mirror(Path(sys.argv[1]), once="--once" in sys.argv[2:], session=submitted_session)

@@ -25,9 +25,7 @@ _DECIDED_BY_A_RECORDING = (
 )
 
 
-@click.command(
-    cls=Command, short_help="Watch a shop's changes stream through Spark, without an Informix."
-)
+@click.command(cls=Command, short_help="Watch a shop's tables follow an emulated Informix, in Delta.")
 @click.option(
     "--seconds",
     type=click.FloatRange(1),
@@ -50,12 +48,15 @@ _DECIDED_BY_A_RECORDING = (
     help="Seed of the workload: the same seed makes the same transactions.",
 )
 def demo(seconds: float, transactions_per_second: float, seed: int) -> None:
-    """Stream a busy shop from an embedded Informix emulator through Spark, and check every row.
+    """Mirror a busy shop of an embedded Informix emulator into Delta tables, and check every value.
 
-    Needs Spark and Java 17 or later, and nothing else. Ctrl-C ends it early, with the summary.
+    Needs Spark, deltalake and Java 17 or later, and nothing else. Ctrl-C ends it early, with the
+    summary.
     """
     if find_spec("pyspark") is None:  # an extra: the other words do without
         raise OneLineError("the demo needs Spark: pip install 'pyspark>=4.0' 'pandas<3'.")
+    if find_spec("deltalake") is None:
+        raise OneLineError("the demo needs delta-rs: pip install 'deltalake>=1.6'.")
     from informix_cdc.demo import DemoSettings, run
 
     with one_line_errors():

@@ -15,7 +15,9 @@ from threading import Lock
 
 from informix_capture_client.positions import show
 from informix_capture_client.shapes import ChangeRow
+from informix_cdc.demo.database import Values
 from informix_cdc.demo.rows_there import RowsThere
+from informix_cdc.demo.tables import TablesAccount
 from informix_cdc.demo.workload import CommittedTransaction
 
 _RECENT = 15
@@ -36,6 +38,7 @@ class DemoCheck:
     verified: int = 0
     rows: int = 0
     there: RowsThere = field(default_factory=RowsThere)
+    tables: TablesAccount = field(default_factory=TablesAccount)
     kinds: Counter[str] = field(default_factory=Counter)
     latencies: list[float] = field(default_factory=list)
     latest: deque[ChangeRow] = field(default_factory=lambda: deque(maxlen=2 * _RECENT))
@@ -45,6 +48,11 @@ class DemoCheck:
     _expected: deque[CommittedTransaction] = field(default_factory=deque)
     _arrived: deque[_Arrived] = field(default_factory=deque)
     _lock: Lock = field(default_factory=Lock)
+
+    def expect_there(self, table: str, row: Values) -> None:
+        """Note a row that is there before the stream begins."""
+        self.there.expect(table, row)
+        self.tables.insert(table, row)
 
     def expect(self, transaction: CommittedTransaction) -> None:
         """Note a transaction that the workload has committed."""
@@ -66,6 +74,12 @@ class DemoCheck:
             self.kinds.update(change.change_type for change in news)
             self.latest.extend(news)
             self._compare()
+
+    def keep_tables(self, commit: int) -> None:
+        """Keep the tables as of a commit, if that is the last one that was compared."""
+        with self._lock:
+            if commit == self.last_commit and self.there.is_complete and not self._arrived:
+                self.tables.keep(commit)
 
     def start_clock(self) -> None:
         """Measure from here on; what came before is still checked and counted."""
@@ -124,6 +138,7 @@ class DemoCheck:
             self.difference = _difference(wanted, found)
             if not self.difference:
                 self.verified += 1
+                self.tables.apply(wanted)
                 self.last_commit = found.commit
                 self.latencies.append(found.arrived_at - wanted.committed_at)
 

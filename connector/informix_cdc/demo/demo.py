@@ -1,9 +1,10 @@
-"""`informix-cdc demo`: a busy shop on an embedded server, streamed through Spark and checked.
+"""`informix-cdc demo`: a busy shop on an embedded server, mirrored into Delta tables and checked.
 
 Rule: this file is the order of events; what each part does is in the files beside it. The shop has rows
 before the stream begins: they are read by a snapshot while the first transactions commit.
 
-    Workload -> EmulatedServer -> the informix-cdc source -> Spark -> DemoCheck <- Workload's account
+    Workload -> EmulatedServer -> the informix-cdc source -> Spark -> Mirror -> Delta tables
+                                                                  -> DemoCheck <- Workload's account
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import os
 import random
+import shutil
 import signal
 import tempfile
 import threading
@@ -28,10 +30,13 @@ from informix_capture_client.emulator import EmulatedServer, ListeningServer, ke
 from informix_cdc.demo import database as database
 from informix_cdc.demo.check import DemoCheck
 from informix_cdc.demo.rows_there import NEXT_CUSTOMER, NEXT_ORDER, rows_there
+from informix_cdc.demo.tables import changes_in_order
 from informix_cdc.demo.view import Account, summary, view_for
 from informix_cdc.demo.workload import Workload
 from informix_cdc.host import Java, JavaUnfit, find_java
+from informix_cdc.lake import Lake, Mirror, MirrorSettings, stream_options
 from informix_cdc.terminal import OneLineError, waiting
+from informix_checkpoints.offsets import planned_offset, query_id
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -46,7 +51,6 @@ _REFRESH_SECONDS = 0.15
 _ROUND_SECONDS = 1.0  # of the warm-up, at most: the snapshot is read meanwhile
 _WARM_UP_ROUNDS, _WARM_UP_TRANSACTIONS = 4, 5
 _INTERRUPTED = 130
-_STRUCTS = {f"{database.DATABASE}:{name}": name.partition(".")[2] for name in database.TABLE_NAMES}
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +97,7 @@ def run(settings: DemoSettings) -> int:
     except JavaUnfit as reason:
         raise OneLineError(str(reason)) from None
     console.print(
-        "[bold]informix-cdc demo[/]: a shop's transactions, live into Spark.\n"
+        "[bold]informix-cdc demo[/]: a shop's tables, mirrored live into Delta tables.\n"
         "The server is an embedded emulator: no Informix is needed.\n",
         soft_wrap=not console.is_terminal,
     )
@@ -160,6 +164,7 @@ class _Demo:
         self._context = context
         self._patience = patience
         self._check = DemoCheck()
+        self._mirror: Mirror | None = None
         self._has_begun = threading.Event()
 
     def run(self) -> int:
@@ -176,12 +181,18 @@ class _Demo:
                 query.stop()
         return self._sum_up(account)
 
+    @property
+    def _lake(self) -> MirrorSettings:
+        return MirrorSettings.of(
+            into=str(self._folder / "lake"), checkpoint=str(self._folder / "checkpoint")
+        )
+
     def _filled_server(self) -> EmulatedServer:
         """Return a server with the rows that are there, which the check expects."""
         server, tables = database.demo_server(), dict[str, list[database.Values]]()
         for table, row in rows_there(random.Random(self._settings.seed), time.time()):
             tables.setdefault(table, []).append(row)
-            self._check.there.expect(table, row)
+            self._check.expect_there(table, row)
         for table, rows in tables.items():
             load_rows(server, table, rows)
         keep_rows(server)
@@ -191,9 +202,9 @@ class _Demo:
         """Start the stream and wait for its first micro-batch."""
         from informix_cdc.demo.spark import start_query
 
-        query = start_query(
-            self._context, _source_options(listening, self._folder), self._take, self._folder
-        )
+        shutil.rmtree(self._lake.checkpoint, ignore_errors=True)  # of a start that came too late
+        options = stream_options(self._lake, _source_options(listening))
+        query = start_query(self._context, options, self._take, self._lake.checkpoint)
         self._wait_for_the_stream(query)
         return query
 
@@ -201,18 +212,29 @@ class _Demo:
         if account is None:
             self._console.print("Ended before the first row.")
             return _INTERRUPTED
+        from pyspark.sql import SparkSession
+
+        with waiting("Comparing the Delta tables"):
+            tables = self._check.tables.compare(SparkSession(self._context), self._lake.into)
         self._console.print()
-        self._console.print(summary(self._check, account))
+        self._console.print(summary(self._check, account, tables))
         self._console.print(_NEXT, soft_wrap=not self._console.is_terminal)
-        return 0 if self._check.verdict()[0] else 1
+        return 0 if self._check.verdict()[0] and tables[0] else 1
 
-    def _take(self, rows: DataFrame, _batch: int) -> None:
-        """Take a micro-batch. The first is empty: its end is where the stream begins."""
-        from informix_capture_client.shapes import changes_in
+    def _take(self, frame: DataFrame, batch: int) -> None:
+        """Bring a micro-batch into the tables. The first is empty: where it ends the stream begins.
 
-        delivered = rows.toArrow()
-        arrived_at = time.time()
-        self._check.arrive(list(changes_in(delivered, _STRUCTS)), arrived_at)
+        `lake.mirror` does the same; here the changes are looked at too.
+        """
+        if self._mirror is None:
+            query = query_id(self._lake.checkpoint)
+            self._mirror = Mirror(self._lake, Lake(self._lake, query), query)
+        rows = [row.asDict() for row in frame.toLocalIterator()]
+        end = planned_offset(self._lake.checkpoint, batch)
+        self._mirror.apply(rows, batch, end)
+        self._check.arrive(changes_in_order(rows), time.time())
+        if rows:
+            self._check.keep_tables(end.position.commit)
         self._has_begun.set()
 
     def _wait_for_the_stream(self, query: StreamingQuery) -> None:
@@ -248,6 +270,7 @@ class _Demo:
         seconds = time.monotonic() - began
         self._patience.wait_until(lambda: check.is_complete() or not query.isActive, _LAST_ROWS_SECONDS)
         _raise_failure(query)
+        check.keep_tables(check.last_commit)
         return Account(
             workload.rolled_back, workload.savepoints_undone, seconds, self._offset(query), _HINT
         )
@@ -308,7 +331,7 @@ _NEXT = (
 _HINT = "local[2], with the low-latency settings that the README recommends"
 
 
-def _source_options(listening: ListeningServer, folder: Path) -> dict[str, str]:
+def _source_options(listening: ListeningServer) -> dict[str, str]:
     return {
         "host": listening.host,
         "port": str(listening.port),
@@ -317,10 +340,7 @@ def _source_options(listening: ListeningServer, folder: Path) -> dict[str, str]:
         "table": ",".join(database.TABLE_NAMES),
         "password": database.PASSWORD,
         "transport": "sqli",
-        "initialSnapshot": "all",
         "snapshotChunkRows": "500",  # so that its progress is seen
-        "snapshotParallelism": "3",
-        "spoolPath": str(folder / "spool"),
     }
 
 

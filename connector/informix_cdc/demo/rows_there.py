@@ -87,5 +87,10 @@ class RowsThere:
             self.difference = f"a row of {change.table} that was read, {place[1]}, is another one"
 
 
+def key_of(table: str, row: Values) -> Key:
+    """Return the key of a row."""
+    return tuple(row[name] for name in _KEYS[table])
+
+
 def _place(table: str, row: Values) -> Place:
-    return table, tuple(row[name] for name in _KEYS[table])
+    return table, key_of(table, row)

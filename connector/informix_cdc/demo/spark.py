@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 import sys
-import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -92,12 +91,11 @@ def start_query(
     context: SparkContext,
     options: Mapping[str, str],
     take: Callable[[DataFrame, int], None],
-    folder: Path,
+    checkpoint: str,
 ) -> StreamingQuery:
     """Stream the tables that the options name into a function of (rows, batch number)."""
     rows = SparkSession(context).readStream.format("informix-cdc").options(**options).load()
     writer = rows.writeStream.foreachBatch(take)
-    checkpoint = tempfile.mkdtemp(prefix="checkpoint-", dir=folder)
     return writer.option("checkpointLocation", checkpoint).start()
 
 

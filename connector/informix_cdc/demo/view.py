@@ -166,8 +166,8 @@ class Account:
     settings: str
 
 
-def summary(check: DemoCheck, account: Account) -> Table:
-    """Return the summary, one fact per line."""
+def summary(check: DemoCheck, account: Account, tables: tuple[bool, str]) -> Table:
+    """Return the summary, one fact per line; `tables` says whether the Delta tables are right."""
     is_right, verdict = check.verdict()
     transactions, rows = check.rates(account.seconds)
     kinds, p50, p95 = check.kinds, 1000 * check.latency(50), 1000 * check.latency(95)
@@ -178,7 +178,7 @@ def summary(check: DemoCheck, account: Account) -> Table:
         "Rows": f"{check.rows:,}: {kinds['insert']:,} inserts, {kinds['update_postimage']:,} updates"
         f" (two images each), {kinds['delete']:,} deletes",
         "Rate": f"{rows:,.0f} rows/s, {transactions:,.0f} transactions/s over {account.seconds:.1f} s",
-        "Latency": f"commit to row in Spark, once warm: p50 {p50:.0f} ms, p95 {p95:.0f} ms",
+        "Latency": f"commit to row in the Delta table, once warm: p50 {p50:.0f} ms, p95 {p95:.0f} ms",
         "Last offset": account.offset,
         "Spark": account.settings,
     }
@@ -187,5 +187,6 @@ def summary(check: DemoCheck, account: Account) -> Table:
     table.add_column(overflow="fold")
     for name, fact in facts.items():
         table.add_row(name, fact)
-    table.add_row("Check", Text(verdict, "bold green" if is_right else "bold red"))
+    for name, is_fine, words in (("Stream", is_right, verdict), ("Tables", *tables)):
+        table.add_row(name, Text(words, "bold green" if is_fine else "bold red"))
     return table

@@ -18,8 +18,10 @@ from informix_cdc.lake.lake_types import DELTA, ICEBERG, SPARK, type_in
 from informix_cdc.lake.target_tables import TargetColumn, TargetTable, target_tables
 
 if TYPE_CHECKING:
-    from informix_cdc.lake.mirroring import Mirror, MirroredBatch, mirror
-    from informix_cdc.lake.plan import MirrorPlan, PlanProblem, plan_mirror
+    from informix_cdc.lake.mirroring import Mirror, MirroredBatch, mirror, start_mirror
+    from informix_cdc.lake.places import Lake
+    from informix_cdc.lake.plan import MirrorPlan, PlanProblem, plan_mirror, stream_options
+    from informix_cdc.lake.sessions import start_session, submitted_session
     from informix_cdc.lake.settings import MirrorSettings
     from informix_cdc.lake.tables_as_of import TablesAsOf, as_of
 
@@ -28,6 +30,7 @@ __all__ = [
     "DELTA",
     "ICEBERG",
     "SPARK",
+    "Lake",
     "Mirror",
     "MirrorPlan",
     "MirrorSettings",
@@ -40,14 +43,20 @@ __all__ = [
     "definitions",
     "mirror",
     "plan_mirror",
+    "start_mirror",
+    "start_session",
+    "stream_options",
+    "submitted_session",
     "target_tables",
     "type_in",
 ]
 
 _HOMES = {
     "tables_as_of": ("TablesAsOf", "as_of"),
-    "mirroring": ("Mirror", "MirroredBatch", "mirror"),
-    "plan": ("MirrorPlan", "PlanProblem", "plan_mirror"),
+    "mirroring": ("Mirror", "MirroredBatch", "mirror", "start_mirror"),
+    "plan": ("MirrorPlan", "PlanProblem", "plan_mirror", "stream_options"),
+    "places": ("Lake",),
+    "sessions": ("start_session", "submitted_session"),
     "settings": ("MirrorSettings",),
 }
 __getattr__ = lazy_names(__name__, {name: home for home, names in _HOMES.items() for name in names})

@@ -13,8 +13,10 @@ import pytest
 from connector.commands.commands import refusal, run_plain
 from harness.servers.stores import PASSWORD
 from informix_capture_client.emulator import EmulatedServer, ListeningServer, keep_rows
+from informix_capture_client.errors import BadOption
 from informix_cdc.commands import mirror as command
-from informix_cdc.lake import MirroredBatch
+from informix_cdc.lake import MirroredBatch, MirrorSettings
+from informix_cdc.lake.sessions import settings_of
 from informix_checkpoints.table_states import SnapshotState
 
 HEAD = """\
@@ -184,3 +186,35 @@ def test_a_batch_is_a_line_and_a_snapshot_that_was_done_before_is_no_news(
     assert lines[1] == "Stopped: informix.b: its columns"
     assert bars.shown == [[], *[[("informix.orders", 3, False)]] * 2]
     assert file.settings.keep == "history"
+
+
+PACKAGES = [
+    ({}, "4.3.0", None),
+    ({"engine": "spark"}, "4.2.1", "io.delta:delta-spark_4.2_2.13:4.4.0"),
+    ({"format": "iceberg"}, "4.1.1", "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0"),
+]
+
+
+@pytest.mark.parametrize(("given", "version", "package"), PACKAGES)
+def test_spark_is_started_with_the_packages_that_fit_it(
+    given: dict[str, str], version: str, package: str | None
+) -> None:
+    into = "lake.stores" if given.get("format") == "iceberg" else "/lake"
+    settings = MirrorSettings.of(into=into, checkpoint="/c", **given)
+    assert settings_of(settings, {}, version).get("spark.jars.packages") == package
+    own = settings_of(settings, {"spark.jars": "/own.jar", "spark.app.name": "x"}, version)
+    assert "spark.jars.packages" not in own
+    assert own["spark.app.name"] == "x"
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"into": "/lake", "engine": "spark"}, "Install PySpark 4.2, or set engine to embedded"),
+        ({"into": "lake.stores", "format": "iceberg"}, "Install PySpark 4.1; or name jars"),
+    ],
+)
+def test_a_spark_without_a_package_is_refused(given: dict[str, str], says: str) -> None:
+    settings = MirrorSettings.of(checkpoint="/c", **given)
+    with pytest.raises(BadOption, match=says):
+        settings_of(settings, {}, "4.3.0")

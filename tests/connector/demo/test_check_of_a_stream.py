@@ -24,7 +24,7 @@ def test_rows_there_and_transactions_beside_them_are_verified(tmp_path: Path) ->
     check, server, tables = DemoCheck(), demo_server(), dict[str, list[Values]]()
     for table, row in rows_there(random.Random(4), time.time()):
         tables.setdefault(table, []).append(row)
-        check.there.expect(table, row)
+        check.expect_there(table, row)
     for table, rows in tables.items():
         load_rows(server, table, rows)
     keep_rows(server)

@@ -37,9 +37,9 @@ def test_the_demo_verifies_every_transaction_and_keeps_spark_quiet(demos: Demos)
     demo = demos[0]
     output, errors = demo.communicate(timeout=patiently(120))
     assert demo.returncode == 0, output + errors
+    text = " ".join(output.split())  # lines break where the terminal ends
     found = re.search(
-        r"verified: ([\d,]+) rows .* each once; ([\d,]+) of ([\d,]+) transactions, in order",
-        " ".join(output.split()),  # lines break where the terminal ends
+        r"verified: ([\d,]+) rows .* each once; ([\d,]+) of ([\d,]+) transactions, in order", text
     )
     assert found, output
     assert int(found[1].replace(",", "")) > 2000
@@ -47,7 +47,16 @@ def test_the_demo_verifies_every_transaction_and_keeps_spark_quiet(demos: Demos)
     assert int(found[2].replace(",", "")) > 100
     for fact in ("Transactions", "Rows", "Rate", "Latency", "Last offset", "p95"):
         assert fact in output
-    assert errors.splitlines() == ["Starting Spark …", "Opening the stream …", "Rows that were there …"]
+    tables = re.search(r"equal: .* in Delta, ([\d,]+) rows, .* as of (\d) earlier commits", text)
+    assert tables, output
+    assert int(tables[1].replace(",", "")) > 2000
+    assert int(tables[2]) >= 1
+    assert errors.splitlines() == [
+        "Starting Spark …",
+        "Opening the stream …",
+        "Rows that were there …",
+        "Comparing the Delta tables …",
+    ]
     assert not re.search(r"Traceback| INFO | WARN |in4mix", output)
 
 

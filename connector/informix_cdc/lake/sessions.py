@@ -1,0 +1,89 @@
+"""The Spark that `informix-cdc mirror` starts: with the table format's packages that fit it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from informix_capture_client.errors import BadOption
+from informix_cdc.lake.settings import DELTA, EMBEDDED, ICEBERG, SPARK, MirrorSettings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# Recommended for short micro-batches: README, Latency.
+_SETTINGS = {
+    "spark.app.name": "informix-cdc mirror",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.python.unix.domain.socket.enabled": "true",
+}
+# Looked up on Maven Central on 2026-11-25: neither has a build for Spark 4.3.
+_PACKAGES = {
+    (DELTA, "4.0"): "io.delta:delta-spark_2.13:4.0.1",
+    (DELTA, "4.1"): "io.delta:delta-spark_4.1_2.13:4.4.0",
+    (DELTA, "4.2"): "io.delta:delta-spark_4.2_2.13:4.4.0",
+    (ICEBERG, "4.0"): "org.apache.iceberg:iceberg-spark-runtime-4.0_2.13:1.11.0",
+    (ICEBERG, "4.1"): "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0",
+}
+_EXTENSIONS = {
+    DELTA: {
+        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    },
+    ICEBERG: {
+        "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+    },
+}
+
+
+def settings_of(settings: MirrorSettings, given: Mapping[str, str], version: str) -> dict[str, str]:
+    """Return the settings with which Spark is started.
+
+    Args:
+        settings: of the mirror: Iceberg tables, and engine spark, need packages.
+        given: by the user; these come first, and whoever names jars gets no packages.
+        version: of PySpark.
+
+    Raises:
+        BadOption: there is no package for this PySpark.
+    """
+    needs = settings.format == ICEBERG or settings.engine == SPARK
+    chosen = dict(_SETTINGS)
+    if needs and not given.keys() & {"spark.jars", "spark.jars.packages"}:
+        short = ".".join(version.split(".")[:2])
+        if (package := _PACKAGES.get((settings.format, short))) is None:
+            there = [spark for table_format, spark in _PACKAGES if table_format == settings.format]
+            other = f", or set engine to {EMBEDDED}" if settings.format == DELTA else ""
+            raise BadOption(
+                f"there is no {settings.format} for PySpark {version}.",
+                f"Install PySpark {there[-1]}{other}; or name jars by spark.jars in [spark].",
+            )
+        chosen |= {"spark.jars.packages": package, **_EXTENSIONS[settings.format]}
+    return chosen | dict(given)
+
+
+def start_session(settings: MirrorSettings, given: Mapping[str, str]) -> SparkSession:
+    """Start Spark for a mirror.
+
+    Raises:
+        BadOption: there is no package for this PySpark.
+    """
+    import pyspark
+    from pyspark.sql import SparkSession
+
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder
+    for name, value in settings_of(settings, given, pyspark.__version__).items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    return session
+
+
+def submitted_session(_settings: MirrorSettings, _given: Mapping[str, str]) -> SparkSession:
+    """Return the session of spark-submit, as it was configured there."""
+    from pyspark.sql import SparkSession
+
+    return SparkSession.builder.getOrCreate()
