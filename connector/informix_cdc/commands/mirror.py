@@ -43,6 +43,7 @@ from informix_cdc.lake import (
     TargetTable,
     plan_mirror,
     start_mirror,
+    start_session,
 )
 from informix_cdc.snapshots import TableProgress
 from informix_cdc.terminal import TableProgressShown, counted, say, table_progress
