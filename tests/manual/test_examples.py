@@ -113,6 +113,12 @@ CHECKS: dict[str, Check] = {
         "batch 1: stores:informix.orders update"
         ' {"order_num":1,"city":"Bern"} {"order_num":1,"city":"Basel"} None',
     ),
+    "mirror": prints(
+        "|        1|Basel|",
+        "|        1| Zug|",
+        "|        2|Bern|",
+        "|        2|   1|12.50|     NULL|",
+    ),
     "nightly_batch": prints(
         "night 0: 0 changes",
         "night 1: 3 changes",
