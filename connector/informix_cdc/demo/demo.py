@@ -34,7 +34,7 @@ from informix_cdc.demo.tables import changes_in_order
 from informix_cdc.demo.view import Account, summary, view_for
 from informix_cdc.demo.workload import Workload
 from informix_cdc.host import Java, JavaUnfit, find_java
-from informix_cdc.lake import Lake, Mirror, MirrorSettings, stream_options
+from informix_cdc.lake import Lake, Mirror, MirrorSettings, delivered_rows, stream_options
 from informix_cdc.terminal import OneLineError, waiting
 from informix_checkpoints.offsets import planned_offset, query_id
 
@@ -229,7 +229,7 @@ class _Demo:
         if self._mirror is None:
             query = query_id(self._lake.checkpoint)
             self._mirror = Mirror(self._lake, Lake(self._lake, query), query)
-        rows = [row.asDict() for row in frame.toLocalIterator()]
+        rows = list(delivered_rows(frame.toArrow()))
         end = planned_offset(self._lake.checkpoint, batch)
         self._mirror.apply(rows, batch, end)
         self._check.arrive(changes_in_order(rows), time.time())

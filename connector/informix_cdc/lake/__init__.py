@@ -18,7 +18,7 @@ from informix_cdc.lake.lake_types import DELTA, ICEBERG, SPARK, type_in
 from informix_cdc.lake.target_tables import TargetColumn, TargetTable, target_tables
 
 if TYPE_CHECKING:
-    from informix_cdc.lake.mirroring import Mirror, MirroredBatch, mirror, start_mirror
+    from informix_cdc.lake.mirroring import Mirror, MirroredBatch, delivered_rows, mirror, start_mirror
     from informix_cdc.lake.places import Lake
     from informix_cdc.lake.plan import MirrorPlan, PlanProblem, plan_mirror, stream_options
     from informix_cdc.lake.sessions import start_session, submitted_session
@@ -41,6 +41,7 @@ __all__ = [
     "TargetTable",
     "as_of",
     "definitions",
+    "delivered_rows",
     "mirror",
     "plan_mirror",
     "start_mirror",
@@ -53,7 +54,7 @@ __all__ = [
 
 _HOMES = {
     "tables_as_of": ("TablesAsOf", "as_of"),
-    "mirroring": ("Mirror", "MirroredBatch", "mirror", "start_mirror"),
+    "mirroring": ("Mirror", "MirroredBatch", "delivered_rows", "mirror", "start_mirror"),
     "plan": ("MirrorPlan", "PlanProblem", "plan_mirror", "stream_options"),
     "places": ("Lake",),
     "sessions": ("start_session", "submitted_session"),

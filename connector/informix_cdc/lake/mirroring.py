@@ -17,11 +17,13 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
 
 from informix_capture_client.failpoints import failpoint
 from informix_capture_client.log_events import MIRROR_TABLE_STOPPED
@@ -77,7 +79,7 @@ class MirroredBatch:
 class _Share:
     """What a batch has for one table."""
 
-    streams: list[bytes] = field(default_factory=list)
+    streams: list[pa.Buffer] = field(default_factory=list)
     changes: int = 0
 
 
@@ -216,6 +218,13 @@ def _shares(rows: Iterable[Mapping[str, Any]]) -> dict[str, _Share]:
     return shares
 
 
+def delivered_rows(batch: pa.Table) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a micro-batch; streams of changes are not copied."""
+    streams = batch.column("arrow")
+    for row, stream in zip(batch.drop_columns("arrow").to_pylist(), streams, strict=True):
+        yield {**row, "arrow": stream.as_buffer()}
+
+
 def mirror(
     spark: SparkSession,
     *,
@@ -261,8 +270,8 @@ def start_mirror(
         if not applied:
             query = query_id(known.checkpoint)
             applied.append(Mirror(known, Lake(known, query, spark), query, on_batch))
-        rows = (row.asDict() for row in batch.toLocalIterator())
-        applied[0].apply(rows, number, planned_offset(known.checkpoint, number))
+        end = planned_offset(known.checkpoint, number)
+        applied[0].apply(delivered_rows(batch.toArrow()), number, end)
 
     writer = stream.writeStream.foreachBatch(apply).option("checkpointLocation", known.checkpoint)
     if trigger:

@@ -90,6 +90,7 @@ def stream_options(settings: MirrorSettings, source: Mapping[str, str]) -> dict[
         "spoolPath": f"{settings.checkpoint.rstrip('/').removeprefix('file://')}/spool",
         "lobs": "content",
         "discoverySeconds": "60",
+        "maxBytesPerTrigger": "256m",  # the driver holds the changes of a batch
         "snapshotParallelism": "4",
     }
     options |= {name: text for name, text in defaults.items() if name.lower() not in given}

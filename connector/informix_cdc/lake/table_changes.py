@@ -65,7 +65,7 @@ class TableChanges:
     is_snapshot: bool
 
     @classmethod
-    def of(cls, streams: Iterable[bytes]) -> TableChanges:
+    def of(cls, streams: Iterable[bytes | pa.Buffer]) -> TableChanges:
         """Read the changes of one table from column `arrow` of delivered rows, in their order.
 
         Raises:

@@ -64,9 +64,7 @@ def test_how_soon_a_commit_is_in_its_table(report: Report, tmp_path: Path) -> No
             server.stdin.flush()
             wanted = shop.per_second * shop.seconds
             written = 0
-            while (
-                written < wanted * 0.9
-            ):  # an update has an image before, which has no age; nor a delete
+            while written < wanted * 0.9:  # a delete has no age
                 batch = next(running)
                 batches.append(batch)
                 ages += batch["ages"]
