@@ -17,6 +17,7 @@ _SPARKS = (
     "tests/crashes/test_crash_matrix.py::test_a_spilled_transaction",
     "tests/crashes/test_crash_matrix.py::test_death",
     "tests/crashes/test_killed_drivers.py",
+    "tests/crashes/test_killed_mirrors.py",
     "tests/crashes/test_secrets.py::test_a_run_with_crashes",
     "tests/crashes/test_secrets_over_connect.py",
     "tests/docker_files/test_client_scripts.py::test_the_client_service_shows_changes",
