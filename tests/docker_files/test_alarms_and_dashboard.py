@@ -18,6 +18,7 @@ import pytest
 
 from docker_files.docker_folder import DOCKER, ROOT, settings
 from informix_cdc.monitoring.figures import ABOUT, FIGURES
+from informix_cdc.monitoring.mirror_metrics import OF_MIRRORS
 
 Figures = Mapping[str, float | Sequence[float]]
 
@@ -66,7 +67,7 @@ _FUNCTIONS: dict[str, Callable[..., float]] = {
     "predict_linear": _predict,
 }
 
-METRICS = {figure.metric for figure in FIGURES if figure.metric} | ABOUT.keys()
+METRICS = {figure.metric for figure in FIGURES if figure.metric} | ABOUT.keys() | OF_MIRRORS.keys()
 RULES = {
     rule["alert"].removeprefix("InformixCdc"): rule
     for group in settings("prometheus/alerts.yaml")["groups"]
@@ -89,6 +90,7 @@ SAWING = [300 - 2 * (minute % 50) - 1 for minute in range(15, 48)]
 CASES: dict[str, tuple[Figures, Figures]] = {
     "Down": ({"up": 0}, {"up": 1}),
     "CrashLoop": ({"start_time_seconds": [1, 2, 2, 3, 4]}, {"start_time_seconds": [7, 8, 8, 9]}),
+    "MirrorTableStopped": ({"mirror_stopped_tables": 1}, {"mirror_stopped_tables": 0}),
     "DataLoss": ({"data_losses_total": 1}, {"data_losses_total": [1] + [0] * 2880}),
     "LogWrap": ({HEADROOM: 19, LOG: 100}, {HEADROOM: 21, LOG: 100}),
     "LogWrapSoon": ({HEADROOM: FALLING, LOG: 1000}, {HEADROOM: FALLING, LOG: 800}),

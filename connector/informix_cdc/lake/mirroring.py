@@ -40,6 +40,7 @@ from informix_cdc.lake.places import Lake
 from informix_cdc.lake.plan import MirrorPlan, plan_mirror
 from informix_cdc.lake.settings import MirrorSettings
 from informix_cdc.lake.table_changes import TableChanges
+from informix_cdc.monitoring import MirrorMetrics
 from informix_checkpoints.offsets import StreamOffset, planned_offset, query_id
 from informix_checkpoints.table_states import SnapshotState
 
@@ -265,11 +266,19 @@ def start_mirror(
     known, options = plan.settings, plan.options
     stream = spark.readStream.format("informix-cdc").options(**options).load()
     applied: list[Mirror] = []  # the query has its id once it has started
+    labels = {"server": options.get("server", ""), "database": options.get("database", "")}
+    metrics = MirrorMetrics(known.metrics_port, labels) if known.metrics_port else None
+
+    def tell(batch: MirroredBatch) -> None:
+        if metrics is not None:
+            changes = sum(batch.changes.values())
+            metrics.batch(len(batch.stopped), changes, batch.seconds, batch.committed_at)
+        on_batch(batch)
 
     def apply(batch: DataFrame, number: int) -> None:
         if not applied:
             query = query_id(known.checkpoint)
-            applied.append(Mirror(known, Lake(known, query, spark), query, on_batch))
+            applied.append(Mirror(known, Lake(known, query, spark), query, tell))
         end = planned_offset(known.checkpoint, number)
         applied[0].apply(delivered_rows(batch.toArrow()), number, end)
 

@@ -65,6 +65,7 @@ class MirrorSettings:
         engine: of Delta tables: embedded writes them in the driver's process, spark runs each MERGE in
             Spark with Delta Lake, auto only those that are large, where the session has Delta Lake.
         parallelism: how many tables are written at a time; 0: as many as there are processors, 2 to 8.
+        metrics_port: where Prometheus finds the figures of the mirror; 0: nowhere.
         storage_options: of the object store, as delta-rs names them.
         tables: what is special about single tables, by owner.table.
     """
@@ -78,6 +79,7 @@ class MirrorSettings:
     engine: str = AUTO
     table_name: str = "{table}"
     parallelism: int = 0
+    metrics_port: int = 0
     storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
     tables: Mapping[str, TableSettings] = field(default_factory=dict)
 
@@ -164,6 +166,9 @@ def _wrong(given: Mapping[str, object], where: str) -> list[str]:
     threads: object = given.get("parallelism", 1)
     if not isinstance(threads, int) or not 0 <= threads <= _MOST_THREADS:
         found.append(f"{where}: parallelism must be 0 to {_MOST_THREADS}, not {threads!r}.")
+    port: object = given.get("metrics_port", 0)
+    if not isinstance(port, int) or not 0 <= port < 1 << 16:
+        found.append(f"{where}: metrics_port must be 0 to 65535, not {port!r}.")
     template: object = given.get("table_name", "{table}")
     if not isinstance(template, str) or not _is_template(template):
         found.append(f"{where}: table_name must have {{table}}, and may have {{owner}}.")

@@ -11,6 +11,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from errno import EACCES, EADDRINUSE
+from threading import Thread
+from wsgiref.simple_server import WSGIServer
 
 from prometheus_client import CollectorRegistry, start_http_server
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -140,16 +142,25 @@ class MetricsServer:
 
         registry.register(AboutCollector(labels, dialect, time.time(), version))
         registry.register(FigureCollector(lambda: _samples(labels, state())))
-        try:
-            self._server, self._thread = _patiently()(start_http_server, port, host, registry)
-        except (OSError, OverflowError) as reason:
-            raise _refused(host, port, reason) from None
+        self._server, self._thread = serve(host, port, registry)
 
     def close(self) -> None:
         """Close the port; safe to call twice."""
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
+
+
+def serve(host: str, port: int, registry: CollectorRegistry) -> tuple[WSGIServer, Thread]:
+    """Serve a registry in a thread of its own.
+
+    Raises:
+        BadOption: the port is taken, which is waited for; or the address is not one of this host.
+    """
+    try:
+        return _patiently()(start_http_server, port, host, registry)
+    except (OSError, OverflowError) as reason:
+        raise _refused(host, port, reason) from None
 
 
 def _samples(labels: Labels, state: CaptureState | None) -> list[Sample]:

@@ -1,0 +1,57 @@
+"""Figures of a mirror on a port."""
+
+from __future__ import annotations
+
+import socket
+import urllib.request
+from datetime import UTC, datetime
+
+import pytest
+
+from informix_capture_client.errors import BadOption
+from informix_cdc.monitoring import mirror_metrics, prometheus
+from informix_cdc.monitoring.mirror_metrics import OF_MIRRORS, MirrorMetrics
+
+LABELS = {"server": "ol_stores", "database": "stores"}
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def scraped(port: int) -> dict[str, float]:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
+        lines = answer.read().decode().splitlines()
+    found = (line.rsplit(" ", 1) for line in lines if line.startswith("informix_cdc_mirror"))
+    shown = {name: float(value) for name, value in found}
+    assert all('database="stores"' in name for name in shown)
+    return {name.partition("{")[0]: value for name, value in shown.items()}
+
+
+def test_a_port_shows_stopped_tables_and_how_far_the_others_are() -> None:
+    port = free_port()
+    metrics = MirrorMetrics(port, LABELS)
+    try:
+        at = datetime(2026, 11, 25, 12, 0, tzinfo=UTC)
+        metrics.batch(0, 7, 0.25, at)
+        metrics.batch(2, 0, 9.0, None)  # without changes
+        found = scraped(port)
+        assert {name: found[name] for name in OF_MIRRORS} == {
+            "informix_cdc_mirror_stopped_tables": 2,
+            "informix_cdc_mirror_changes_total": 7,
+            "informix_cdc_mirror_batch_seconds": 0.25,
+            "informix_cdc_mirror_commit_time_seconds": at.timestamp(),
+        }
+    finally:
+        metrics.close()
+
+
+def test_a_port_that_is_taken_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prometheus, "PORT_WAIT_SECONDS", 0.0)
+    with socket.socket() as taken:
+        taken.bind(("0.0.0.0", 0))
+        taken.listen()
+        with pytest.raises(BadOption, match="nothing can listen"):
+            mirror_metrics.MirrorMetrics(int(taken.getsockname()[1]), LABELS)
