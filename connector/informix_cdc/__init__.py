@@ -2,6 +2,7 @@
 
     InformixCdcDataSource   what format("informix-cdc") stands for; registered by itself
     ProgressListener        a StreamingQueryListener that logs and shows a stream's figures
+    lake                    mirror() keeps Delta or Iceberg tables equal; as_of() reads them at a commit
     db2                     decodes three formats of Db2 from a column of bytes, without Informix
     testing                 an embedded server and the options that reach it, for tests of your own
     InformixCdcError        the root of the errors; each other one is named for what to do next
@@ -27,7 +28,7 @@ from informix_capture_client.errors import (
 from informix_capture_client.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from informix_cdc import db2, testing
+    from informix_cdc import db2, lake, testing
     from informix_cdc.monitoring import ProgressListener
     from informix_cdc.spark import InformixCdcDataSource
 
@@ -44,6 +45,7 @@ __all__ = [
     "UnsupportedColumn",
     "__version__",
     "db2",
+    "lake",
     "testing",
 ]
 
@@ -51,5 +53,11 @@ __version__ = "0.1.0"
 
 __getattr__ = lazy_names(
     __name__,
-    {"InformixCdcDataSource": "spark", "ProgressListener": "monitoring", "testing": "", "db2": ""},
+    {
+        "InformixCdcDataSource": "spark",
+        "ProgressListener": "monitoring",
+        "testing": "",
+        "db2": "",
+        "lake": "",
+    },
 )

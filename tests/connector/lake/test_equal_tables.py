@@ -9,7 +9,7 @@ from unittest.mock import patch
 
 import pytest
 
-from harness.lake.ledger import Ledger, ledger, without_added
+from harness.lake.ledger import Ledger, LedgerTable, ledger, without_added
 from harness.lake.mirroring import MirrorRun, is_caught_up, until
 from informix_capture_client import failpoints
 
@@ -33,7 +33,8 @@ def require_equal(run: MirrorRun, made: Ledger) -> None:
     batch = run.batches[-1]
     state = made.state_at(batch.commit)
     for table in made.tables:
-        if f"informix.{table.name}" not in batch.loading:
+        snapshot = batch.snapshots.get(f"informix.{table.name}")
+        if snapshot is not None and snapshot.is_done:
             assert run.keyed(table) == state.get(table.name, {}), (table, batch)
 
 
@@ -129,6 +130,23 @@ def test_changes_are_kept_as_they_came(tmp_path: Path) -> None:
             ]
             assert found == wanted
             assert {row["_snapshot"] for row in rows if row["_commit_version"] <= begun} <= {True}
+
+
+def test_a_table_that_is_created_while_the_mirror_runs_is_mirrored_too(tmp_path: Path) -> None:
+    with ledger(9, 3) as (made, listening):
+        made.change(30)
+        run = MirrorRun(tmp_path, listening.port, discoverySeconds="1", **QUICKLY)
+        run.on_batch = lambda _: require_equal(run, made)
+        with run.running() as step:
+            until(step, is_caught_up(run, made))
+            late = LedgerTable("late", ("k0",), {"k0": "serial", "c0": "decimal(16,2)"})
+            made.add(late)
+            made.change(5, [late])
+            until(step, lambda: "informix.late" in run.batches[-1].snapshots)
+            made.change(20)
+            until(step, is_caught_up(run, made))
+            assert run.keyed(late) == made.state_at(run.batches[-1].commit)["late"] != {}
+        assert [record["status"] for record in run.control("informix.late")] == ["mirrored"]
 
 
 class Died(BaseException):

@@ -98,6 +98,11 @@ class MirrorRun:
         table = DeltaTable(str(self.lake / name), version)
         return pa.table(table.scan().read_all()).to_pylist()
 
+    def control(self, table: str) -> list[Row]:
+        """Return what the control table has of a table, in the order of batches."""
+        rows = [row for row in self.rows("_informix_cdc_tables") if row["table"] == table]
+        return sorted(rows, key=lambda row: row["batch"])
+
     def batches_in(self, name: str) -> list[int]:
         """Return the number of the batch of each version of a target that has one."""
         found = []
