@@ -144,10 +144,23 @@ class MirroredTable:
             target.has_snapshot_rows_only = True
         elif target.has(batch):
             return
+        else:
+            self._require_same_form(target.schema().names)
         replaces = self._form == CURRENT and changes.last_truncate >= 0
         if not replaces:
             self._evolve(wanted)
         _WAYS[self._form](self, changes, batch)
+
+    def _require_same_form(self, names: Sequence[str]) -> None:
+        """Refuse a target that was made to keep something else: its rows mean something else."""
+        mine = set(ADDED[self._form].names)
+        others = {name for form in (HISTORY, CHANGES) for name in ADDED[form].names} - mine
+        needed = mine if self.keep in (HISTORY, CHANGES) else set()
+        if others.intersection(names) or needed - set(names):
+            raise TableStopped(
+                f"keep is {self.keep}, and its target was made to keep something else.",
+                "Set keep as it was, or give the table another name in the settings of tables.",
+            )
 
     def _evolve(self, wanted: pa.Schema) -> None:
         """Add columns and widen others, so that the target can hold rows with other columns."""

@@ -15,7 +15,9 @@ runs again, after a crash between two tables too, changes only the tables that h
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -260,29 +262,59 @@ def start_mirror(
     """Start the query of a plan.
 
     Raises:
-        BadOption: the plan has problems.
+        BadOption: the plan has problems, or a port is taken.
     """
     plan.require_sound()
-    known, options = plan.settings, plan.options
-    stream = spark.readStream.format("informix-cdc").options(**options).load()
-    applied: list[Mirror] = []  # the query has its id once it has started
-    labels = {"server": options.get("server", ""), "database": options.get("database", "")}
-    metrics = MirrorMetrics(known.metrics_port, labels) if known.metrics_port else None
-
-    def tell(batch: MirroredBatch) -> None:
-        if metrics is not None:
-            changes = sum(batch.changes.values())
-            metrics.batch(len(batch.stopped), changes, batch.seconds, batch.committed_at)
-        on_batch(batch)
-
-    def apply(batch: DataFrame, number: int) -> None:
-        if not applied:
-            query = query_id(known.checkpoint)
-            applied.append(Mirror(known, Lake(known, query, spark), query, tell))
-        end = planned_offset(known.checkpoint, number)
-        applied[0].apply(delivered_rows(batch.toArrow()), number, end)
-
-    writer = stream.writeStream.foreachBatch(apply).option("checkpointLocation", known.checkpoint)
+    stream = spark.readStream.format("informix-cdc").options(**plan.options).load()
+    sink = _Sink(spark, plan, on_batch)
+    writer = stream.writeStream.foreachBatch(sink.write)
+    writer = writer.option("checkpointLocation", plan.settings.checkpoint)
     if trigger:
         writer = writer.trigger(**trigger)
-    return writer.queryName(f"mirror of {options['database']}").start()
+    query = writer.queryName(f"mirror of {plan.options['database']}").start()
+    threading.Thread(
+        target=sink.close_after, args=(query,), name="informix-cdc mirror's end", daemon=True
+    ).start()
+    return query
+
+
+class _Sink:
+    """What the micro-batches of a query are written by.
+
+    Raises:
+        BadOption: a port is taken.
+    """
+
+    def __init__(
+        self, spark: SparkSession, plan: MirrorPlan, on_batch: Callable[[MirroredBatch], None]
+    ) -> None:
+        self._spark, self._settings, self._on_batch = spark, plan.settings, on_batch
+        self._mirror: Mirror | None = None  # the query has its id once it has begun
+        port = plan.settings.metrics_port
+        labels = {name: plan.options.get(name, "") for name in ("server", "database")}
+        self._metrics = MirrorMetrics(port, labels) if port else None
+
+    def write(self, batch: DataFrame, number: int) -> None:
+        """Bring a micro-batch into the tables."""
+        settings = self._settings
+        if self._mirror is None:
+            query = query_id(settings.checkpoint)
+            lake = Lake(settings, query, self._spark)
+            self._mirror = Mirror(settings, lake, query, self._tell)
+        end = planned_offset(settings.checkpoint, number)
+        self._mirror.apply(delivered_rows(batch.toArrow()), number, end)
+
+    def _tell(self, batch: MirroredBatch) -> None:
+        if self._metrics is not None:
+            changes = sum(batch.changes.values())
+            self._metrics.batch(len(batch.stopped), changes, batch.seconds, batch.committed_at)
+        self._on_batch(batch)
+
+    def close_after(self, query: StreamingQuery) -> None:
+        """Let go of threads and port once the query has ended."""
+        with contextlib.suppress(Exception):  # whoever waits for the query is told
+            query.awaitTermination()
+        if self._mirror is not None:
+            self._mirror.close()
+        if self._metrics is not None:
+            self._metrics.close()

@@ -95,6 +95,11 @@ def as_of(
             f"there is no mirror in {into}.", "Name the place that mirror was given as into."
         )
     batches, tables = (lake.target(name).rows() for name in (BATCHES, TABLES))
+    # A mirror that began again with a new checkpoint has another id; the newest one has the tables.
+    newest = batches.sort_by([("commit_timestamp", "descending")]).column("query")[0]
+    batches, tables = (
+        each.filter(pc.equal(each.column("query"), newest)) for each in (batches, tables)
+    )
     column, wanted = _place(at)
     ends = batches.filter(pc.less_equal(batches.column(column), wanted)).sort_by(
         [("commit", "ascending"), ("batch", "ascending")]

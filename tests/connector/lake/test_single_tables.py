@@ -197,6 +197,29 @@ def test_what_changes_nothing_makes_no_version(mirrored: Mirrored) -> None:
     assert (emptied, mirrored.table().version()) == (version + 1, emptied)
 
 
+KEEPS = [
+    ({}, {"keep": "history"}),
+    ({"keep": "history"}, {}),
+    ({"keep": "changes"}, {"keep": "history"}),
+]
+
+
+@pytest.mark.parametrize(("before", "after"), KEEPS)
+def test_a_target_that_keeps_something_else_is_left_as_it_is(
+    before: dict[str, str], after: dict[str, str], tmp_path: Path
+) -> None:
+    made = Mirrored(tmp_path, **before)
+    made.orders(("insert", 10, {"id": 1, "note": "a"}))
+    rows = made.rows()
+    changed = Mirrored(tmp_path, **after)
+    changed.number = made.number
+    changed.orders(("truncate", 150, None), ("insert", 150, {"id": 2, "note": "b"}))
+    assert "was made to keep something else" in changed.batches[-1].stopped[ORDERS]
+    assert changed.rows() == rows
+    for each in (made, changed):
+        each.mirror.close()
+
+
 def test_a_changed_key_is_a_row_that_goes_and_one_that_comes(mirrored: Mirrored) -> None:
     one, two = {"id": 1, "note": "a"}, {"id": 2, "note": None}
     swapped: list[Change] = [
