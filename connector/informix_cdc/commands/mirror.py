@@ -115,9 +115,15 @@ def print_plan(path: Path) -> bool:
     for problem in plan.problems:
         where = f"{problem.table}: " if problem.table else ""
         say(f"\nProblem: {printable(where + problem.message)}\n  {printable(problem.remedy)}")
+    _say_left_out(plan)
     tables = counted(len(plan.targets), "table")
     say(f"\n{tables}, {counted(len(plan.problems), 'problem')}. Nothing was written.")
     return not plan.problems
+
+
+def _say_left_out(plan: MirrorPlan) -> None:
+    for each in plan.left_out:
+        say(f"Left out: {printable(each.table)}: {printable(each.message)} {printable(each.remedy)}")
 
 
 def _target_text(plan: MirrorPlan, target: TargetTable) -> str:
@@ -152,6 +158,7 @@ def run_mirror(path: Path, *, once: bool, session: StartSession = start_session)
     file = read_file(path)
     plan = plan_mirror(file.settings, file.source)
     plan.require_sound()
+    _say_left_out(plan)
     say(f"{counted(len(plan.targets), 'table')} of {plan.options['database']} -> {file.settings.into}")
     spark = session(file.settings, file.spark)
     trigger = {"availableNow": True} if once else {"processingTime": file.trigger or "0 seconds"}

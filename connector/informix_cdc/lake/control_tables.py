@@ -26,6 +26,7 @@ TABLES, BATCHES = f"{CONTROL}tables", f"{CONTROL}batches"
 MIRRORED, STOPPED, LEFT = "mirrored", "stopped", "left"
 
 _INSTANT = pa.timestamp("us", "UTC")
+_BATCHES_A_FILE = 100
 _OF_TABLES = pa.schema(
     [
         ("query", pa.string()),
@@ -130,8 +131,17 @@ class ControlTables:
             for row in sorted(rows, key=lambda row: row["batch"])
         }
 
-    def write(self, batch: BatchRecord, changed: Sequence[TableRecord]) -> None:
-        """Add the records of a batch, unless they are there."""
+    def is_foreign(self, target: Target, name: str) -> bool:
+        """Tell whether a table is there that no mirror has made."""
+        if not target.is_there() or target.is_empty():
+            return False
+        rows = self._tables.rows().to_pylist() if self._tables.is_there() else []
+        return not target.is_numbered() and all(row["target"] != name for row in rows)
+
+    def write(
+        self, batch: BatchRecord, changed: Sequence[TableRecord], *, is_news: bool = False
+    ) -> None:
+        """Add the records of a batch, unless they are there; `is_news` if another one is loaded."""
         tables = [
             {
                 "query": self._query,
@@ -143,7 +153,7 @@ class ControlTables:
         ]
         if tables:
             _append(self._tables, TABLES, pa.Table.from_pylist(tables, _OF_TABLES), batch.batch)
-        if batch.versions:
+        if batch.versions or is_news:
             versions = [{"target": t, "version": v} for t, v in sorted(batch.versions.items())]
             row = {
                 "query": self._query,
@@ -154,6 +164,8 @@ class ControlTables:
                 "versions": versions,
             }
             _append(self._batches, BATCHES, pa.Table.from_pylist([row], _OF_BATCHES), batch.batch)
+            if batch.batch % _BATCHES_A_FILE == 0:
+                self._batches.compact()
 
 
 def _append(target: Target, name: str, rows: pa.Table, batch: int) -> None:

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 # 200,000 rows into 5 million in a second; Spark takes some seconds however few rows there are.
 _MANY_ROWS = 1_000_000
 _MANY_BYTES = 8 << 30
+# A table that was opened long ago gets slower with each commit; one that is opened anew does not.
+_MOST_COMMITS = 100
 
 
 def _again(method: Callable[..., None]) -> Callable[..., None]:
@@ -55,6 +57,9 @@ def _again(method: Callable[..., None]) -> Callable[..., None]:
             with attempt:
                 if attempt.retry_state.attempt_number > 1:
                     self.refresh()
+                elif self._commits >= _MOST_COMMITS:
+                    self._opened, self._commits = None, 0
+                self._commits += 1
                 method(self, *args, **kwargs)
 
     return patiently
@@ -83,6 +88,7 @@ class DeltaTarget:
     large_rows: int = _MANY_ROWS
     has_snapshot_rows_only: bool = False
     _opened: DeltaTable | None = field(default=None, init=False)
+    _commits: int = field(default=0, init=False)  # since it was opened
 
     def is_there(self) -> bool:
         """Tell whether there is a table."""
@@ -114,6 +120,10 @@ class DeltaTarget:
     def is_empty(self) -> bool:
         """Tell whether there are no rows."""
         return not self.table().file_uris()
+
+    def is_numbered(self) -> bool:
+        """Tell whether any batch of this query is in the table."""
+        return self.table().transaction_version(self.application) is not None
 
     def has(self, batch: int) -> bool:
         """Tell whether a batch is in the table as it is now."""
@@ -177,6 +187,11 @@ class DeltaTarget:
             rows = pa.ipc.open_stream(file)
             write_deltalake(table, rows, mode="overwrite", schema_mode="overwrite")
         self._list_features()
+
+    @_again
+    def compact(self) -> None:
+        """Put small files together."""
+        self.table().optimize.compact()
 
     # a batch
 

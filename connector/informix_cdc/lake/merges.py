@@ -11,7 +11,7 @@ from datetime import datetime
 
 import pyarrow as pa
 
-from informix_cdc.lake.table_changes import DELETED_AT, GONE, IS_STATE, TIME, TO, TO_TIME
+from informix_cdc.lake.table_changes import AT, DELETED_AT, GONE, IS_STATE, TO, TO_TIME
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +58,7 @@ class Merge:
 
 def of_images(images: pa.Table, key: Sequence[str]) -> Merge:
     """Give each key its last image, as `final_images` returns it; those that are gone go."""
-    columns = [name for name in images.column_names if name not in (GONE, TIME)]
+    columns = [name for name in images.column_names if name not in (GONE, AT)]
     return Merge(key=key, inserts=columns, inserts_if=(GONE, False), updates=columns, deletes_if=GONE)
 
 
@@ -70,7 +70,7 @@ def of_images_kept(images: pa.Table, key: Sequence[str], emptied_at: datetime | 
         key: columns that identify a row.
         emptied_at: when a TRUNCATE has emptied the table before these changes.
     """
-    columns = [name for name in images.column_names if name not in (GONE, TIME)]
+    columns = [name for name in images.column_names if name not in (GONE, AT)]
     rest = {} if emptied_at is None else {DELETED_AT: emptied_at}
     return Merge(key=key, inserts=columns, inserts_if=(GONE, False), updates=columns, rest=rest)
 

@@ -18,11 +18,11 @@ from informix_cdc.lake.merges import Merge, of_images, of_images_kept, of_states
 from informix_cdc.lake.settings import CHANGES, CURRENT, FAIL, HISTORY, SOFT
 from informix_cdc.lake.table_changes import (
     ADDED,
+    AT,
     DELETED_AT,
     GONE,
     INSTANT,
     IS_STATE,
-    TIME,
     TableChanges,
     all_changes,
     final_images,
@@ -49,6 +49,9 @@ class Target(Protocol):
     def has(self, batch: int) -> bool:
         """Tell whether a batch is in the table as it is now."""
 
+    def is_numbered(self) -> bool:
+        """Tell whether any batch of this query is in the table."""
+
     def version(self) -> int:
         """Return the version that was read or written last."""
 
@@ -69,6 +72,9 @@ class Target(Protocol):
 
     def widen(self, schema: pa.Schema) -> None:
         """Give columns wider types, and add those that are missing."""
+
+    def compact(self) -> None:
+        """Put small files together, where that is not left to others."""
 
     def append(self, rows: pa.Table, batch: int) -> None:
         """Append rows."""
@@ -148,7 +154,7 @@ class MirroredTable:
             self._require_same_form(target.schema().names)
         replaces = self._form == CURRENT and changes.last_truncate >= 0
         if not replaces:
-            self._evolve(wanted)
+            self._evolve(wanted, changes)
         _WAYS[self._form](self, changes, batch)
 
     def _require_same_form(self, names: Sequence[str]) -> None:
@@ -162,7 +168,7 @@ class MirroredTable:
                 "Set keep as it was, or give the table another name in the settings of tables.",
             )
 
-    def _evolve(self, wanted: pa.Schema) -> None:
+    def _evolve(self, wanted: pa.Schema, changes: TableChanges) -> None:
         """Add columns and widen others, so that the target can hold rows with other columns."""
         found = self.target.schema()
         added = [each for each in wanted if each.name not in found.names]
@@ -173,6 +179,8 @@ class MirroredTable:
         ]
         lost = [name for name in found.names if name not in wanted.names]
         narrowed = [e for e in changed if not _is_wider(found.field(e.name).type, e.type)]
+        if changes.begins_snapshot and all(found.field(name).nullable for name in lost):
+            lost = []  # rows that were there keep them, and new ones have NULL
         if lost or narrowed or (self.schema_change == FAIL and (added or changed)):
             what = [
                 *(f"column {name} was dropped or renamed" for name in lost),
@@ -199,7 +207,7 @@ class MirroredTable:
     def _soft(self, changes: TableChanges, batch: int) -> None:
         images = final_images(changes, changes.definition.key)
         if not self._appended(_there(images), changes, batch):
-            gone = pc.if_else(images.column(GONE), images.column(TIME), pa.scalar(None, INSTANT))
+            gone = pc.if_else(images.column(GONE), images.column(AT), pa.scalar(None, INSTANT))
             images = images.append_column(DELETED_AT, gone)
             place = changes.last_truncate
             emptied_at = None if place < 0 else changes.commit_at(place)[1]
@@ -248,7 +256,7 @@ def form_of(keep: str, deletes: str) -> str:
 def _there(images: pa.Table) -> pa.Table:
     """Return the rows that are not gone."""
     kept = images.filter(pa.array(~np.asarray(images.column(GONE).to_numpy())))
-    return kept.drop_columns([GONE, TIME])
+    return kept.drop_columns([GONE, AT])
 
 
 _WIDER: dict[pa.DataType, Sequence[pa.DataType]] = {

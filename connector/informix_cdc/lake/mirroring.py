@@ -19,14 +19,16 @@ import contextlib
 import logging
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from informix_capture_client.errors import UnsupportedColumn
 from informix_capture_client.failpoints import failpoint
 from informix_capture_client.log_events import MIRROR_TABLE_STOPPED
 from informix_cdc.lake.control_tables import (
@@ -37,11 +39,12 @@ from informix_cdc.lake.control_tables import (
     ControlTables,
     TableRecord,
 )
-from informix_cdc.lake.mirrored_table import MirroredTable, TableStopped
+from informix_cdc.lake.mirrored_table import RELOAD, MirroredTable, TableStopped
 from informix_cdc.lake.places import Lake
-from informix_cdc.lake.plan import MirrorPlan, plan_mirror
+from informix_cdc.lake.plan import MirrorPlan, plan_mirror, problems_of_target
 from informix_cdc.lake.settings import MirrorSettings
 from informix_cdc.lake.table_changes import TableChanges
+from informix_cdc.lake.target_tables import TargetTable
 from informix_cdc.monitoring import MirrorMetrics
 from informix_checkpoints.offsets import StreamOffset, planned_offset, query_id
 from informix_checkpoints.table_states import SnapshotState
@@ -50,6 +53,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
+# A query that was stopped may still write its last batch when the next one begins, in one process.
+_turns: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
 logger = logging.getLogger("informix_cdc.connector.mirror")  # a name in logs, not a module
 
 
@@ -107,6 +112,8 @@ class Mirror:
         self._control = ControlTables(query, lake.target)
         self._known = self._control.tables()
         self._tables: dict[str, MirroredTable] = {}
+        self._loading: set[str] = set()
+        self._committed_at: datetime | None = None
         self._tables_by_target = {each.target.lower(): each.table for each in self._known.values()}
         self._pool = ThreadPoolExecutor(settings.threads, "informix-cdc mirror")
 
@@ -118,12 +125,25 @@ class Mirror:
             batch: the number of the batch.
             end: where the batch ends in the stream.
         """
+        with _turns[self._settings.into]:
+            self._apply_all(rows, batch, end)
+
+    def _apply_all(self, rows: Iterable[Mapping[str, Any]], batch: int, end: StreamOffset) -> None:
         begun = time.monotonic()
         self._lake.number(batch)
         shares = _shares(rows)
         for table in shares:  # the first one that comes has the name
             self._tables_by_target.setdefault(self._settings.name_of(table).lower(), table)
-        jobs = [self._pool.submit(self._apply, table, share, batch) for table, share in shares.items()]
+        snapshots = {
+            name: state.snapshot
+            for name, state in (end.tables or {}).items()
+            if state.snapshot is not None
+        }
+        jobs = [
+            self._pool.submit(self._apply, table, share, batch, snapshots.get(table))
+            for table, share in shares.items()
+        ]
+        wait(jobs)  # also if one fails: none may go on when the batch runs again
         done = [job.result() for job in jobs]
         records = [record for record, _ in done]
         _, committed_at = max((last for _, last in done), default=(0, None))
@@ -134,11 +154,6 @@ class Mirror:
             for name, known in self._known.items()
             if known.status != LEFT and end.is_started and name not in (end.tables or {})
         ]
-        snapshots = {
-            name: state.snapshot
-            for name, state in (end.tables or {}).items()
-            if state.snapshot is not None
-        }
         loading = [name for name, snapshot in snapshots.items() if not snapshot.is_done]
         versions = {
             each.target: self._tables[each.table].target.version()
@@ -146,7 +161,11 @@ class Mirror:
             if each.status == MIRRORED
         }
         commit = end.position.commit
-        self._control.write(BatchRecord(batch, commit, committed_at, loading, versions), changed)
+        self._committed_at = committed_at or self._committed_at
+        is_news = set(loading) != self._loading
+        record = BatchRecord(batch, commit, self._committed_at, loading, versions)
+        self._control.write(record, changed, is_news=is_news)
+        self._loading = set(loading)
         failpoint("mirror.after_control")
         self._known |= {each.table: each for each in changed}
         self._on_batch(
@@ -165,46 +184,101 @@ class Mirror:
         """End the threads."""
         self._pool.shutdown()
 
-    def _apply(self, table: str, share: _Share, batch: int) -> tuple[TableRecord, tuple[int, datetime]]:
+    def _apply(
+        self, table: str, share: _Share, batch: int, snapshot: SnapshotState | None
+    ) -> tuple[TableRecord, tuple[int, datetime]]:
         """Bring the share of a table into its target.
 
         Returns:
             how the table is then; the last commit, and its time.
         """
         changes = TableChanges.of(share.streams)
-        return self._applied(table, changes, batch), changes.commit_at(len(changes) - 1)
-
-    def _applied(self, table: str, changes: TableChanges, batch: int) -> TableRecord:
-        known = self._known.get(table)
         name, special = self._settings.name_of(table), self._settings.of_table(table)
-        keep = str(special.keep)
-        if known is not None and known.status == STOPPED and not changes.begins_snapshot:
-            return known
-        record = TableRecord.of(changes.definition, changes.rows.schema, name, keep)
+        record = TableRecord.of(changes.definition, changes.rows.schema, name, str(special.keep))
+        known = self._known.get(table)
+        last = changes.commit_at(len(changes) - 1)
+        if known is not None and known.status != MIRRORED:
+            if changes.begins_snapshot:
+                changes = changes.from_snapshot()
+            elif known.status == STOPPED or _is_to_be_read(snapshot):
+                return known, last  # its rows are read later, with all that is left out until then
         try:
-            self._require_own_name(table, name)
-            mirrored = self._tables.get(table)
-            if mirrored is None:
-                target, change = self._lake.target(name), self._settings.schema_change
-                mirrored = MirroredTable(target, name, keep, str(special.deletes), change)
-                self._tables[table] = mirrored
+            self._require_whole(record, known, changes, snapshot)
+            mirrored = self._mirrored(table, record, changes)
             failpoint("mirror.before_table")
             mirrored.apply(changes, batch)
             failpoint("mirror.after_table")
-        except TableStopped as stop:
-            MIRROR_TABLE_STOPPED.log(logger, table=table, target=name, reason=stop.reason)
-            reason = f"{stop.reason} {stop.remedy}"
-            return TableRecord(**{**_facts(record), "status": STOPPED, "reason": reason})
-        return record
+        except (TableStopped, UnsupportedColumn) as stop:
+            reason = getattr(stop, "reason", None) or getattr(stop, "message", str(stop))
+            MIRROR_TABLE_STOPPED.log(logger, table=table, target=name, reason=reason)
+            stopped = {"status": STOPPED, "reason": f"{reason} {stop.remedy}"}
+            return TableRecord(**{**_facts(record), **stopped}), last
+        return record, last
 
-    def _require_own_name(self, table: str, name: str) -> None:
-        """Refuse a table that has come meanwhile, and whose target is that of another one."""
-        owner = self._tables_by_target[name.lower()]
+    def _mirrored(self, table: str, record: TableRecord, changes: TableChanges) -> MirroredTable:
+        """Return the table and its target, once both can be.
+
+        Raises:
+            TableStopped: the target would be that of another table, or cannot be.
+            UnsupportedColumn: names of two columns differ only by case.
+        """
+        owner = self._tables_by_target[record.target.lower()]
         if owner != table:
             raise TableStopped(
-                f"its target {name} is that of {owner}.",
+                f"its target {record.target} is that of {owner}.",
                 "Give it another name in the settings of tables, and start the mirror again.",
             )
+        target = TargetTable.of(changes.definition, changes.rows.schema, record.target)
+        for problem in problems_of_target(self._settings, target):
+            raise TableStopped(problem.message, problem.remedy)
+        if table not in self._tables:
+            special, change = self._settings.of_table(table), self._settings.schema_change
+            place = self._lake.target(record.target)
+            if table not in self._known and self._control.is_foreign(place, record.target):
+                raise TableStopped(
+                    f"its target {record.target} is a table that no mirror has made.",
+                    "Give it another name in the settings of tables, or move that table away.",
+                )
+            self._tables[table] = MirroredTable(
+                place, record.target, record.keep, str(special.deletes), change
+            )
+        return self._tables[table]
+
+    def _require_whole(
+        self,
+        record: TableRecord,
+        known: TableRecord | None,
+        changes: TableChanges,
+        snapshot: SnapshotState | None,
+    ) -> None:
+        """Refuse to go on with a target that lacks rows, since it is not the one of before.
+
+        Raises:
+            TableStopped: the table was mirrored before, into another target, or into one that is gone.
+        """
+        if changes.begins_snapshot:
+            return
+        if known is None:
+            why = "is new here, and its rows were read before" if _is_begun(snapshot) else ""
+        elif known.status == LEFT:
+            why = "had left the stream, and its rows are not read again"
+        elif known.target != record.target:
+            why = f"was mirrored into {known.target}"
+        elif not self._lake.target(record.target).is_there():
+            why = "is not there any more"
+        else:
+            why = ""
+        if why:
+            raise TableStopped(f"its target {record.target} would lack rows: the table {why}.", RELOAD)
+
+
+def _is_to_be_read(snapshot: SnapshotState | None) -> bool:
+    """Tell whether a snapshot of a table is to begin, so that what comes before does not count."""
+    return snapshot is not None and not _is_begun(snapshot)
+
+
+def _is_begun(snapshot: SnapshotState | None) -> bool:
+    return snapshot is not None and bool(snapshot.is_done or snapshot.rows or snapshot.after)
 
 
 def _facts(record: TableRecord) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import contextlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from informix_capture_client.catalog import Catalog
 from informix_capture_client.errors import AccessRefused, BadOption, UnsupportedColumn
@@ -17,16 +17,17 @@ from informix_capture_client.findings import require
 from informix_capture_client.sql_names import TableName
 from informix_cdc.lake.definitions import NEEDS_COLUMN_MAPPING
 from informix_cdc.lake.mirrored_table import form_of
-from informix_cdc.lake.settings import CHANGES, CONTROL, MirrorSettings
-from informix_cdc.lake.table_changes import ADDED
+from informix_cdc.lake.settings import CHANGES, CONTROL, DELTA, MirrorSettings
+from informix_cdc.lake.table_changes import ADDED, INTERNAL
 from informix_cdc.lake.target_tables import TargetTable, definitions_and_schemas
 from informix_cdc.options import ALL, SourceOptions
 from informix_cdc.server import SourceTables, describe_tables, named_tables, open_catalog
 from informix_cdc.snapshots import plan_snapshots, wanted_tables
+from informix_checkpoints.offsets import read_checkpoint
 
 # What the mirror's stream must be; whatever else the source is told is the user's.
 _FIXED = {"shape": "arrow", "truncate": "emit", "beforeImage": "true", "metadata": "minimal"}
-_IS_A_FOLDER = re.compile(r"[\w$. -]+")
+_IS_A_FOLDER = re.compile(r"[\w$-][\w$. -]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +49,16 @@ class MirrorPlan:
         targets: of all tables that can be mirrored.
         estimates: about how many rows these have, by owner.table; 0: nobody knows.
         problems: what is in the way of the others.
+        left_out: tables that match a pattern, cannot be mirrored, and are not in the stream yet: a
+            mirror that has begun goes on without them.
     """
 
     settings: MirrorSettings
-    options: Mapping[str, str]
+    options: Mapping[str, str] = field(repr=False)  # may hold a password
     estimates: Mapping[str, int]
     targets: tuple[TargetTable, ...]
     problems: tuple[PlanProblem, ...]
+    left_out: tuple[PlanProblem, ...] = ()
 
     def require_sound(self) -> None:
         """Refuse to begin with a problem in the way.
@@ -126,7 +130,7 @@ def plan_mirror(settings: MirrorSettings, source: Mapping[str, str]) -> MirrorPl
                 with _noted(problems, definition.table):
                     name = settings.name_of(definition.table)
                     targets.append(TargetTable.of(definition, schema, name))
-            problems += [each for target in targets for each in _of_target(settings, target)]
+            problems += [each for target in targets for each in problems_of_target(settings, target)]
             _check_snapshots(options, catalog, found, problems)
     there = {name for name in found.names} if found else set()
     problems += [
@@ -134,7 +138,39 @@ def plan_mirror(settings: MirrorSettings, source: Mapping[str, str]) -> MirrorPl
         for table in settings.tables.keys() - there - {each.table for each in problems}
     ]
     problems += _collisions(targets)
-    return MirrorPlan(settings, given, estimates, tuple(targets), tuple(problems))
+    plan = MirrorPlan(settings, given, estimates, tuple(targets), tuple(problems))
+    return _of_a_stream(plan, options, _tables_of_stream(settings.checkpoint))
+
+
+def _tables_of_stream(checkpoint: str) -> frozenset[str]:
+    """Return the tables of a mirror that has begun; none if it has not."""
+    try:
+        (progress,) = read_checkpoint(checkpoint).sources
+    except (AccessRefused, BadOption, ValueError):
+        return frozenset()
+    return frozenset(progress.planned[1].tables or ())
+
+
+def _of_a_stream(plan: MirrorPlan, options: SourceOptions, known: frozenset[str]) -> MirrorPlan:
+    """Return the plan of a mirror that may have begun: what is new and cannot come is left out."""
+    named = {_short(name) for name in options.table_choice().names}
+    late = [each for each in plan.problems if known and each.table and each.table not in known | named]
+    names = ",".join(sorted({each.table for each in late}))
+    if not late:
+        return plan
+    return replace(
+        plan,
+        options={**plan.options, **_excluding(plan.options, names)},
+        targets=tuple(each for each in plan.targets if each.source not in names.split(",")),
+        problems=tuple(each for each in plan.problems if each not in late),
+        left_out=tuple(late),
+    )
+
+
+def _excluding(options: Mapping[str, str], names: str) -> dict[str, str]:
+    """Return option tableExclude with more names, as the user has spelled it."""
+    spelled = next((name for name in options if name.lower() == "tableexclude"), "tableExclude")
+    return {spelled: ",".join(filter(None, [options.get(spelled, ""), names]))}
 
 
 @contextlib.contextmanager
@@ -196,14 +232,15 @@ def _check_snapshots(
                     plan_snapshots(one, replace(source, tables=(table,)), catalog, {})
 
 
-def _of_target(settings: MirrorSettings, target: TargetTable) -> Iterator[PlanProblem]:
+def problems_of_target(settings: MirrorSettings, target: TargetTable) -> Iterator[PlanProblem]:
     """Yield what a target cannot be."""
     special = settings.of_table(target.source)
     if special.keep != CHANGES and not target.key:
         yield PlanProblem(
             target.source,
             f"its rows cannot be told apart: {target.why_no_key}.",
-            f"Name a key that is unique in the settings of the table, or set keep to {CHANGES} there.",
+            f"Name a unique key in the settings of the table; or set keep to {CHANGES} there, and"
+            " snapshotWithoutKey to lock in source: the table is then read whole, and writers wait.",
         )
     if target.name.startswith(CONTROL) or not _IS_A_FOLDER.fullmatch(target.name):
         yield PlanProblem(
@@ -213,13 +250,13 @@ def _of_target(settings: MirrorSettings, target: TargetTable) -> Iterator[PlanPr
         )
     taken = {field.name for field in ADDED[form_of(str(special.keep), str(special.deletes))]}
     for column in target.columns:
-        if column.name.lower() in taken:
+        if column.name.lower() in taken or column.name.lower().startswith(INTERNAL):
             yield PlanProblem(
                 target.source,
                 f"column {column.name} has the name of one that the mirror adds.",
                 "Leave it out by option columns, or choose another keep or deletes for the table.",
             )
-        if NEEDS_COLUMN_MAPPING.intersection(column.name):
+        if settings.format == DELTA and NEEDS_COLUMN_MAPPING.intersection(column.name):
             yield PlanProblem(
                 target.source,
                 f"column {json.dumps(column.name)} has a character that Delta Lake forbids.",

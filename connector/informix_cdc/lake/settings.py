@@ -96,7 +96,7 @@ class MirrorSettings:
         for name in ("into", "checkpoint"):
             if not isinstance(known.get(name), str) or not known[name]:
                 problems.append(f"{name} is missing.")
-        if "into" not in "".join(problems):
+        if isinstance(known.get("into"), str):
             problems += _wrong_place(str(known["into"]), str(known.get("format", DELTA)))
         if not isinstance(of_tables, Mapping):
             problems.append("tables must have a table for each owner.table.")
@@ -189,6 +189,8 @@ def _is_template(text: str) -> bool:
 def _wrong_place(into: str, format_: str) -> list[str]:
     """Return what is wrong with a place: a folder is no catalog."""
     is_folder = "/" in into
+    if "@" in into.partition("://")[2].partition("/")[0]:
+        return ["into holds a user or a key: give it by storage_options or the environment."]
     if format_ == DELTA and not is_folder:
         return [
             f"into is {into!r}: for Delta tables it must be a folder or URL, such as /lake/stores; they"

@@ -142,6 +142,10 @@ class IcebergTarget:
                 snapshot = None if parent is None else table.snapshot(parent)
         return self._latest >= batch
 
+    def is_numbered(self) -> bool:
+        """Tell whether any batch of this query is in the table."""
+        return self.has(0)
+
     def version(self) -> int:
         """Return the id of the present snapshot."""
         snapshot = self._loaded().currentSnapshot()
@@ -189,6 +193,9 @@ class IcebergTarget:
             wanted = type_in(ICEBERG, each.type)
             if each.name in found.names and type_in(ICEBERG, found.field(each.name).type) != wanted:
                 self._run(f"ALTER TABLE {self.name} ALTER COLUMN {quoted(each.name)} TYPE {wanted}")
+
+    def compact(self) -> None:
+        """Leave small files to rewrite_data_files."""
 
     def append(self, rows: pa.Table, batch: int) -> None:
         """Append rows."""

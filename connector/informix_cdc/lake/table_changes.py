@@ -9,8 +9,9 @@ Rule: Arrow in, Arrow out, whole columns at a time; the order of changes is that
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 import numpy as np
@@ -23,10 +24,12 @@ from informix_checkpoints.spool import DEFINITION
 
 KIND, COMMIT, TIME, ORDINAL = "_change_type", "_commit_version", "_commit_timestamp", "_change_ordinal"
 TRUNCATE = "truncate"
-SNAPSHOT, GONE, DELETED_AT = "_snapshot", "_gone", "_deleted_at"
+SNAPSHOT, DELETED_AT = "_snapshot", "_deleted_at"
 FROM, TO = "_valid_from", "_valid_to"
 FROM_TIME, TO_TIME = "_valid_from_timestamp", "_valid_to_timestamp"
-IS_STATE = "_is_state"
+# Columns of what is merged that no target has; a column of a table may not begin like them.
+INTERNAL = "__informix_cdc_"
+GONE, AT, IS_STATE = f"{INTERNAL}gone", f"{INTERNAL}at", f"{INTERNAL}is_state"
 INSTANT = pa.timestamp("us", "UTC")
 
 # Columns that targets have beside those of the table, by what they keep.
@@ -46,6 +49,9 @@ ADDED: dict[str, pa.Schema] = {
         ]
     ),
 }
+
+
+_Image = tuple[int, tuple[str, ...]]  # its place, and its values
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,9 +119,16 @@ class TableChanges:
 
     @property
     def begins_snapshot(self) -> bool:
-        """Whether the last TRUNCATE is the one with which a snapshot begins."""
-        place = self.last_truncate
-        return place >= 0 and bool(self.about.column(SNAPSHOT)[place].as_py())
+        """Whether the table's rows are read from the first one on, from some of these changes on."""
+        return bool((self.is_kind(TRUNCATE) & np.asarray(self.about.column(SNAPSHOT).to_numpy())).any())
+
+    def from_snapshot(self) -> TableChanges:
+        """Return the changes from where the table's rows are read from the first one on."""
+        begins = self.is_kind(TRUNCATE) & np.asarray(self.about.column(SNAPSHOT).to_numpy())
+        first = int(np.flatnonzero(begins)[-1])
+        about = self.about.slice(first)
+        is_snapshot = bool(pc.all(about.column(SNAPSHOT)).as_py())
+        return replace(self, about=about, rows=self.rows.slice(first), is_snapshot=is_snapshot)
 
     def is_kind(self, *kinds: str) -> np.ndarray:
         """Tell of each change whether it is of one of these kinds."""
@@ -140,22 +153,14 @@ def final_images(changes: TableChanges, key: Sequence[str]) -> pa.Table:
     """Return the last image of each key after the last TRUNCATE.
 
     A changed key is a row that is gone, and another one. Column GONE says which rows are gone: their
-    image is the one before. Column TIME is the time of the commit.
+    image is the one before. Column AT is the time of the commit.
     """
-    first = changes.last_truncate + 1
-    rows = changes.rows.slice(first)
-    last = _last_of_each([rows.column(name) for name in key])
-    gone = pa.array(changes.is_gone()[first:])
-    times = changes.about.column(TIME).slice(first)
-    return rows.append_column(GONE, gone).append_column(TIME, times).take(pa.array(last))
-
-
-def _last_of_each(columns: Sequence[pa.ChunkedArray]) -> np.ndarray:
-    """Return the last place of each combination of values, in ascending order."""
-    names = [str(number) for number in range(len(columns))]
-    table = pa.table([*columns, pa.array(np.arange(len(columns[0])))], names=[*names, "place"])
-    found = table.group_by(names, use_threads=False).aggregate([("place", "max")])
-    return np.asarray(np.sort(found.column("place_max").to_numpy()))
+    places = _net_changes(changes, key, np.flatnonzero(changes.is_kind(TRUNCATE)))
+    places = places[places > changes.last_truncate]
+    rows = changes.rows.take(pa.array(places))
+    last = np.sort(_groups([rows.column(name) for name in key]).column("last").to_numpy())
+    gone, times = pa.array(changes.is_gone()[places]), changes.about.column(TIME).take(pa.array(places))
+    return rows.append_column(GONE, gone).append_column(AT, times).take(pa.array(last))
 
 
 def states(changes: TableChanges, key: Sequence[str]) -> pa.Table:
@@ -166,7 +171,7 @@ def states(changes: TableChanges, key: Sequence[str]) -> pa.Table:
     key that is open in the target.
     """
     truncates = np.flatnonzero(changes.is_kind(TRUNCATE))
-    places = _last_of_each_commit(changes, key, truncates)
+    places = _net_changes(changes, key, truncates)
     group = _numbers_of([changes.rows.column(name).take(pa.array(places)) for name in key])
     order = np.lexsort((places, group))
     places, group = places[order], group[order]
@@ -188,15 +193,63 @@ def states(changes: TableChanges, key: Sequence[str]) -> pa.Table:
     )
 
 
-def _last_of_each_commit(
-    changes: TableChanges, key: Sequence[str], truncates: np.ndarray
-) -> np.ndarray:
-    """Return the last place of each key in each commit, before a TRUNCATE in it and behind."""
-    places = np.arange(len(changes))
-    segment = pa.chunked_array([pa.array(np.searchsorted(truncates, places))])
+def _net_changes(changes: TableChanges, key: Sequence[str], truncates: np.ndarray) -> np.ndarray:
+    """Return the place of what each commit does to each key, before a TRUNCATE in it and behind.
+
+    That is the last change of the key, but for one case. `UPDATE t SET id = id + 1` gives a row a key
+    that another one still has, and takes it from that one afterwards: key 2 gets row 1, and then loses
+    row 2. Informix checks a constraint at the end of the statement, or of the transaction. So a row
+    that is gone at last cancels an image like it; what is left over counts, and nothing if nothing is.
+    """
+    segment = pa.chunked_array([pa.array(np.searchsorted(truncates, np.arange(len(changes))))])
     columns = [changes.rows.column(name) for name in key]
-    found = _last_of_each([*columns, changes.about.column(COMMIT), segment])
-    return np.setdiff1d(found, truncates)
+    columns += [changes.about.column(COMMIT), segment]
+    gone = changes.is_gone()
+    groups = _groups(columns, gone)
+    last, count = groups.column("last").to_numpy(), groups.column("count").to_numpy()
+    is_doubtful = gone[last] & (groups.column("gone").to_numpy() < count)
+    settled = np.setdiff1d(last[~is_doubtful], truncates)
+    if not is_doubtful.any():
+        return settled
+    numbers = _numbers_of(columns)
+    doubtful = np.flatnonzero(np.isin(numbers, numbers[last[is_doubtful]]))
+    # Contents of large objects are not compared: an image before has none.
+    compared = [f.name for f in changes.rows.schema if not pa.types.is_struct(f.type)]
+    images = changes.rows.select(compared).take(pa.array(doubtful))
+    values = list(zip(*(map(repr, column.to_pylist()) for column in images.columns), strict=True))
+    added: defaultdict[int, list[_Image]] = defaultdict(list)
+    removed: defaultdict[int, list[_Image]] = defaultdict(list)
+    for place, image in zip(doubtful.tolist(), values, strict=True):
+        images_of = removed if gone[place] else added
+        images_of[int(numbers[place])].append((place, image))
+    left = [_left_over(images, removed[number]) for number, images in added.items()]
+    found = np.array([each for each in left if each is not None], np.int64)
+    return np.sort(np.concatenate([settled, found]))
+
+
+def _left_over(added: list[_Image], removed: list[_Image]) -> int | None:
+    """Return the place of what is left over of images once equal ones have cancelled each other."""
+    before = []  # rows that the key had before this commit
+    for place, image in removed:
+        equal = next((each for each in added if each[1] == image), None)
+        if equal is None:
+            before.append(place)
+        else:
+            added.remove(equal)
+    return added[-1][0] if added else before[-1] if before else None
+
+
+def _groups(columns: Sequence[pa.ChunkedArray], gone: np.ndarray | None = None) -> pa.Table:
+    """Return of each combination of values the last place, how often it occurs, and how often gone."""
+    names = [str(number) for number in range(len(columns))]
+    count = len(columns[0])
+    places, flags = np.arange(count), np.zeros(count, bool) if gone is None else gone
+    table = pa.table(
+        [*columns, pa.array(places), pa.array(flags.astype(np.int64))], names=[*names, "at", "gone"]
+    )
+    wanted = [("at", "max"), ("at", "count"), ("gone", "sum")]
+    found = table.group_by(names, use_threads=False).aggregate(wanted)
+    return found.select(["at_max", "at_count", "gone_sum"]).rename_columns(["last", "count", "gone"])
 
 
 def _numbers_of(columns: Sequence[pa.ChunkedArray]) -> np.ndarray:

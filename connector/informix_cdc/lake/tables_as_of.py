@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -40,7 +40,7 @@ class TablesAsOf(Mapping[str, "DataFrame"]):
     """
 
     commit: int
-    committed_at: datetime
+    committed_at: datetime | None
     missing: Mapping[str, str]
     _spark: SparkSession = field(repr=False)
     _settings: MirrorSettings = field(repr=False)
@@ -120,6 +120,8 @@ def as_of(
 
 
 def _place(at: int | str | datetime) -> tuple[str, Any]:
+    if isinstance(at, date) and not isinstance(at, datetime):
+        raise BadOption(f"{at} is a day, which has many commits.", "Give a time of it, as a datetime.")
     if isinstance(at, datetime):
         return "commit_timestamp", pa.scalar(at.astimezone(), pa.timestamp("us", "UTC"))
     return "commit", parse(at) if isinstance(at, str) else at

@@ -12,12 +12,15 @@ import pytest
 
 from connector.commands.commands import refusal, run_plain
 from harness.servers.stores import PASSWORD
+from harness.spark.checkpoints import run_batches
 from informix_capture_client.emulator import EmulatedServer, ListeningServer, keep_rows
 from informix_capture_client.errors import BadOption
+from informix_capture_client.positions import Position
 from informix_cdc.commands import mirror as command
 from informix_cdc.lake import MirroredBatch, MirrorSettings
 from informix_cdc.lake.sessions import settings_of
-from informix_checkpoints.table_states import SnapshotState
+from informix_checkpoints.offsets import StreamOffset
+from informix_checkpoints.table_states import SnapshotState, TableState
 
 HEAD = """\
 into = "{folder}/lake"
@@ -218,3 +221,31 @@ def test_a_spark_without_a_package_is_refused(given: dict[str, str], says: str) 
     settings = MirrorSettings.of(checkpoint="/c", **given)
     with pytest.raises(BadOption, match=says):
         settings_of(settings, {}, "4.3.0")
+
+
+def test_a_mirror_that_has_begun_goes_on_without_new_tables_that_cannot_come(tmp_path: Path) -> None:
+    begun = StreamOffset("a1", "5a", Position(9, 9), tables={"informix.orders": TableState("d")})
+    run_batches(tmp_path / "checkpoint", begun.to_json())
+    orders = ("informix.orders", "order_num serial primary key")
+    tables = '[tables."informix.gone"]\nkeep = "history"\n'
+    with served(orders, ("informix.nokey", "a integer")) as port:
+        path = written(tmp_path, port, tables=tables)
+        found = run_plain("mirror", path, "--plan")
+        plan = command.plan_mirror(
+            command.read_file(Path(path)).settings,
+            {**command.read_file(Path(path)).source, "password": PASSWORD},
+        )
+        named = written(tmp_path, port, tables=tables)
+        Path(named).write_text(
+            Path(named).read_text().replace('"informix.*"', '"informix.orders,informix.nokey"')
+        )
+        refused = run_plain("mirror", named, "--plan")
+    assert found.exit_code == 0, found.output
+    shown = " ".join(found.stderr.split())
+    assert "Left out: informix.nokey: its rows cannot be told apart" in shown
+    assert "Left out: informix.gone: it has settings" in shown
+    assert "1 table, 0 problems." in shown
+    assert set(plan.options["tableExclude"].split(",")) == {"informix.nokey", "informix.gone"}
+    assert PASSWORD not in repr(plan)
+    assert refused.exit_code == 1
+    assert "Problem: informix.nokey" in refused.stderr

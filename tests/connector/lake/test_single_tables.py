@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import shutil
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from deltalake import DeltaTable
+from deltalake import DeltaTable, write_deltalake
 
 from harness.lake.rows_of_batches import Change, batch_row, end_at
 from informix_cdc import lake
 from informix_cdc.lake.mirroring import Mirror, MirroredBatch
 from informix_cdc.lake.places import Lake
+from informix_checkpoints.table_states import SnapshotState
 
 ORDERS = "informix.orders"
 COLUMNS = {"id": pa.int32(), "note": pa.string()}
@@ -172,7 +177,7 @@ def test_a_table_without_a_key_stops_unless_changes_are_kept(tmp_path: Path) -> 
         batch_row("informix.log", COLUMNS, [("insert", 10, row), ("insert", 10, row)], key=()),
         tables=(ORDERS, "informix.log"),
     )
-    assert "it has no key" in made.batches[-1].stopped[ORDERS]
+    assert "its rows cannot be told apart" in made.batches[-1].stopped[ORDERS]
     assert [each["id"] for each in made.rows("log")] == [1, 1]
     made.mirror.close()
 
@@ -253,3 +258,144 @@ def test_a_table_that_leaves_is_recorded_once(mirrored: Mirrored) -> None:
     mirrored.batch(tables=())
     mirrored.batch(tables=())
     assert mirrored.control() == [(ORDERS, "mirrored"), (ORDERS, "left")]
+
+
+def again(made: Mirrored, **settings: Any) -> Mirrored:
+    """Return a mirror of another process, on the same checkpoint."""
+    made.mirror.close()
+    found = Mirrored(made.folder, **settings)
+    found.number = made.number
+    return found
+
+
+NEXT: Change = ("insert", 150, {"id": 9, "note": "i"})
+
+
+def test_a_target_with_another_name_would_lack_rows(mirrored: Mirrored) -> None:
+    changed = again(mirrored, tables={ORDERS: {"name": "bestellungen"}})
+    changed.orders(NEXT)
+    assert "was mirrored into orders" in changed.batches[-1].stopped[ORDERS]
+    assert not (changed.folder / "lake" / "bestellungen").exists()
+    changed.mirror.close()
+
+
+def test_a_target_that_was_removed_would_lack_rows(mirrored: Mirrored) -> None:
+    shutil.rmtree(mirrored.folder / "lake" / "orders")
+    changed = again(mirrored)
+    changed.orders(NEXT)
+    assert "is not there any more" in changed.batches[-1].stopped[ORDERS]
+    changed.mirror.close()
+
+
+def test_a_lake_that_was_removed_would_lack_rows(mirrored: Mirrored) -> None:
+    shutil.rmtree(mirrored.folder / "lake")
+    changed = again(mirrored)
+    changed.number += 1
+    end = end_at(200, ORDERS)
+    done = {ORDERS: replace((end.tables or {})[ORDERS], snapshot=SnapshotState(rows=2, is_done=True))}
+    changed.mirror.apply(
+        [batch_row(ORDERS, COLUMNS, [NEXT])], changed.number, replace(end, tables=done)
+    )
+    assert "its rows were read before" in changed.batches[-1].stopped[ORDERS]
+    changed.mirror.close()
+
+
+def test_a_table_that_comes_back_without_its_rows_stops(mirrored: Mirrored) -> None:
+    mirrored.batch(tables=())
+    mirrored.orders(NEXT)
+    assert "had left the stream" in mirrored.batches[-1].stopped[ORDERS]
+    assert [row["id"] for row in mirrored.rows()] == [1, 2]
+
+
+def test_what_comes_before_a_table_is_read_again_is_not_applied(mirrored: Mirrored) -> None:
+    mirrored.batch(tables=())
+    mirrored.number += 1
+    rows = [batch_row(ORDERS, COLUMNS, [NEXT])]
+    mirrored.mirror.apply(rows, mirrored.number, end_at(300, ORDERS, loading=[ORDERS]))
+    assert [row["id"] for row in mirrored.rows()] == [1, 2]
+    assert not mirrored.batches[-1].stopped
+    mirrored.orders(("truncate", 350, None), ("insert", 350, {"id": 9, "note": "i"}), is_snapshot=True)
+    assert [row["id"] for row in mirrored.rows()] == [9]
+    assert [status for _, status in mirrored.control()] == ["mirrored", "left", "mirrored"]
+
+
+def test_a_table_that_no_mirror_has_made_is_left_as_it_is(mirrored: Mirrored) -> None:
+    place = f"{mirrored.folder}/lake/items"
+    write_deltalake(place, pa.table({"other": ["precious"]}))
+    rows = batch_row("informix.items", COLUMNS, [("truncate", 150, None)], is_snapshot=True)
+    mirrored.batch(rows, tables=(ORDERS, "informix.items"))
+    assert "no mirror has made" in mirrored.batches[-1].stopped["informix.items"]
+    assert pa.table(DeltaTable(place).scan().read_all()).to_pylist() == [{"other": "precious"}]
+
+
+ODD = ["informix._informix_cdc_tables", 'informix."../x"', 'informix." "']
+
+
+@pytest.mark.parametrize("table", ODD)
+def test_a_table_whose_name_can_be_no_target_stops(table: str, mirrored: Mirrored) -> None:
+    mirrored.batch(batch_row(table, COLUMNS, [NEXT]), tables=(ORDERS, table))
+    assert "its target would be called" in mirrored.batches[-1].stopped[table]
+    assert sorted(path.name for path in mirrored.folder.iterdir()) == ["lake"]
+
+
+def test_columns_that_differ_by_case_or_have_names_of_ours_stop_their_table(mirrored: Mirrored) -> None:
+    for number, name in enumerate(["Note", "__informix_cdc_gone"]):
+        table = f"informix.t{number}"
+        columns = {**COLUMNS, name: pa.int32()}
+        row = {"id": 1, "note": "a", name: 1}
+        mirrored.batch(batch_row(table, columns, [("insert", 150, row)]), tables=(ORDERS, table))
+        assert table in mirrored.batches[-1].stopped
+
+
+@pytest.mark.parametrize("settings", [{"keep": "history"}, {"deletes": "soft"}])
+def test_a_reload_brings_a_stopped_history_back_and_keeps_what_it_had(
+    settings: dict[str, str], tmp_path: Path
+) -> None:
+    made = Mirrored(tmp_path, **settings)
+    made.orders(("insert", 10, {"id": 1, "note": "a"}))
+    columns = {"id": pa.int32(), "remark": pa.string()}
+    made.orders(("insert", 150, {"id": 2, "remark": "b"}), columns=columns)
+    assert ORDERS in made.batches[-1].stopped
+    made.batch(tables=())
+    made.orders(
+        ("truncate", 350, None),
+        ("insert", 350, {"id": 2, "remark": "b"}),
+        columns=columns,
+        is_snapshot=True,
+    )
+    assert not made.batches[-1].stopped
+    assert [(row["id"], row["note"], row["remark"]) for row in made.rows()] == [
+        (1, "a", None),
+        (2, None, "b"),
+    ]
+    made.mirror.close()
+
+
+def test_a_reload_in_the_same_batch_as_a_truncate_is_seen(mirrored: Mirrored) -> None:
+    columns = {"id": pa.int64(), "remark": pa.string()}
+    mirrored.orders(("insert", 150, {"id": 3, "remark": "x"}), columns=columns)
+    snapshot = batch_row(ORDERS, columns, [("truncate", 250, None)], is_snapshot=True)
+    later = batch_row(
+        ORDERS, columns, [("truncate", 251, None), ("insert", 252, {"id": 4, "remark": "y"})]
+    )
+    mirrored.batch(snapshot, later)
+    assert not mirrored.batches[-1].stopped
+    assert mirrored.rows() == [{"id": 4, "remark": "y"}]
+
+
+def test_a_batch_that_is_still_written_when_the_next_query_begins_comes_once(tmp_path: Path) -> None:
+    made = Mirrored(tmp_path, keep="changes")
+    made.orders(("insert", 10, {"id": 1, "note": "a"}))
+    other = again(made, keep="changes")
+    rows, end = [batch_row(ORDERS, COLUMNS, [NEXT])], end_at(200, ORDERS)
+    both = [
+        threading.Thread(target=each.apply, args=(rows, 2, end)) for each in (made.mirror, other.mirror)
+    ]
+    made.mirror._pool = ThreadPoolExecutor(1)
+    for thread in both:
+        thread.start()
+    for thread in both:
+        thread.join()
+    assert [row["id"] for row in made.rows()] == [1, 9]
+    other.mirror.close()
+    made.mirror.close()

@@ -65,8 +65,11 @@ def batch_row(
 
 
 def end_at(commit: int, *tables: str, loading: Sequence[str] = ()) -> StreamOffset:
-    """Return the offset at which a batch ends, of a stream with these tables."""
+    """Return the offset at which a batch ends, of a stream with these tables.
+
+    Snapshots of `loading` are still to begin; the others have none.
+    """
     states = {
-        name: TableState("d", snapshot=SnapshotState(is_done=name not in loading)) for name in tables
+        name: TableState("d", snapshot=SnapshotState() if name in loading else None) for name in tables
     }
     return StreamOffset("a1", "5a", Position(commit, commit), tables=states)
