@@ -37,6 +37,8 @@ from informix_capture_client.errors import BadOption
 from informix_capture_client.positions import show
 from informix_capture_client.printable import printable
 from informix_cdc.lake import (
+    DELTA,
+    ICEBERG,
     MirroredBatch,
     MirrorPlan,
     MirrorSettings,
@@ -44,6 +46,7 @@ from informix_cdc.lake import (
     plan_mirror,
     start_mirror,
     start_session,
+    type_in,
 )
 from informix_cdc.snapshots import TableProgress
 from informix_cdc.terminal import TableProgressShown, counted, say, table_progress
@@ -134,10 +137,13 @@ def _target_text(plan: MirrorPlan, target: TargetTable) -> str:
         f"key {', '.join(target.key)}" if target.key else f"no key: {target.why_no_key}",
         *([f"about {counted(rows, 'row')}"] if rows else []),
     ]
-    head = f"{target.source} -> {plan.settings.into.rstrip('/')}/{target.name}  ({'; '.join(facts)})"
+    into, is_iceberg = plan.settings.into.rstrip("/"), plan.settings.format == "iceberg"
+    names = ICEBERG if is_iceberg else DELTA
+    place = f"{into}{'.' if is_iceberg else '/'}{target.name}"
+    head = f"{target.source} -> {place}  ({'; '.join(facts)})"
     width = max(len(column.name) for column in target.columns)
     lines = [
-        f"  {column.name.ljust(width)}  {column.declared} -> {column.lake_type}"
+        f"  {column.name.ljust(width)}  {column.declared} -> {type_in(names, column.type)}"
         for column in target.columns
     ]
     return "\n".join(map(printable, [head, *lines]))

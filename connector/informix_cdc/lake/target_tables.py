@@ -13,7 +13,6 @@ from informix_capture_client.errors import BadOption, UnsupportedColumn
 from informix_capture_client.large_objects import delivered_schema
 from informix_capture_client.shapes import table_schema
 from informix_capture_client.sql_names import quoted
-from informix_cdc.lake.lake_types import DELTA, type_in
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import SourceTables, TableDefinition, table_definitions
 
@@ -31,11 +30,6 @@ class TargetColumn:
     declared: str
     type: pa.DataType
     is_nullable: bool
-
-    @property
-    def lake_type(self) -> str:
-        """The type in Delta Lake."""
-        return type_in(DELTA, self.type)
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,6 +69,18 @@ def test_a_plan_shows_each_table_its_key_and_its_types_and_writes_nothing(tmp_pa
     assert [path.name for path in tmp_path.iterdir()] == ["mirror.toml"]
 
 
+def test_the_plan_of_iceberg_tables_has_iceberg_s_types_and_names(tmp_path: Path) -> None:
+    with served(("informix.orders", "id serial primary key, size smallint")) as port:
+        path = Path(written(tmp_path, port, head='format = "iceberg"\n'))
+        path.write_text(path.read_text().replace(f"{tmp_path}/lake", "lake.stores"))
+        found = run_plain("mirror", str(path), "--plan")
+    assert found.stdout == (
+        "informix.orders -> lake.stores.orders  (current; key id)\n"
+        "  id    SERIAL -> INT\n"
+        "  size  SMALLINT -> INT\n"
+    )
+
+
 PROBLEMS = [
     ("informix.orders", "order_num serial primary key", None),
     ("informix.nokey", "a integer", "its rows cannot be told apart"),
