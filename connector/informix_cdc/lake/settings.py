@@ -136,6 +136,10 @@ def _of_table(table: str, values: object, problems: list[str]) -> tuple[str, Tab
     if not isinstance(values, Mapping):
         problems.append(f"{table} must have settings, such as keep.")
         return table, TableSettings()
+    if values and all(isinstance(each, Mapping) for each in values.values()):
+        name = f"{table}.{next(iter(values))}"  # TOML has read owner.table as two names
+        problems.append(f'the name of a table needs quotes: [tables."{name}"].')
+        return table, TableSettings()
     problems += _unknown(values, TableSettings, table) + _wrong(values, table)
     special = {name: value for name, value in values.items() if name in _names(TableSettings)}
     try:

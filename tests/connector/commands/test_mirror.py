@@ -125,6 +125,11 @@ MISTAKES: list[tuple[str, dict[str, str], list[str]]] = [
             "informix.a has no 'kep'; did you mean keep?",
         ],
     ),
+    (
+        "a table without quotes",
+        {"tables": '[tables.informix.a]\nkeep = "history"'},
+        ['the name of a table needs quotes: [tables."informix.a"].'],
+    ),
     ("no text", {"head": "trigger = 10\n"}, ["trigger must be a text"]),
     ("a password", {"source": 'Password = "x"'}, ["source holds a password", "passwordFile"]),
     ("another shape", {"source": 'shape = "json"'}, ["option 'shape' is arrow in a mirror"]),
