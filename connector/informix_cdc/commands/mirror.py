@@ -43,6 +43,7 @@ from informix_cdc.lake import (
     MirrorPlan,
     MirrorSettings,
     TargetTable,
+    checked_settings,
     plan_mirror,
     start_mirror,
     start_session,
@@ -99,7 +100,7 @@ def read_file(path: Path) -> MirrorFile:
         )
     options = {name: _as_text(value) for name, value in source.items()}
     settings = {name: str(spark[name]) for name in spark}
-    return MirrorFile(MirrorSettings.of(**known), options, trigger, settings)
+    return MirrorFile(checked_settings(known, options), options, trigger, settings)
 
 
 def _as_text(value: object) -> str:

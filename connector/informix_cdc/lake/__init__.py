@@ -20,7 +20,13 @@ from informix_cdc.lake.target_tables import TargetColumn, TargetTable, target_ta
 if TYPE_CHECKING:
     from informix_cdc.lake.mirroring import Mirror, MirroredBatch, delivered_rows, mirror, start_mirror
     from informix_cdc.lake.places import Lake
-    from informix_cdc.lake.plan import MirrorPlan, PlanProblem, plan_mirror, stream_options
+    from informix_cdc.lake.plan import (
+        MirrorPlan,
+        PlanProblem,
+        checked_settings,
+        plan_mirror,
+        stream_options,
+    )
     from informix_cdc.lake.sessions import start_session, submitted_session
     from informix_cdc.lake.settings import MirrorSettings
     from informix_cdc.lake.tables_as_of import TablesAsOf, as_of
@@ -40,6 +46,7 @@ __all__ = [
     "TargetColumn",
     "TargetTable",
     "as_of",
+    "checked_settings",
     "definitions",
     "delivered_rows",
     "mirror",
@@ -55,7 +62,7 @@ __all__ = [
 _HOMES = {
     "tables_as_of": ("TablesAsOf", "as_of"),
     "mirroring": ("Mirror", "MirroredBatch", "delivered_rows", "mirror", "start_mirror"),
-    "plan": ("MirrorPlan", "PlanProblem", "plan_mirror", "stream_options"),
+    "plan": ("MirrorPlan", "PlanProblem", "checked_settings", "plan_mirror", "stream_options"),
     "places": ("Lake",),
     "sessions": ("start_session", "submitted_session"),
     "settings": ("MirrorSettings",),

@@ -41,7 +41,7 @@ from informix_cdc.lake.control_tables import (
 )
 from informix_cdc.lake.mirrored_table import RELOAD, MirroredTable, TableStopped
 from informix_cdc.lake.places import Lake
-from informix_cdc.lake.plan import MirrorPlan, plan_mirror, problems_of_target
+from informix_cdc.lake.plan import MirrorPlan, checked_settings, plan_mirror, problems_of_target
 from informix_cdc.lake.settings import MirrorSettings
 from informix_cdc.lake.table_changes import TableChanges
 from informix_cdc.lake.target_tables import TargetTable
@@ -323,7 +323,7 @@ def mirror(
         BadOption: names everything that is wrong with options, settings and tables.
         InformixCdcError: the server cannot be reached, or refuses.
     """
-    plan = plan_mirror(MirrorSettings.of(**settings), source)
+    plan = plan_mirror(checked_settings(settings, source), source)
     return start_mirror(spark, plan, trigger, on_batch)
 
 

@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from informix_capture_client.catalog import Catalog
 from informix_capture_client.errors import AccessRefused, BadOption, UnsupportedColumn
@@ -107,6 +108,29 @@ def stream_options(settings: MirrorSettings, source: Mapping[str, str]) -> dict[
             )
         options["snapshotKey"] = keys
     return options
+
+
+def checked_settings(given: Mapping[str, Any], source: Mapping[str, str]) -> MirrorSettings:
+    """Return the settings of a mirror, once they and the options of its source are right.
+
+    Raises:
+        BadOption: names everything that is wrong with both.
+    """
+    settings, found = MirrorSettings(into="/", checkpoint="/"), list[BadOption]()
+    try:
+        settings = MirrorSettings.of(**given)
+    except BadOption as reason:
+        found.append(reason)
+    try:
+        SourceOptions.parse(stream_options(settings, source))
+    except BadOption as reason:
+        found.append(reason)
+    if len(found) > 1:
+        texts = " ".join(f"{each.message} {each.remedy}".strip() for each in found)
+        raise BadOption(texts, "Nothing was written.")
+    if found:
+        raise found[0]
+    return settings
 
 
 def plan_mirror(settings: MirrorSettings, source: Mapping[str, str]) -> MirrorPlan:

@@ -19,6 +19,7 @@ from informix_capture_client.positions import Position
 from informix_cdc.commands import mirror as command
 from informix_cdc.lake import MirroredBatch, MirrorSettings
 from informix_cdc.lake.sessions import settings_of
+from informix_cdc.options.source import PASSWORD_VARIABLE
 from informix_checkpoints.offsets import StreamOffset
 from informix_checkpoints.table_states import SnapshotState, TableState
 
@@ -138,6 +139,11 @@ MISTAKES: list[tuple[str, dict[str, str], list[str]]] = [
         {"source": 'tabel = "x"'},
         ["Did you mean 'table'?"],
     ),
+    (
+        "of settings and of the source",
+        {"head": 'keep = "all"\n', "source": 'tabel = "x"\nlobs = "some"'},
+        ["not 'all'", "Did you mean 'table'?", "option 'lobs' must be"],
+    ),
     ("a catalog", {"head": 'format = "iceberg"\n'}, ["for Iceberg tables it must be catalog.schema"]),
     ("a name", {"head": 'table_name = "x_{tabel}"\n'}, ["table_name must have {table}"]),
     (
@@ -187,8 +193,9 @@ class Shows:
 
 
 def test_a_batch_is_a_line_and_a_snapshot_that_was_done_before_is_no_news(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv(PASSWORD_VARIABLE, PASSWORD)
     file = command.read_file(Path(written(tmp_path, 9, head='keep = "history"\n')))
     bars = Shows()
     shown = command._Shown(bars, {"informix.orders": 10})  # type: ignore[arg-type]
@@ -240,7 +247,10 @@ def test_a_spark_without_a_package_is_refused(given: dict[str, str], says: str) 
         settings_of(settings, {}, "4.3.0")
 
 
-def test_a_mirror_that_has_begun_goes_on_without_new_tables_that_cannot_come(tmp_path: Path) -> None:
+def test_a_mirror_that_has_begun_goes_on_without_new_tables_that_cannot_come(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(PASSWORD_VARIABLE, PASSWORD)
     begun = StreamOffset("a1", "5a", Position(9, 9), tables={"informix.orders": TableState("d")})
     run_batches(tmp_path / "checkpoint", begun.to_json())
     orders = ("informix.orders", "order_num serial primary key")
