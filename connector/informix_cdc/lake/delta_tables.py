@@ -128,17 +128,15 @@ class DeltaTarget:
     def has(self, batch: int) -> bool:
         """Tell whether a batch is in the table as it is now."""
         if self._opened is None:
-            self._list_features()  # whoever created it may have died before
+            self._list_features()  # the process may have died right after creating the table
         self.refresh()
         latest = self.table().transaction_version(self.application)
         return latest is not None and latest >= batch
 
-    def rows(self, version: int | None = None) -> pa.Table:
-        """Return all rows, as of a version."""
-        table = self.table()
-        if version is not None:
-            table = DeltaTable(self.place, version, dict(self.storage_options))
-        return pa.RecordBatchReader.from_stream(table.scan()).read_all().cast(self.schema())
+    def rows(self) -> pa.Table:
+        """Return all rows."""
+        found = pa.RecordBatchReader.from_stream(self.table().scan()).read_all()
+        return found.cast(self.schema())
 
     # the table's columns
 

@@ -140,11 +140,6 @@ class MirroredTable:
             TableStopped: the target cannot hold these rows exactly.
         """
         wanted, target = self.columns(changes), self.target
-        if not changes.definition.key and self.keep != CHANGES:
-            raise TableStopped(
-                f"it has no key: {changes.definition.why_no_key}.",
-                f"Name one with key, or set keep to {CHANGES}. {RELOAD}",
-            )
         if not target.is_there():
             target.create(wanted, self.name, f"{changes.definition.table} of Informix")
             target.has_snapshot_rows_only = True
@@ -180,7 +175,7 @@ class MirroredTable:
         lost = [name for name in found.names if name not in wanted.names]
         narrowed = [e for e in changed if not _is_wider(found.field(e.name).type, e.type)]
         if changes.begins_snapshot and all(found.field(name).nullable for name in lost):
-            lost = []  # rows that were there keep them, and new ones have NULL
+            lost = []  # existing rows keep their values; new rows have NULL
         if lost or narrowed or (self.schema_change == FAIL and (added or changed)):
             what = [
                 *(f"column {name} was dropped or renamed" for name in lost),

@@ -98,7 +98,7 @@ class Mirror:
         settings: where tables go, and what they keep.
         lake: makes targets.
         query: the id of the streaming query, which numbers the batches.
-        on_batch: is told of each batch that is done.
+        on_batch: called after each batch.
     """
 
     def __init__(
@@ -264,7 +264,7 @@ class Mirror:
             why = "had left the stream, and its rows are not read again"
         elif known.target != record.target:
             why = f"was mirrored into {known.target}"
-        elif not self._lake.target(record.target).is_there():
+        elif record.table not in self._tables and not self._lake.target(record.target).is_there():
             why = "is not there any more"
         else:
             why = ""
@@ -316,7 +316,7 @@ def mirror(
         spark: the session.
         source: options of the format, as for `readStream`; initialSnapshot is `all` unless it is set.
         trigger: as for `DataStreamWriter.trigger`, such as {"availableNow": True}.
-        on_batch: is told of each micro-batch.
+        on_batch: called after each micro-batch.
         settings: `into`, `checkpoint` and others, as `MirrorSettings` has them.
 
     Raises:
@@ -386,7 +386,7 @@ class _Sink:
 
     def close_after(self, query: StreamingQuery) -> None:
         """Let go of threads and port once the query has ended."""
-        with contextlib.suppress(Exception):  # whoever waits for the query is told
+        with contextlib.suppress(Exception):  # a failure is reported to the caller of the query
             query.awaitTermination()
         if self._mirror is not None:
             self._mirror.close()

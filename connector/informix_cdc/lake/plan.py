@@ -26,7 +26,7 @@ from informix_cdc.server import SourceTables, describe_tables, named_tables, ope
 from informix_cdc.snapshots import plan_snapshots, wanted_tables
 from informix_checkpoints.offsets import read_checkpoint
 
-# What the mirror's stream must be; whatever else the source is told is the user's.
+# Options of the source that the mirror sets; all others are the user's.
 _FIXED = {"shape": "arrow", "truncate": "emit", "beforeImage": "true", "metadata": "minimal"}
 _IS_A_FOLDER = re.compile(r"[\w$-][\w$. -]*")
 

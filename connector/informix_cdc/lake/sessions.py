@@ -43,7 +43,7 @@ def settings_of(settings: MirrorSettings, given: Mapping[str, str], version: str
 
     Args:
         settings: of the mirror: Iceberg tables, and engine spark, need packages.
-        given: by the user; these come first, and whoever names jars gets no packages.
+        given: by the user: these override; if they name jars, no packages are added.
         version: of PySpark.
 
     Raises:

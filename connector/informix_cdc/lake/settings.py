@@ -1,4 +1,4 @@
-"""What a mirror is told: where tables go, what they keep, and what is special about single tables.
+"""Settings of a mirror: where tables go, what they keep, and what differs for single tables.
 
 Rule: the same names in Python and in a TOML file; all mistakes are reported at once.
 """
