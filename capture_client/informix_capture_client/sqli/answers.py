@@ -59,6 +59,7 @@ class Answer:
     read_bytes: int = 0
     routine: Routine | None = None
     returned: list[bytes] = field(default_factory=list)  # by a routine
+    kept_bytes: int = field(default=0, compare=False)  # of memory for its messages and rows, about
 
 
 class AnswerReader:
@@ -73,8 +74,7 @@ class AnswerReader:
         self._incoming = incoming
         self._features = features
         self._answer = Answer()
-        self._kept_bytes = 0
-        self._target = memoryview(b"")
+        self._target: memoryview | None = None
         self._in_bulk = False
         self._readers: dict[int, Callable[[], None]] = {
             Message.SQ_DESCRIBE: self._describe,
@@ -97,9 +97,7 @@ class AnswerReader:
         Raises:
             ProtocolViolation: what came is none.
         """
-        self._answer, self._kept_bytes = Answer(), 0
-        self._target = memoryview(b"") if target is None else target
-        self._in_bulk = in_bulk
+        self._answer, self._target, self._in_bulk = Answer(), target, in_bulk
         while True:
             while in_bulk and self._take_many():
                 pass
@@ -140,9 +138,9 @@ class AnswerReader:
         return True
 
     def _keep(self, count: int) -> None:
-        self._kept_bytes += count
-        if self._kept_bytes > _MOST_BYTES:
-            self._incoming.refuse(f"messages and {self._kept_bytes} bytes of rows in one answer")
+        self._answer.kept_bytes += count
+        if self._answer.kept_bytes > _MOST_BYTES:
+            self._incoming.refuse(f"{self._answer.kept_bytes} bytes of messages and rows in one answer")
 
     def _done(self) -> None:
         self._incoming.u16()  # warnings; after SQ_DBOPEN the database's properties
@@ -186,18 +184,26 @@ class AnswerReader:
             self._answer.returned.append(self._incoming.padded_bytes(size))
 
     def _simple_object_data(self) -> None:
-        """Take a chunk of a TEXT or BYTE; what is more than was asked for is counted and not kept."""
+        """Take a chunk of a TEXT or BYTE.
+
+        A value may have grown since its length was asked for: the rest is counted and not kept. It is
+        charged, else an answer of it had no end.
+        """
+        if self._target is None:
+            self._incoming.refuse("a value of TEXT or BYTE that was not asked for")
         size, begin = self._incoming.u16(), self._answer.read_bytes
-        room = max(len(self._target) - begin, 0)
-        self._incoming.take_into(self._target[begin : begin + min(size, room)])
-        self._incoming.take(size - min(size, room) + (size & 1))
+        fitting = min(size, max(len(self._target) - begin, 0))
+        self._keep(size - fitting)
+        self._incoming.take_into(self._target[begin : begin + fitting])
+        self._incoming.take(size - fitting + (size & 1))
         self._answer.read_bytes += size
 
     def _large_object_data(self) -> None:
         """Take what was read of a large object, in chunks that the server cuts."""
         self._incoming.u16()
         left = int.from_bytes(self._incoming.take(4), signed=True)
-        room = len(self._target) - self._answer.read_bytes
+        target = memoryview(b"") if self._target is None else self._target
+        room = len(target) - self._answer.read_bytes
         if not 0 <= left <= room:
             self._incoming.refuse(f"{left} bytes of a large object where {room} were asked for")
         if not left:
@@ -207,7 +213,7 @@ class AnswerReader:
             if not 0 < size <= left:
                 self._incoming.refuse(f"a chunk of {size} bytes where {left} were due")
             begin = self._answer.read_bytes
-            self._incoming.take_into(self._target[begin : begin + size])
+            self._incoming.take_into(target[begin : begin + size])
             self._incoming.take(size & 1)
             self._answer.read_bytes += size
             left -= size

@@ -18,7 +18,7 @@ from informix_capture_client.sqli.incoming import Incoming
 from informix_capture_client.sqli.messages import Message, name_of, padded, u16
 
 _REFUSED = -951  # what a login without PAM is refused with; the conversation just ends
-_MOST_MESSAGES = 8  # of a server that only tells things
+_MOST_MESSAGES = 64  # of a whole conversation: no server has more to say than that
 
 
 class Style(IntEnum):
@@ -71,6 +71,9 @@ class Conversation:
         """
         found: bytes | Granted | ServerError | None = None
         while (number := incoming.u16()) != Message.SQ_EOT or found is None:
+            self._messages += 1
+            if self._messages > _MOST_MESSAGES:
+                incoming.refuse(f"{self._messages} messages of PAM without an end of the login")
             if number == Message.SQ_EXIT:  # nothing follows it
                 incoming.told(name_of(number))
                 return ServerError(_REFUSED, 0, b"")
@@ -95,9 +98,8 @@ class Conversation:
         return None  # IBM's driver answers nothing to mere messages, and reads on
 
     def _to(self, style: int, text: bytes) -> bytes | None:
-        self._messages += 1
         said = printable(text.decode("utf-8", "replace"))[:200]
-        if style == Style.INFORMATION and self._messages <= _MOST_MESSAGES:
+        if style == Style.INFORMATION:
             return None
         if style != Style.HIDDEN_QUESTION or self._is_answered:
             raise AccessRefused(f"The server's PAM service says {said!r} (style {style}).", _REMEDY)

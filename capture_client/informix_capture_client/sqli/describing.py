@@ -1,6 +1,8 @@
 """What a prepared statement answers with: SQ_DESCRIBE, its columns, and the numbers of their types.
 
-Rule: a description is read whole and held to its own numbers before a row is read by it.
+Rule: a description is read whole and held to its own numbers before a row is read by it. Columns may
+name the same text, so each name has a limit of its own: 64 KB of columns that share a name of 1 MB
+would else take 64 GB.
 
 Source: descriptions that IBM's JDBC driver 4.50.11 reads, column by column, of 18 types.
 """
@@ -12,6 +14,11 @@ from enum import IntEnum
 
 from informix_capture_client.sqli.incoming import Incoming
 
+# a row holds 32,767 bytes (Administrator's Reference, "System limits"), and each column takes one
+_MOST_COLUMNS = 32_767
+_MOST_NAME_BYTES = (
+    512  # an identifier has 128 bytes (SQL Syntax, "Identifier"); room for other code sets
+)
 _TYPE_BITS = 0xFF  # above: 0x100 NOT NULL, 0x800 distinct
 
 
@@ -102,6 +109,8 @@ def read_description(incoming: Incoming) -> Description:
     incoming.take(4)  # cost
     row_bytes = incoming.u16()
     count = incoming.u16()
+    if count > _MOST_COLUMNS:
+        incoming.refuse(f"a description of {count} columns")
     table_bytes = incoming.u32()
     heads = [_read_head(incoming) for _ in range(count)]
     table = incoming.padded_bytes(table_bytes)
@@ -114,7 +123,8 @@ def _read_head(incoming: Incoming) -> tuple[int, Column]:
     place = incoming.u32()
     incoming.u32()  # where its bytes begin in a row, if those before are as long as they may be
     kind, extended_id = incoming.u16() & _TYPE_BITS, incoming.u32()
-    owner, type_name = _text(incoming.padded()), _text(incoming.padded())
+    owner = _text(incoming.padded(_MOST_NAME_BYTES))
+    type_name = _text(incoming.padded(_MOST_NAME_BYTES))
     incoming.take(8)
     return place, Column("", kind, incoming.u32(), extended_id, owner, type_name)
 
@@ -123,6 +133,8 @@ def _named(incoming: Incoming, table: bytes, place: int, head: Column) -> Column
     end = table.find(b"\0", place)
     if place > len(table) or end < 0:
         incoming.refuse(f"a description whose name at {place} is not in its {len(table)} bytes")
+    if end - place > _MOST_NAME_BYTES:
+        incoming.refuse(f"a column's name of {end - place} bytes")
     name = _text(table[place:end])
     return Column(name, head.type, head.length, head.extended_id, head.owner, head.type_name)
 

@@ -82,13 +82,13 @@ class Incoming:
         """Take a number of 32 bits."""
         return int(_U32.unpack(self.take(4))[0])
 
-    def padded(self) -> bytes:
-        """Take a text with a length of 16 bits."""
-        return self.padded_bytes(self.u16())
+    def padded(self, most: int = _MOST_FIELD_BYTES) -> bytes:
+        """Take a text with a length of 16 bits, of at most so many bytes."""
+        return self.padded_bytes(self.u16(), most)
 
-    def padded_bytes(self, count: int) -> bytes:
+    def padded_bytes(self, count: int, most: int = _MOST_FIELD_BYTES) -> bytes:
         """Take bytes whose number is known, and the zero behind an odd number."""
-        if count > _MOST_FIELD_BYTES:
+        if count > most:
             self.refuse(f"a field of {count} bytes")
         taken = self.take(count + (count & 1))
         return taken[:count]

@@ -22,6 +22,7 @@ Argument = int | str | datetime.date
 Row = tuple[str | None, ...]
 
 
+MOST_RESULT_BYTES = 1 << 28  # of all rows that `Transport.rows` returns for one query
 SLOWEST_BYTES_PER_SECOND = 65_536  # of a line that is slow and lives (decision 0051)
 
 _PLACE = re.compile(r"(?P<host>[^:\[\]\s]+|\[[0-9A-Fa-f:.%\w]+\])(?::(?P<port>\d{1,5}))?")
@@ -60,6 +61,8 @@ class ConnectionSettings:
     password is sent: the server takes the user that the operating system names, if it trusts this
     host; `user` is that one's name then, which a driver finds by itself.
     Statements are handed to a transport in Informix's words; it sends them in its dialect's.
+    `connect_timeout_seconds` limits each answer until the database is open, and
+    `login_timeout_seconds` all of them together, from the first packet to one host of the list.
     """
 
     host: str
@@ -79,6 +82,7 @@ class ConnectionSettings:
     tls_certificate_file: str = ""
     tls_key_file: str = ""
     connect_timeout_seconds: float = 8.0
+    login_timeout_seconds: float = 30.0
 
     @property
     def address(self) -> str:
@@ -104,7 +108,11 @@ class Transport(Protocol):
         """Execute a function and return the one integer that it answers with."""
 
     def rows(self, statement: str, *arguments: Argument) -> list[Row]:
-        """Run a query and return all its rows; every value as text, NULL as None."""
+        """Run a query and return all its rows; every value as text, NULL as None.
+
+        Raises:
+            ProtocolViolation: they take more memory than `MOST_RESULT_BYTES`.
+        """
 
     def lo_read(self, session_id: int, max_bytes: int) -> memoryview:
         """Return the next bytes of a capture session, at most `max_bytes`.

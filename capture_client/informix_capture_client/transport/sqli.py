@@ -29,6 +29,7 @@ from informix_capture_client.sqli import (
     simple_object_of,
 )
 from informix_capture_client.transport.base import (
+    MOST_RESULT_BYTES,
     NO_ENCRYPTION,
     TRUSTED,
     Argument,
@@ -207,7 +208,11 @@ class SqliTransport:
         reader = RowReader(described.columns, self._codec)
         cursor = self._cursor(described, values, Fetching())
         contents: list[bytes] = []
+        kept_bytes = 0
         while (answer := cursor.fetch()) is not None:
+            kept_bytes += answer.kept_bytes
+            if kept_bytes > MOST_RESULT_BYTES:
+                raise self._violated(f"{kept_bytes} bytes of rows in answer to one query")
             contents += answer.rows
         return [reader.row(content) for content in contents]
 

@@ -161,8 +161,9 @@ class _Attempt:
         """Log in, wherever that leads, and open the database."""
         starts_here = False
         server = self._settings.server
+        not_after = time.monotonic() + self._settings.login_timeout_seconds
         for hop in range(_MOST_HOPS + 1):
-            wire = Wire(address, self._settings, self._next_trace())
+            wire = Wire(address, self._settings, self._next_trace(), not_after)
             try:
                 starts_here = wire.is_loopback if hop == 0 else starts_here
                 self._refuse_exposure(address, wire, starts_here=starts_here)
@@ -268,6 +269,7 @@ class _Attempt:
         if self._settings.database:  # else statements that need none, such as CREATE DATABASE
             wire.send(requests.open_database(self._database()))
             require(reader.read(), self._codec)
+        wire.end_login()
         return Admission(wire, reader, accepted.version)
 
     def _agree(self, wire: Wire) -> Features:

@@ -39,6 +39,7 @@ class Wire:
         address: where to connect.
         settings: whether and how it is encrypted, and how long that may take.
         trace: is told what passes.
+        not_after: when the login must be over, in seconds of the monotonic clock, whatever arrives.
 
     Raises:
         OdbcFailure: nobody answers, in the words of a driver.
@@ -46,9 +47,14 @@ class Wire:
     """
 
     def __init__(
-        self, address: tuple[str, int], settings: ConnectionSettings, trace: ConnectionTrace | None
+        self,
+        address: tuple[str, int],
+        settings: ConnectionSettings,
+        trace: ConnectionTrace | None,
+        not_after: float,
     ) -> None:
         self._trace = trace
+        self._not_after: float | None = not_after
         self._socket: socket.socket | None = None
         self._is_encrypted = settings.encryption == TLS
         self._seconds: float | None = settings.connect_timeout_seconds
@@ -77,6 +83,11 @@ class Wire:
         if self._socket is not None:
             self._socket.settimeout(seconds)
         self._begin_wait()
+
+    def end_login(self) -> None:
+        """Lift the deadline of the login: from now on each answer has its own."""
+        self._not_after = None
+        self.wait_at_most(self._seconds)
 
     def send(self, request: Sequence[bytes]) -> None:
         """Send messages and the end of the request; the wait for an answer begins."""
@@ -133,6 +144,11 @@ class Wire:
         if self._socket is None:
             raise OdbcFailure([BROKEN])
         try:
+            if self._not_after is not None:  # no byte that arrives puts off the end of a login
+                left_seconds = self._not_after - time.monotonic()
+                if left_seconds <= 0:
+                    raise TimeoutError
+                self._socket.settimeout(min(left_seconds, self._seconds or left_seconds))
             count = self._socket.recv_into(target)
             if self._deadline is not None:
                 self._deadline += count / SLOWEST_BYTES_PER_SECOND

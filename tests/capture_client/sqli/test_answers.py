@@ -40,6 +40,12 @@ def chunk(content: bytes) -> bytes:
     return padded(content)
 
 
+def described(count: int, names: bytes) -> bytes:
+    """Describe so many columns, whose names all begin with the first byte of `names`."""
+    column = u32(0, 0) + u16(13) + u32(0) + u16(0, 0) + bytes(8) + u32(40)
+    return u16(8, 2, 1) + u32(0) + u16(41, count) + u32(len(names)) + column * count + names
+
+
 def read(content: bytes, agreed: Features = USUAL, room: int = 0) -> Answer:
     return AnswerReader(arriving(content), agreed).read(memoryview(bytearray(room)))
 
@@ -117,8 +123,15 @@ REFUSED = {
     "a chunk beyond what is left": (u16(97, 0) + u32(3) + u16(4), "a chunk of 4 bytes where 3"),
     "a chunk of nothing": (u16(97, 0) + u32(3) + u16(0), "a chunk of 0 bytes"),
     "an unknown message": (u16(0xABC), r"message 2748 \(0x0abc\)"),
-    "a row of 4 GB": (u16(14, 0) + u32(0xFFFFFFFF), "bytes of rows"),
+    "a row of 4 GB": (u16(14, 0) + u32(0xFFFFFFFF), "bytes of messages and rows"),
     "a row of 200 MB": (u16(14, 0) + u32(200 << 20), "a field of 209715200 bytes"),
+    "more columns than a row has bytes": (
+        u16(8, 2, 1) + u32(0) + u16(4, 32_768),
+        "a description of 32768 columns",
+    ),
+    "a name of 1 MB": (described(2, b"x" * (1 << 20) + b"\0\0"), "a column's name of 1048576 bytes"),
+    "an owner of 64 KB": (DESCRIBED[:32] + u16(65_000), "a field of 65000 bytes"),
+    "a type's name of 64 KB": (DESCRIBED[:32] + u16(0, 65_000), "a field of 65000 bytes"),
     "a name beyond its table": (
         u16(8, 2, 1) + u32(0) + u16(4, 1) + u32(3) + u32(9, 0) + u16(2) + bytes(20) + b"id\0\0",
         "name at 9 is not in its 3",
@@ -147,6 +160,36 @@ def test_an_answer_without_an_end_is_given_up(message: bytes, monkeypatch: pytes
     with pytest.raises(ProtocolViolation, match="in one answer"):
         read(message * 100 + END)
     assert read(message * 10 + END).error is None
+
+
+def test_the_rest_of_a_value_that_has_grown_is_counted_and_not_kept() -> None:
+    answer = AnswerReader(arriving(u16(39) + padded(b"abcde") + END), USUAL).read(
+        target := memoryview(bytearray(3))
+    )
+    assert (answer.read_bytes, bytes(target)) == (5, b"abc")
+
+
+def test_a_value_of_text_that_nobody_asked_for_is_refused() -> None:
+    content = u16(39) + padded(b"abc") + END
+    with pytest.raises(ProtocolViolation, match="that was not asked for"):
+        AnswerReader(arriving(content), USUAL).read()
+    assert read(content, room=0).read_bytes == 3, "one that was empty a moment ago was asked for"
+
+
+def test_a_value_of_text_without_an_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(answers, "_MOST_BYTES", 100_000)
+    with pytest.raises(ProtocolViolation, match="in one answer"):
+        read((u16(39) + padded(b"x" * 65_000)) * 3, room=10)
+
+
+def test_columns_that_share_a_name_take_no_memory_for_it() -> None:
+    content = described(32_767, b"x" * 500 + b"\0\0") + END
+    tracemalloc.start()
+    try:
+        assert len(read(content).description.columns) == 32_767  # type: ignore[union-attr]
+        assert tracemalloc.get_traced_memory()[1] < 64 << 20
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_lying_length_takes_no_memory() -> None:

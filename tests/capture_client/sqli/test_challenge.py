@@ -60,10 +60,11 @@ def test_the_password_is_given_once() -> None:
         conversation.answer(incoming)
 
 
-def test_a_server_that_tells_without_end_is_left() -> None:
+@pytest.mark.parametrize("again", [turn(4), u16(12), u16(129, 4) + padded(b"x")])
+def test_a_server_that_says_the_same_without_end_is_left(again: bytes) -> None:
     conversation = Conversation(b"in4mix")
-    with pytest.raises(AccessRefused):
-        conversation.answer(arriving(turn(4) * 9))
+    with pytest.raises(ProtocolViolation, match="65 messages of PAM"):
+        conversation.answer(arriving(again * 65))
 
 
 def test_a_refusal_is_one() -> None:

@@ -39,6 +39,7 @@ from informix_capture_client.errors import (
 from informix_capture_client.transport.base import Transport
 
 END = b"\0\x0c"
+_NONE = -1  # no request has this code
 ROOM = 128
 
 
@@ -53,6 +54,7 @@ class OneAnswer:
     def __init__(self) -> None:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listener.getsockname()[1]
+        self.script = _OneColumn()
         self.code = PREPARE
         self.answer = b""
         threading.Thread(target=self._serve, daemon=True).start()
@@ -67,7 +69,7 @@ class OneAnswer:
             while True:
                 connection, _ = self._listener.accept()
                 with connection, suppress(OSError, EOFError):
-                    Conversation(connection, _OneColumn(), self._falsified(connection)).run()
+                    Conversation(connection, self.script, self._falsified(connection)).run()
 
     def _falsified(self, connection: socket.socket) -> Callable[[list[int], bytes], bytes]:
         def falsified(codes: list[int], answer: bytes) -> bytes:
@@ -83,7 +85,10 @@ class OneAnswer:
 
 
 class _OneColumn:
-    """Answers every statement with one text."""
+    """Answers every statement with texts: one, if nothing else is said."""
+
+    def __init__(self) -> None:
+        self.found: Sequence[Row] = [("x",)]
 
     def admit(self, login: Login) -> None: ...
 
@@ -93,7 +98,7 @@ class _OneColumn:
         return [str]
 
     def rows(self, _statement: str, _values: Sequence[Value]) -> Sequence[Row]:
-        return [("x",)]
+        return self.found
 
     def lo_read(self, _session_id: int, size: int) -> bytes:
         return bytes(size)
@@ -223,6 +228,18 @@ def test_a_connection_cut_within_an_answer_is_lost_at_every_byte(
         one_answer.answer = (whole + END)[:count]
         with closing(connect(port=one_answer.port)) as transport, pytest.raises(ConnectionLost):
             ask(transport, code)
+
+
+def test_rows_without_an_end_are_given_up(
+    connect: Connect, one_answer: OneAnswer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Answer after answer, each of them small and in time."""
+    one_answer.code, one_answer.script.found = _NONE, [("x" * 1_000,)] * 1_000
+    for module in ("sqli", "odbc_api"):
+        monkeypatch.setattr(f"informix_capture_client.transport.{module}.MOST_RESULT_BYTES", 100_000)
+    transport = connect(port=one_answer.port)
+    with pytest.raises(ProtocolViolation, match="bytes of rows in answer to one query"):
+        transport.rows("SELECT x")
 
 
 def test_a_server_that_hangs_up_instead_of_admitting_is_named(connect: Connect) -> None:

@@ -23,6 +23,7 @@ from informix_capture_client.errors import (
     BadOption,
     ConnectionLost,
     InformixCdcError,
+    ProtocolViolation,
     ServerRefused,
 )
 from informix_capture_client.sqli.trace import WireTrace
@@ -495,6 +496,7 @@ class _Line:
     def __init__(self, bytes_per_second: float) -> None:
         self._bytes_per_second = bytes_per_second
         self.now = 0.0
+        self.timeouts: list[float | None] = []
 
     def monotonic(self) -> float:
         return self.now
@@ -507,9 +509,12 @@ class _Line:
     def getpeername(self) -> tuple[str, int]:
         return "192.0.2.1", 9088
 
-    def settimeout(self, seconds: float | None) -> None: ...
+    def settimeout(self, seconds: float | None) -> None:
+        self.timeouts.append(seconds)
 
     def send(self, _content: bytes, _flags: int) -> None: ...
+
+    def sendall(self, _content: bytes) -> None: ...
 
     def close(self) -> None: ...
 
@@ -524,8 +529,37 @@ def test_a_large_answer_may_take_as_long_as_the_slowest_line_takes_for_it(
     settings = ConnectionSettings(
         host="192.0.2.1", port=9088, server="informix", database="stores", user="u", password="p"
     )
-    wire = Wire((settings.host, settings.port), settings, None)
+    wire = Wire((settings.host, settings.port), settings, None, not_after=5)
+    wire.end_login()
     wire.wait_at_most(5)
     with nullcontext() if is_waited_for else pytest.raises(OdbcFailure):
         wire.incoming.take(100 * SLOWEST_BYTES_PER_SECOND)
     assert wire.is_open == is_waited_for
+
+
+def test_bytes_that_arrive_do_not_put_off_the_end_of_a_login(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither by their number nor by answers in time: the login as a whole has one deadline."""
+    line = _Line(100 * SLOWEST_BYTES_PER_SECOND)
+    monkeypatch.setattr(sqli_wire, "_reach", lambda *_: line)
+    monkeypatch.setattr(sqli_wire, "time", line)
+    settings = ConnectionSettings(
+        host="192.0.2.1", port=9088, server="informix", database="stores", user="u", password="p"
+    )
+    wire = Wire((settings.host, settings.port), settings, None, not_after=30)
+
+    def talk_for_ever() -> None:
+        while True:
+            wire.send_alone(b"once more")
+            wire.incoming.take(SLOWEST_BYTES_PER_SECOND)
+
+    with pytest.raises(OdbcFailure):
+        talk_for_ever()
+    assert 30 <= line.now < 31
+    assert line.timeouts[-1] < 1, "the last wait ends with the login"
+
+
+def test_a_server_that_ends_turns_of_pam_without_end_is_left(informix: EmulatedServer) -> None:
+    """SQ_EOT for ever, in place of a question: each is in time, and none is an answer."""
+    informix.prompts = (Prompt(Style.INFO, "Welcome"),) * 100
+    with ListeningServer(informix) as listening, pytest.raises(ProtocolViolation, match="of PAM"):
+        answers(settings_for(listening))
