@@ -16,7 +16,7 @@ from typing import NamedTuple
 from informix_capture_client import statements
 from informix_capture_client.catalog.keys import Keys, RowLocks, TableKeys
 from informix_capture_client.catalog.log_space import LogSpace, read_log_space
-from informix_capture_client.catalog.many_at_once import by_number, rows_about
+from informix_capture_client.catalog.many_at_once import rows_about, rows_by_number
 from informix_capture_client.catalog.partitions import Partitions
 from informix_capture_client.catalog.set_up import (
     MISSING,
@@ -32,7 +32,14 @@ from informix_capture_client.errors import AccessRefused, ServerRefused
 from informix_capture_client.findings import Finding, require
 from informix_capture_client.positions import log_page, page_after
 from informix_capture_client.sql_names import TableName, quoted
-from informix_capture_client.transport import Row, Transport
+from informix_capture_client.transport import (
+    MOST_32_BITS,
+    Row,
+    Transport,
+    checked_rows,
+    integer,
+    integers,
+)
 from informix_capture_client.values import Column
 
 _MOST_NAMED = 5  # tables that an error suggests
@@ -110,7 +117,7 @@ class Catalog:
 
     def server_name(self) -> str:
         """Return DBSERVERNAME."""
-        return self._one(statements.SERVER_NAME)
+        return self._one(statements.SERVER_NAME).strip()
 
     def server_version(self) -> str:
         """Return the server's product and release in full."""
@@ -119,16 +126,15 @@ class Catalog:
     def ha_role(self) -> HaRole:
         """Return what the server is in a high-availability cluster."""
         kind, primary = self._first(statements.HA_ROLE)
-        return HaRole(_int(kind), (primary or "").strip())
+        return HaRole(integer(kind, statements.HA_ROLE, "ha_type"), (primary or "").strip())
 
     def clock(self) -> int:
         """Return the server's time in seconds since 1970, UTC."""
-        return int(self._one(statements.SERVER_CLOCK))
+        return integer(self._one(statements.SERVER_CLOCK), statements.SERVER_CLOCK, "utc_current")
 
     def current_position(self) -> int:
         """Return where the log ends, as far as `syslogs` counts pages: within a page of the truth."""
-        log, pages = self._first(statements.CURRENT_LOG)
-        return log_page(_int(log), _int(pages))
+        return log_page(*self._log_end())
 
     def next_position(self) -> int:
         """Return a position that lies at or before every record yet to be written.
@@ -136,12 +142,19 @@ class Catalog:
         That is a page before the end of the log: one open client measured on Informix 15 that `used`
         counts the page still being written, two others begin at `used` itself (docs/assumptions.md, 5).
         """
-        log, pages = self._first(statements.CURRENT_LOG)
-        return log_page(int(log or 0), max(int(pages or 0) - 1, 0))
+        log, pages = self._log_end()
+        return log_page(log, max(pages - 1, 0))
+
+    def _log_end(self) -> tuple[int, int]:
+        """Return the number of the current log, and how many pages of it are used."""
+        row = self._first(statements.CURRENT_LOG)
+        log, pages = integers(row, statements.CURRENT_LOG, MOST_32_BITS)
+        return log, pages
 
     def oldest_position(self) -> int:
         """Return the first position of the oldest log that the server still has."""
-        return log_page(int(self._one(statements.OLDEST_LOG)), 0)
+        log = self._one(question := statements.OLDEST_LOG)
+        return log_page(integer(log, question, "uniqid", MOST_32_BITS), 0)
 
     def log_space(self) -> LogSpace | None:
         """Return the log files and their sizes; None where the server does not tell this user."""
@@ -164,13 +177,16 @@ class Catalog:
         return OpenSample(place, begins, page_after(self.current_position()))
 
     def _open_since(self) -> dict[int, int]:
-        rows = self._transport.rows(statements.OPEN_TRANSACTIONS)
-        return {int(row[0]): log_page(_int(row[1]), 0) for row in rows if row[0] is not None}
+        question = statements.OPEN_TRANSACTIONS
+        rows = [row for row in checked_rows(self._transport, question) if row[0] is not None]
+        found = (integers(row, question, MOST_32_BITS) for row in rows)
+        return {number: log_page(log, 0) for number, log in found}
 
     def database_logging(self, database: str = "") -> DatabaseLogging | None:
         """Return how the database, or another one, is logged; None: the server has no such database."""
-        rows = self._transport.rows(statements.DATABASE_LOGGING, database or self._database)
-        return DatabaseLogging(*(bool(_int(value)) for value in rows[0])) if rows else None
+        question = statements.DATABASE_LOGGING
+        rows = checked_rows(self._transport, question, database or self._database)
+        return DatabaseLogging(*map(bool, integers(rows[0], question))) if rows else None
 
     def database_locale(self, database: str = "") -> str:
         """Return the locale that the database, or another one, was created in: `en_US.57372`."""
@@ -216,7 +232,7 @@ class Catalog:
         table = Table(
             one.name,
             one.table_id,
-            _int(partition),
+            integer(partition, statements.TABLE, "partnum"),
             (created or "").strip(),
             columns.get(one.table_id, ()),
         )
@@ -224,14 +240,15 @@ class Catalog:
 
     def tables_there(self) -> list[tuple[str, str]]:
         """Return owner and name of the tables of users that are logged, in their order."""
-        rows = self._transport.rows(statements.CAPTURABLE_TABLES)
-        logged = (row for row in rows if not _int(row[2]) & _RAW_TABLE)
-        return sorted(((row[0] or "").rstrip(), (row[1] or "").rstrip()) for row in logged)
+        question = statements.CAPTURABLE_TABLES
+        rows = checked_rows(self._transport, question)
+        logged = (row for row in rows if not integer(row[2], question, "flags") & _RAW_TABLE)
+        return sorted(((owner or "").rstrip(), (name or "").rstrip()) for owner, name, _ in logged)
 
     def _tables_like(self, wanted: TableName) -> tuple[str, ...]:
         """Return the tables of that name under other owners, else those of nearly that name."""
         try:
-            rows = self._transport.rows(statements.TABLES)
+            rows = checked_rows(self._transport, statements.TABLES)
         except (AccessRefused, ServerRefused):  # it only adds to what is told
             return ()
         there = [((owner or "").rstrip(), (table or "").rstrip()) for owner, table in rows]
@@ -247,7 +264,7 @@ class Catalog:
     def primary_keys(self, tables: Sequence[Table]) -> list[bool]:
         """Tell for each table whether it has a primary key."""
         numbers = [table.table_id for table in tables]
-        found = by_number(rows_about(self._transport, statements.PRIMARY_KEY, numbers))
+        found = rows_by_number(self._transport, statements.PRIMARY_KEY, numbers)
         return [number in found for number in numbers]
 
     def keys(self, tables: Sequence[Table]) -> list[TableKeys]:
@@ -268,19 +285,21 @@ class Catalog:
 
     def lock_holders(self, name: TableName) -> tuple[int, ...]:
         """Return the sessions that hold locks of a table; empty where the server does not tell."""
+        question = statements.LOCK_HOLDERS
         try:
-            rows = self._transport.rows(statements.LOCK_HOLDERS, name.database, name.table)
+            rows = checked_rows(self._transport, question, name.database, name.table)
         except (AccessRefused, ServerRefused):
             return ()
-        return tuple(sorted({_int(owner) for owner, _ in rows if owner}))
+        return tuple(sorted({integer(owner, question, "owner") for owner, _ in rows if owner}))
 
     def ignores_case(self) -> bool:
         """Tell whether the database compares NCHAR and NVARCHAR without regard to case."""
-        return bool(_int(self._one(statements.IGNORES_CASE, self._database)))
+        question = statements.IGNORES_CASE
+        return bool(integer(self._one(question, self._database), question, "is_case_insens"))
 
     def _columns(self, table_ids: Sequence[int]) -> dict[int, tuple[Column, ...]]:
         """Return the columns of tables, by the tables' ids."""
-        rows = by_number(rows_about(self._transport, statements.COLUMNS, table_ids))
+        rows = rows_by_number(self._transport, statements.COLUMNS, table_ids)
         return {table_id: tuple(map(_column, found)) for table_id, found in rows.items()}
 
     def log_full_rows(self, tables: Sequence[Table]) -> list[bool]:
@@ -305,7 +324,7 @@ class Catalog:
         return self._partitions.pending_alters(tables)
 
     def _first(self, statement: str, *arguments: int | str) -> Row:
-        rows = self._transport.rows(statement, *arguments)
+        rows = checked_rows(self._transport, statement, *arguments)
         if not rows or rows[0][0] is None:
             raise ServerRefused(f"the server has no answer to {statement!r}.")
         return rows[0]
@@ -323,14 +342,15 @@ class _FoundName:
 
     @property
     def table_id(self) -> int:
-        return _int(self.row[2]) if self.row else 0
+        return integer(self.row[2], statements.TABLE, "tabid") if self.row else 0
 
     @property
     def kind(self) -> str:
         assert self.row is not None  # else it is of no kind
         *_, letter, flags = self.row
         kind = TABLE_KINDS.get((letter or "").strip(), "object of an unknown kind")
-        return RAW_TABLE if kind == "table" and _int(flags) & _RAW_TABLE else kind
+        is_raw = integer(flags, statements.TABLE, "flags") & _RAW_TABLE
+        return RAW_TABLE if kind == "table" and is_raw else kind
 
     @property
     def has_rows(self) -> bool:
@@ -346,22 +366,22 @@ def _required(found: FoundTable) -> Table:
 
 
 def _column(row: Row) -> Column:
-    name, kind, length, extended = row
-    return Column((name or "").rstrip(), type_text(_int(kind), _int(length), _int(extended)))
+    name, *numbers = row
+    named = zip(numbers, ("coltype", "collength", "extended_id"), strict=True)
+    kind, length, extended_id = (
+        integer(value, statements.COLUMNS, column, MOST_32_BITS) for value, column in named
+    )
+    return Column((name or "").rstrip(), type_text(kind, length, extended_id))
 
 
 def read_databases(transport: Transport) -> tuple[str, ...]:
     """Return the databases of users, by name; empty where the server does not tell."""
     try:
-        rows = transport.rows(statements.DATABASES)
+        rows = checked_rows(transport, statements.DATABASES)
     except (AccessRefused, ServerRefused):  # it only adds to what is told
         return ()
     names = {(name or "").strip() for (name,) in rows}
     return tuple(sorted(names - _SYSTEM_DATABASES - {""}))
-
-
-def _int(value: str | None) -> int:
-    return int(value or 0)  # with blanks around it too, as a driver may pad a number
 
 
 def source_digest(server_name: str, database: str) -> str:

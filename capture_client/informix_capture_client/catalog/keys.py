@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from informix_capture_client import statements
-from informix_capture_client.catalog.many_at_once import by_number, rows_about
-from informix_capture_client.transport import Row, Transport
+from informix_capture_client.catalog.many_at_once import rows_by_number
+from informix_capture_client.errors import ProtocolViolation
+from informix_capture_client.transport import Row, Transport, integer, real
 
 if TYPE_CHECKING:
     from informix_capture_client.catalog.catalog import Table
@@ -70,13 +71,13 @@ class Keys:
             statements.DISABLED,
             statements.COLUMN_NUMBERS,
         )
-        found = [by_number(rows_about(self._transport, question, numbers)) for question in ask]
+        found = [rows_by_number(self._transport, question, numbers) for question in ask]
         return [_keys(*(rows.get(number, []) for rows in found)) for number in numbers]
 
     def row_locks(self, tables: Sequence[Table]) -> list[RowLocks]:
         """Return how the rows of each table are locked."""
         numbers = [table.table_id for table in tables]
-        found = by_number(rows_about(self._transport, statements.ROW_LOCKS, numbers))
+        found = rows_by_number(self._transport, statements.ROW_LOCKS, numbers)
         return [_row_locks(found.get(number, [("", "0")])[0]) for number in numbers]
 
 
@@ -84,7 +85,8 @@ def _keys(
     constraints: list[Row], indexes: list[Row], disabled: list[Row], columns: list[Row]
 ) -> TableKeys:
     off = {(_text(kind), _text(name)) for kind, name in disabled}
-    names = {_int(number): _text(name) for number, name, _ in columns}
+    asked = statements.COLUMN_NUMBERS
+    names = {integer(number, asked, "colno"): _text(name) for number, name, _ in columns}
     kinds: dict[str, set[str]] = defaultdict(set)  # of constraints, by the name of their index
     for kind, name, index in constraints:
         kinds[_text(index)].add("" if ("C", _text(name)) in off else _text(kind))
@@ -94,22 +96,30 @@ def _keys(
         name = _text(index)
         if ("I", name) in off or "" in kinds[name]:
             continue
-        key = tuple(names[abs(number)] for part in parts if (number := _int(part)))
+        numbers = (abs(integer(part, statements.UNIQUE_INDEXES, "part")) for part in parts)
+        key = tuple(_name(names, number) for number in numbers if number)
         primary = key if _PRIMARY in kinds[name] else primary
         unique.append(key)
-    nullable = {_text(name) for _, name, kind in columns if not _int(kind) & _NOT_NULL}
+    nullable = {
+        _text(name) for _, name, kind in columns if not integer(kind, asked, "coltype") & _NOT_NULL
+    }
     others = sorted({key for key in unique if key and key != primary})
     return TableKeys(primary, tuple(others), frozenset(nullable))
 
 
 def _row_locks(row: Row) -> RowLocks:
     level, rows = row
-    return RowLocks(_text(level), int(float(rows or 0)))
+    return RowLocks(_text(level), int(real(rows, statements.ROW_LOCKS, "nrows")))
+
+
+def _name(names: dict[int, str], number: int) -> str:
+    if number not in names:
+        raise ProtocolViolation(
+            f"An index has column {number} of a table, and the catalog has no such column.",
+            "Start again: the table may have been altered meanwhile.",
+        )
+    return names[number]
 
 
 def _text(value: str | None) -> str:
     return (value or "").rstrip()
-
-
-def _int(value: str | None) -> int:
-    return int(value or 0)  # with blanks around it too, as a driver may pad a number

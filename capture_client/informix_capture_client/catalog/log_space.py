@@ -32,7 +32,13 @@ from informix_capture_client.errors import (
     ServerRefused,
 )
 from informix_capture_client.positions import Position, log_number, log_page, page_number, show
-from informix_capture_client.transport import Transport
+from informix_capture_client.transport import (
+    MOST_32_BITS,
+    Transport,
+    checked_rows,
+    integer,
+    integers,
+)
 
 # syslogs counts pages that are on the disk; the log buffer may be ahead by less than this.
 UNFLUSHED_LOG = log_page(0, 4096)
@@ -124,10 +130,10 @@ def read_log_space(transport: Transport) -> LogSpace:
     Raises:
         ServerRefused: there is no current log file, or no page size.
     """
-    sizes = transport.rows(statements.BASE_PAGE_BYTES)
-    rows = transport.rows(statements.LOG_FILES)
-    page_bytes = int(sizes[0][0] or 0) if sizes else 0
-    numbers = [[int(value or 0) for value in row] for row in rows]
+    sizes = checked_rows(transport, statements.BASE_PAGE_BYTES)
+    rows = checked_rows(transport, statements.LOG_FILES)
+    page_bytes = integer(sizes[0][0], statements.BASE_PAGE_BYTES, "pagesize") if sizes else 0
+    numbers = [integers(row, statements.LOG_FILES, MOST_32_BITS) for row in rows]
     used = sorted(row for row in numbers if row[0] > 0)
     if not page_bytes or not any(is_current for *_, is_current in used):
         raise ServerRefused("sysmaster names no page size of the root dbspace, or no current log.")
@@ -149,12 +155,13 @@ def read_log_space(transport: Transport) -> LogSpace:
 
 def _fill_times(transport: Transport) -> Mapping[int, int]:
     try:
-        rows = transport.rows(statements.LOG_FILL_TIMES)
+        rows = checked_rows(transport, statements.LOG_FILL_TIMES)
+        found = [integers(row, statements.LOG_FILL_TIMES) for row in rows]
     except ConnectionLost:
         raise
     except InformixCdcError:  # no right on the table, or an older server: then no rate is known
         return {}
-    return {int(number or 0): int(time or 0) for number, time in rows if time and int(time) > 0}
+    return {number: time for number, time in found if time > 0}
 
 
 def is_beyond_end(position: int, end: int) -> bool:

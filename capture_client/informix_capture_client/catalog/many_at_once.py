@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from informix_capture_client.transport import Row, Transport
+from informix_capture_client.transport import Row, Transport, checked_rows, integer
+from informix_capture_client.transport.checked_rows import selected_columns
 
 MOST_AT_ONCE = 100
 _ONE = "IN (?)"
@@ -20,7 +21,9 @@ def rows_about(transport: Transport, statement: str, keys: Iterable[int | str]) 
     """Return the rows that a question has for any of the keys."""
     wanted = list(dict.fromkeys(keys))
     lists = (wanted[at : at + MOST_AT_ONCE] for at in range(0, len(wanted), MOST_AT_ONCE))
-    return [row for some in lists for row in transport.rows(about(statement, len(some)), *some)]
+    return [
+        row for some in lists for row in checked_rows(transport, about(statement, len(some)), *some)
+    ]
 
 
 def about(statement: str, count: int) -> str:
@@ -32,9 +35,10 @@ def about(statement: str, count: int) -> str:
     return statement.replace(_ONE, f"IN ({', '.join('?' * count)})")
 
 
-def by_number(rows: Iterable[Row]) -> dict[int, list[Row]]:
-    """Return rows by their first value, a number, and without it."""
+def rows_by_number(transport: Transport, statement: str, keys: Iterable[int]) -> dict[int, list[Row]]:
+    """Return the rows that a question has, by their first value, a number, and without it."""
+    column = selected_columns(statement)[0]
     found: dict[int, list[Row]] = defaultdict(list)
-    for number, *rest in rows:
-        found[int(number or 0)].append(tuple(rest))
+    for number, *rest in rows_about(transport, statement, keys):
+        found[integer(number, statement, column)].append(tuple(rest))
     return found

@@ -23,16 +23,15 @@ from informix_capture_client.catalog import (
 from informix_capture_client.dialects import INFORMIX, Dialect
 from informix_capture_client.errors import ConnectionLost, InformixCdcError, ServerRefused
 from informix_capture_client.findings import Unanswered
-from informix_capture_client.session import OpenSession, read_open_sessions
+from informix_capture_client.session import OpenSession, read_api_version, read_open_sessions
 from informix_capture_client.sql_names import TableName
 from informix_capture_client.statements import CDC_DATABASE
-from informix_capture_client.transport import Transport
+from informix_capture_client.transport import Transport, checked_rows, integer
 
 Fact = TypeVar("Fact")
 Subject = TypeVar("Subject")
 
 LONG_TRANSACTIONS = ("DYNAMIC_LOGS", "LTXHWM", "LTXEHWM")  # parameters that say how they end
-_REPORT_IT = "Report it with the server's version: this client cannot read the answer."
 _HARMLESS_NAME = "CDC_E_OK"
 _HARMLESS_LOCALE = "en_us.819"  # the guide names it as one in which every text exists
 
@@ -105,8 +104,6 @@ class Questions:
             return Unanswered(reason.message, reason.remedy)
         except InformixCdcError as reason:
             return Unanswered(reason.message, reason.remedy)
-        except (ValueError, IndexError, TypeError) as reason:  # numbers that are none, rows too short
-            return Unanswered(f"the server's answer is not what was asked for ({reason}).", _REPORT_IT)
 
     def ask_each(
         self, question: Callable[[Sequence[Subject]], Sequence[Fact]], subjects: Sequence[Subject]
@@ -141,8 +138,12 @@ def read_server_facts(transport: Transport, database: str) -> ServerFacts:
 
 def _parameters(transport: Transport) -> Mapping[str, int]:
     """Return the values in use of the parameters that decide about long transactions."""
-    answers = {name: transport.rows(statements.PARAMETER, name) for name in LONG_TRANSACTIONS}
-    return {name: int(rows[0][0] or "") for name, rows in answers.items() if rows}
+    answers = {name: checked_rows(transport, statements.PARAMETER, name) for name in LONG_TRANSACTIONS}
+    return {
+        name: integer(rows[0][0], statements.PARAMETER, "cf_effective")
+        for name, rows in answers.items()
+        if rows
+    }
 
 
 def read_table_facts(
@@ -176,20 +177,15 @@ def read_cdc_facts(transport: Transport, user: str, dialect: Dialect = INFORMIX)
     """Ask a connection as captures use it about the CDC database."""
     ask = Questions().ask
     return CdcFacts(
-        api_version=ask(lambda: _api_version(transport)),
+        api_version=ask(lambda: read_api_version(transport)),
         user_type=ask(lambda: _user_type(transport, user)),
         runs_routines=ask(lambda: _runs_routines(transport)),
         sessions=ask(lambda: read_open_sessions(transport, dialect)),
     )
 
 
-def _api_version(transport: Transport) -> tuple[int, ...]:
-    rows = transport.rows(statements.API_VERSION)
-    return tuple(int(value or 0) for value in rows[0]) if rows else ()
-
-
 def _user_type(transport: Transport, user: str) -> str:
-    rows = transport.rows(statements.CDC_USER_TYPE, user)
+    rows = checked_rows(transport, statements.CDC_USER_TYPE, user)
     return (rows[0][0] or "").strip() if rows else ""
 
 

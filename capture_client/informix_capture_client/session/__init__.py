@@ -12,6 +12,7 @@ from informix_capture_client.session.session import (
     CapturedTable,
     CaptureSession,
     SessionSettings,
+    read_api_version,
     set_full_row_logging,
 )
 
@@ -22,6 +23,7 @@ __all__ = [
     "ReadAhead",
     "SessionSettings",
     "finish_alter",
+    "read_api_version",
     "read_open_sessions",
     "set_full_row_logging",
 ]

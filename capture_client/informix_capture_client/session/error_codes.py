@@ -25,7 +25,7 @@ from informix_capture_client.errors import (
 from informix_capture_client.log_events import ERROR_TEXT_UNKNOWN
 from informix_capture_client.positions import show
 from informix_capture_client.sql_names import read_paths
-from informix_capture_client.transport import Transport
+from informix_capture_client.transport import Transport, checked_rows, integer
 
 logger = logging.getLogger("informix_cdc.capture_client.cdc_errors")  # a name in logs, not a module
 
@@ -116,10 +116,10 @@ class ErrorCodes:
         """Read `syscdcerrcodes`; its names are cut at 16 characters."""
         full = {name[:_CUT]: name for name in _FULL_NAMES}
         names, descriptions = {}, {}
-        for code, name, description in transport.rows(statements.ERROR_CODES):
-            short = (name or "").strip()
-            names[int(code or 0)] = full.get(short, short)
-            descriptions[int(code or 0)] = (description or "").strip()
+        for code, name, description in checked_rows(transport, statements.ERROR_CODES):
+            number, short = integer(code, statements.ERROR_CODES, "errcode"), (name or "").strip()
+            names[number] = full.get(short, short)
+            descriptions[number] = (description or "").strip()
         return cls(names, descriptions, dialect)
 
     def name(self, code: int) -> str:

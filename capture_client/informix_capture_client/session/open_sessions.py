@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 from informix_capture_client import statements
 from informix_capture_client.dialects import INFORMIX, Dialect
-from informix_capture_client.errors import AccessRefused
+from informix_capture_client.errors import AccessRefused, ProtocolViolation
 from informix_capture_client.sql_names import TableName
 from informix_capture_client.statements import CDC_DATABASE
-from informix_capture_client.transport import Transport
+from informix_capture_client.transport import Transport, checked_rows, integer, integers
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,16 +54,24 @@ _GRANT = "GRANT SELECT ON syscdcsess TO <user>; GRANT SELECT ON syscdctabs TO <u
 def _read(transport: Transport) -> tuple[OpenSession, ...]:
     captured: dict[int, list[TableName]] = {}
     # By place: the guide calls the third column tablename, copies of bootcdc.sql call it tabname.
-    for session_id, database, table, owner, *_ in transport.rows(statements.SESSION_TABLES):
-        name = TableName(_text(database), _text(owner), _text(table))
-        captured.setdefault(int(session_id or 0), []).append(name)
-    rows = [[int(value or 0) for value in row] for row in transport.rows(statements.SESSIONS)]
+    for row in transport.rows(question := statements.SESSION_TABLES):
+        if len(row) < _NAMED_COLUMNS:
+            raise ProtocolViolation(f"The server answered {question!r} with {len(row)} columns.")
+        session_id, *names = row[:_NAMED_COLUMNS]
+        database, table, owner = map(_text, names)
+        number = integer(session_id, question, "sessid")
+        captured.setdefault(number, []).append(TableName(database, owner, table))
+    sessions = checked_rows(transport, statements.SESSIONS)
+    rows = [integers(row, statements.SESSIONS) for row in sessions]
     return tuple(
         OpenSession(
             number, (major, minor), timeout, created, error, tuple(sorted(captured.get(number, ())))
         )
         for number, major, minor, timeout, created, error in sorted(rows)
     )
+
+
+_NAMED_COLUMNS = 4  # session, database, table, owner; others follow
 
 
 def _text(value: str | None) -> str:

@@ -22,7 +22,7 @@ from informix_capture_client.positions import show
 from informix_capture_client.records import Kind, RecordBlock, ServerError
 from informix_capture_client.session.error_codes import PENDING_ALTER, ErrorCodes
 from informix_capture_client.sql_names import quoted
-from informix_capture_client.transport import Transport
+from informix_capture_client.transport import Transport, checked_rows, integer, integers
 
 logger = logging.getLogger("informix_cdc.capture_client.session")  # a name in logs, not a module
 
@@ -183,9 +183,14 @@ def set_full_row_logging(
         raise codes.error(f"cdc_set_fullrowlogging of {table}", answer, transport, table=table)
 
 
+def read_api_version(transport: Transport) -> tuple[int, ...]:
+    """Return the version of the server's CDC interface, major and minor; empty if it tells none."""
+    rows = checked_rows(transport, statements.API_VERSION)
+    return integers(rows[0], statements.API_VERSION) if rows else ()
+
+
 def _require_api_version(transport: Transport, dialect: Dialect) -> None:
-    rows = transport.rows(statements.API_VERSION)
-    found = tuple(int(value or 0) for value in rows[0]) if rows else ()
+    found = read_api_version(transport)
     if not found or found[0] != _API_VERSION[0]:
         raise ServerRefused(
             f"the server's CDC API has version {found}, and this client speaks {_API_VERSION}.",
@@ -197,9 +202,9 @@ def _record_kinds(transport: Transport) -> dict[int, Kind]:
     """Return our kind for each record number of this server."""
     by_name = {f"CDC_REC_{kind.name}"[:_NAME_LENGTH]: kind for kind in Kind}
     kinds: dict[int, Kind] = {}
-    for number, name in transport.rows(statements.RECORD_TYPES):
+    for number, name in checked_rows(transport, statements.RECORD_TYPES):
         if (kind := by_name.get((name or "").strip()[:_NAME_LENGTH])) is not None:
-            kinds[int(number or 0)] = kind
+            kinds[integer(number, statements.RECORD_TYPES, "recnum")] = kind
     if missing := sorted(set(Kind) - set(kinds.values())):
         names = ", ".join(f"CDC_REC_{Kind(kind).name}" for kind in missing)
         raise ProtocolViolation(

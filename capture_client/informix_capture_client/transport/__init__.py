@@ -18,6 +18,13 @@ from informix_capture_client.transport.base import (
     Transport,
     addresses,
 )
+from informix_capture_client.transport.checked_rows import (
+    MOST_32_BITS,
+    checked_rows,
+    integer,
+    integers,
+    real,
+)
 from informix_capture_client.transport.connection_strings import PROTOCOLS
 from informix_capture_client.transport.keywords import Keyword, read_keywords
 from informix_capture_client.transport.odbc import OdbcTransport
@@ -32,6 +39,7 @@ from informix_capture_client.transport.sqli_cursor import TupleCursor
 
 __all__ = [
     "FORMAT",
+    "MOST_32_BITS",
     "NO_ENCRYPTION",
     "PASSWORD",
     "PROTOCOLS",
@@ -50,9 +58,13 @@ __all__ = [
     "Transport",
     "TupleCursor",
     "addresses",
+    "checked_rows",
     "find_driver",
     "installation_of",
+    "integer",
+    "integers",
     "load_driver",
     "odbc_api",
     "read_keywords",
+    "real",
 ]

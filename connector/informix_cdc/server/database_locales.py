@@ -21,7 +21,7 @@ from informix_capture_client.errors import (
 )
 from informix_capture_client.findings import require
 from informix_capture_client.statements import CDC_DATABASE, SYSTEM_DATABASE
-from informix_capture_client.transport import Transport
+from informix_capture_client.transport import Transport, checked_rows
 
 # sysmaster has what the server's environment said when its disk was initialised: nothing, or UTF-8
 _SYSTEM_LOCALES = ("en_US.819", "en_US.utf8")
@@ -77,7 +77,7 @@ class DatabaseLocales:
         """Return what to connect to a database with; what does not exist is refused by name."""
         with contextlib.closing(self._open_system(connect, wanted)) as system:
             try:
-                rows = system.rows(statements.DATABASE_LOCALE, database)
+                rows = checked_rows(system, statements.DATABASE_LOCALE, database)
             except (AccessRefused, ServerRefused) as reason:
                 if wanted:
                     return wanted

@@ -7,8 +7,17 @@ from __future__ import annotations
 
 import contextlib
 import io
+from unittest import mock
 
-from informix_capture_client.sqli import AnswerReader, EndOfBytes, Features, Incoming, RowReader
+from informix_capture_client.errors import InformixCdcError
+from informix_capture_client.sqli import (
+    AnswerReader,
+    EndOfBytes,
+    Features,
+    Incoming,
+    RowReader,
+    answers,
+)
 from informix_capture_client.sqli.challenge import Conversation
 from informix_capture_client.sqli.login import read_login_answer
 from informix_capture_client.sqli.messages import ended, padded, u16, u32
@@ -26,6 +35,10 @@ ANSWERS = (
     u16(13, 0xFF32, 0xFF91) + u32(0) + padded(b"customer") + u16(12),
     u16(99, 1, 1, 0) + u16(94) + bytes(18) + _DONE,
 )
+# as many columns as a row can have, which share a long name; and a whole buffer of rows
+_MANY = u16(8, 2, 1) + u32(0) + u16(41, 32_767) + u32(502) + _COLUMN * 32_767 + b"x" * 500 + b"\0\0"
+LARGE = (_MANY + _DONE, _DESCRIBED + (u16(14, 0) + u32(4) + b"\3abc") * 9_000 + _DONE)
+ENDLESS = (*ANSWERS, u16(12), u16(55) + u32(1, 1), u16(129, 4) + padded(b"Welcome"))
 _BODY = u16(100, 101) + u32(61) + ended(b"IEEEI") + u16(108) + bytes(12)
 _BODY += ended(b"version") + ended(b"serial") + ended(b"server") + bytes(12 + 6 + 8 + 4 + 8 + 4)
 _ERRORS = u16(102, 0) + u32(0) + u16(0xFC49, 0, 0, 127)
@@ -50,13 +63,39 @@ def take_answers(data: bytes) -> None:
     reader, target = AnswerReader(_arriving(data), _FEATURES), memoryview(bytearray(64))
     columns = ()
     with contextlib.suppress(EndOfBytes):
-        for _ in range(_MOST_ANSWERS):
-            answer = reader.read(target)
-            assert answer.read_bytes <= len(target)
+        for number in range(_MOST_ANSWERS):
+            answer = reader.read(None if number % 2 else target, in_bulk=number % 4 > 1)
             columns = answer.description.columns if answer.description else columns
             rows = RowReader(columns, "utf-8")
             for content in answer.rows:
                 rows.row(content)
+
+
+def take_endless(data: bytes) -> None:
+    """Hear the same bytes again and again: whoever reads them comes to an end, in bounded memory."""
+    if not data:
+        return
+    with mock.patch.object(answers, "_MOST_BYTES", 1 << 16):
+        for in_bulk in (False, True):
+            with contextlib.suppress(InformixCdcError):
+                AnswerReader(_endless(data), _FEATURES).read(memoryview(bytearray(64)), in_bulk=in_bulk)
+    conversation, incoming = Conversation(b"in4mix"), _endless(data)
+    with contextlib.suppress(InformixCdcError):
+        while isinstance(conversation.answer(incoming), bytes):
+            pass
+
+
+def _endless(data: bytes) -> Incoming:
+    left = io.BytesIO(data)
+
+    def receive_into(target: memoryview) -> int:
+        count = left.readinto(target)
+        if not count:
+            left.seek(0)
+            count = left.readinto(target)
+        return count
+
+    return Incoming(receive_into)
 
 
 def take_login(data: bytes) -> None:

@@ -27,6 +27,7 @@ from harness.capture.streams import (
     truncate,
 )
 from harness.capture.tables import make_table
+from harness.servers.catalog_questions import QUESTIONS, ask, sound_answers
 from informix_capture_client.choices import DecodeRules, RowForm
 from informix_capture_client.emulator import BadRecording, read_recording
 from informix_capture_client.errors import BadOption, InformixCdcError
@@ -67,6 +68,13 @@ class Target:
         """Feed it; anything but our own errors comes out."""
         with contextlib.suppress(InformixCdcError):
             self.take(data)
+
+
+def _json(data: bytes) -> Any:
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError):
+        return None
 
 
 # the server's stream
@@ -137,6 +145,24 @@ def _sound_streams() -> tuple[bytes, ...]:
     )
 
 
+# the server's answers to questions about itself
+
+
+def _catalog(data: bytes) -> None:
+    given = _json(data)
+    if isinstance(given, list) and len(given) > 1 and given[0] in QUESTIONS:
+        rows = [[tuple(map(_cell, row)) for row in answer] for answer in map(_list, given[1:])]
+        ask(given[0], rows)
+
+
+def _list(given: Any) -> list[list[Any]]:
+    return [row for row in given if isinstance(row, list)] if isinstance(given, list) else []
+
+
+def _cell(given: Any) -> str | None:
+    return None if given is None else str(given)
+
+
 # values
 
 
@@ -168,13 +194,6 @@ def _sound_manifests() -> tuple[bytes, ...]:
     del older["checksum"]
     del older["fence"], older["segments"][0]["transactions"]
     return present, json.dumps(older).encode()
-
-
-def _json(data: bytes) -> Any:
-    try:
-        return json.loads(data)
-    except (ValueError, RecursionError):
-        return None
 
 
 def _offset(data: bytes) -> None:
@@ -245,6 +264,10 @@ TARGETS = {
     "stream-rows": Target(_stream("rows"), _sound_streams()),
     "stream-envelope": Target(_stream("envelope"), _sound_streams()),
     "stream-raw": Target(_stream("raw"), _sound_streams()),
+    "catalog": Target(
+        _catalog,
+        tuple(json.dumps([name, *sound_answers(name)]).encode() for name in QUESTIONS),
+    ),
     "values": Target(
         _decode, (COLUMNS.encode() + b"\0" + _PAYLOAD, b"a int8, b char(3)\0" + bytes(10) + b"xyz")
     ),
@@ -255,7 +278,8 @@ TARGETS = {
     "recording": Target(_recording, (b"\n".join(json.dumps(e).encode() for e in _RECORDED),)),
     "sqli-of-the-server": Target(converse_with_noise, SOUND_CONVERSATIONS),
     "position": Target(_text(parse), (b"47:0x5e018", b"201863847960")),
-    "sqli-answers": Target(sqli.take_answers, sqli.ANSWERS),
+    "sqli-answers": Target(sqli.take_answers, (*sqli.ANSWERS, *sqli.LARGE)),
+    "sqli-endless": Target(sqli.take_endless, sqli.ENDLESS),
     "sqli-login": Target(sqli.take_login, sqli.LOGINS),
     "sqli-pam": Target(sqli.take_conversation, sqli.CONVERSATIONS),
     "sqli-features": Target(sqli.take_agreement, sqli.AGREEMENTS),

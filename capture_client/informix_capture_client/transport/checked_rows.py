@@ -1,0 +1,98 @@
+"""Answers to our own queries, checked before a value of them is used.
+
+Rule: a server that answers with other columns, or with a text where a number is due, gets a
+`ProtocolViolation` that names statement and column; nothing above these functions reads a number out of
+a row by itself.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from functools import cache
+
+from informix_capture_client.errors import ProtocolViolation
+from informix_capture_client.transport.base import Argument, Row, Transport
+
+_SELECTED = re.compile(r"SELECT (.+?) FROM ")
+_BETWEEN_COLUMNS = re.compile(r", (?![^(]*\))")  # not within dbinfo('version', 'full')
+_SHOWN_CHARACTERS = 40
+_SHOWN_OF_STATEMENT = 200  # the rest may be a hundred question marks
+_REMEDY = "Check that host, port and server name an Informix server, and report its version."
+MOST_32_BITS = (1 << 32) - 1
+_MOST = (1 << 63) - 1
+
+
+def checked_rows(transport: Transport, statement: str, *arguments: Argument) -> list[Row]:
+    """Run a query and return its rows, each with as many values as the statement names columns.
+
+    Raises:
+        ProtocolViolation: a row has more or fewer; and as `Transport.rows` does.
+    """
+    rows = transport.rows(statement, *arguments)
+    count = len(selected_columns(statement))
+    for row in rows:
+        if count and len(row) != count:
+            raise ProtocolViolation(
+                f"The server answered {statement[:_SHOWN_OF_STATEMENT]!r} with {len(row)} columns"
+                f" where {count} are due.",
+                _REMEDY,
+            )
+    return rows
+
+
+@cache
+def selected_columns(statement: str) -> tuple[str, ...]:
+    """Return the columns that a SELECT names; none of one that selects `*`, or of anything else.
+
+    >>> selected_columns("SELECT uniqid, dbinfo('version', 'full') FROM t WHERE a = ?")
+    ('uniqid', "dbinfo('version', 'full')")
+    """
+    found = _SELECTED.match(statement)
+    return () if found is None or found[1] == "*" else tuple(_BETWEEN_COLUMNS.split(found[1]))
+
+
+def integer(value: str | None, statement: str, column: str, most: int = _MOST) -> int:
+    """Return the number that a column of an answer holds, with blanks around it or not; NULL is 0.
+
+    Raises:
+        ProtocolViolation: it is no whole number, or further from 0 than `most`.
+    """
+    try:
+        number = int(value or 0)
+    except ValueError:
+        raise _no_number(value, statement, column) from None
+    if abs(number) > most:
+        raise _no_number(value, statement, column)
+    return number
+
+
+def integers(row: Row, statement: str, most: int = _MOST) -> tuple[int, ...]:
+    """Return the numbers of a row that holds nothing else; see `integer`."""
+    columns = selected_columns(statement)
+    return tuple(
+        integer(value, statement, name, most) for value, name in zip(row, columns, strict=True)
+    )
+
+
+def real(value: str | None, statement: str, column: str) -> float:
+    """Return the number that a column of type FLOAT holds; NULL is 0.
+
+    Raises:
+        ProtocolViolation: it is none that is finite.
+    """
+    try:
+        number = float(value or 0)
+    except ValueError:
+        raise _no_number(value, statement, column) from None
+    if not math.isfinite(number):
+        raise _no_number(value, statement, column)
+    return number
+
+
+def _no_number(value: str | None, statement: str, column: str) -> ProtocolViolation:
+    shown = (value or "")[:_SHOWN_CHARACTERS]
+    return ProtocolViolation(
+        f"The server answered {statement!r} with {shown!r} in column {column}, where a number is due.",
+        _REMEDY,
+    )
