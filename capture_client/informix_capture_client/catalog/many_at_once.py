@@ -10,8 +10,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from informix_capture_client.transport import Row, Transport, checked_rows, integer
-from informix_capture_client.transport.checked_rows import selected_columns
+from informix_capture_client.transport import (
+    Row,
+    Transport,
+    checked_rows,
+    integer,
+    selected_columns,
+)
 
 MOST_AT_ONCE = 100
 _ONE = "IN (?)"

@@ -24,6 +24,7 @@ from informix_capture_client.transport.checked_rows import (
     integer,
     integers,
     real,
+    selected_columns,
 )
 from informix_capture_client.transport.connection_strings import PROTOCOLS
 from informix_capture_client.transport.keywords import Keyword, read_keywords
@@ -67,4 +68,5 @@ __all__ = [
     "odbc_api",
     "read_keywords",
     "real",
+    "selected_columns",
 ]
