@@ -6,7 +6,7 @@ Rule: light to import: neither NumPy nor Arrow nor Spark.
 from __future__ import annotations
 
 from informix_cdc.options.authentication import PASSWORD_VARIABLE, fetch_password
-from informix_cdc.options.connection_string import for_the_driver, with_connection_string
+from informix_cdc.options.connection_string import with_connection_string
 from informix_cdc.options.declaring import WholeNumbers, Words, names
 from informix_cdc.options.executors import LOOPBACK
 from informix_cdc.options.snapshots import ALL, ANY_MARKER, HEARTBEAT_MARKER, NO_MARKER
@@ -16,11 +16,12 @@ from informix_cdc.options.source import (
     option_readers,
     option_rows,
 )
-from informix_cdc.options.transports import ODBC, SQLI
+from informix_cdc.options.transports import AUTO, ODBC, SQLI
 
 __all__ = [
     "ALL",
     "ANY_MARKER",
+    "AUTO",
     "HEARTBEAT_MARKER",
     "LOOPBACK",
     "NO_MARKER",
@@ -31,7 +32,6 @@ __all__ = [
     "WholeNumbers",
     "Words",
     "fetch_password",
-    "for_the_driver",
     "missing_options",
     "names",
     "option_readers",

@@ -31,7 +31,7 @@ from informix_cdc.options.declaring import (
     option,
     whole_number,
 )
-from informix_cdc.options.transports import ODBC, transport_name
+from informix_cdc.options.transports import AUTO, transport_name
 
 
 class TableChoice(NamedTuple):
@@ -156,10 +156,10 @@ class ConnectionOptions:
         default="",
     )
     transport: str = option(
-        "How to connect: odbc (Informix's ODBC driver, of a client kit) or sqli (Informix's own"
-        " protocol, without a driver).",
+        "How to connect: odbc (Informix's ODBC driver, of a client kit), sqli (Informix's own"
+        " protocol, without a driver), or auto: odbc where a driver is found, else sqli.",
         transport_name,
-        default=ODBC,
+        default=AUTO,
     )
     driver: str = option(
         "Path of the ODBC driver library; default: libthcli.so or iclit09b.so under INFORMIXDIR"

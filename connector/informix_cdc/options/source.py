@@ -38,7 +38,7 @@ from informix_cdc.options.row_form import (
 )
 from informix_cdc.options.snapshots import require_snapshot_may_be
 from informix_cdc.options.switches import require_allowed_driver
-from informix_cdc.options.transports import require_transport
+from informix_cdc.options.transports import chosen_transport, require_transport
 from informix_checkpoints.limits import BatchLimits
 
 
@@ -261,6 +261,8 @@ class SourceOptions(LargeObjectOptions):
             with problems.of(name):
                 values[declared.name] = _read(declared, merged)
         options = cls(**{**_unread(fields(cls)), **values})  # to be looked at, if all was read or not
+        if not problems.has("connectionString"):
+            options = replace(options, transport=chosen_transport(options, environment))
         for name, check in _TOGETHER.items():
             with problems.of(name):
                 check(options, environment)

@@ -1,24 +1,24 @@
-"""Which options belong to which transport: what would mean nothing is refused.
+"""Which transport connects, and which options belong to it: what would mean nothing is refused.
 
 Rule: an option that is taken is heeded; nobody is to believe that a file of certificates is looked at.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from informix_capture_client.errors import BadOption
-from informix_capture_client.transport import TLS
+from informix_capture_client.errors import AccessRefused, BadOption
+from informix_capture_client.transport import TLS, find_driver
 from informix_cdc.options.connection_string import for_the_driver
 from informix_cdc.options.declaring import Words, one_of
 
 if TYPE_CHECKING:
     from informix_cdc.options.connection import ConnectionOptions
 
-ODBC, SQLI = "odbc", "sqli"
-_WAYS = one_of(ODBC, SQLI)
+AUTO, ODBC, SQLI = "auto", "odbc", "sqli"
+_WAYS = one_of(AUTO, ODBC, SQLI)
 
 
 def _read(text: str) -> str:
@@ -34,6 +34,24 @@ def _read(text: str) -> str:
 transport_name = Words(_WAYS.words, _read)
 
 
+def chosen_transport(options: ConnectionOptions, environment: Mapping[str, str]) -> str:
+    """Return odbc or sqli: the one that option `transport` names, or the one that `auto` stands for.
+
+    An option that only one of them heeds decides first, then whether this host has a driver.
+    """
+    if options.transport != AUTO:
+        return options.transport
+    if options.driver or for_the_driver(options.connection_string) or _has_client_locale(options):
+        return ODBC
+    if "," in options.host or _has_certificates(options):
+        return SQLI
+    try:
+        find_driver("", environment, options.dialect)
+    except AccessRefused:
+        return SQLI
+    return ODBC
+
+
 @dataclass(frozen=True, slots=True)
 class _Rule:
     """An option that is refused under a condition, and what to say then."""
@@ -46,6 +64,10 @@ class _Rule:
 
 def _is_sqli(options: ConnectionOptions) -> bool:
     return options.transport == SQLI
+
+
+def _has_client_locale(options: ConnectionOptions) -> bool:
+    return options.client_locale.lower() != "en_us.utf8"
 
 
 def _has_certificates(options: ConnectionOptions) -> str:
@@ -74,7 +96,7 @@ _RULES = (
     ),
     _Rule(
         "clientLocale",
-        lambda it: _is_sqli(it) and it.client_locale.lower() != "en_us.utf8",
+        lambda it: _is_sqli(it) and _has_client_locale(it),
         "option 'clientLocale' means nothing with transport=sqli, which reads texts in the code set of"
         " the database.",
         "Leave it away.",

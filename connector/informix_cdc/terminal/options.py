@@ -31,7 +31,7 @@ from informix_cdc.terminal.help_pages import SharedOption
 from informix_cdc.terminal.option_types import type_of
 from informix_cdc.terminal.profiles import profiles_path, read_profile, read_profiles
 from informix_cdc.terminal.screen import say_unbroken
-from informix_cdc.terminal.transports import say_without_driver, trace_option, with_a_transport
+from informix_cdc.terminal.transports import say_without_driver, trace_option
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -80,8 +80,6 @@ _NOT_HERE = {
     "metricsHost",
     "logLevel",
 }
-# What a command does where nobody says: `with_a_transport`.
-_DEFAULTS_HERE = {"transport": "odbc where a driver is found, else sqli"}
 ENVIRONMENT_PREFIX = "INFORMIX_CDC_"
 PASSWORD_HINT = (
     "What an option of the source is may also come from the environment (--host from"
@@ -145,7 +143,6 @@ def _click_option(
     name: str, default: str, meaning: str, read: Callable[[str], Any]
 ) -> Callable[[Command], Command]:
     # The default is shown, not set: what the user leaves out is left to the declaration.
-    default = _DEFAULTS_HERE.get(name, default)
     shown = f"{meaning}  [default: {default}]" if default not in ("", "required") else meaning
     flag = flag_of(name)
     kind = type_of(name, read, lambda mistake: OptionMistake(str(mistake)))
@@ -204,8 +201,7 @@ def parse_options(given: Mapping[str, str | None]) -> SourceOptions:
         BadOption: an option is missing or malformed, or there is no password.
     """
     said = _not_overruled({name: value for name, value in given.items() if value is not None})
-    options = with_a_transport(said)
-    if missing := missing_options(options):
+    if missing := missing_options(said):
         *others, last = map(flag_of, missing)
         flags = f"{', '.join(others)} and {last}" if others else last
         first = _variable_of(missing[0])
@@ -214,7 +210,7 @@ def parse_options(given: Mapping[str, str | None]) -> SourceOptions:
             f"Give a flag, or {first} in the environment, or --profile, or --connection-string.",
             option=missing[0],
         )
-    parsed = SourceOptions.parse(options)
+    parsed = SourceOptions.parse(said)
     say_without_driver(said, parsed.transport)
     return parsed
 

@@ -1,8 +1,4 @@
-"""How a command connects where nobody says how, and its record of what passes.
-
-Rule: a command takes the driver where there is one and says so where there is none; Spark's option
-keeps its default, as a stream is set up with care.
-"""
+"""What a command says of its transport, and its record of what passes."""
 
 from __future__ import annotations
 
@@ -15,10 +11,7 @@ from typing import Any, TypeVar
 
 import click
 
-from informix_capture_client.dialects import DIALECTS, INFORMIX
-from informix_capture_client.errors import AccessRefused
-from informix_capture_client.transport import find_driver
-from informix_cdc.options import ODBC, SQLI, for_the_driver
+from informix_cdc.options import AUTO, ODBC, SQLI
 from informix_cdc.terminal.help_pages import SharedOption
 from informix_cdc.terminal.screen import say
 
@@ -27,27 +20,9 @@ _OWNER_ONLY = 0o600
 _WITHOUT = "No ODBC driver was found: connecting without one (--transport {} or {} chooses)."
 
 
-def with_a_transport(given: Mapping[str, str]) -> dict[str, str]:
-    """Return the options with a transport: where none is named, what this host can do.
-
-    Raises:
-        BadOption: the connection string is none.
-    """
-    text = given.get("connectionString", "")
-    is_for_a_driver = bool(given.get("driver")) or bool(for_the_driver(text))
-    if given.get("transport") or is_for_a_driver:
-        return dict(given)
-    dialect = DIALECTS.get(given.get("dialect", "").lower(), INFORMIX)
-    try:
-        find_driver("", os.environ, dialect)
-    except AccessRefused:
-        return {**given, "transport": SQLI}
-    return dict(given)
-
-
 def say_without_driver(given: Mapping[str, str], transport: str) -> None:
     """Say that a command connects without a driver though nobody asked for it."""
-    if transport == SQLI and not given.get("transport"):
+    if transport == SQLI and given.get("transport", AUTO) == AUTO:
         say(_WITHOUT.format(SQLI, ODBC))
 
 

@@ -67,7 +67,7 @@ def written(path: Path, profile: str, options: dict[str, str]) -> None:
 
 def test_help_shows_words_bounds_and_paths() -> None:
     text = run("tail", "--help").output
-    assert "--transport [odbc|sqli]" in text
+    assert "--transport [auto|odbc|sqli]" in text
     assert re.search(r"--port [^-]*\[1<=x<=65535\]", text)
     assert "--password-file FILE" in text
 
@@ -76,7 +76,7 @@ def test_help_shows_words_bounds_and_paths() -> None:
     ("given", "says"),
     [
         ("--port=hunter2", "--port must be a whole number from 1 to 65535"),
-        ("--transport=hunter2", "--transport must be odbc or sqli"),
+        ("--transport=hunter2", "--transport must be auto, odbc or sqli"),
         (
             "--max-transaction-memory-bytes=hunter2",
             "--max-transaction-memory-bytes must be a number",

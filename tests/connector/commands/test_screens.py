@@ -93,7 +93,7 @@ def test_a_command_s_own_flags_come_before_those_that_all_have() -> None:
     assert {"--from", "--limit", "--help"} <= set(re.findall(r"--[a-z-]+", own))
     assert {"--host", "--password-file", "--profile"} <= set(re.findall(r"--[a-z-]+", shared))
     assert "--host" not in own
-    assert "[default: odbc where a driver is found, else sqli]" in " ".join(page.split())
+    assert "[default: auto]" in " ".join(page.split())
     alone = CliRunner().invoke(main, ["jar", "--help"]).output
     assert "Options of the source" not in alone
 

@@ -26,7 +26,7 @@ def parse(environment: dict[str, str] | None = None, **changes: str) -> SourceOp
 
 def test_defaults_are_those_of_the_page_of_options() -> None:
     options = parse()
-    assert (options.port, options.user, options.transport) == (9088, "informix", "odbc")
+    assert (options.port, options.user, options.transport) == (9088, "informix", "sqli")
     assert (options.read_timeout_seconds, options.max_records_per_read) == (1, 256)
     assert options.starting_position == "latest"
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from harness.servers.stores import source_options
@@ -56,9 +58,46 @@ def test_what_a_transport_heeds_is_taken() -> None:
     assert (settings.encryption, settings.extra) == ("tls", "")
 
 
-def test_the_transport_of_a_stream_is_odbc_unless_it_is_said() -> None:
+def client_kit(folder: Path) -> dict[str, str]:
+    """Return an environment with a client kit that has the file of a driver."""
+    library = folder / "lib" / "cli" / "libthcli.so"
+    library.parent.mkdir(parents=True)
+    library.touch()
+    return {"INFORMIXDIR": str(folder)}
+
+
+@pytest.mark.parametrize(
+    ("changes", "without_a_driver", "with_one"),
+    [
+        ({}, "sqli", "odbc"),
+        ({"transport": "auto"}, "sqli", "odbc"),
+        ({"transport": "odbc"}, "odbc", "odbc"),
+        ({"transport": "sqli"}, "sqli", "sqli"),
+        ({"dialect": "gbase8s"}, "sqli", "sqli"),  # whose kit is another one
+        ({"driver": "libodbc.so.2"}, "odbc", "odbc"),
+        ({"connectionString": "OPTOFC=1"}, "odbc", "odbc"),
+        ({"connectionString": "SERVER=informix"}, "sqli", "odbc"),
+        ({"clientLocale": "en_us.8859-1"}, "odbc", "odbc"),
+        ({"host": "db1,db2"}, "sqli", "sqli"),
+        ({**TLS, "tlsCaFile": "/ca.pem"}, "sqli", "sqli"),
+        (TLS, "sqli", "odbc"),
+    ],
+)
+def test_without_a_word_the_driver_is_taken_where_there_is_one(
+    changes: dict[str, str], without_a_driver: str, with_one: str, tmp_path: Path
+) -> None:
     given = {name: text for name, text in source_options(9088).items() if name != "transport"}
-    assert SourceOptions.parse(given, {}).transport == "odbc"
+    chosen = [
+        SourceOptions.parse({**given, **changes}, environment).transport
+        for environment in ({}, client_kit(tmp_path))
+    ]
+    assert chosen == [without_a_driver, with_one]
+
+
+def test_options_of_both_transports_are_refused_by_name() -> None:
+    given = {name: text for name, text in source_options(9088).items() if name != "transport"}
+    with pytest.raises(BadOption, match="option 'host' is a list"):
+        SourceOptions.parse({**given, "host": "db1,db2", "driver": "libodbc.so.2"}, {})
 
 
 @pytest.mark.parametrize("host", ["a:1,joe:hunter2@b", "a:1,jdbc:informix-sqli://h", "a b,c:1"])
