@@ -60,9 +60,9 @@ _WARNING, _ERROR = logging.WARNING, logging.ERROR
 STREAM_BEGUN = LogEvent(
     "stream_begun",
     _INFO,
-    ("stream", "restart", "commit", "spool"),
+    ("stream", "restart", "commit", "spool", "transport"),
     "a stream begins or resumes; `restart` and `commit` are the positions that it captures"
-    " from, `spool` is the spool's folder",
+    " from, `spool` is the spool's folder, `transport` is how it connects",
 )
 TABLES_MATCHED = LogEvent(
     "tables_matched",
@@ -342,6 +342,13 @@ SESSION_ABANDONED = LogEvent(
     ("timeout_seconds",),
     "the server did not answer the closing of a capture session within `timeout_seconds`"
     " seconds; the session is left for the server to end",
+)
+CONNECTION_ABANDONED = LogEvent(
+    "connection_abandoned",
+    _WARNING,
+    ("timeout_seconds",),
+    "the ODBC driver did not return from closing a connection within `timeout_seconds` seconds; the"
+    " stream goes on, and the connection is left to the driver until the process ends",
 )
 SESSION_CLOSE_REFUSED = LogEvent(
     "session_close_refused",

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #define UNUSED(x) (void)(x)
 
@@ -32,6 +33,7 @@ const Record *record_of(H handle, S number) {
 /* Bad habits, each reported of some driver; asked for by HABIT=... in the connection string:
  *   nts        the length of a text is SQL_NTS     negative   the length of a text is -77
  *   pad        numbers are padded with blanks      verbose    diagnostics fill their room, without NUL
+ *   nofinish   SQLDisconnect does not return
  */
 int has_habit(S kind, H h, const char *habit) {
     const Connection *c = kind == HANDLE_DBC ? h : kind == HANDLE_STMT ? ((Statement *)h)->connection : NULL;
@@ -215,7 +217,11 @@ PUBLIC RC SQLDriverConnect(H h, H window, CH *in, S in_length, CH *out, S room, 
     return code;
 }
 
-PUBLIC RC SQLDisconnect(H h) { log_out(h); return OK; }
+PUBLIC RC SQLDisconnect(H h) {
+    while (has_habit(HANDLE_DBC, h, "nofinish")) sleep(3600);
+    log_out(h);
+    return OK;
+}
 PUBLIC RC SQLEndTran(S kind, H h, S what) {
     enum { COMMIT = 0 };
     clear(h);

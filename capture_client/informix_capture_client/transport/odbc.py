@@ -15,10 +15,13 @@ The sample says SQL_C_CHAR for the buffer; binary keeps NULs and converts no cod
 from __future__ import annotations
 
 import ctypes
+import logging
 import math
 import sys
+import threading
 
 from informix_capture_client.errors import BadOption, ServerRefused
+from informix_capture_client.log_events import CONNECTION_ABANDONED
 from informix_capture_client.statements import LO_READ
 from informix_capture_client.transport import odbc_api as odbc
 from informix_capture_client.transport.base import (
@@ -44,6 +47,9 @@ from informix_capture_client.transport.odbc_library import (
 _ATTR_LO_AUTOMATIC = 2262
 _ATTR_RECEIVE_TIMEOUT = 2282
 _IS_INTEGER = -6
+
+_CLOSE_SECONDS = 5.0
+_log = logging.getLogger(__name__)
 
 _SLACK_BYTES = 8  # a driver that ends binary data with a NUL must not hurt
 
@@ -151,11 +157,20 @@ class OdbcTransport:
             return  # a forked child may not say goodbye on its parent's connection
         with self._door:
             self._door.closed = True
-            self._drop_reads()
-            for query in list(self._queries):
-                self.close_query(query)
-            self._connection.attempt("SQLDisconnect")
-            self._free()
+            # A driver may wait here for a server that does not answer, and ODBC has no deadline for it.
+            # A daemon, so that it keeps no process from ending.
+            ending = threading.Thread(target=self._end, daemon=True)
+            ending.start()
+            ending.join(_CLOSE_SECONDS)
+            if ending.is_alive():
+                CONNECTION_ABANDONED.log(_log, timeout_seconds=_CLOSE_SECONDS)
+
+    def _end(self) -> None:
+        self._drop_reads()
+        for query in list(self._queries):
+            self.close_query(query)
+        self._connection.attempt("SQLDisconnect")
+        self._free()
 
     def _connect(self, text: bytes, settings: ConnectionSettings) -> None:
         seconds = max(1, math.ceil(settings.connect_timeout_seconds))

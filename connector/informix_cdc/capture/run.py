@@ -415,6 +415,7 @@ class CaptureRun:
             restart=show(spool.mark.restart),
             commit=show(spool.mark.commit),
             spool=folder,
+            transport=self.options.transport,
         )
         self.state.counters.appended.begin(spool.end.place if spool.segment_count else None)
         self.state.logged = offset.logged

@@ -6,7 +6,7 @@ import pytest
 
 from capture_client.transport.conftest import Connect
 from harness.servers.scripted_server import LONG_TEXT
-from informix_capture_client.errors import ServerRefused
+from informix_capture_client.errors import ConnectionLost, ServerRefused
 from informix_capture_client.transport.base import Transport
 
 LARGEST_PIECE = 65_535  # the buffer, but for the NUL at its end
@@ -48,6 +48,19 @@ def test_any_other_negative_length_is_refused_and_no_byte_is_read(transport: Tra
 def test_a_number_padded_with_blanks_is_the_number(transport: Transport) -> None:
     assert transport.rows("EXECUTE FUNCTION echo(?)", "17") == [("17".ljust(30),)]
     assert transport.call("EXECUTE FUNCTION total(?, ?)", -83_700, -13) == -83_713
+
+
+@pytest.mark.parametrize("habit", ["nofinish"])
+def test_a_driver_that_does_not_return_from_disconnecting_is_left_and_logged(
+    transport: Transport, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("informix_capture_client.transport.odbc._CLOSE_SECONDS", 0.1)
+    transport.close()
+    assert [each.message for each in caplog.records] == [
+        "event=connection_abandoned timeout_seconds=0.1"
+    ]
+    with pytest.raises(ConnectionLost, match="is closed"):
+        transport.rows("SELECT nulls")
 
 
 @pytest.mark.parametrize("habit", ["verbose"])
