@@ -55,13 +55,24 @@ def unquoted(name: str) -> str:
 
 
 def quoted(name: str) -> str:
-    """Return a name as a statement must spell it: delimited only where it has to be.
+    """Return a name as people and CDC functions spell it: delimited only where it has to be.
 
     >>> quoted("order_num"), quoted("Ship Date")
     ('order_num', '"Ship Date"')
     """
     is_plain = _PLAIN.fullmatch(name) and name == name.lower()
-    return name if is_plain else '"' + name.replace('"', '""') + '"'
+    return name if is_plain else delimited(name)
+
+
+def delimited(name: str) -> str:
+    """Return a name for a statement, in quotes: it may be a word of SQL, such as order or select.
+
+    Every connection is opened with DELIMIDENT.
+
+    >>> delimited("select")
+    '"select"'
+    """
+    return '"' + name.replace('"', '""') + '"'
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -79,6 +90,11 @@ class TableName:
     def __str__(self) -> str:
         owner = f"{quoted(self.owner)}." if self.owner else ""
         return f"{self.database}:{owner}{quoted(self.table)}"
+
+    @property
+    def in_statements(self) -> str:
+        """Owner and table for a statement: an ANSI database reads a plain owner in capitals."""
+        return f"{delimited(self.owner)}.{delimited(self.table)}"
 
     @classmethod
     def parse(cls, text: str, database: str) -> TableName:

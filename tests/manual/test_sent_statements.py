@@ -40,7 +40,7 @@ NOT_SENT_HERE = {
 }
 TABLE = "informix.orders"
 # of the captured tables, whose names a statement is made of
-_OF_A_TABLE = re.compile(r'"?informix"?\.(lines|heaps|pulse|notes)\b')
+_OF_A_TABLE = re.compile(r'"?informix"?\."?(lines|heaps|pulse|notes)\b')
 _MANY = re.compile(r"(?<=IN )\(\?(, \?)+\)")
 
 

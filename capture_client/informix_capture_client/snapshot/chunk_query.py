@@ -20,7 +20,7 @@ from typing import TypeVar
 
 from informix_capture_client.catalog import Table
 from informix_capture_client.snapshot.key_choice import Key
-from informix_capture_client.sql_names import quoted
+from informix_capture_client.sql_names import delimited
 
 Bound = TypeVar("Bound")
 _ALIAS = "t"
@@ -70,11 +70,12 @@ class ChunkQuery:
     def _statement(self, rows: int, condition: str) -> str:
         return (
             f"SELECT /*+ AVOID_FULL({_ALIAS}) */ FIRST {rows} {_columns(self.table)}"
-            f" FROM {_spelt(self.table)} {_ALIAS}{condition} ORDER BY {', '.join(self._key_names())}"
+            f" FROM {self.table.name.in_statements} {_ALIAS}{condition}"
+            f" ORDER BY {', '.join(self._key_names())}"
         )
 
     def _key_names(self) -> list[str]:
-        return [quoted(name) for name in self.key.names]
+        return [delimited(name) for name in self.key.names]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +87,12 @@ class WholeTableQuery:
     @property
     def lock(self) -> str:
         """The statement that lets writers wait; it is refused outside a transaction."""
-        return f"LOCK TABLE {_spelt(self.table)} IN SHARE MODE"
+        return f"LOCK TABLE {self.table.name.in_statements} IN SHARE MODE"
 
     @property
     def rows(self) -> str:
         """The statement for all rows."""
-        return f"SELECT {_columns(self.table)} FROM {_spelt(self.table)}"
+        return f"SELECT {_columns(self.table)} FROM {self.table.name.in_statements}"
 
     @property
     def no_rows(self) -> str:
@@ -100,10 +101,4 @@ class WholeTableQuery:
 
 
 def _columns(table: Table) -> str:
-    return ", ".join(quoted(column.name) for column in table.columns)
-
-
-def _spelt(table: Table) -> str:
-    """Return owner and name; the owner delimited, or an ANSI database reads it in upper case."""
-    owner = table.name.owner.replace('"', '""')
-    return f'"{owner}".{quoted(table.name.table)}'
+    return ", ".join(delimited(column.name) for column in table.columns)

@@ -22,7 +22,7 @@ from informix_capture_client.catalog import UNFLUSHED_LOG, Catalog
 from informix_capture_client.errors import AccessRefused, BadOption, ServerRefused
 from informix_capture_client.shapes import table_schema
 from informix_capture_client.snapshot import Barrier, Bounds, ChunkQuery, WholeTableQuery
-from informix_capture_client.sql_names import quoted
+from informix_capture_client.sql_names import delimited
 from informix_capture_client.statements import (
     BEGIN_WORK,
     COMMIT_WORK,
@@ -261,9 +261,8 @@ class SnapshotConnection:
         heartbeat = self._source.heartbeat
         if self._options.snapshot_marker != HEARTBEAT_MARKER or heartbeat is None:
             return MAKE_MARKER, DROP_MARKER
-        owner = heartbeat.name.owner.replace('"', '""')
-        column = quoted(heartbeat.columns[0].name)
-        return (f'UPDATE "{owner}".{quoted(heartbeat.name.table)} SET {column} = {column}',)
+        column = delimited(heartbeat.columns[0].name)
+        return (f"UPDATE {heartbeat.name.in_statements} SET {column} = {column}",)
 
 
 def _of_key(query: ChunkQuery, row: Sequence[str | None]) -> Bounds:

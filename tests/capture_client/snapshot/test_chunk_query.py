@@ -33,26 +33,28 @@ def condition(*names: str) -> str:
 
 def test_the_first_chunk_is_of_the_first_rows_in_the_order_of_the_key() -> None:
     assert query("k2", "k1").first(500) == (
-        'SELECT /*+ AVOID_FULL(t) */ FIRST 500 k1, k2, k3, v FROM "ann".orders t ORDER BY k2, k1'
+        'SELECT /*+ AVOID_FULL(t) */ FIRST 500 "k1", "k2", "k3", "v" FROM "ann"."orders" t'
+        ' ORDER BY "k2", "k1"'
     )
 
 
 def test_the_next_chunk_is_of_the_rows_behind_the_key_that_was_read_last() -> None:
     assert query("k1").behind(500) == (
-        'SELECT /*+ AVOID_FULL(t) */ FIRST 500 k1, k2, k3, v FROM "ann".orders t'
-        " WHERE k1 > ? ORDER BY k1"
+        'SELECT /*+ AVOID_FULL(t) */ FIRST 500 "k1", "k2", "k3", "v" FROM "ann"."orders" t'
+        ' WHERE "k1" > ? ORDER BY "k1"'
     )
 
 
 CONDITIONS = {
-    ("k1",): ("k1 > ?", "A"),
-    ("k1", "k2"): ("k1 >= ? AND (k1 > ? OR (k1 = ? AND k2 > ?))", "AAAB"),
+    ("k1",): ('"k1" > ?', "A"),
+    ("k1", "k2"): ('"k1" >= ? AND ("k1" > ? OR ("k1" = ? AND "k2" > ?))', "AAAB"),
     ("k1", "k2", "k3"): (
-        "k1 >= ? AND (k1 > ? OR (k1 = ? AND (k2 > ? OR (k2 = ? AND k3 > ?))))",
+        '"k1" >= ? AND ("k1" > ? OR ("k1" = ? AND ("k2" > ? OR ("k2" = ? AND "k3" > ?))))',
         "AAABBC",
     ),
     ("k1", "k2", "k3", "v"): (
-        "k1 >= ? AND (k1 > ? OR (k1 = ? AND (k2 > ? OR (k2 = ? AND (k3 > ? OR (k3 = ? AND v > ?))))))",
+        '"k1" >= ? AND ("k1" > ? OR ("k1" = ? AND ("k2" > ? OR ("k2" = ? AND ("k3" > ? OR'
+        ' ("k3" = ? AND "v" > ?))))))',
         "AAABBCCD",
     ),
 }
@@ -86,8 +88,8 @@ def test_the_places_of_the_key_are_those_in_a_row() -> None:
 
 def test_a_table_without_a_key_is_locked_and_read_whole() -> None:
     whole = WholeTableQuery(make_table("orders", COLUMNS, "ann"))
-    assert whole.lock == 'LOCK TABLE "ann".orders IN SHARE MODE'
-    assert whole.rows == 'SELECT k1, k2, k3, v FROM "ann".orders'
+    assert whole.lock == 'LOCK TABLE "ann"."orders" IN SHARE MODE'
+    assert whole.rows == 'SELECT "k1", "k2", "k3", "v" FROM "ann"."orders"'
 
 
 KEYS = [("k1", "k2"), ("k3", "k2"), ("k3", "k1", "k2"), ("k2", "k3", "k1")]
@@ -120,3 +122,14 @@ def test_chunks_of_any_size_have_each_row_once(names: tuple[str, ...], rows_at_o
     expected = sorted(read, key=lambda row: [str(row[place]) for place in places])
     assert read == expected
     assert len(read) == len(set(read)) == 2 ** len(names)
+
+
+def test_words_of_sql_may_be_names_of_tables_columns_and_keys() -> None:
+    server = EmulatedServer()
+    server.create_database("stores")
+    connection = InProcessConnection(server, ATTRIBUTES, "stores")
+    connection.rows('CREATE TABLE informix."select" ("order" INTEGER, "from" CHAR(4))')
+    connection.rows("""INSERT INTO informix."select" VALUES (7, 'a')""")
+    made = query("order", columns='"order" integer, "from" char(4)', table="select", owner="informix")
+    assert connection.rows(made.first(9)) == [("7", "a   ")]
+    assert connection.rows(made.behind(9), *made.arguments(["6"])) == [("7", "a   ")]
