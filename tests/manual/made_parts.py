@@ -10,6 +10,7 @@ the declaration, so that every machine makes the same page.
     <!-- make docs: command tail -->         what a command does, and its flags
     <!-- make docs: statements -->           every statement that is sent to a server, and when
     <!-- make docs: differences -->          what other people's clients show otherwise, and whose it is
+    <!-- make docs: example first_mirror --> a program of examples/, without the text above it
     <!-- end -->
 """
 
@@ -143,6 +144,13 @@ def _differences(_: list[str]) -> Iterator[str]:
         yield f"| {row.witness} | {row.what} | {row.whose} | {row.remedy} |"
 
 
+def _example(names: list[str]) -> Iterator[str]:
+    for name in names:
+        program = (ROOT / "examples" / f"{name}.py").read_text(encoding="utf-8")
+        _, _, code = program.removeprefix('"""').partition('"""\n\n')
+        yield from ("```python", *code.splitlines(), "```")
+
+
 PARTS: dict[str, Callable[[list[str]], Iterable[str]]] = {
     "options": _options,
     "types": _types,
@@ -151,6 +159,7 @@ PARTS: dict[str, Callable[[list[str]], Iterable[str]]] = {
     "command": _command,
     "statements": lambda _: statement_lines(),
     "differences": _differences,
+    "example": _example,
 }
 
 
