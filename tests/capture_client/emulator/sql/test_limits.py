@@ -118,3 +118,18 @@ def test_a_row_does_not_grow_beyond_what_the_catalogue_tells(db: Asked) -> None:
     db.run("CREATE TABLE t (a char(32000))")
     assert db.refused("ALTER TABLE t ADD (b char(32000))").native == -201
     assert db.rows("SELECT rowsize FROM systables WHERE tabname = 't'") == [(32000,)]
+
+
+@pytest.mark.parametrize(
+    ("condition", "found"),
+    [
+        (f"tabid IN ({', '.join(map(str, range(5000)))})", [(1,), (2,)]),
+        (f"tabid NOT IN ({', '.join(map(str, range(3, 5000)))})", [(1,), (2,)]),
+        (" OR ".join(f"tabid = {number}" for number in range(2000)), [(1,), (2,)]),
+        (" AND ".join(f"tabid <> {number}" for number in range(2, 2000)), [(1,)]),
+    ],
+    ids=["in", "not in", "or", "and"],
+)
+def test_a_condition_may_be_a_long_list(db: Asked, condition: str, found: list[tuple[int]]) -> None:
+    text = f"SELECT tabid FROM systables WHERE tabid <= 2 AND ({condition}) ORDER BY tabid"
+    assert db.rows(text) == found
