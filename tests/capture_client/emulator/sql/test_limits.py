@@ -133,3 +133,21 @@ def test_a_row_does_not_grow_beyond_what_the_catalogue_tells(db: Asked) -> None:
 def test_a_condition_may_be_a_long_list(db: Asked, condition: str, found: list[tuple[int]]) -> None:
     text = f"SELECT tabid FROM systables WHERE tabid <= 2 AND ({condition}) ORDER BY tabid"
     assert db.rows(text) == found
+
+
+@pytest.mark.parametrize(
+    ("kind", "last", "native", "first"),
+    [
+        ("serial", 2**31 - 1, -1215, -1215),
+        ("serial8", 2**63 - 1, -1284, -201),
+        ("bigserial", 2**63 - 1, -1284, -201),
+    ],
+)
+def test_numbers_of_a_serial_column_end(
+    db: Asked, kind: str, last: int, native: int, first: int
+) -> None:
+    assert db.refused(f"CREATE TABLE t (n {kind}({last + 1}))").native == first
+    db.run(f"CREATE TABLE t (n {kind}({last}))")
+    db.run("INSERT INTO t VALUES (0)")
+    assert db.refused("INSERT INTO t VALUES (0)").native == native
+    assert db.rows("SELECT n FROM t") == [(last,)]
