@@ -17,6 +17,8 @@ from .datetimes import datetime_encoder, interval_encoder, qualifier, spelling
 from .decimals import Encode, fixed_point, floating_point
 
 _DAY_ZERO = datetime.date(1899, 12, 31).toordinal()
+# Guide to SQL: Reference, CHAR and LVARCHAR; Administrator's Reference, system limits, for a row
+MOST_ROW_BYTES, _LONGEST_LVARCHAR = 32_767, 32_739
 _LARGE_OBJECT_BYTES = 76  # a 4-byte NULL indicator and a 72-byte pointer (the guide's sample)
 
 
@@ -139,6 +141,8 @@ def _boolean(_text: TypeText, _codec: str) -> ColumnType:
 def _char(name: str, coltype: int) -> Build:
     def build(text: TypeText, codec: str) -> ColumnType:
         size = text.numbers[0] if text.numbers else 1
+        if not 0 < size <= MOST_ROW_BYTES:
+            raise ValueError(f"{size} is not the size of a {name}")
         characters = _characters(codec, size)
 
         def encode(value: object) -> bytes:
@@ -168,6 +172,8 @@ def _varchar(name: str, coltype: int) -> Build:
 
 def _lvarchar(text: TypeText, codec: str) -> ColumnType:
     limit = text.numbers[0] if text.numbers else 2048
+    if not 0 < limit <= _LONGEST_LVARCHAR:
+        raise ValueError(f"{limit} is not the size of an lvarchar")
     characters = _characters(codec, limit)
     prefix = struct.Struct(">HB").pack  # length with the flag byte, flag: 1 = NULL
 

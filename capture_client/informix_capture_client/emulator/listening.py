@@ -58,6 +58,11 @@ class Listener:
         self._lock = Lock()
         self._stopped = Event()
 
+    @property
+    def is_encrypted(self) -> bool:
+        """Whether connections are TLS from their first byte."""
+        return self._tls is not None
+
     def __enter__(self) -> Self:
         self.start()
         return self

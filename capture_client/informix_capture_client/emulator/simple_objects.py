@@ -4,7 +4,7 @@ Rule: a descriptor is of the statement that gave it. The first byte, the last on
 where IBM's JDBC driver 4.50.11 reads them; the rest of it is our choice, and nobody's business.
 
     descriptor  4 bytes, u32 which value, i32 first byte, i32 last byte, i32 size, 18 bytes,
-                u16 flags (1 = NULL), 16 bytes
+                u16 flags (1 = NULL), 16 bytes; zeros up to the length that both sides agreed on
 """
 
 from __future__ import annotations
@@ -22,22 +22,24 @@ _BAD_ADDRESS = -12215  # ISAM error: an invalid address for a text/byte type
 class SimpleObjects:
     """The values that a statement's rows have told of."""
 
-    def __init__(self) -> None:
+    def __init__(self, descriptor_bytes: int = DESCRIPTOR_BYTES) -> None:
+        self._descriptor_bytes = descriptor_bytes
         self._values: list[bytes] = []
 
     def descriptor(self, value: bytes | None) -> bytes:
         """Keep a value and return what a row has in its place."""
-        if value is None:
-            return _NULL
-        self._values.append(value)
-        packed: bytes = _LAYOUT.pack(len(self._values), 0, len(value) - 1, len(value), 0)
-        return packed
+        packed = _NULL
+        if value is not None:
+            self._values.append(value)
+            packed = _LAYOUT.pack(len(self._values), 0, len(value) - 1, len(value), 0)
+        return packed.ljust(self._descriptor_bytes, b"\0")
 
     def value(self, descriptor: bytes) -> bytes:
         """Return the value that a descriptor leads to; SqlError -604 if there is none."""
         number: int
-        number, _first, _last, size, flags = _LAYOUT.unpack(descriptor)
-        is_ours = descriptor == _LAYOUT.pack(number, 0, size - 1, size, flags)
+        number, _first, _last, size, flags = _LAYOUT.unpack_from(descriptor)
+        ours = _LAYOUT.pack(number, 0, size - 1, size, flags)
+        is_ours = descriptor == ours.ljust(self._descriptor_bytes, b"\0")
         if (
             not is_ours
             or flags

@@ -40,6 +40,7 @@ _ERRORS = {
     -23101: ("IX000", "Unable to load locale categories."),
     -23197: ("IX000", "Database locale information mismatch."),
     -201: ("42000", "A syntax error has occurred."),
+    -208: ("IX000", "Memory allocation failed during query processing."),
     -206: ("42S02", "The specified table ({0}) is not in the database."),
     -217: ("42S22", "Column ({0}) not found in any table in the query."),
     -425: ("IX000", "The database is open in another session."),

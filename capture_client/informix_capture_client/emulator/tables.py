@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate, takewhile
 
 from .column_list import ColumnDefinition, parse_column_list
-from .encoding import ColumnType, column_type
+from .encoding import MOST_ROW_BYTES, ColumnType, column_type
 from .locales import codec_of
 from .table_definition import Definition
 
@@ -168,7 +168,10 @@ def make_table(text: str, column_list: str, locale: str, tabid: int, kind: str) 
     """Build a table from its name and the column list of its CREATE TABLE."""
     codec = codec_of(locale)
     columns = [_column(definition, codec) for definition in parse_column_list(column_list)]
-    return Table(TableName.parse(text), columns, tabid, kind)
+    table = Table(TableName.parse(text), columns, tabid, kind)
+    if table.fixed_bytes > MOST_ROW_BYTES:
+        raise ValueError(f"a row of {table.name} has {table.fixed_bytes} bytes, and the most is 32,767")
+    return table
 
 
 @dataclass(slots=True)

@@ -23,7 +23,7 @@ from informix_capture_client.emulator import (
     serve,
 )
 from informix_capture_client.errors import BadOption
-from informix_cdc.demo import DATABASE, PASSWORD, TABLE_NAMES, Workload
+from informix_cdc.demo import DATABASE, LOCALE, PASSWORD, TABLE_NAMES, Workload
 from informix_cdc.options import PASSWORD_VARIABLE, option_rows
 from informix_cdc.terminal import flag_of, say, say_unbroken
 
@@ -53,21 +53,38 @@ def serve_demo(
 def command_to_watch(listening: ListeningServer, dialect: str = INFORMIX.name) -> str:
     """Return a command that shows the changes, ready to be copied."""
     named = "" if dialect == INFORMIX.name else f" --dialect {dialect}"
+    encrypted = " --encryption tls" if listening.is_encrypted else ""
     return (
         f"{PASSWORD_VARIABLE}={PASSWORD} informix-cdc tail --transport sqli"
-        f" --host {listening.host} --port {listening.port} --server {listening.server.name}"
-        f"{named} --database {DATABASE} --table {','.join(TABLE_NAMES)}"
+        f" --host {listening.host} --port {listening.port}"
+        f" --server {shlex.quote(listening.server.name)}"
+        f"{encrypted}{named} --database {DATABASE} --table {','.join(TABLE_NAMES)}"
     )
 
 
+def jdbc_url(listening: ListeningServer) -> str:
+    """Return the URL by which IBM's JDBC driver connects, without the password.
+
+    DB_LOCALE must be that of the database, or opening it is refused with -23197.
+    """
+    server = listening.server
+    settings = f"INFORMIXSERVER={server.name};user={server.owner};DELIMIDENT=Y;DB_LOCALE={LOCALE}"
+    encrypted = ";SSLCONNECTION=true" if listening.is_encrypted else ""
+    address = f"{listening.host}:{listening.port}"
+    return f"jdbc:informix-sqli://{address}/{DATABASE}:{settings}{encrypted}"
+
+
 def announce(listening: ListeningServer, transactions_per_second: float | None, dialect: str) -> None:
-    """Say where the emulator listens, and print the command that watches it."""
+    """Print where the emulator listens, a command that watches it, and the URL of IBM's driver."""
     quiet = "" if transactions_per_second else " It is quiet: --demo-workload 5 brings it to life."
     say(
         f"An emulator, not {_NOT_A[dialect]} server, listens on {listening.host}:{listening.port}."
         f"{quiet} Ctrl-C ends it. To watch it:"
     )
     say_unbroken(command_to_watch(listening, dialect), to_stdout=True)
+    if dialect == INFORMIX.name:  # the URL of GBASE's driver is not IBM's
+        say("To connect with IBM's JDBC driver and the same password:")
+        say_unbroken(jdbc_url(listening))
 
 
 @contextlib.contextmanager

@@ -21,7 +21,7 @@ from informix_cdc.terminal import Command, OneLineError, one_line_errors
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _DECIDED_BY_A_RECORDING = (
     *("server_name", "latency_ms", "wait_to_fill", "dialect", "poses_as"),
-    *("tls_certificate", "tls_key", "demo_workload"),
+    *("log_mib", "tls_certificate", "tls_key", "demo_workload"),
 )
 
 
@@ -91,6 +91,15 @@ def demo(seconds: float, transactions_per_second: float, seed: int) -> None:
     help="Let reads wait until there are as many records as they ask for.",
 )
 @click.option(
+    "--log-mib",
+    type=click.IntRange(1, 4096),
+    default=16,
+    show_default=True,
+    help="Size of the logical log in MiB, kept in memory: 8 log files of equal size. When all are full,"
+    " the oldest is overwritten, and a stream that still needs it has lost data. Raise it to try out"
+    " longer outages.",
+)
+@click.option(
     "--dialect",
     type=click.Choice(["informix", "gbase8s"]),
     default="informix",
@@ -127,6 +136,7 @@ def emulator(
     server_name: str,
     latency_ms: float,
     wait_to_fill: bool,
+    log_mib: int,
     dialect: str,
     poses_as: str | None,
     tls_certificate: Path | None,
@@ -151,7 +161,9 @@ def emulator(
             return serve_replay(replay, host, port)
     if poses_as is not None and dialect != "informix":
         raise click.UsageError("--poses-as names a version of Informix, and --dialect another product.")
-    server = demo_server(server_name, latency_ms / 1000, wait_to_fill, dialect, poses_as or dialect)
+    server = demo_server(
+        server_name, latency_ms / 1000, wait_to_fill, dialect, poses_as or dialect, log_mib
+    )
     keep_rows(server)
     with one_line_errors(), _named_address(host, port):
         tls = _tls_context(tls_certificate, tls_key)

@@ -10,17 +10,27 @@ from typing import TYPE_CHECKING
 from informix_capture_client.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from informix_cdc.demo.database import DATABASE, PASSWORD, TABLE_NAMES, demo_server
+    from informix_cdc.demo.database import DATABASE, LOCALE, PASSWORD, TABLE_NAMES, demo_server
     from informix_cdc.demo.demo import DemoSettings, run
     from informix_cdc.demo.workload import Workload
 
-__all__ = ["DATABASE", "PASSWORD", "TABLE_NAMES", "DemoSettings", "Workload", "demo_server", "run"]
+__all__ = [
+    "DATABASE",
+    "LOCALE",
+    "PASSWORD",
+    "TABLE_NAMES",
+    "DemoSettings",
+    "Workload",
+    "demo_server",
+    "run",
+]
 
 __getattr__ = lazy_names(
     __name__,
     {
         "DATABASE": "database",
         "DemoSettings": "demo",
+        "LOCALE": "database",
         "PASSWORD": "database",
         "TABLE_NAMES": "database",
         "Workload": "workload",

@@ -16,7 +16,7 @@ from informix_capture_client.emulator import EmulatedServer
 
 Values = dict[str, Any]
 
-DATABASE = "stores"
+DATABASE, LOCALE = "stores", "en_US.utf8"
 PASSWORD = "in4mix"  # of a toy that holds nothing; shown to whoever starts it
 TABLE_NAMES = ("informix.customers", "informix.orders", "informix.items")
 CUSTOMERS, ORDERS, ITEMS = (f"{DATABASE}:{name}" for name in TABLE_NAMES)
@@ -32,8 +32,7 @@ COLUMNS = {
     " quantity smallint, unit_price money(8,2), total_price decimal(10,2),"
     " primary key (order_num, item_num)",
 }
-# A megabyte or two each: an emulator that runs for days keeps the last few minutes only.
-_LOG_PAGES, _LOG_COUNT = 1024, 8
+_LOG_COUNT, _LOG_PAGE_BYTES = 8, 2048
 
 _FIRST_NAMES = (
     "Ludwig",
@@ -69,10 +68,12 @@ def demo_server(
     wait_to_fill: bool = False,
     dialect: str = "informix",
     poses_as: str = "",
+    log_mib: int = 16,
 ) -> EmulatedServer:
     """Return an emulated server with the demo database and bounded memory.
 
-    `poses_as` is a row of the emulator's table of servers; by default the dialect's.
+    `poses_as` is a row of the emulator's table of servers; by default the dialect's. `log_mib` is the
+    size of all log files together: 16 MiB keep the last few minutes of a server that runs for days.
     """
     server = EmulatedServer(
         name,
@@ -80,10 +81,11 @@ def demo_server(
         poses_as=poses_as or dialect,
         latency_seconds=latency_seconds,
         wait_to_fill=wait_to_fill,
-        log_pages=_LOG_PAGES,
+        log_pages=(log_mib << 20) // (_LOG_COUNT * _LOG_PAGE_BYTES),
+        page_bytes=_LOG_PAGE_BYTES,
         log_count=_LOG_COUNT,
     )
-    server.create_database(DATABASE, logged=True, locale="en_US.utf8")
+    server.create_database(DATABASE, logged=True, locale=LOCALE)
     for table, columns in COLUMNS.items():
         server.create_table(table, columns)
     return server

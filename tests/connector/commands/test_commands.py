@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -10,11 +12,13 @@ import pytest
 from click.testing import CliRunner, Result
 
 import informix_cdc
+from capture_client.emulator.sqli.caller import Caller
 from connector.commands.conftest import connection_arguments
-from informix_capture_client.emulator import ListeningServer
+from harness.servers.tls import make_certificate, server_context
+from informix_capture_client.emulator import EmulatedServer, ListeningServer
 from informix_cdc.commands import emulator as emulator_command
 from informix_cdc.commands.cli import main
-from informix_cdc.demo.database import PASSWORD
+from informix_cdc.demo.database import PASSWORD, demo_server
 from informix_cdc.options.source import PASSWORD_VARIABLE, option_rows
 from informix_cdc.terminal.options import flag_of
 
@@ -144,7 +148,7 @@ def test_a_file_that_cannot_be_written_is_named(shop: ListeningServer, tmp_path:
     assert str(place) in result.stderr
 
 
-@pytest.mark.parametrize("flag", ["--demo-workload=5", "--dialect=gbase8s", "--wait-to-fill"])
+@pytest.mark.parametrize("flag", ["--demo-workload=5", "--dialect=gbase8s", "--log-mib=64"])
 def test_a_replay_takes_no_option_of_an_emulated_server(flag: str, tmp_path: Path) -> None:
     recording = tmp_path / "session.jsonl"
     recording.touch()
@@ -179,3 +183,57 @@ def test_the_latency_of_an_emulator_is_given_in_milliseconds(monkeypatch: pytest
     assert run("emulator").exit_code == 0
     assert seen == [0.0025, 0]
     assert run("emulator", "--latency-ms=-1").exit_code == 2
+
+
+def test_the_log_of_an_emulator_is_as_large_as_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: list[int] = []
+
+    def measure(server: EmulatedServer, *_: object) -> None:
+        sizes.append(server.log.count * server.log.pages * server.log.page_bytes)
+
+    monkeypatch.setattr(emulator_command, "serve_demo", measure)
+    for arguments in ([], ["--log-mib=1"], ["--log-mib=4096"]):
+        assert run("emulator", *arguments).exit_code == 0
+    assert sizes == [16 << 20, 1 << 20, 4096 << 20]
+    assert run("emulator", "--log-mib=0").exit_code == 2
+    assert run("emulator", "--log-mib=4097").exit_code == 2
+
+
+def printed(listening: ListeningServer, capsys: pytest.CaptureFixture[str]) -> tuple[list[str], str]:
+    """Return the words of the command that an emulator prints, and the URL."""
+    emulator_command.announce(listening, None, "informix")
+    command, sentences = capsys.readouterr()
+    (url,) = [line for line in sentences.splitlines() if line.startswith("jdbc:")]
+    return shlex.split(command), url
+
+
+def test_the_url_of_an_emulator_has_what_it_asks_of_a_login(
+    shop: ListeningServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, url = printed(shop, capsys)
+    assert PASSWORD not in url
+    address, _, settings = url.removeprefix("jdbc:informix-sqli://").partition("/stores:")
+    assert address == f"127.0.0.1:{shop.port}"
+    environment = dict(setting.split("=") for setting in settings.split(";"))
+    server_name, user = environment.pop("INFORMIXSERVER"), environment.pop("user")
+    caller = Caller(shop.port, server_name, user, PASSWORD, environment)
+    with contextlib.closing(caller):
+        assert caller.begin("stores").startswith("000f")  # opened, and not refused with -23197
+
+
+def test_what_an_emulator_prints_says_how_it_is_reached(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    context = server_context(*make_certificate(tmp_path))
+    with ListeningServer(demo_server("it's mine"), tls=context) as listening:
+        words, url = printed(listening, capsys)
+    assert words[words.index("--server") + 1] == "it's mine"
+    assert words[words.index("--encryption") + 1] == "tls"
+    assert url.endswith(";SSLCONNECTION=true")
+
+
+def test_an_emulated_gbase_8s_has_no_url_of_ibm_s_driver(
+    shop: ListeningServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    emulator_command.announce(shop, None, "gbase8s")
+    assert "jdbc:" not in "".join(capsys.readouterr())

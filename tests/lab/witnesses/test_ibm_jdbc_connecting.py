@@ -11,6 +11,8 @@ from informix_capture_client.emulator import ListeningServer
 from informix_capture_client.emulator.listening import Listener
 from informix_capture_client.emulator.sqli import Greeting, Prompt
 from informix_capture_client.emulator.sqli.pam import Style
+from informix_cdc.commands.emulator import jdbc_url
+from informix_cdc.demo import demo_server
 from lab.witnesses.jdbc import VERSIONS, Conversation, Refused, conversing, pam_class, url
 from lab.witnesses.receptions import STORE_PASSWORD, WAITS, encryption, received_with, waiting_listener
 from lab.witnesses.served import DATABASE, PASSWORD, USER, witnessed_server
@@ -69,6 +71,13 @@ class TestRefused:
 
 
 class TestReceived:
+    def test_by_the_url_that_the_command_prints(self, jdbc: Conversation) -> None:
+        with ListeningServer(demo_server()) as listening:
+            jdbc.ask("connect", jdbc_url(listening), USER, PASSWORD)
+            assert is_working(jdbc)
+            assert jdbc.rows('select count(*) from "informix".orders') == [["0"]]
+            jdbc.ask("close")
+
     def test_over_tls(self, jdbc: Conversation, tmp_path: Path) -> None:
         context, store = encryption(tmp_path)
         trust = (f"SSL_TRUSTSTORE={store}", f"SSL_TRUSTSTORE_PASSWORD={STORE_PASSWORD}")

@@ -23,6 +23,7 @@ from .sources import LAST_COMMITTED, Catalogue, Finder, SourceTable, View, fille
 from .storage import RowValues, Storage, Store
 from .work import Work
 
+MOST_ANSWER_BYTES = 1 << 29  # of texts and objects that a query finds at once: our choice
 NO_WORK = -1  # the number of a session that has no transaction
 _MAY_BE_LAST = ("dirty read", "committed read")
 T = TypeVar("T")
@@ -195,7 +196,7 @@ class Reading:
 
     def find(self, sql: str, given: Sequence[Stored]) -> list[RowValues]:
         """Run a query whose marks are filled in."""
-        return self.store.find(sql, given)
+        return self.store.find_within(MOST_ANSWER_BYTES, sql, given)
 
     def rows(
         self, sql: str, tables: Sequence[SourceTable], given: Sequence[Stored], probe: str = ""

@@ -26,7 +26,7 @@ from ..tables import Column, Index, Table
 from .language.arithmetic import Functions
 from .language.families import SERIALS, Family, family_of
 from .language.values import Stored
-from .watching import STEPS_BETWEEN_LOOKS, Watch
+from .watching import STEPS_BETWEEN_LOOKS, Watch, fetched
 
 if TYPE_CHECKING:
     from ..server import EmulatedServer
@@ -132,7 +132,7 @@ class Store:
         finalize(self, self._connection.close)
         self._watch = Watch()
         self._connection.set_progress_handler(self._watch.look, STEPS_BETWEEN_LOOKS)
-        self.functions = Functions(self._connection)
+        self.functions = Functions(self._connection, self._watch.look_from_function)
         self.functions.add(self._connection, "f_object_of_file", 2, server.sbspace.create_of_file)
         self._storages: dict[str, Storage] = {}
         self._latest: Storage | None = None  # what `of` found last: it is asked for each row written
@@ -158,6 +158,11 @@ class Store:
         """Run a query of SQLite; SqlError if one of our functions refused a value."""
         with self._refusing(), self._watch.over_query():
             return self._connection.execute(sql, values).fetchall()
+
+    def find_within(self, most_bytes: int, sql: str, values: Sequence[Stored]) -> list[RowValues]:
+        """Run a client's query; SqlError as of `find`, and -208 for rows of more bytes."""
+        with self._refusing(), self._watch.over_query():
+            return fetched(self._connection.execute(sql, values), most_bytes)
 
     @contextmanager
     def _refusing(self) -> Iterator[None]:

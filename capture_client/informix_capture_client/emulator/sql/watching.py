@@ -1,22 +1,28 @@
 """What ends a query while SQLite works on it: its client, or a limit of time.
 
 Rule: only queries are watched, never what undoes or ends a transaction. The server's lock is held
-meanwhile, so a query that would hold it for long (a join without a condition) is refused.
+meanwhile, so a query that would hold it for long (a join without a condition) is refused. SQLite counts
+its own steps only, so our functions look at the clock as well: a slow one is a single step.
 """
 
 from __future__ import annotations
 
 import logging
+import math
+import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ..answers import Check
 from ..sql_errors import SqlError, sql_error
+from .language.values import Stored
 
 logger = logging.getLogger("informix_cdc.emulator")
 STEPS_BETWEEN_LOOKS = 100_000  # of SQLite's machine: some milliseconds
 LONGEST_QUERY_SECONDS = 10.0  # our choice: captures of other clients wait as long
+SECONDS_BETWEEN_LOOKS = 0.05
+_ROWS_AT_ONCE = 16
 
 
 class Watch:
@@ -26,6 +32,7 @@ class Watch:
         self.error: BaseException | None = None  # SQLite only says that there was one
         self._check: Check | None = None
         self._ends_at: float | None = None
+        self._looks_at = math.inf  # from when on a function looks
 
     @contextmanager
     def by(self, check: Check) -> Iterator[None]:
@@ -39,11 +46,20 @@ class Watch:
     @contextmanager
     def over_query(self) -> Iterator[None]:
         """Watch one query."""
-        self.error, self._ends_at = None, time.monotonic() + LONGEST_QUERY_SECONDS
+        now = time.monotonic()
+        self.error, self._ends_at = None, now + LONGEST_QUERY_SECONDS
+        self._looks_at = now + SECONDS_BETWEEN_LOOKS
         try:
             yield
         finally:
-            self._ends_at = None
+            self._ends_at, self._looks_at = None, math.inf
+
+    def look_from_function(self) -> None:
+        """Raise what ends the query; called by each of our functions, and looks now and then."""
+        if (now := time.monotonic()) >= self._looks_at:
+            self._looks_at = now + SECONDS_BETWEEN_LOOKS
+            if self.look() and self.error is not None:
+                raise self.error
 
     def look(self) -> int:
         """Tell SQLite whether to stop."""
@@ -59,3 +75,15 @@ class Watch:
             self.error = error
             return 1
         return 0
+
+
+def fetched(cursor: sqlite3.Cursor, most_bytes: int) -> list[tuple[Stored, ...]]:
+    """Return all rows; SqlError -208 if texts and objects have more bytes, by a sample of rows."""
+    rows: list[tuple[Stored, ...]] = []
+    size = 0
+    while part := cursor.fetchmany(_ROWS_AT_ONCE):
+        rows += part
+        size += len(part) * sum(len(value) for value in part[0] if isinstance(value, str | bytes))
+        if size > most_bytes:
+            raise sql_error(-208)
+    return rows

@@ -6,6 +6,7 @@ have done is left undone, and the client is told why. Sockets and clocks are not
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from itertools import count
 
@@ -16,9 +17,11 @@ from . import replies
 from .dialect import Dialect, agree, answer_of
 from .login import Greeting
 from .pam import PamDialogue
+from .reading import Malformed
 from .requests import Code, Message
 from .statements import Statement
 
+logger = logging.getLogger("informix_cdc.emulator.sqli")  # a name in logs, not a module
 Admit = Callable[[str | None], Admitted]  # lets the client in, with a password in place of the login's
 _BEGUN, _COMMITTED, _ROLLED_BACK = 1, 2, 3
 
@@ -55,6 +58,12 @@ class Conversation:
                 break
             except LongTransactionError:
                 parts.append(self._failure(sql_error(-458)))
+                break
+            except (EOFError, OSError, Malformed):
+                raise
+            except Exception as error:  # noqa: BLE001 - ends the request, not the connection
+                logger.error("request_failed message=%s error=%r", message.code.name, error)
+                parts.append(self._failure(sql_error(-201)))
                 break
         if not self.is_over:
             parts.append(replies.END_OF_TURN)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from ..simple_objects import DESCRIPTOR_BYTES
 
-_WIDE_OBJECT_BYTES = 68  # as IBM's JDBC driver 15.0.1.0 sends it
+_WIDE_OBJECT_BYTES = 68  # as IBM's JDBC driver 15.0.1.0 sends it, and takes it from a row
 _PAM, _BIGINT, _WIDE, _GBASE, _WIDE_TUPLE, _WIDE_ROWS = 44, 54, 62, 67, 69, 70
 
 
@@ -52,8 +52,8 @@ class Dialect:
         return self.has(_WIDE_ROWS)
 
     @property
-    def bound_object_bytes(self) -> int:
-        """How long the descriptor of a TEXT or BYTE is that a client binds."""
+    def object_bytes(self) -> int:
+        """How long the descriptor of a TEXT or BYTE is, in a row and in what a client sends."""
         return _WIDE_OBJECT_BYTES if self.has_wide_rows else DESCRIPTOR_BYTES
 
     @property

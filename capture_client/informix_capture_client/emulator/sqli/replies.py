@@ -75,7 +75,7 @@ def description(dialect: Dialect, statement_id: int, prepared: Prepared, codec: 
     for column in prepared.columns:
         columns.append(_column(dialect, column, len(names), place))
         names += column.name.encode(codec, "replace") + b"\0"
-        place += place_bytes(column)
+        place += place_bytes(column, dialect.object_bytes)
     parts = [
         struct.pack(">HHHI", Code.DESCRIBE, prepared.kind, statement_id, 0),
         struct.pack(">I" if dialect.has_wide_tuples else ">H", _cut(place, dialect.has_wide_tuples)),

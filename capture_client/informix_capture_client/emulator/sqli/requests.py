@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
 
-from ..simple_objects import DESCRIPTOR_BYTES
 from .binds import Bound, read_binds, read_result_types
 from .dialect import Dialect
 from .reading import Malformed, Reader, Take
@@ -144,7 +143,7 @@ def _sql(code: Code, reader: Reader, dialect: Dialect) -> Message:
 
 
 def _binds(code: Code, reader: Reader, dialect: Dialect) -> Message:
-    return Message(code, binds=read_binds(reader, dialect.bound_object_bytes))
+    return Message(code, binds=read_binds(reader, dialect.object_bytes))
 
 
 def _objects(code: Code, reader: Reader, _dialect: Dialect) -> Message:
@@ -211,8 +210,8 @@ def _smart_blob(code: Code, reader: Reader, _dialect: Dialect) -> Message:
     return Message(code, numbers=(what, descriptor, wanted, chunk, *offset))
 
 
-def _fetch_object(code: Code, reader: Reader, _dialect: Dialect) -> Message:
-    return Message(code, reader.octets(DESCRIPTOR_BYTES, "descriptor"))
+def _fetch_object(code: Code, reader: Reader, dialect: Dialect) -> Message:
+    return Message(code, reader.octets(dialect.object_bytes, "descriptor"))
 
 
 def _padding(code: Code, reader: Reader, _dialect: Dialect) -> Message:

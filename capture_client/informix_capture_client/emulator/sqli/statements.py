@@ -29,7 +29,7 @@ class Statement:
         self._dialect = dialect
         self._found: FoundRows | None = None  # what is open
         self._failed: SqlError | None = None  # why there are no rows behind those that were taken
-        self.objects = SimpleObjects()
+        self.objects = SimpleObjects(dialect.object_bytes)
         self._encoders = [encoder(column.type, dialect, self.objects) for column in prepared.columns]
         self._binds: tuple[Bound, ...] = ()
         self._tuples: Iterator[bytes] | None = None

@@ -77,14 +77,14 @@ def encode_row(encoders: Sequence[EncodeValue], row: Sequence[Value]) -> bytes:
         raise sql_error(-1213) from None
 
 
-def place_bytes(column: ResultColumn) -> int:
+def place_bytes(column: ResultColumn, object_bytes: int = DESCRIPTOR_BYTES) -> int:
     """Return how far the next column's place is in a description; IBM's driver reads on by types."""
     kind = column.type.coltype & 0xFF
     if kind in (13, 16):
         return (column.type.collength & 0xFF) + 1
     if kind in (40, 41):
         return column.type.collength
-    return DESCRIPTOR_BYTES if kind in (11, 12) else column.type.size or 0
+    return object_bytes if kind in (11, 12) else column.type.size or 0
 
 
 def _lvarchar(_kind: ColumnType) -> Frame:

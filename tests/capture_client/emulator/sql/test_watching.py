@@ -64,6 +64,18 @@ def test_a_query_that_holds_the_server_for_long_is_ended_with_a_log_line(
     assert table.rows("SELECT count(*) FROM t") == [(127,)]
 
 
+def test_a_client_ends_a_query_of_few_steps_and_slow_functions(
+    table: Asked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SQLite looks after each 100,000 steps; 127 rows are some thousands, however slow each is."""
+    monkeypatch.setattr(watching, "LONGEST_QUERY_SECONDS", patiently(60))
+    monkeypatch.setattr(watching, "SECONDS_BETWEEN_LOOKS", 0.0)
+    gone = Gone(EOFError())
+    with pytest.raises(EOFError):
+        table.session.prepare("SELECT n FROM t WHERE n::varchar(10) LIKE '%_2'").run((), gone)
+    assert gone.looks == 3
+
+
 def test_what_undoes_a_statement_is_never_ended(
     connect: Callable[..., Asked], monkeypatch: pytest.MonkeyPatch
 ) -> None:

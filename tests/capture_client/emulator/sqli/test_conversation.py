@@ -279,6 +279,20 @@ def test_a_long_transaction_is_an_error_as_any_other() -> None:
     assert spoken.say("0013", EOT).startswith(hexed("000d fe36"))
 
 
+def test_a_defect_of_the_emulator_ends_the_request_with_a_log_line(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    spoken = Spoken().open()
+
+    def defective() -> None:
+        raise OverflowError("too large")
+
+    spoken.told.commit = defective  # type: ignore[method-assign]
+    assert spoken.say("0013", EOT) == hexed("000d ff37 0000 00000000 0000 000c")
+    assert "request_failed message=COMMIT error=OverflowError('too large')" in caplog.text
+    assert spoken.say("0014 0000", EOT) == hexed("0063 0003 0000 0001" + DONE + EOT)
+
+
 # transactions
 
 

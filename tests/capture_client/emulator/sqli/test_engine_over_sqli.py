@@ -8,11 +8,14 @@ import pytest
 
 from capture_client.emulator.sqli.caller import Caller
 from capture_client.emulator.sqli.spoken import CURSOR, EOT, char, hexed, packed, sql
+from capture_client.emulator.sqli.told import query
 from informix_capture_client.emulator import EmulatedServer, ListeningServer
 from informix_capture_client.emulator.sql import open_session
+from informix_capture_client.emulator.sqli import replies
 from informix_capture_client.emulator.sqli.dialect import Dialect
 from informix_capture_client.emulator.sqli.reading import take_from
 from informix_capture_client.emulator.sqli.requests import read_request
+from informix_capture_client.emulator.sqli.statements import Statement
 
 Call = Callable[..., Caller]
 FETCH = "0009 00001000 0000"
@@ -152,6 +155,21 @@ def test_informix_15_describes_what_is_bound_in_68_bytes() -> None:
     sent = packed("0005 0001 000c 0000 0000", "00" * 68, "0029 0001", *chunks(b"hi"), "0007", EOT)
     bound, content, _ = read_request(take_from(sent), Dialect(bits))
     assert (len(bound.binds), content.objects) == (1, (b"hi",))
+
+
+def test_informix_15_has_68_bytes_in_a_row_for_a_text() -> None:
+    """As IBM's JDBC driver 15.0.1.0 takes them, and sends them back to ask for the text."""
+    dialect = Dialect(bytes.fromhex("fffc7ffc3c84aa8706"))
+    statement = Statement(0, query("note text, id integer", [(b"hi", 7), (None, 8)]), dialect)
+    statement.open("utf-8", lambda: None)
+    row, empty = statement.fetch(4096, 0)
+    descriptor = row[8 : 8 + 68]
+    assert row[8 + 68 :] == packed("00000007")
+    assert empty[8 + 68 :] == packed("00000008")
+    (asked,) = read_request(take_from(packed("0026") + descriptor + packed(EOT)), dialect)
+    assert statement.objects.value(asked.text) == b"hi"
+    described = replies.description(dialect, 0, statement.prepared, "utf-8")
+    assert packed("00000005 00000044 0002") in described  # the name and the place of the second column
 
 
 def test_serial_values_come_back_each_where_clients_read_them(call: Call) -> None:

@@ -28,6 +28,7 @@ from ...encoding import ColumnType
 from ...patterns import Pattern, like_pattern, matches_pattern
 from ...sql_errors import SqlError, sql_error
 from . import families as f
+from . import texts
 from .families import Family, family_of
 from .moments import PARTS_OF_SECOND, extend, moment_of, render_interval
 from .values import WIDE, Stored, checked_date, convert, exact, load, store
@@ -38,7 +39,8 @@ _DIVIDES = Context(prec=f.MOST_DIGITS)
 class Functions:
     """SQLite's functions, and the types that they know by number."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: sqlite3.Connection, look: Callable[[], None]) -> None:
+        self._look = look  # raises what ends the query
         self._types: list[ColumnType] = []
         self._numbers: dict[int, int] = {}
         self.failure: SqlError | None = None
@@ -74,6 +76,7 @@ class Functions:
     ) -> None:
         def guarded(*arguments: Stored) -> Stored:
             try:
+                self._look()
                 return call(*arguments)
             except SqlError as error:
                 self.failure = error
@@ -350,4 +353,8 @@ _PLAIN: dict[str, tuple[int, Callable[..., Stored]]] = {
     "f_single": (2, _single),
     "f_upper": (1, _cased(str.upper)),
     "f_lower": (1, _cased(str.lower)),
+    "f_replace": (3, texts.replaced),
+    "f_trim": (2, texts.trimmed(at_start=True, at_end=True)),
+    "f_ltrim": (2, texts.trimmed(at_start=True, at_end=False)),
+    "f_rtrim": (2, texts.trimmed(at_start=False, at_end=True)),
 }

@@ -6,7 +6,7 @@ Guide to SQL: Syntax, "Condition".
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from ...sql_errors import SqlError, sql_error
@@ -18,6 +18,14 @@ from .tokens import SIGN
 _COMPARISONS = {"=": "=", "<>": "<>", "!=": "<>", "<": "<", ">": ">", "<=": "<=", ">=": ">="}
 
 
+def _joined(word: str, parts: Sequence[str]) -> str:
+    """Join conditions by AND or OR, half by half: SQLite nests no more than 1,000 levels."""
+    if len(parts) == 1:
+        return parts[0]
+    half = len(parts) // 2
+    return f"({_joined(word, parts[:half])} {word} {_joined(word, parts[half:])})"
+
+
 class Conditions(Expressions):
     """Reads conditions from a statement's pieces."""
 
@@ -26,13 +34,13 @@ class Conditions(Expressions):
         parts = [self._conjunction()]
         while self.tokens.accept("or"):
             parts.append(self._conjunction())
-        return parts[0] if len(parts) == 1 else "(" + " OR ".join(parts) + ")"
+        return _joined("OR", parts)
 
     def _conjunction(self) -> str:
         parts = [self._negation()]
         while self.tokens.accept("and"):
             parts.append(self._negation())
-        return parts[0] if len(parts) == 1 else "(" + " AND ".join(parts) + ")"
+        return _joined("AND", parts)
 
     def _negation(self) -> str:
         if self.tokens.accept("not"):
@@ -100,7 +108,7 @@ class Conditions(Expressions):
         while self.tokens.accept(","):
             items.append(self.expression())
         self.tokens.expect(")")
-        return "(" + " OR ".join(self.compared("=", value, item) for item in items) + ")"
+        return _joined("OR", [self.compared("=", value, item) for item in items])
 
     def _like(self, value: Expression) -> str:
         return self._matched("f_like", value)

@@ -36,6 +36,9 @@ _END_OF_EXPRESSION = (
 )
 
 
+_LONGEST = 32767  # of a CHAR
+
+
 class Expressions(TypeReader):
     """Reads expressions from a statement's pieces, one after the other."""
 
@@ -136,7 +139,9 @@ class Expressions(TypeReader):
             size = len(text.encode(self.codec))
         except UnicodeEncodeError:
             raise sql_error(-23103) from None
-        return constant(self.text(size, "char" if size <= 32767 else "varchar"), text)
+        if size > _LONGEST:
+            raise sql_error(-1279)
+        return constant(self.text(size, "char"), text)
 
     def _number(self, sign: str = "") -> Expression:
         if self.tokens.next.kind != NUMBER:
@@ -236,7 +241,7 @@ class Expressions(TypeReader):
             if token.kind == TEXT:
                 pieces.append(token.text)
                 continue
-            if pieces and token.kind == NUMBER and pieces[-1][-1].isdigit() and token.text[0] != ".":
+            if pieces and token.kind == NUMBER and pieces[-1][-1:].isdigit() and token.text[0] != ".":
                 pieces.append(" ")
             pieces.append(token.text)
         return pieces

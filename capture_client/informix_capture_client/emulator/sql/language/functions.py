@@ -114,12 +114,12 @@ class Calls(Conditions):
             if not self.tokens.accept("from"):
                 if side:
                     raise sql_error(-201)
-                return _text_call(self, "trim", first, removed)
+                return _text_call(self, "f_trim", first, removed)
             removed, value = first.sql, self.as_text(self.expression())
         else:
             self.tokens.expect("from")
             value = self.as_text(self.expression())
-        call = {"leading": "ltrim", "trailing": "rtrim"}.get(side, "trim")
+        call = {"leading": "f_ltrim", "trailing": "f_rtrim"}.get(side, "f_trim")
         return _text_call(self, call, value, removed)
 
     def _extend(self) -> Expression:
@@ -166,14 +166,23 @@ def _unknown(_calls: Calls, _arguments: list[Expression]) -> Expression:
 Build = Callable[[Calls, list[Expression]], Expression]
 
 
-def _texts(name: str) -> Build:
-    """Return what builds a function of texts that SQLite has with the same meaning."""
+def _texts(name: str, *defaults: str) -> Build:
+    """Return what builds a function of texts; `defaults` are those of its last arguments."""
 
     def build(calls: Calls, arguments: list[Expression]) -> Expression:
         first, *rest = (calls.as_text(argument, padded=True) for argument in arguments)
-        return _text_call(calls, name, first, *(argument.sql for argument in rest))
+        left_out = map(quoted, defaults[len(rest) :])
+        return _text_call(calls, name, first, *(argument.sql for argument in rest), *left_out)
 
     return build
+
+
+def _replace(calls: Calls, arguments: list[Expression]) -> Expression:
+    """REPLACE may make a text longer: each of its characters may become the whole new part."""
+    texts = [calls.as_text(argument, padded=True) for argument in arguments]
+    first, _, new = (f.width(text.known_type) for text in texts)
+    words = ", ".join(text.sql for text in texts)
+    return combined(f"f_replace({words})", calls.text(first * max(1, new)), *texts)
 
 
 def _length(calls: Calls, arguments: list[Expression], is_octets: bool = False) -> Expression:
@@ -321,9 +330,9 @@ _FUNCTIONS: dict[str, tuple[int, int, Build]] = {
     "character_length": (1, 1, _characters),
     "upper": (1, 1, _texts("f_upper")),
     "lower": (1, 1, _texts("f_lower")),
-    "ltrim": (1, 2, _texts("ltrim")),
-    "rtrim": (1, 2, _texts("rtrim")),
-    "replace": (3, 3, _texts("replace")),
+    "ltrim": (1, 2, _texts("f_ltrim", " ")),
+    "rtrim": (1, 2, _texts("f_rtrim", " ")),
+    "replace": (3, 3, _replace),
     "substr": (2, 3, _substr),
     "nvl": (2, 2, _nvl),
     "coalesce": (2, 99, _nvl),

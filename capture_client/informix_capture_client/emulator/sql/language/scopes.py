@@ -14,6 +14,8 @@ from . import families as f
 from .families import Family, family_of
 from .values import Stored
 
+_MOST_WORDS = 1 << 20  # of SQLite for one value: our choice
+
 
 @dataclass(frozen=True, slots=True)
 class Expression:
@@ -27,6 +29,11 @@ class Expression:
     not_null: bool = False
     columns: frozenset[str] = frozenset()  # that it uses outside of aggregates
     is_aggregate: bool = False
+
+    def __post_init__(self) -> None:
+        # NVL, NULLIF, DECODE and CASE say a value twice, so that words double with each level
+        if len(self.sql) > _MOST_WORDS:
+            raise sql_error(-201)
 
     @property
     def known_type(self) -> ColumnType:

@@ -27,8 +27,8 @@ _PIECE = re.compile(
     r"""(?P<blank>\s+|--[^\n]*|/\*.*?\*/)
     |(?P<open>/\*)
     |(?P<braced>\{)
-    |(?P<quoted>'(?:[^']|'')*')
-    |(?P<doubled>"(?:[^"]|"")*")
+    |(?P<quoted>'(?:[^']++|'')*+')
+    |(?P<doubled>"(?:[^"]++|"")*+")
     |(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)
     |(?P<word>[^\W\d]\w*\$?)
     |(?P<parameter>\?)
@@ -39,6 +39,9 @@ _PIECE = re.compile(
 _DEEPER = {"(": 1, ")": -1, "case": 1, "end": -1}
 _DEEPEST = 100
 _MOST_DIGITS = 400  # no type holds as many
+_LARGEST = (1 << 63) - 1
+_MOST_PIECES = 100_000  # a second's work; a server's own limit is not known
+_LONGEST_KEPT = 1 << 16  # of a statement whose pieces are kept
 _COLLECTIONS = ("set", "multiset", "list")
 
 
@@ -56,7 +59,8 @@ class Tokens:
     """The pieces of a statement, and how far they are read."""
 
     def __init__(self, text: str, *, delimits_names: bool) -> None:
-        self._items = _cut(text, delimits_names)
+        cut = _cut if len(text) <= _LONGEST_KEPT else _cut.__wrapped__
+        self._items = cut(text, delimits_names)
         self.place = 0
         self.no_conditions: set[int] = set()  # places of parentheses that hold expressions
         self.parameter_count = sum(item.kind == PARAMETER for item in self._items)
@@ -116,7 +120,9 @@ class Tokens:
         """Read a number without sign and point."""
         if self.next.kind != NUMBER or not self.next.text.isdigit():
             raise sql_error(-201)
-        return int(self.take().text)
+        if (number := int(self.take().text)) > _LARGEST:
+            raise sql_error(-201)
+        return number
 
     def text(self) -> str:
         """Read a quoted text."""
@@ -167,6 +173,8 @@ def _cut(text: str, delimits_names: bool) -> tuple[Token, ...]:
     while place < len(text):
         match = _PIECE.match(text, place)
         if match is None or match.lastgroup == "open" or len(match["number"] or "") > _MOST_DIGITS:
+            raise sql_error(-201)
+        if len(tokens) > _MOST_PIECES:
             raise sql_error(-201)
         place = match.end()
         kind = str(match.lastgroup)

@@ -153,7 +153,10 @@ class Alterations(Definitions):
         work.take(storage)
         former = storage.table
         text = ", ".join(column.declaration for column in columns)
-        self.server.alter_table(former.name.quoted, text, in_place=in_place)
+        try:
+            self.server.alter_table(former.name.quoted, text, in_place=in_place)
+        except ValueError:
+            raise sql_error(-201) from None
         table = self.server.table(str(former.name))
         names = {column.name for column in columns} | set((renamed or {}).values())
         back = {old: new for new, old in (renamed or {}).items()}
@@ -262,6 +265,8 @@ class Alterations(Definitions):
     def _rename_column(self, work: Work, name: str, old: str, new: str) -> None:
         storage = self._current(name)
         columns = declared(storage)
+        if any(column.name == new for column in columns):
+            raise sql_error(-328, new)
         columns[storage.place_of(old)].name = new
         versions = storage.table.versions
         for other, reference in self.store.referring(storage):

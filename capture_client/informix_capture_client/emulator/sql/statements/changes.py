@@ -16,7 +16,7 @@ from ...sql_errors import sql_error
 from ..language.families import SERIALS
 from ..language.scopes import Expression, Scope
 from ..language.tokens import Tokens
-from ..language.values import Stored
+from ..language.values import Stored, store
 from ..reading import Reading
 from ..sources import filled_in
 from ..storage import RowValues, Storage, is_serial
@@ -136,7 +136,7 @@ class Changes:
         for place, column in enumerate(storage.columns):
             value = given[place] if place in given else self.rules.default(storage, column.name)
             if is_serial(column) and not value:
-                value = storage.last_serial + 1
+                value = store(column.type, storage.last_serial + 1)
             if value is None and column.not_null:
                 raise sql_error(-391, column.name)
             if is_serial(column):

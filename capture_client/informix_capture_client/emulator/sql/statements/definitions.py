@@ -195,7 +195,10 @@ class Definitions:
         database = self.server.databases[self.reading.database]
         columns = self._columns_text(text)
         full = TableName(database.name, self.reading.user, name)
-        table = make_table(full.quoted, columns, database.locale, 0, "table")
+        try:
+            table = make_table(full.quoted, columns, database.locale, 0, "table")
+        except ValueError:
+            raise sql_error(-201) from None
         self._constrain(table, text)
         self._define(table.definition, table, text)
         storage = self.store.made(table)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from ...encoding import ColumnType
 from ...table_definition import LITERAL, Default
 from ..language.tokens import NAME, NUMBER, TEXT, WORD, Token, Tokens
+from ..language.values import store
 from .queries import Queries
 
 
@@ -101,6 +102,7 @@ class TableReader:
         if column.type.spelling in ("serial", "serial8", "bigserial"):
             numbers = self.tokens.slice(start, self.tokens.place)
             column.first_serial = next((int(t.text) for t in numbers if t.kind == NUMBER), 1)
+            store(column.type, column.first_serial)  # SqlError if it does not fit
             column.not_null = True
         found.columns.append(column)
         while clause := self.tokens.one_of(*_CLAUSES):
