@@ -7,6 +7,7 @@ rows. It alone goes to stdout, for scripts; everything else goes to stderr.
 from __future__ import annotations
 
 import contextlib
+import json
 import time
 from collections.abc import Collection
 from dataclasses import replace
@@ -38,7 +39,7 @@ _NEXT = (
 
 _IN_STREAM = (
     "Writers may go on. Start the query again with the same checkpoint and the option\n"
-    '  .option("schemaChange", "{receipt}")'
+    '  .option("schemaChange", {receipt})'
 )
 
 WAIT_SECONDS = 10.0
@@ -81,7 +82,7 @@ def acquire(options: SourceOptions, receipt: Path | None = None) -> None:
         with contextlib.closing(open_connection(options, options.database)) as marking:
             found = acquired(options, catalog, marking, _tell_who_is_waited_for)
         save_receipt(replace(known, acquired=found), receipt, is_new=False)
-        say(_IN_STREAM.format(receipt=receipt))
+        say(_IN_STREAM.format(receipt=json.dumps(str(receipt))))
         click.echo(show(found.since))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import shlex
 import ssl
 import time
 from collections.abc import Iterator, Mapping
@@ -23,8 +22,9 @@ from informix_capture_client.emulator import (
     serve,
 )
 from informix_capture_client.errors import BadOption
+from informix_capture_client.shell_commands import command
 from informix_cdc.demo import DATABASE, PASSWORD, TABLE_NAMES, Workload
-from informix_cdc.options import PASSWORD_VARIABLE, option_rows
+from informix_cdc.options import PASSWORD_VARIABLE, SQLI, option_rows
 from informix_cdc.terminal import flag_of, say, say_unbroken
 
 _NOT_A = {INFORMIX.name: f"an {INFORMIX.product}", GBASE_8S.name: f"a {GBASE_8S.product}"}
@@ -52,12 +52,17 @@ def serve_demo(
 
 def command_to_watch(listening: ListeningServer, dialect: str = INFORMIX.name) -> str:
     """Return a command that shows the changes, ready to be copied."""
-    named = "" if dialect == INFORMIX.name else f" --dialect {dialect}"
-    return (
-        f"{PASSWORD_VARIABLE}={PASSWORD} informix-cdc tail --transport sqli"
-        f" --host {listening.host} --port {listening.port} --server {listening.server.name}"
-        f"{named} --database {DATABASE} --table {','.join(TABLE_NAMES)}"
-    )
+    given = {"server": listening.server.name}
+    if dialect != INFORMIX.name:
+        given["dialect"] = dialect
+    given |= {"database": DATABASE, "table": ",".join(TABLE_NAMES)}
+    return _tail(PASSWORD, listening.host, listening.port, given)
+
+
+def _tail(password: str, host: str, port: int, options: Mapping[str, str]) -> str:
+    given = {"transport": SQLI, "host": host, "port": str(port), **options}
+    words = [word for name, value in given.items() for word in (flag_of(name), value)]
+    return f"{PASSWORD_VARIABLE}={password} {command('tail', *words)}"
 
 
 def announce(listening: ListeningServer, transactions_per_second: float | None, dialect: str) -> None:
@@ -105,8 +110,8 @@ def serve_replay(path: Path, host: str, port: int) -> None:
             f" {listener.host}:{listener.port}. Ctrl-C ends it. A capture that reads to its end"
             " is refused there: 'the recording ends here'. To watch it:"
         )
-        command = command_to_watch_replay(recording, listener.host, listener.port)
-        say_unbroken(command, to_stdout=True)
+        shown = command_to_watch_replay(recording, listener.host, listener.port)
+        say_unbroken(shown, to_stdout=True)
         listener.serve_forever()
     say("The replay has ended.")
 
@@ -120,8 +125,4 @@ def command_to_watch_replay(recording: Recording, host: str, port: int) -> str:
     for name in _REPEATED:
         if (value := str(options.get(name, ""))) not in ("", defaults[name]):
             given[name] = value
-    words = [f"{flag_of(name)} {shlex.quote(str(value))}" for name, value in given.items()]
-    return (
-        f"{PASSWORD_VARIABLE}=any informix-cdc tail --transport sqli --host {host} --port {port} "
-        + " ".join(words)
-    )
+    return _tail("any", host, port, given)

@@ -87,7 +87,7 @@ def print_changes(
     finally:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # closing the session takes a moment, not long
         batches.close()
-        say_stays_on(switched_on)
+        say_stays_on(switched_on, options)
     rows, transactions = counted(figures.rows, "row"), counted(figures.transactions, "transaction")
     there = f"{counted(figures.rows_there, 'row')} that were there, " if figures.rows_there else ""
     say(f"{there}{rows} of {transactions} in {figures.seconds:.1f} s.")

@@ -8,12 +8,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from informix_capture_client.lazy_names import lazy_names
+from informix_cdc.options import flag_of
 from informix_cdc.terminal.help_pages import Command, Commands
 from informix_cdc.terminal.options import (
     PASSWORD_HINT,
     OneLineError,
     connection_options,
-    flag_of,
     one_line_errors,
     options_without_tables,
     parse_options,
@@ -24,6 +24,7 @@ from informix_cdc.terminal.screen import (
     ended_by_interrupt,
     hanging,
     say,
+    say_command,
     say_unbroken,
     unbroken,
     width_of,
@@ -31,6 +32,7 @@ from informix_cdc.terminal.screen import (
 
 if TYPE_CHECKING:
     from informix_cdc.terminal.change_text import as_lines, kind_of, table_of, time_of, to_json
+    from informix_cdc.terminal.command_text import arguments_for
     from informix_cdc.terminal.console import plain_console
     from informix_cdc.terminal.log_distance_text import (
         distance_text,
@@ -53,6 +55,7 @@ __all__ = [
     "OneLineError",
     "TableProgressShown",
     "answers",
+    "arguments_for",
     "as_lines",
     "connection_options",
     "counted",
@@ -68,6 +71,7 @@ __all__ = [
     "place_as_json",
     "plain_console",
     "say",
+    "say_command",
     "say_stays_on",
     "say_switched_on",
     "say_unbroken",
@@ -87,6 +91,7 @@ __getattr__ = lazy_names(
     __name__,
     {
         "TableProgressShown": "snapshot_progress",
+        "arguments_for": "command_text",
         "as_lines": "change_text",
         "distance_text": "log_distance_text",
         "headroom_text": "log_distance_text",

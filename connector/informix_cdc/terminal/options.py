@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import IO, Any, TypeVar
 
@@ -22,6 +21,7 @@ from informix_capture_client.statements import SYSTEM_DATABASE
 from informix_cdc.options import (
     PASSWORD_VARIABLE,
     SourceOptions,
+    flag_of,
     missing_options,
     option_readers,
     option_rows,
@@ -83,6 +83,7 @@ _NOT_HERE = {
 # What a command does where nobody says: `with_a_transport`.
 _DEFAULTS_HERE = {"transport": "odbc where a driver is found, else sqli"}
 ENVIRONMENT_PREFIX = "INFORMIX_CDC_"
+PROFILE = f"{__name__}.profile"  # its name, for commands that are shown: key of `Context.meta`
 PASSWORD_HINT = (
     "What an option of the source is may also come from the environment (--host from"
     f" {ENVIRONMENT_PREFIX}HOST, and so on) or from a profile; a flag overrules both, and the"
@@ -155,6 +156,7 @@ def _click_option(
 def _profile_option(command: Command) -> Command:
     def load(context: click.Context, _option: click.Parameter, name: str | None) -> None:
         if name and not context.resilient_parsing:
+            context.meta[PROFILE] = name
             with one_line_errors():
                 context.default_map = {
                     **(context.default_map or {}),
@@ -182,15 +184,6 @@ def _complete_profile(
         # a name with control characters would reach the terminal, or end the shell's line
         return [CompletionItem(name) for name in names if name.startswith(begun) and name.isprintable()]
     return []
-
-
-def flag_of(name: str) -> str:
-    """Return an option's name as a flag.
-
-    >>> flag_of("passwordFile")
-    '--password-file'
-    """
-    return "--" + re.sub(r"([A-Z])", lambda found: f"-{found[1].lower()}", name)
 
 
 def _variable_of(name: str) -> str:

@@ -15,8 +15,8 @@ from informix_capture_client.emulator import ListeningServer
 from informix_cdc.commands import emulator as emulator_command
 from informix_cdc.commands.cli import main
 from informix_cdc.demo.database import PASSWORD
+from informix_cdc.options import flag_of
 from informix_cdc.options.source import PASSWORD_VARIABLE, option_rows
-from informix_cdc.terminal.options import flag_of
 
 REQUIRED = ["--host=h", "--server=s", "--database=stores", "--table=informix.orders"]
 

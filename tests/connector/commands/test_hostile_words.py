@@ -135,7 +135,16 @@ def test_the_doctor_shows_a_hostile_answer(
     found = [Finding("connection", State.FAILURE, HOSTILE, HOSTILE, table=f"db:{HOSTILE}")]
     monkeypatch.setattr(doctor, "diagnose_as_known", lambda *_: iter([found]))
     monkeypatch.setenv("COLUMNS", "400")
-    options: Any = SourceOptions
+    options = SourceOptions.parse(
+        {
+            "host": "db1",
+            "server": "ids1",
+            "database": "db",
+            "table": "a.b",
+            "transport": "sqli",
+            "password": "x",
+        }
+    )
     doctor.print_findings(options, as_json=as_json)
     shown = capsys.readouterr().out
     assert IN_A_CELL in shown.replace(r"\u0007", "")
