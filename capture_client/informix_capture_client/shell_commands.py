@@ -24,9 +24,9 @@ def command(*words: str) -> str:
     return " ".join(shell_words((PROGRAM, *words)))
 
 
-def shell_words(words: Iterable[str]) -> list[str]:
-    """Return each word as a shell reads it back."""
-    return [_quoted(word) for word in words]
+def shell_words(words: Iterable[str], encoding: str = "utf-8") -> list[str]:
+    """Return each word as a shell reads it back, in characters that an encoding has."""
+    return [_quoted(word, encoding) for word in words]
 
 
 def table_argument(name: TableName) -> str:
@@ -38,16 +38,26 @@ def table_argument(name: TableName) -> str:
     return f"{quoted(name.owner)}.{quoted(name.table)}"
 
 
-def _quoted(word: str) -> str:
-    if "\n" not in word and printable(word) == word:
+def _quoted(word: str, encoding: str) -> str:
+    if all(_is_shown(character, encoding) for character in word):
         return shlex.quote(word)
-    # A control character would be shown in other characters than it has, so its bytes are spelt out.
-    return "$'" + "".join(map(_spelt, word)) + "'"
+    # It would be shown in other characters than it has, so that its bytes are spelt out.
+    return "$'" + "".join(_spelt(character, encoding) for character in word) + "'"
 
 
-def _spelt(character: str) -> str:
+def _is_shown(character: str, encoding: str) -> bool:
+    if character == "\n" or printable(character) != character:
+        return False
+    try:
+        character.encode(encoding)
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _spelt(character: str, encoding: str) -> str:
     if character in "\\'":
         return f"\\{character}"
-    if character != "\n" and printable(character) == character:
+    if _is_shown(character, encoding):
         return character
     return "".join(f"\\x{byte:02x}" for byte in character.encode("utf-8", "surrogatepass"))

@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
-import click
 from rich.console import Console
 from rich.text import Text
 
@@ -20,7 +19,14 @@ from informix_capture_client.findings import Finding, State
 from informix_capture_client.printable import printable
 from informix_cdc.operations import diagnose_as_known
 from informix_cdc.options import SourceOptions
-from informix_cdc.terminal import arguments_for, hanging, plain_console, say_command, unbroken
+from informix_cdc.terminal import (
+    arguments_for,
+    echo_json,
+    hanging,
+    plain_console,
+    say_command,
+    unbroken,
+)
 
 _STYLES = {
     State.OK: "green",
@@ -44,7 +50,7 @@ def print_findings(options: SourceOptions, *, as_json: bool) -> int:
     checks = diagnose_as_known(options, arguments_for("acquire", options))
     if as_json:
         findings = [finding for of_check in checks for finding in of_check]
-        click.echo(to_json(findings))
+        echo_json(to_json(findings))
     else:
         findings = _print_as_known(checks)
     return int(any(finding.state is State.FAILURE for finding in findings))

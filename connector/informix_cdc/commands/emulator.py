@@ -125,4 +125,4 @@ def command_to_watch_replay(recording: Recording, host: str, port: int) -> str:
     for name in _REPEATED:
         if (value := str(options.get(name, ""))) not in ("", defaults[name]):
             given[name] = value
-    return _tail("any", host, port, given)
+    return _tail("any", host, port, given) + " --yes"  # whatever is replayed, nothing is changed

@@ -11,8 +11,6 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-import click
-
 from informix_capture_client.catalog import Catalog, Table
 from informix_capture_client.doctor import shown_bytes
 from informix_capture_client.errors import NEW_STREAM, BadOption
@@ -37,7 +35,7 @@ from informix_cdc.server import (
     require_logged_database,
     with_named_tables,
 )
-from informix_cdc.terminal import arguments_for, say, say_command, shown_progress
+from informix_cdc.terminal import arguments_for, require_yes, say, say_command, shown_progress
 from informix_checkpoints.receipts import save_receipt
 
 _WARNING = (
@@ -222,7 +220,7 @@ def _ask(
             " until the new stream's position is known."
         )
     if not is_sure:
-        click.confirm("Switch it off?", abort=True, err=True)
+        require_yes("Switch it off?")
 
 
 def _other_tables(tables: Iterable[Table], streams: Iterable[StreamOfTables]) -> list[str]:

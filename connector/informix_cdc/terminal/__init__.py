@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from informix_capture_client.lazy_names import lazy_names
 from informix_cdc.options import flag_of
+from informix_cdc.terminal.encodings import echo_exactly, echo_json
 from informix_cdc.terminal.help_pages import Command, Commands
 from informix_cdc.terminal.options import (
     PASSWORD_HINT,
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
         place_as_json,
     )
     from informix_cdc.terminal.progress import shown_progress, waiting
+    from informix_cdc.terminal.questions import require_yes
     from informix_cdc.terminal.row_logging_text import say_stays_on, say_switched_on
     from informix_cdc.terminal.snapshot_progress import (
         TableProgressShown,
@@ -60,6 +62,8 @@ __all__ = [
     "connection_options",
     "counted",
     "distance_text",
+    "echo_exactly",
+    "echo_json",
     "ended_by_interrupt",
     "flag_of",
     "hanging",
@@ -70,6 +74,7 @@ __all__ = [
     "parse_options",
     "place_as_json",
     "plain_console",
+    "require_yes",
     "say",
     "say_command",
     "say_stays_on",
@@ -98,6 +103,7 @@ __getattr__ = lazy_names(
         "kind_of": "change_text",
         "place_as_json": "log_distance_text",
         "plain_console": "console",
+        "require_yes": "questions",
         "say_stays_on": "row_logging_text",
         "say_switched_on": "row_logging_text",
         "shown_progress": "progress",

@@ -12,6 +12,7 @@ from typing import Any
 
 import click
 
+from informix_cdc.terminal.encodings import show_every_text
 from informix_cdc.terminal.screen import broken_between_words
 
 _UNBREAKABLE = "\N{NON-BREAKING HYPHEN}"
@@ -71,6 +72,11 @@ class Commands(click.Group):
 
     context_class = _Context
     command_class = Command
+
+    def main(self, *arguments: Any, **settings: Any) -> Any:  # noqa: ANN401 - click's
+        """Run the command line on a terminal of any encoding."""
+        show_every_text()
+        return super().main(*arguments, **settings)
 
     def make_context(self, *arguments: Any, **settings: Any) -> click.Context:  # noqa: ANN401 - click's
         """Read the words before a command."""

@@ -59,8 +59,9 @@ def say_unbroken(text: str, *, to_stdout: bool = False) -> None:
 def say_command(*words: str, before: str = "  ", after: str = "", to_stdout: bool = False) -> None:
     """Print a command of informix-cdc that is to be pasted, mostly on stderr."""
     stream = sys.stdout if to_stdout else sys.stderr
+    encoding = getattr(stream, "encoding", None) or "utf-8"
     # A blank within a word is part of it, and no place to break the line.
-    line = " ".join(word.replace(" ", _KEPT) for word in shell_words((PROGRAM, *words)))
+    line = " ".join(word.replace(" ", _KEPT) for word in shell_words((PROGRAM, *words), encoding))
     width = width_of(stream)
     text = f"{before}{line}{after}"
     shown = unbroken(text, width, len(before)) if width else text
