@@ -18,7 +18,7 @@ import click
 from informix_capture_client.catalog import Catalog
 from informix_capture_client.errors import ServerRefused
 from informix_capture_client.positions import page_after, show
-from informix_cdc.operations import acquired, require_receipt_of, switch_on
+from informix_cdc.operations import acquired, require_no_pending_alter, require_receipt_of, switch_on
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import (
     open_capture_connection,
@@ -60,7 +60,8 @@ def acquire(options: SourceOptions, receipt: Path | None = None) -> None:
 
     Raises:
         BadOption: the database is not logged, or a table does not exist.
-        ServerRefused: the server turns it down, or the switch does not show.
+        ServerRefused: the server turns it down, the switch does not show, or a table has an ALTER that
+            is not ended.
     """
     with open_catalog(options) as catalog:
         options = with_named_tables(options, catalog)
@@ -69,6 +70,7 @@ def acquire(options: SourceOptions, receipt: Path | None = None) -> None:
         known = None if receipt is None else load_receipt(receipt)
         if known is not None:
             require_receipt_of(known, catalog, options)
+        require_no_pending_alter(catalog, tables)
         db_locale = options.db_locale or catalog.database_locale()
         with contextlib.closing(open_capture_connection(options, db_locale)) as connection:
             for table in tables:

@@ -99,7 +99,7 @@ def release(
             return
         db_locale = options.db_locale or catalog.database_locale()
         with contextlib.closing(open_capture_connection(options, db_locale)) as connection:
-            require_not_captured(connection, tables, options.dialect)
+            require_not_captured(connection, tables, options.dialect, _tell_what_is_waited_for)
         streams = streams_of(checkpoints, _table_sets(options, stream_tables), catalog, options)
         if checkpoints:
             _require_streams_cover(streams, tables)
@@ -131,6 +131,10 @@ def _shown_reading(most_quiet_seconds: float) -> Iterator[OnRead]:
             show(read_bytes / total_bytes if total_bytes else 0, size + quiet)
 
         yield note
+
+
+def _tell_what_is_waited_for(captured: str, seconds: float) -> None:
+    say(f"{captured}. If its query was stopped just now, it ends soon: waiting up to {seconds:g} s.")
 
 
 def _switch_all_off(

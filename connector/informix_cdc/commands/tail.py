@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import logging
 import signal
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from rich.text import Text
 
 from informix_capture_client.catalog import Table
 from informix_capture_client.errors import BadOption
+from informix_capture_client.log_events import CAPTURE_FAILED
 from informix_capture_client.shapes import ChangeRow
 from informix_cdc.operations import OnRowLoggingOff, TailFigures, follow, follow_with_rows
 from informix_cdc.options import SourceOptions
@@ -138,10 +140,25 @@ def _with_progress(
 ) -> Generator[list[ChangeRow], None, None]:
     progress = table_progress()
     batches = follow_with_rows(options, on_ready, progress.show, on_switched_on, on_row_logging_off)
-    with progress, contextlib.closing(batches):
+    with progress, _told_by_us(), contextlib.closing(batches):
         for changes in batches:
             progress.hide()
             yield changes
+
+
+@contextlib.contextmanager
+def _told_by_us() -> Iterator[None]:
+    """Keep the capture's log from the error that ends the command: it is printed as such."""
+
+    def is_news(record: logging.LogRecord) -> bool:
+        return getattr(record, "event", None) != CAPTURE_FAILED.name
+
+    logger = logging.getLogger("informix_cdc.connector.capture_thread")
+    logger.addFilter(is_news)
+    try:
+        yield
+    finally:
+        logger.removeFilter(is_news)
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ from informix_cdc.options import (
     option_rows,
     with_connection_string,
 )
+from informix_cdc.terminal.flag_names import in_flags
 from informix_cdc.terminal.help_pages import SharedOption
 from informix_cdc.terminal.option_types import type_of
 from informix_cdc.terminal.profiles import profiles_path, read_profile, read_profiles
@@ -113,14 +114,18 @@ _KINDS: dict[type[InformixCdcError], type[OneLineError]] = {BadOption: OptionMis
 
 
 @contextlib.contextmanager
-def one_line_errors() -> Iterator[None]:
-    """Turn the product's errors, and those of the operating system, into one line and an exit code."""
+def one_line_errors(*, in_words: Callable[[str], str] = in_flags) -> Iterator[None]:
+    """Turn the product's errors, and those of the operating system, into one line and an exit code.
+
+    Args:
+        in_words: rewords the errors; by default options are named by their flags.
+    """
     try:
         yield
     except BrokenPipeError:
         raise  # `| head` has seen enough: click ends quietly
     except InformixCdcError as error:
-        raise _KINDS.get(type(error), OneLineError)(str(error)) from None
+        raise _KINDS.get(type(error), OneLineError)(in_words(str(error))) from None
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         raise OneLineError(f"{where}{error.strerror or error}.") from None
@@ -149,7 +154,7 @@ def _click_option(
     default = _DEFAULTS_HERE.get(name, default)
     shown = f"{meaning}  [default: {default}]" if default not in ("", "required") else meaning
     flag = flag_of(name)
-    kind = type_of(name, read, lambda mistake: OptionMistake(str(mistake)))
+    kind = type_of(name, read, lambda mistake: OptionMistake(in_flags(str(mistake))))
     return click.option(flag, name, cls=SharedOption, type=kind, envvar=_variable_of(name), help=shown)
 
 
@@ -157,7 +162,7 @@ def _profile_option(command: Command) -> Command:
     def load(context: click.Context, _option: click.Parameter, name: str | None) -> None:
         if name and not context.resilient_parsing:
             context.meta[PROFILE] = name
-            with one_line_errors():
+            with one_line_errors(in_words=str):  # a profile has options by their names
                 context.default_map = {
                     **(context.default_map or {}),
                     **read_profile(name, profiles_path()),
