@@ -130,7 +130,7 @@ def _equal_ones(findings: Iterable[Finding]) -> Iterator[list[Finding]]:
 
 
 def _found(group: Sequence[Finding]) -> Text:
-    found = group[0].found
+    found = " ".join(group[0].found.split())  # a server's words begin no line of the report
     cut = found if len(found) <= _LONGEST else found[:_LONGEST] + "... (--json shows all)"
     tables = _names(group)
     return Text.assemble((f"{tables}: ", "blue"), cut) if tables else Text(cut)
@@ -156,7 +156,7 @@ def _print_remedies(console: Console, groups: Iterable[Sequence[Finding]]) -> No
         is_same = len({finding.advice for finding in group}) == 1
         others = "" if is_same else f"  (and so for the other {len(group) - 1})"
         start = f"  {first.check}: "
-        line = start + first.remedy + others
+        line = start + " ".join(first.remedy.split()) + others
         if console.is_terminal:
             line = unbroken(line, console.width, indent=4)
         style = _STYLES[first.state]

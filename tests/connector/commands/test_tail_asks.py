@@ -109,3 +109,9 @@ def test_release_names_its_flag_where_nobody_can_be_asked(live: ListeningServer)
     line = refusal(run(live, "release", "informix.orders", "--no-checkpoint"), exit_code=2)
     assert line.endswith("Give --yes to confirm it in advance.")
     assert is_on(live)
+
+
+def test_a_system_table_is_refused_as_such(live: ListeningServer) -> None:
+    for table in ("informix.systables", "informix.syscolumns"):
+        line = refusal(run(live, "tail", f"--table={table}"), exit_code=2)
+        assert f"stores:{table} is a system table, and these cannot be captured." in line
