@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Any
 
 from informix_capture_client.errors import BadOption, InformixCdcError
+from informix_capture_client.shell_commands import command
 
 
 class State(StrEnum):
@@ -37,7 +38,8 @@ class Finding:
     Attributes:
         check: the check's name; does not change between releases.
         found: what was found; with `table` set, what is to be said of that table.
-        remedy: the command or option that mends it; empty where nothing is wrong.
+        remedy: the statement or option that mends it; empty where nothing is wrong.
+        command: the words of a command of informix-cdc that follows the remedy, if there is one.
         kind: what the source raises, if this is a failure.
     """
 
@@ -47,6 +49,12 @@ class Finding:
     remedy: str = ""
     table: str = ""
     kind: type[InformixCdcError] = BadOption
+    command: tuple[str, ...] = ()
+
+    @property
+    def advice(self) -> str:
+        """The remedy, with its command as it is pasted into a shell."""
+        return f"{self.remedy} {command(*self.command)}" if self.command else self.remedy
 
     @property
     def sentence(self) -> str:
@@ -56,7 +64,7 @@ class Finding:
     def error(self) -> InformixCdcError:
         """Return the error that says the same."""
         facts: dict[str, Any] = {"table": self.table} if self.table else {}
-        return self.kind(self.sentence, self.remedy, check=self.check, **facts)
+        return self.kind(self.sentence, self.advice, check=self.check, **facts)
 
 
 def ok(check: str, found: str, *, table: str = "") -> Finding:
@@ -64,9 +72,11 @@ def ok(check: str, found: str, *, table: str = "") -> Finding:
     return Finding(check, State.OK, found, table=table)
 
 
-def warning(check: str, found: str, remedy: str, *, table: str = "") -> Finding:
+def warning(
+    check: str, found: str, remedy: str, *, table: str = "", command: tuple[str, ...] = ()
+) -> Finding:
     """Return that a capture works, and what may go wrong later."""
-    return Finding(check, State.WARNING, found, remedy, table)
+    return Finding(check, State.WARNING, found, remedy, table, command=command)
 
 
 def failure(

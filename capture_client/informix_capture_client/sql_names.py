@@ -150,6 +150,8 @@ class TablePattern:
 
 
 def _how_to_write(text: str) -> str:
+    if ";" in text:
+        return "Separate tables by commas: owner.table,owner.table."
     if _OF_PATTERNS.search(text):
         return (
             "Of patterns only * is known, and no list in brackets: name each table, owner.table, with"

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from informix_capture_client.sql_names import quoted, read_paths, unquoted
+from informix_capture_client.errors import BadOption
+from informix_capture_client.sql_names import TableName, quoted, read_paths, unquoted
 
 LISTS = [
     ("a", [("a",)]),
@@ -50,3 +51,9 @@ def test_a_name_is_delimited_only_where_it_has_to_be(name: str, spelt: str) -> N
 def test_names_of_any_characters_survive_being_spelt_and_read(names: list[str]) -> None:
     assert list(read_paths(",".join(map(quoted, names)))) == [(name,) for name in names]
     assert [unquoted(quoted(name)) for name in names] == names
+
+
+def test_tables_between_semicolons_are_answered_with_how_they_are_separated() -> None:
+    with pytest.raises(BadOption) as caught:
+        TableName.parse("a.b;c.d", "stores")
+    assert caught.value.remedy == "Separate tables by commas: owner.table,owner.table."

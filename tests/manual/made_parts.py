@@ -28,9 +28,9 @@ import pyarrow as pa
 from informix_capture_client.log_events import EVENTS
 from informix_cdc.commands.cli import main as command_line
 from informix_cdc.monitoring.figures import ABOUT, FIGURES
+from informix_cdc.options import flag_of
 from informix_cdc.options.source import option_rows
 from informix_cdc.spark.schema import to_spark
-from informix_cdc.terminal.options import flag_of
 from lab.witnesses.known_differences import DIFFERENCES
 from manual.sent_statements import statement_lines
 from manual.type_table import table_lines

@@ -32,6 +32,7 @@ _SHOWN = 200  # how much of a type that we do not know an error quotes
 Named = Mapping[TableName, frozenset[str]]
 
 _BY_TYPE, _BY_PLACE = "type", "place"  # why a column cannot be captured
+_RESELECT = "What TEXT and BYTE columns hold is read with option simpleLobs=reselect. "
 _LEFT_OUT = {"fail": (), "omit": (_BY_TYPE,), "omit-following": (_BY_TYPE, _BY_PLACE)}
 
 
@@ -127,7 +128,9 @@ def _require_capturable(
         value = "omit-following" if any(why == _BY_PLACE for *_, why in refused) else "omit"
         raise UnsupportedColumn(
             f"{', '.join(_described(*each) for each in refused)}: such columns cannot be captured.",
-            f"Leave them out with option unsupportedColumns={value}, or name the others in option"
+            _RESELECT
+            * any(is_simple_object(column.type_text) for _, column, _ in refused)
+            + f"Leave them out with option unsupportedColumns={value}, or name the others in option"
             " columns.",
             columns=[(str(name), column.name, column.type_text) for name, column, _ in refused],
         )

@@ -59,6 +59,7 @@ class SetUp:
     """The input of all checks: what the user wants, and what is known of the server.
 
     `driver` is None where the transport needs none, `snapshots` and `objects` where none are asked for.
+    `connection_arguments` are the flags that name the server in commands that are shown.
     """
 
     database: str
@@ -74,6 +75,7 @@ class SetUp:
     security: SecurityFacts | Unanswered = _NOT_ASKED
     snapshots: SnapshotFacts | Unanswered | None = None
     objects: tuple[ObjectColumn, ...] | Unanswered | None = None
+    connection_arguments: tuple[str, ...] = ()
 
 
 def examine(set_up: SetUp) -> list[Finding]:
@@ -258,12 +260,12 @@ def _row_logging(set_up: SetUp) -> Iterator[Finding]:
     check, role = "full row logging", _of_server(set_up, lambda server: server.ha_role)
 
     def judge(table: TableFacts) -> Finding:
-        name, user, owner = str(table.name), set_up.user, set_up.dialect.owner
+        user, owner, flags = set_up.user, set_up.dialect.owner, set_up.connection_arguments
         return _judged(
             check,
             table.logs_full_rows,
-            lambda is_on: check_row_logging(name, is_on, user, owner, role),
-            table=name,
+            lambda is_on: check_row_logging(table.name, is_on, user, owner, role, flags),
+            table=str(table.name),
         )
 
     yield from _each_table(set_up, check, judge)

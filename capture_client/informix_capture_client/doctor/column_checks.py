@@ -12,9 +12,10 @@ from informix_capture_client.choices import ColumnChoice
 from informix_capture_client.errors import BadOption, UnsupportedColumn
 from informix_capture_client.findings import Finding, failure, ok
 from informix_capture_client.sql_names import quoted
-from informix_capture_client.values import Column
+from informix_capture_client.values import Column, is_simple_object
 
 _CHECK = "columns"
+_RESELECT = "--simple-lobs=reselect reads what TEXT and BYTE columns hold (option simpleLobs); "
 
 
 def check_columns(tables: Sequence[Table], choice: ColumnChoice) -> Iterator[Finding]:
@@ -42,7 +43,9 @@ def _refused(tables: Sequence[Table], reason: UnsupportedColumn) -> Iterator[Fin
         yield failure(
             _CHECK,
             f"has {len(own)} that cannot be captured: {refused}.",
-            f"--unsupported-columns={value} leaves them out (option unsupportedColumns); --columns"
+            _RESELECT
+            * any(is_simple_object(c.type_text) for c in table.columns if c.name in own)
+            + f"--unsupported-columns={value} leaves them out (option unsupportedColumns); --columns"
             " names the others (option columns).",
             table=name,
             kind=UnsupportedColumn,

@@ -5,33 +5,45 @@ Rule: facts in, one finding out. A start that changes the server is a warning, n
 
 from __future__ import annotations
 
-from informix_capture_client.catalog import HaRole, unqualified
+from collections.abc import Sequence
+
+from informix_capture_client.catalog import HaRole
 from informix_capture_client.findings import Finding, Unanswered, ok, warning
+from informix_capture_client.shell_commands import table_argument
+from informix_capture_client.sql_names import TableName
 
 _CHECK = "full row logging"
 
 
 def check_row_logging(
-    table: str, is_on: bool, user: str, owner: str, role: HaRole | Unanswered
+    name: TableName,
+    is_on: bool,
+    user: str,
+    owner: str,
+    role: HaRole | Unanswered,
+    connection: Sequence[str] = (),
 ) -> Finding:
-    """Judge one table; only `owner`, by the guide, and only on a primary, can switch it on."""
+    """Judge one table; only `owner`, by the guide, and only on a primary, can switch it on.
+
+    `connection` has the flags that name the server in the commands that are shown.
+    """
+    table = str(name)
     if is_on:
         return ok(_CHECK, "logs full rows.", table=table)
-    name = unqualified(table)
+    acquire = ("acquire", table_argument(name), *connection)
     if isinstance(role, HaRole) and role.is_secondary:
         found = "does not log full rows, and a secondary cannot switch that on."
-        return warning(
-            _CHECK, found, f"Connect to the primary: informix-cdc acquire {name}", table=table
-        )
+        return warning(_CHECK, found, "Connect to the primary:", table=table, command=acquire)
     if user != owner:
         found = f"does not log full rows; the guide lets only user {owner} switch that on."
-        return warning(_CHECK, found, f"As user {owner}: informix-cdc acquire {name}", table=table)
+        return warning(_CHECK, found, f"As user {owner}:", table=table, command=acquire)
     found = "does not log full rows; the first start of a capture switches it on for good"
     if isinstance(role, Unanswered):
         found += ", unless this server is a secondary, which could not be checked"
     return warning(
         _CHECK,
         f"{found}. From then on the server refuses ALTER TABLE.",
-        f"Alter it before that; or later, after informix-cdc release {name}",
+        "Alter it before that; or later, after:",
         table=table,
+        command=("release", table_argument(name), *connection, "--checkpoint", "PLACE"),
     )

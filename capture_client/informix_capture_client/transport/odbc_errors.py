@@ -18,7 +18,7 @@ import os
 import re
 import threading
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import TracebackType
 
 from informix_capture_client.errors import (
@@ -41,6 +41,7 @@ class Diagnostic:
     sqlstate: str
     native: int
     text: str
+    is_without_tls: bool = False  # whether something answered, and no TLS could be begun with it
 
 
 class OdbcFailure(Exception):
@@ -70,6 +71,12 @@ _UNREACHABLE = Verdict(
     AccessRefused,
     "No database server answers at {address}",
     "Check host and port, that the server is up and that a firewall lets you through.",
+    True,
+)
+_WITHOUT_TLS = Verdict(
+    AccessRefused,
+    "A server answers at {address}, but TLS cannot be begun with it",
+    "Give the port of a listener with protocol onsocssl; for one without TLS set encryption=none.",
     True,
 )
 _WRONG_SERVER = Verdict(
@@ -204,6 +211,8 @@ _BY_STATE_CONNECTED: dict[str, Verdict] = {
 
 def judge(diagnostics: Sequence[Diagnostic], *, connected: bool) -> Verdict:
     """Say what a failure means; `connected` tells whether the connection had been established."""
+    if any(each.is_without_tls for each in diagnostics):
+        return _WITHOUT_TLS
     by_native = _BY_NATIVE | (_BY_NATIVE_CONNECTED if connected else _BY_NATIVE_CONNECTING)
     by_state = _BY_STATE | (_BY_STATE_CONNECTED if connected else _BY_STATE_CONNECTING)
     warnings_last = sorted(diagnostics, key=lambda each: each.sqlstate.startswith("01"))
@@ -276,7 +285,7 @@ class Translator:
         )
 
     def _scrubbed(self, record: Diagnostic) -> Diagnostic:
-        return Diagnostic(record.sqlstate, record.native, self._scrub(record.text))
+        return replace(record, text=self._scrub(record.text))
 
 
 # GoNavi's client of GBase 8s takes the real DBSERVERNAME from this part of -761's text

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import socket
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from informix_capture_client.errors import AccessRefused, BadOption
 from informix_capture_client.locales import codec_of
@@ -137,7 +137,7 @@ def _in_turn(settings: ConnectionSettings) -> list[tuple[str, int]]:
 def _at(address: tuple[str, int], said: Diagnostic) -> Diagnostic:
     place = f"{address[0]}:{address[1]}"
     text = said.text if place in said.text else f"{place}: {said.text}"
-    return Diagnostic(said.sqlstate, said.native, text)
+    return replace(said, text=text)
 
 
 def refusal(code: int, isam_code: int, argument: str = "") -> OdbcFailure:

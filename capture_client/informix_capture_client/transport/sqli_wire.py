@@ -180,9 +180,8 @@ def _reach(address: tuple[str, int], settings: ConnectionSettings) -> socket.soc
     except (OSError, UnicodeError) as reason:
         if opened is not None:
             opened.close()
-        raise OdbcFailure(
-            [Diagnostic("08001", -908, _why(address, reason, is_reached=opened is not None))]
-        ) from None
+        is_reached = opened is not None
+        raise OdbcFailure([Diagnostic("08001", -908, _why(address, reason), is_reached)]) from None
     except BaseException:
         if opened is not None:
             opened.close()
@@ -196,10 +195,8 @@ def _keep_alive(opened: socket.socket) -> None:
             opened.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
 
-def _why(address: tuple[str, int], reason: Exception, *, is_reached: bool) -> str:
+def _why(address: tuple[str, int], reason: Exception) -> str:
     what = getattr(reason, "strerror", None) or str(reason) or type(reason).__name__
-    if is_reached:
-        what = f"no TLS with it, is the listener's protocol onsocssl? ({what})"
     return f"Attempt to connect to {address[0]}:{address[1]} failed: {what}"
 
 

@@ -9,7 +9,7 @@ from informix_cdc.capture.counts import Counters, Gauges
 from informix_cdc.capture.jump import can_jump
 from informix_cdc.capture.liveness import Liveness, LogFacts
 from informix_cdc.capture.pending import UNSEEN_WAIT_SECONDS
-from informix_cdc.capture.start import CaptureStart, to_alter
+from informix_cdc.capture.start import CaptureStart
 from informix_cdc.capture.state import CaptureState
 from informix_cdc.capture.thread import CaptureThread
 
@@ -23,5 +23,4 @@ __all__ = [
     "Liveness",
     "LogFacts",
     "can_jump",
-    "to_alter",
 ]

@@ -41,7 +41,7 @@ from informix_cdc.capture.loop import capture
 from informix_cdc.capture.pending import Pending
 from informix_cdc.capture.restart_bound import RestartBound
 from informix_cdc.capture.server_watch import ServerWatch, Watch, offer_sample
-from informix_cdc.capture.start import CaptureStart, log_switch
+from informix_cdc.capture.start import CaptureStart
 from informix_cdc.capture.state import CaptureState
 from informix_cdc.joining import (
     Absent,
@@ -87,7 +87,7 @@ class CaptureRun:
         read: how a session is read.
         clock: seconds from anywhere.
         watch: asks the server how its log stands.
-        on_switched_on: called with a table whose full row logging was off before.
+        on_switched_on: called with a table whose full row logging was off before; else that is logged.
     """
 
     options: SourceOptions
@@ -101,7 +101,7 @@ class CaptureRun:
     watch: Callable[[SourceOptions, SourceTables, Callable[[], float], RestartBound], Watch] = (
         ServerWatch
     )
-    on_switched_on: Callable[[Table], None] = log_switch
+    on_switched_on: Callable[[Table], None] | None = None
     liveness: Liveness = field(init=False)
     _beside: Beside = field(init=False)
     _discovery: Discovery = field(init=False)

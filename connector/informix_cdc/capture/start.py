@@ -16,6 +16,7 @@ import logging
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from informix_capture_client.catalog import Catalog, Table, require_in_log, unqualified
@@ -31,6 +32,7 @@ from informix_capture_client.positions import (
     show,
 )
 from informix_capture_client.session import CapturedTable, CaptureSession, SessionSettings
+from informix_capture_client.shell_commands import command, table_argument
 from informix_capture_client.stream import (
     Begun,
     Creation,
@@ -46,7 +48,7 @@ from informix_capture_client.transport import Transport
 from informix_cdc.capture.guard import row_logging_off
 from informix_cdc.capture.jump import Jump
 from informix_cdc.joining import Absent, Switched, require_complete
-from informix_cdc.options import SourceOptions
+from informix_cdc.options import SourceOptions, connection_arguments
 from informix_cdc.server import (
     SourceTables,
     open_capture_connection,
@@ -61,14 +63,12 @@ logger = logging.getLogger("informix_cdc.connector.capture_start")  # a name in 
 _NEAR_BYTES = 16 << 20  # of log that is read again at most, to see that it is the same
 
 
-def log_switch(table: Table) -> None:
-    """Log that full row logging of a table was off and is on now."""
-    ROW_LOGGING_SWITCHED_ON.log(logger, table=table.name, remedy=to_alter(table))
-
-
-def to_alter(table: Table) -> str:
-    """Return the command after which a table can be altered again."""
-    return f"informix-cdc release {unqualified(str(table.name))}"
+def log_switch(options: SourceOptions, table: Table) -> None:
+    """Log that full row logging of a table was off and is on now, and how to undo that."""
+    # A query does not know where its checkpoint lies: Spark keeps that to itself.
+    place = ("--checkpoint", "PLACE")
+    words = (table_argument(table.name), *connection_arguments(options), *place)
+    ROW_LOGGING_SWITCHED_ON.log(logger, table=table.name, remedy=command("release", *words))
 
 
 @dataclass(slots=True)
@@ -92,7 +92,7 @@ class CaptureStart:
     loss: DataLoss | None = None  # to be raised once the expected commit has passed
     logged: LogEnd | None = None  # as `StreamOffset` has it; found where a stream begins
     scout_reads: int = 0  # of the log for older transactions, before there is a session
-    on_switched_on: Callable[[Table], None] = log_switch
+    on_switched_on: Callable[[Table], None] | None = None  # else it is logged
     joining: Absent | None = None
     receipt: Receipt | None = None  # what option schemaChange names
     joined_at: int = 0
@@ -175,7 +175,7 @@ class CaptureStart:
         for table, was_on in zip(tables, were_on, strict=True):
             session.log_full_rows(str(table.name))
             if not was_on:
-                self.on_switched_on(table)
+                (self.on_switched_on or partial(log_switch, self.options))(table)
 
     def _start_captures(self, session: CaptureSession, catalog: Catalog | None) -> None:
         if self.source.heartbeat and catalog is not None:  # else a session has captured it before
@@ -256,12 +256,13 @@ class CaptureStart:
     def _require_row_logging(self, catalog: Catalog) -> None:
         """Refuse to begin before now where it is sure that changes since then are not whole."""
         for table in catalog.without_row_logging(self.source.tables):
+            words = (table_argument(table.name), *connection_arguments(self.options))
+            acquire = command("acquire", *words)
             raise BadOption(
                 f"option 'startingPosition' is {self.options.starting_position}, but full row"
                 f" logging of {table.name} is off now: changes made since then cannot be captured.",
-                f"Run informix-cdc acquire {table.name.owner}.{table.name.table} and begin at the"
-                " position it prints, or later; or set startingPosition to latest. Load what was"
-                " changed before.",
+                "Begin at the position that acquire prints, or later; or set startingPosition to"
+                f" latest. Load what was changed before. Run: {acquire}",
                 option="startingPosition",
             )
 

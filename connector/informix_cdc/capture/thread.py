@@ -21,7 +21,6 @@ from informix_capture_client.errors import ConnectionLost, InformixCdcError
 from informix_capture_client.log_events import CAPTURE_FAILED, CONNECTION_LOST
 from informix_capture_client.positions import Position
 from informix_cdc.capture.run import STOP_MARGIN_SECONDS, CaptureRun
-from informix_cdc.capture.start import log_switch
 from informix_cdc.capture.state import CaptureState
 from informix_cdc.options import SourceOptions
 from informix_checkpoints.offsets import StreamOffset
@@ -42,7 +41,7 @@ class CaptureThread:
         planned: the end of a batch that Spark has planned and asks for again.
         check_schema: refuses the schema of the tables if it is not the declared one.
         state: a new one, or what goes on from that of a capture before.
-        on_switched_on: called with a table whose full row logging was off before.
+        on_switched_on: called with a table whose full row logging was off before; else that is logged.
     """
 
     def __init__(
@@ -52,7 +51,7 @@ class CaptureThread:
         planned: Position | None = None,
         check_schema: Callable[[pa.Schema], None] = lambda _: None,
         state: CaptureState | None = None,
-        on_switched_on: Callable[[Table], None] = log_switch,
+        on_switched_on: Callable[[Table], None] | None = None,
     ) -> None:
         self.state = state or CaptureState()
         self._options = options

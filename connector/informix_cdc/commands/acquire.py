@@ -7,6 +7,7 @@ rows. It alone goes to stdout, for scripts; everything else goes to stderr.
 from __future__ import annotations
 
 import contextlib
+import json
 import time
 from collections.abc import Collection
 from dataclasses import replace
@@ -17,7 +18,7 @@ import click
 from informix_capture_client.catalog import Catalog
 from informix_capture_client.errors import ServerRefused
 from informix_capture_client.positions import page_after, show
-from informix_cdc.operations import acquired, require_receipt_of, switch_on
+from informix_cdc.operations import acquired, require_no_pending_alter, require_receipt_of, switch_on
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import (
     open_capture_connection,
@@ -38,7 +39,7 @@ _NEXT = (
 
 _IN_STREAM = (
     "Writers may go on. Start the query again with the same checkpoint and the option\n"
-    '  .option("schemaChange", "{receipt}")'
+    '  .option("schemaChange", {receipt})'
 )
 
 WAIT_SECONDS = 10.0
@@ -59,7 +60,8 @@ def acquire(options: SourceOptions, receipt: Path | None = None) -> None:
 
     Raises:
         BadOption: the database is not logged, or a table does not exist.
-        ServerRefused: the server turns it down, or the switch does not show.
+        ServerRefused: the server turns it down, the switch does not show, or a table has an ALTER that
+            is not ended.
     """
     with open_catalog(options) as catalog:
         options = with_named_tables(options, catalog)
@@ -68,6 +70,7 @@ def acquire(options: SourceOptions, receipt: Path | None = None) -> None:
         known = None if receipt is None else load_receipt(receipt)
         if known is not None:
             require_receipt_of(known, catalog, options)
+        require_no_pending_alter(catalog, tables)
         db_locale = options.db_locale or catalog.database_locale()
         with contextlib.closing(open_capture_connection(options, db_locale)) as connection:
             for table in tables:
@@ -81,7 +84,7 @@ def acquire(options: SourceOptions, receipt: Path | None = None) -> None:
         with contextlib.closing(open_connection(options, options.database)) as marking:
             found = acquired(options, catalog, marking, _tell_who_is_waited_for)
         save_receipt(replace(known, acquired=found), receipt, is_new=False)
-        say(_IN_STREAM.format(receipt=receipt))
+        say(_IN_STREAM.format(receipt=json.dumps(str(receipt))))
         click.echo(show(found.since))
 
 

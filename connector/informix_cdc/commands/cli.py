@@ -91,22 +91,33 @@ def main() -> None:
     help="Refuse a table whose full row logging is off, and change nothing on the server.",
 )
 @click.option(
+    "--yes", "is_sure", is_flag=True, help="Switch full row logging on without asking for confirmation."
+)
+@click.option(
     "--snapshot", is_flag=True, help="Print the rows that are there first, then what changes."
 )
 def tail(
-    output_format: str, limit: int | None, no_switch: bool, snapshot: bool, **given: str | None
+    output_format: str,
+    limit: int | None,
+    no_switch: bool,
+    is_sure: bool,
+    snapshot: bool,
+    **given: str | None,
 ) -> None:
     """Print committed changes as they happen, without Spark.
 
     Begins now, unless --from says otherwise, or with the rows that are there (--snapshot), and ends
-    with Ctrl-C. Switches full row logging on for the tables, as every capture must: the server then
-    refuses ALTER TABLE of them until `informix-cdc release` switches it off again.
+    with Ctrl-C. Every capture needs full row logging of its tables. Where it is off, tail asks before
+    it switches it on: the server then refuses ALTER TABLE until `informix-cdc release` switches it off.
     """
-    from informix_cdc.commands.tail import print_changes, with_rows_that_are_there
+    from informix_cdc.commands.tail import permission, print_changes, with_rows_that_are_there
 
+    if no_switch and is_sure:
+        raise click.UsageError("--yes and --no-switch exclude each other.")
+    may_switch = permission(may_switch=not no_switch, is_sure=is_sure)
     begin = with_rows_that_are_there if snapshot else nullcontext
     with one_line_errors(), begin(given) as said:
-        print_changes(parse_options(said), output_format, limit, may_switch_on=not no_switch)
+        print_changes(parse_options(said), output_format, limit, may_switch)
 
 
 tail.epilog = PASSWORD_HINT

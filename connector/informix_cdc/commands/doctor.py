@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
-import click
 from rich.console import Console
 from rich.text import Text
 
@@ -20,7 +19,14 @@ from informix_capture_client.findings import Finding, State
 from informix_capture_client.printable import printable
 from informix_cdc.operations import diagnose_as_known
 from informix_cdc.options import SourceOptions
-from informix_cdc.terminal import hanging, plain_console, unbroken
+from informix_cdc.terminal import (
+    arguments_for,
+    echo_json,
+    hanging,
+    plain_console,
+    say_command,
+    unbroken,
+)
 
 _STYLES = {
     State.OK: "green",
@@ -41,10 +47,10 @@ def print_findings(options: SourceOptions, *, as_json: bool) -> int:
     Raises:
         BadOption: an option is malformed.
     """
-    checks = diagnose_as_known(options)
+    checks = diagnose_as_known(options, arguments_for("acquire", options))
     if as_json:
         findings = [finding for of_check in checks for finding in of_check]
-        click.echo(to_json(findings))
+        echo_json(to_json(findings))
     else:
         findings = _print_as_known(checks)
     return int(any(finding.state is State.FAILURE for finding in findings))
@@ -70,7 +76,7 @@ def _json(finding: Finding) -> dict[str, str | None]:
         "state": finding.state.value,
         "table": finding.table or None,
         "found": finding.sentence,
-        "remedy": finding.remedy or None,
+        "remedy": finding.advice or None,
     }
 
 
@@ -124,7 +130,7 @@ def _equal_ones(findings: Iterable[Finding]) -> Iterator[list[Finding]]:
 
 
 def _found(group: Sequence[Finding]) -> Text:
-    found = group[0].found
+    found = " ".join(group[0].found.split())  # a server's words begin no line of the report
     cut = found if len(found) <= _LONGEST else found[:_LONGEST] + "... (--json shows all)"
     tables = _names(group)
     return Text.assemble((f"{tables}: ", "blue"), cut) if tables else Text(cut)
@@ -147,14 +153,16 @@ def _print_remedies(console: Console, groups: Iterable[Sequence[Finding]]) -> No
         console.print("How to fix it:", style="bold")
     for group in to_mend:
         first = group[0]
-        is_same = len({finding.remedy for finding in group}) == 1
+        is_same = len({finding.advice for finding in group}) == 1
         others = "" if is_same else f"  (and so for the other {len(group) - 1})"
         start = f"  {first.check}: "
-        line = start + first.remedy + others
+        line = start + " ".join(first.remedy.split()) + others
         if console.is_terminal:
             line = unbroken(line, console.width, indent=4)
         style = _STYLES[first.state]
         console.print(Text.assemble((start, style), line.removeprefix(start)), soft_wrap=True)
+        if first.command:
+            say_command(*first.command, before="    ", to_stdout=True)
 
 
 def _summary(findings: Sequence[Finding]) -> Text:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import shlex
 import ssl
 import time
 from collections.abc import Iterator, Mapping
@@ -23,8 +22,10 @@ from informix_capture_client.emulator import (
     serve,
 )
 from informix_capture_client.errors import BadOption
+from informix_capture_client.shell_commands import command
+from informix_capture_client.transport import TLS
 from informix_cdc.demo import DATABASE, LOCALE, PASSWORD, TABLE_NAMES, Workload
-from informix_cdc.options import PASSWORD_VARIABLE, option_rows
+from informix_cdc.options import PASSWORD_VARIABLE, SQLI, option_rows
 from informix_cdc.terminal import flag_of, say, say_unbroken
 
 _NOT_A = {INFORMIX.name: f"an {INFORMIX.product}", GBASE_8S.name: f"a {GBASE_8S.product}"}
@@ -52,14 +53,19 @@ def serve_demo(
 
 def command_to_watch(listening: ListeningServer, dialect: str = INFORMIX.name) -> str:
     """Return a command that shows the changes, ready to be copied."""
-    named = "" if dialect == INFORMIX.name else f" --dialect {dialect}"
-    encrypted = " --encryption tls" if listening.is_encrypted else ""
-    return (
-        f"{PASSWORD_VARIABLE}={PASSWORD} informix-cdc tail --transport sqli"
-        f" --host {listening.host} --port {listening.port}"
-        f" --server {shlex.quote(listening.server.name)}"
-        f"{encrypted}{named} --database {DATABASE} --table {','.join(TABLE_NAMES)}"
-    )
+    given = {"server": listening.server.name}
+    if listening.is_encrypted:
+        given["encryption"] = TLS
+    if dialect != INFORMIX.name:
+        given["dialect"] = dialect
+    given |= {"database": DATABASE, "table": ",".join(TABLE_NAMES)}
+    return _tail(PASSWORD, listening.host, listening.port, given)
+
+
+def _tail(password: str, host: str, port: int, options: Mapping[str, str]) -> str:
+    given = {"transport": SQLI, "host": host, "port": str(port), **options}
+    words = [word for name, value in given.items() for word in (flag_of(name), value)]
+    return f"{PASSWORD_VARIABLE}={password} {command('tail', *words)}"
 
 
 def jdbc_url(listening: ListeningServer) -> str:
@@ -122,8 +128,8 @@ def serve_replay(path: Path, host: str, port: int) -> None:
             f" {listener.host}:{listener.port}. Ctrl-C ends it. A capture that reads to its end"
             " is refused there: 'the recording ends here'. To watch it:"
         )
-        command = command_to_watch_replay(recording, listener.host, listener.port)
-        say_unbroken(command, to_stdout=True)
+        shown = command_to_watch_replay(recording, listener.host, listener.port)
+        say_unbroken(shown, to_stdout=True)
         listener.serve_forever()
     say("The replay has ended.")
 
@@ -137,8 +143,4 @@ def command_to_watch_replay(recording: Recording, host: str, port: int) -> str:
     for name in _REPEATED:
         if (value := str(options.get(name, ""))) not in ("", defaults[name]):
             given[name] = value
-    words = [f"{flag_of(name)} {shlex.quote(str(value))}" for name, value in given.items()]
-    return (
-        f"{PASSWORD_VARIABLE}=any informix-cdc tail --transport sqli --host {host} --port {port} "
-        + " ".join(words)
-    )
+    return _tail("any", host, port, given) + " --yes"  # whatever is replayed, nothing is changed

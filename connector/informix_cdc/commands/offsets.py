@@ -183,7 +183,7 @@ def report_as_text(report: OffsetsReport) -> Iterator[Text | Table]:
 
 def _stream_text(progress: SourceProgress) -> str:
     planned, committed = progress.planned[1], progress.committed and progress.committed[1]
-    text = f"Stream {planned.stream}, source digest {planned.source}.{_tables_text(planned)}"
+    text = f"Stream {planned.stream}, source digest {planned.source}.{_tables_text(planned, committed)}"
     if planned.lost is not None:
         text += f" A loss was reported where it stands: {planned.lost.message}"
     if committed is None or committed.stream in ("", planned.stream):
@@ -191,20 +191,23 @@ def _stream_text(progress: SourceProgress) -> str:
     return f"{text} It goes on where stream {committed.stream} was lost."
 
 
-def _tables_text(offset: StreamOffset) -> str:
+def _tables_text(offset: StreamOffset, committed: StreamOffset | None) -> str:
     """Say which tables a stream has; an offset of version 1 does not know."""
     if offset.tables is None:
         return ""
-    shown = [_table_text(name, state) for name, state in sorted(offset.tables.items())]
+    known = committed.tables or {} if committed is not None else {}
+    shown = [_table_text(name, state, known.get(name)) for name, state in sorted(offset.tables.items())]
     return f" Tables: {', '.join(shown)}."
 
 
-def _table_text(name: str, state: TableState) -> str:
+def _table_text(name: str, state: TableState, committed: TableState | None) -> str:
     facts = []
     if state.since:
         facts.append(f"since {show(state.since)}")
     if (snapshot := state.snapshot) is not None:
         kind = "snapshot done" if snapshot.is_done else "snapshot under way"
+        if committed is None or committed.snapshot != snapshot:
+            kind += ", read but not committed"
         facts.append(f"{kind}, {counted(snapshot.rows, 'row')}")
     return f"{name} ({'; '.join(facts)})" if facts else name
 
@@ -238,13 +241,13 @@ def _needs_text(needs: RestartNeeds) -> str:
 
 def _again_text(batch: BatchAgain | None) -> str:
     if batch is None:
-        return "No batch is run again."
+        return "Every planned batch is committed."
     if batch.is_empty:
-        return f"Batch {batch.number} is run again; it is empty."
+        return f"A restart runs batch {batch.number}, which is not committed; it is empty."
     where = "the spool has them" if batch.is_in_spool else "they are captured again from the log"
     return (
-        f"Batch {batch.number} is run again: commits above {show(batch.above)} up to"
-        f" {show(batch.upto)}; {where}."
+        f"A restart runs batch {batch.number}, which is not committed: commits above"
+        f" {show(batch.above)} up to {show(batch.upto)}; {where}."
     )
 
 

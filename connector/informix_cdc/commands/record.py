@@ -102,7 +102,7 @@ def _read(
                 if stop.is_set() or number == limits.reads or seconds >= limits.most_seconds:
                     break
                 session.read()
-    say_stays_on(switched_on)
+    say_stays_on(switched_on, options)
 
 
 @contextlib.contextmanager

@@ -7,15 +7,15 @@ nothing commits while somebody thinks; the switch comes last. `--yes` overrides 
 from __future__ import annotations
 
 import contextlib
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-
-import click
 
 from informix_capture_client.catalog import Catalog, Table
 from informix_capture_client.doctor import shown_bytes
 from informix_capture_client.errors import NEW_STREAM, BadOption
 from informix_capture_client.positions import show
+from informix_capture_client.shell_commands import table_argument
 from informix_capture_client.sql_names import TableName
 from informix_cdc.operations import (
     OnRead,
@@ -35,7 +35,7 @@ from informix_cdc.server import (
     require_logged_database,
     with_named_tables,
 )
-from informix_cdc.terminal import say, shown_progress
+from informix_cdc.terminal import arguments_for, require_yes, say, say_command, shown_progress
 from informix_checkpoints.receipts import save_receipt
 
 _WARNING = (
@@ -50,16 +50,18 @@ _READING = (
     "Reading the log to its end. On a server where nothing is written this takes {seconds:g} seconds"
     " without new records."
 )
-_NEXT_IN_STREAM = """\
+_ALTER_IN_STREAM = """\
 Full row logging is off for {tables}. What comes next, while nobody changes its rows:
   1. ALTER.
-  2. informix-cdc acquire {names} --receipt {receipt}: switches it on again. Then writers may go on.
+  2. Switch it on again; then writers may go on:"""
+_QUERY_IN_STREAM = """\
   3. Start the query again with the same checkpoint and the option
-     .option("schemaChange", "{receipt}")"""
-_NEXT = """\
+     .option("schemaChange", {receipt})"""
+_ALTER = """\
 Full row logging is off for {tables}. What comes next:
   1. ALTER, while no writer changes the table.
-  2. informix-cdc acquire {names}: switches it on again and says from which position it holds.
+  2. Switch it on again; this prints the position from which that holds:"""
+_NEW_QUERY = """\
   3. Start the query as a new stream, with a new checkpoint, and that position as startingPosition."""
 
 
@@ -97,7 +99,7 @@ def release(
             return
         db_locale = options.db_locale or catalog.database_locale()
         with contextlib.closing(open_capture_connection(options, db_locale)) as connection:
-            require_not_captured(connection, tables, options.dialect)
+            require_not_captured(connection, tables, options.dialect, _tell_what_is_waited_for)
         streams = streams_of(checkpoints, _table_sets(options, stream_tables), catalog, options)
         if checkpoints:
             _require_streams_cover(streams, tables)
@@ -114,7 +116,9 @@ def release(
         if receipt is not None:  # before the switch: where it cannot be written, nothing is done
             save_receipt(receipt_of(streams, tables), receipt, is_new=True)
         _switch_all_off(tables, options, catalog, db_locale)
-        _tell(options.table_names(), reached, catalog.current_position(), receipt)
+        if reached is not None:
+            _tell_what_is_delivered(reached, catalog.current_position())
+        _tell_what_comes_next(options, receipt)
 
 
 @contextlib.contextmanager
@@ -127,6 +131,10 @@ def _shown_reading(most_quiet_seconds: float) -> Iterator[OnRead]:
             show(read_bytes / total_bytes if total_bytes else 0, size + quiet)
 
         yield note
+
+
+def _tell_what_is_waited_for(captured: str, seconds: float) -> None:
+    say(f"{captured}. If its query was stopped just now, it ends soon: waiting up to {seconds:g} s.")
 
 
 def _switch_all_off(
@@ -216,7 +224,7 @@ def _ask(
             " until the new stream's position is known."
         )
     if not is_sure:
-        click.confirm("Switch it off?", abort=True, err=True)
+        require_yes("Switch it off?")
 
 
 def _other_tables(tables: Iterable[Table], streams: Iterable[StreamOfTables]) -> list[str]:
@@ -224,13 +232,17 @@ def _other_tables(tables: Iterable[Table], streams: Iterable[StreamOfTables]) ->
     return sorted(captured - {str(table.name) for table in tables})
 
 
-def _tell(names: Sequence[TableName], reached: int | None, switched: int, receipt: Path | None) -> None:
-    if reached is not None:
-        say(
-            f"Everything up to {show(reached)} is delivered; row logging went off before"
-            f" {show(switched)}. What was changed in between is lost to the streams."
-        )
-    short = " ".join(f"{name.owner}.{name.table}" for name in names)
-    next_steps = _NEXT if receipt is None else _NEXT_IN_STREAM
-    shown = ", ".join(map(str, names))
-    say(next_steps.format(tables=shown, names=short, receipt=receipt), to_stdout=True)
+def _tell_what_is_delivered(reached: int, switched: int) -> None:
+    say(
+        f"Everything up to {show(reached)} is delivered; row logging went off before"
+        f" {show(switched)}. What was changed in between is lost to the streams."
+    )
+
+
+def _tell_what_comes_next(options: SourceOptions, receipt: Path | None) -> None:
+    names = options.table_names()
+    alter, query = (_ALTER, _NEW_QUERY) if receipt is None else (_ALTER_IN_STREAM, _QUERY_IN_STREAM)
+    flags = [*arguments_for("acquire", options), *(("--receipt", str(receipt)) if receipt else ())]
+    say(alter.format(tables=", ".join(map(str, names))), to_stdout=True)
+    say_command("acquire", *map(table_argument, names), *flags, before="     ", to_stdout=True)
+    say(query.format(receipt=json.dumps(str(receipt))), to_stdout=True)

@@ -26,6 +26,7 @@ from informix_cdc.lake import (
 )
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import describe_tables, open_catalog
+from informix_cdc.terminal import echo_exactly
 
 # No shape of rows changes the columns, and json refuses no table for its columns' names. Contents of
 # large objects need a spool in a stream; nothing is written here.
@@ -51,7 +52,7 @@ def print_schema(options: SourceOptions, output_format: str, into: str) -> None:
     elif output_format == "table":
         click.echo("\n\n".join(map(_as_text, targets)))
     else:
-        click.echo("\n\n".join(definitions(output_format, targets, into)))
+        echo_exactly("\n\n".join(definitions(output_format, targets, into)))
 
 
 def _as_json(target: TargetTable, into: str) -> dict[str, object]:

@@ -34,6 +34,7 @@ from informix_cdc.terminal import (
     snapshots_of,
 )
 from informix_checkpoints.offsets import SourceProgress, read_checkpoint, restart_needs_of
+from informix_checkpoints.table_states import SnapshotState
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,9 +217,20 @@ def _checkpoint_lines(checkpoint: CheckpointStatus) -> Iterator[Text]:
     if loss := _loss(checkpoint):
         yield Text(f"  A loss was reported where it stands: {loss}", "bold red")
     if snapshots := snapshots_of(checkpoint.progress.planned[1]):
-        yield Text(f"  snapshots: {'; '.join(map(snapshot_text, snapshots, snapshots.values()))}")
+        committed = _committed_snapshots(checkpoint.progress)
+        shown = [
+            snapshot_text(name, state)
+            + ("" if committed.get(name) == state else " (not committed yet)")
+            for name, state in snapshots.items()
+        ]
+        yield Text(f"  snapshots: {'; '.join(shown)}")
     yield Text(f"  lag, behind the end of the log: {distance_text(checkpoint.in_log.behind)}")
     yield Text("  headroom, until that is overwritten: ").append_text(headroom_text(checkpoint.in_log))
+
+
+def _committed_snapshots(progress: SourceProgress) -> dict[str, SnapshotState]:
+    """Return how far snapshots are in what the sink has; rows behind it are read and planned only."""
+    return snapshots_of(progress.committed[1]) if progress.committed else {}
 
 
 def _moment(seconds: int) -> datetime:

@@ -8,27 +8,31 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import logging
 import signal
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from tempfile import TemporaryDirectory
 
-import click
 from rich.console import Console
 from rich.text import Text
 
 from informix_capture_client.catalog import Table
+from informix_capture_client.errors import BadOption
+from informix_capture_client.log_events import CAPTURE_FAILED
 from informix_capture_client.shapes import ChangeRow
-from informix_cdc.operations import TailFigures, follow, follow_with_rows
+from informix_cdc.operations import OnRowLoggingOff, TailFigures, follow, follow_with_rows
 from informix_cdc.options import SourceOptions
 from informix_cdc.terminal import (
     answers,
     as_lines,
     counted,
+    echo_json,
     ended_by_interrupt,
     hanging,
     kind_of,
+    require_yes,
     say,
     say_stays_on,
     say_switched_on,
@@ -41,6 +45,10 @@ from informix_cdc.terminal import (
 _TIME_WIDTH, _KIND_WIDTH, _TABLE_WIDTH = 9, 9, 13
 _INDENT = _TIME_WIDTH + _KIND_WIDTH + _TABLE_WIDTH
 _WITH_ROWS = "from the rows that are there on"
+_WILL_SWITCH = (
+    "Full row logging of {tables} is off. Every capture needs it, and it stays on: the server then logs"
+    " each changed row whole, and refuses ALTER TABLE until `informix-cdc release` switches it off."
+)
 _BEGINNINGS = {"latest": "from now on", "earliest": "from the oldest log file on"}
 
 
@@ -51,10 +59,43 @@ def with_rows_that_are_there(given: Mapping[str, str | None]) -> Iterator[dict[s
         yield {**given, "initialSnapshot": "all", "spoolPath": folder, "truncate": "emit"}
 
 
+def permission(*, may_switch: bool, is_sure: bool) -> OnRowLoggingOff | None:
+    """Return what decides whether full row logging may be switched on; None where that is sure."""
+    if not may_switch:
+        return _refuse_switch
+    return None if is_sure else _ask_to_switch
+
+
+def _refuse_switch(tables: Sequence[Table], _is_emulator: bool) -> None:
+    raise BadOption(
+        f"full row logging of {_names(tables)} is off, and --no-switch forbids to switch it on.",
+        "Leave --no-switch out, or let its owner run informix-cdc acquire.",
+    )
+
+
+def _ask_to_switch(tables: Sequence[Table], is_emulator: bool) -> None:
+    if not is_emulator:
+        say(_WILL_SWITCH.format(tables=_names(tables)))
+        require_yes("Switch it on?")
+
+
+def _names(tables: Sequence[Table]) -> str:
+    return ", ".join(str(table.name) for table in tables)
+
+
 def print_changes(
-    options: SourceOptions, output_format: str, limit: int | None, *, may_switch_on: bool = True
+    options: SourceOptions,
+    output_format: str,
+    limit: int | None,
+    on_row_logging_off: OnRowLoggingOff | None = None,
 ) -> None:
     """Follow the tables and print; returns when interrupted or when the limit is reached.
+
+    Args:
+        options: where to connect and what to capture.
+        output_format: table or json.
+        limit: how many rows to print.
+        on_row_logging_off: may refuse to have full row logging switched on.
 
     Raises:
         InformixCdcError: the capture cannot start or go on.
@@ -74,11 +115,9 @@ def print_changes(
         say_switched_on(table)
 
     if options.initial_snapshot:
-        batches = _with_progress(options, tell_that_it_begins, tell_the_switch, may_switch_on)
+        batches = _with_progress(options, tell_that_it_begins, tell_the_switch, on_row_logging_off)
     else:
-        batches = follow(
-            options, figures, tell_that_it_begins, tell_the_switch, may_switch_on=may_switch_on
-        )
+        batches = follow(options, figures, tell_that_it_begins, tell_the_switch, on_row_logging_off)
     try:
         with ended_by_interrupt():
             for line in itertools.islice(_PRINTERS[output_format](batches), limit):
@@ -87,7 +126,7 @@ def print_changes(
     finally:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # closing the session takes a moment, not long
         batches.close()
-        say_stays_on(switched_on)
+        say_stays_on(switched_on, options)
     rows, transactions = counted(figures.rows, "row"), counted(figures.transactions, "transaction")
     there = f"{counted(figures.rows_there, 'row')} that were there, " if figures.rows_there else ""
     say(f"{there}{rows} of {transactions} in {figures.seconds:.1f} s.")
@@ -97,16 +136,29 @@ def _with_progress(
     options: SourceOptions,
     on_ready: Callable[[], None],
     on_switched_on: Callable[[Table], None],
-    may_switch_on: bool,
+    on_row_logging_off: OnRowLoggingOff | None,
 ) -> Generator[list[ChangeRow], None, None]:
     progress = table_progress()
-    batches = follow_with_rows(
-        options, on_ready, progress.show, on_switched_on, may_switch_on=may_switch_on
-    )
-    with progress, contextlib.closing(batches):
+    batches = follow_with_rows(options, on_ready, progress.show, on_switched_on, on_row_logging_off)
+    with progress, _told_by_us(), contextlib.closing(batches):
         for changes in batches:
             progress.hide()
             yield changes
+
+
+@contextlib.contextmanager
+def _told_by_us() -> Iterator[None]:
+    """Keep the capture's log from the error that ends the command: it is printed as such."""
+
+    def is_news(record: logging.LogRecord) -> bool:
+        return getattr(record, "event", None) != CAPTURE_FAILED.name
+
+    logger = logging.getLogger("informix_cdc.connector.capture_thread")
+    logger.addFilter(is_news)
+    try:
+        yield
+    finally:
+        logger.removeFilter(is_news)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +177,7 @@ def _json_lines(batches: Iterable[list[ChangeRow]]) -> Iterator[_Line]:
 
 
 def _print_json(change: ChangeRow) -> None:
-    click.echo(to_json(change))
+    echo_json(to_json(change))
 
 
 def _table_lines(batches: Iterable[list[ChangeRow]]) -> Iterator[_Line]:

@@ -157,7 +157,9 @@ def _acquired(receipt: Receipt, offset: StreamOffset, name: str, known: str, fou
 
 
 _LAST = "Name the receipt of the table's last change."
-_ACQUIRE = "Run informix-cdc acquire TABLE --receipt FILE behind the ALTER."
+_ACQUIRE = (
+    "Run informix-cdc acquire with this receipt behind the ALTER; release has printed the command."
+)
 
 
 def _refused(what: str, remedy: str) -> BadOption:

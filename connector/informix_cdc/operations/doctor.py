@@ -8,7 +8,7 @@ use it.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -34,7 +34,7 @@ from informix_cdc.host import check_host
 from informix_cdc.operations.large_object_facts import read_object_facts
 from informix_cdc.operations.security_facts import look_at_security
 from informix_cdc.operations.snapshot_facts import read_snapshot_facts
-from informix_cdc.options import SourceOptions
+from informix_cdc.options import SourceOptions, connection_arguments
 from informix_cdc.server import named_tables, open_capture_connection, open_connection
 
 Fact = TypeVar("Fact")
@@ -49,17 +49,24 @@ def diagnose(options: SourceOptions) -> list[Finding]:
     return [finding for findings in diagnose_as_known(options) for finding in findings]
 
 
-def diagnose_as_known(options: SourceOptions) -> Iterator[list[Finding]]:
+def diagnose_as_known(
+    options: SourceOptions, arguments: Sequence[str] | None = None
+) -> Iterator[list[Finding]]:
     """Yield what each check found as soon as it is known: first of the server, then of this host.
+
+    Args:
+        options: what a capture is to have.
+        arguments: flags that name the server in commands that are shown; else those of the options.
 
     Raises:
         BadOption: option table is malformed.
     """
-    yield from examine_as_known(look_at(options))
+    shown = connection_arguments(options) if arguments is None else tuple(arguments)
+    yield from examine_as_known(look_at(options, shown))
     yield from check_host(options)
 
 
-def look_at(options: SourceOptions) -> Iterator[Look]:
+def look_at(options: SourceOptions, arguments: tuple[str, ...] = ()) -> Iterator[Look]:
     """Yield what is known of driver, server, database and tables, as it becomes more."""
     set_up = SetUp(
         database=options.database,
@@ -70,6 +77,7 @@ def look_at(options: SourceOptions) -> Iterator[Look]:
         dialect=options.dialect,
         driver=_driver(options),
         security=look_at_security(options),
+        connection_arguments=arguments,
     )
     if isinstance(set_up.driver, Unanswered):
         nothing = Unanswered("the driver cannot be loaded", was_asked=False)

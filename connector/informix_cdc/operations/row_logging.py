@@ -6,7 +6,8 @@ asked.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_fixed
@@ -14,7 +15,12 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait
 from informix_capture_client.catalog import Catalog, Table
 from informix_capture_client.dialects import Dialect
 from informix_capture_client.errors import ServerRefused
-from informix_capture_client.session import OpenSession, read_open_sessions, set_full_row_logging
+from informix_capture_client.session import (
+    OpenSession,
+    finish_alter,
+    read_open_sessions,
+    set_full_row_logging,
+)
 from informix_capture_client.transport import Transport
 
 # Just after a session was closed it fails for some seconds: an open client, measured on Informix 15,
@@ -24,15 +30,51 @@ PAUSE_SECONDS = 2.0
 _IN_REPLICATION = {-19816, 19816}  # CDC guide of HCL 14.10, ids_cdc_059, which prints no sign
 
 
-def require_not_captured(connection: Transport, tables: Sequence[Table], dialect: Dialect) -> None:
-    """Refuse tables that a session captures.
+def require_not_captured(
+    connection: Transport,
+    tables: Sequence[Table],
+    dialect: Dialect,
+    tell: Callable[[str, float], None] = lambda _captured, _seconds: None,
+) -> None:
+    """Refuse tables that a session captures; one may still be closing, and is waited for.
+
+    Args:
+        connection: to the CDC database.
+        tables: the ones that are to be released.
+        dialect: which product the server is.
+        tell: is told what captures the tables, and for how many seconds it is waited for.
 
     Raises:
         AccessRefused: the user may not see the sessions.
         ServerRefused: names the sessions, as `syscdcsess` and `syscdctabs` show them.
     """
-    if captured := _captured(read_open_sessions(connection, dialect), tables):
-        raise ServerRefused(f"{captured}. Nothing was switched off.", _STOP_FIRST)
+    for attempt in range(ATTEMPTS):
+        captured = _captured(read_open_sessions(connection, dialect), tables)
+        if not captured:
+            return
+        if attempt == 0:
+            tell(captured, (ATTEMPTS - 1) * PAUSE_SECONDS)
+        if attempt < ATTEMPTS - 1:
+            time.sleep(PAUSE_SECONDS)
+    raise ServerRefused(f"{captured}. Nothing was switched off.", _STOP_FIRST)
+
+
+def require_no_pending_alter(catalog: Catalog, tables: Sequence[Table]) -> None:
+    """Refuse tables whose full row logging is off and that a capture would be refused.
+
+    Their in-place ALTER can be ended while full row logging is off only.
+
+    Raises:
+        ServerRefused: names the first of them, and the statement that ends its ALTER.
+    """
+    off = catalog.without_row_logging(tables)
+    for table, is_pending in zip(off, catalog.pending_alters(off), strict=True):
+        if is_pending:
+            raise ServerRefused(
+                f"{table.name} may have rows in a layout of before an ALTER TABLE; while it has, the"
+                " server refuses to capture it (-83793). Nothing was switched on.",
+                f"As a DBA, before you run this again: {finish_alter(str(table.name))}",
+            )
 
 
 _STOP_FIRST = (

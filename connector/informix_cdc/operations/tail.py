@@ -12,16 +12,20 @@ from dataclasses import dataclass, field
 
 from informix_capture_client.catalog import Table
 from informix_capture_client.choices import RowForm
-from informix_capture_client.errors import BadOption, ConnectionLost
+from informix_capture_client.errors import ConnectionLost
 from informix_capture_client.records import TableSchema
 from informix_capture_client.shapes import ChangeEncoder, ChangeRow, changes_in, structs_of
 from informix_capture_client.stream import Answer, ChangeStream, Read, Silence, Starting
 from informix_capture_client.transactions import Event, Passed, Transactions
 from informix_cdc.capture import UNSEEN_WAIT_SECONDS, CaptureStart, Liveness
 from informix_cdc.options import SourceOptions
-from informix_cdc.server import SourceTables, look_up_tables, open_catalog, silent_seconds
+from informix_cdc.server import SourceTables, look_up_tables, open_catalog, silent_seconds, version_told
 from informix_checkpoints.spool import in_row_form
 
+# Called with the tables, and with whether the server is the emulator.
+OnRowLoggingOff = Callable[[Sequence[Table], bool], None]
+
+_EMULATOR = " emulator Version "  # in what it gives for its version, whatever it poses as
 _POLL_SECONDS = 0.1
 _STOP_MARGIN_SECONDS = 2.0
 
@@ -59,8 +63,7 @@ def follow(
     figures: TailFigures,
     on_ready: Callable[[], None],
     on_switched_on: Callable[[Table], None] = lambda _table: None,
-    *,
-    may_switch_on: bool = True,
+    on_row_logging_off: OnRowLoggingOff | None = None,
 ) -> Generator[list[ChangeRow], None, None]:
     """Yield what commits from option startingPosition on, whole transactions at a time.
 
@@ -69,14 +72,14 @@ def follow(
         figures: when it began; the caller counts what it shows.
         on_ready: called once, when every later commit will be seen.
         on_switched_on: called, in another thread, with a table whose full row logging was off before.
-        may_switch_on: else a table whose full row logging is off is refused.
+        on_row_logging_off: called before tables are captured whose full row logging is off; may refuse.
 
     Raises:
         InformixCdcError: the capture cannot start or go on.
     """
     source = look_up_tables(options)
-    if not may_switch_on:
-        require_row_logging(options, source)
+    if on_row_logging_off is not None:
+        look_at_row_logging(options, source, on_row_logging_off)
     start = CaptureStart(options, source, None, on_switched_on=on_switched_on)
     stream = ChangeStream(start.begin, start.close)
     contact = _Contact(2 * silent_seconds(options))  # the transport gives up first, if it can
@@ -94,19 +97,26 @@ def follow(
         stream.stop(options.read_timeout_seconds + _STOP_MARGIN_SECONDS)
 
 
-def require_row_logging(options: SourceOptions, source: SourceTables) -> None:
-    """Refuse tables whose full row logging is off.
+def look_at_row_logging(options: SourceOptions, source: SourceTables, on_off: OnRowLoggingOff) -> None:
+    """Call `on_off` if a capture would have to switch full row logging of a table on.
 
     Raises:
-        BadOption: names them.
+        InformixCdcError: the server cannot be asked, or `on_off` refuses.
     """
     with open_catalog(options) as catalog:
-        off = [str(table.name) for table in catalog.without_row_logging(source.tables)]
+        off = catalog.without_row_logging(source.tables)
+        is_emulator = bool(off) and is_of_emulator(version_told(catalog))
     if off:
-        raise BadOption(
-            f"full row logging of {', '.join(off)} is off, and --no-switch forbids to switch it on.",
-            "Leave --no-switch out, or let its owner run informix-cdc acquire.",
-        )
+        on_off(off, is_emulator)
+
+
+def is_of_emulator(version: str) -> bool:
+    """Tell whether a server's version is that of the emulator, which has nobody's tables.
+
+    >>> is_of_emulator("IBM Informix Dynamic Server Version 14.10.FC10")
+    False
+    """
+    return _EMULATOR in version
 
 
 class _Contact:

@@ -12,7 +12,7 @@ from informix_capture_client.catalog import Table
 from informix_capture_client.positions import Position
 from informix_capture_client.shapes import ChangeRow, changes_in, structs_of
 from informix_cdc.capture import CaptureState, CaptureThread
-from informix_cdc.operations.tail import require_row_logging
+from informix_cdc.operations.tail import OnRowLoggingOff, look_at_row_logging
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import SourceTables, look_up_tables
 from informix_cdc.snapshots import TableProgress
@@ -28,8 +28,7 @@ def follow_with_rows(
     on_ready: Callable[[], None],
     on_progress: Callable[[Sequence[TableProgress]], None],
     on_switched_on: Callable[[Table], None] = lambda _table: None,
-    *,
-    may_switch_on: bool = True,
+    on_row_logging_off: OnRowLoggingOff | None = None,
 ) -> Generator[list[ChangeRow], None, None]:
     """Yield the rows that are there, and what commits meanwhile and after, as a stream has them.
 
@@ -38,14 +37,14 @@ def follow_with_rows(
         on_ready: called once, when every later commit will be seen.
         on_progress: called several times a second with how far the snapshot of each table is.
         on_switched_on: called, in another thread, with a table whose full row logging was off before.
-        may_switch_on: else a table whose full row logging is off is refused.
+        on_row_logging_off: called before tables are captured whose full row logging is off; may refuse.
 
     Raises:
         InformixCdcError: the capture cannot start or go on.
     """
     source = look_up_tables(options)
-    if not may_switch_on:
-        require_row_logging(options, source)
+    if on_row_logging_off is not None:
+        look_at_row_logging(options, source, on_row_logging_off)
     capture = CaptureThread(options, NOT_STARTED, on_switched_on=on_switched_on)
     capture.start()
     try:

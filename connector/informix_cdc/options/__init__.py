@@ -6,8 +6,9 @@ Rule: light to import: neither NumPy nor Arrow nor Spark.
 from __future__ import annotations
 
 from informix_cdc.options.authentication import PASSWORD_VARIABLE, fetch_password
+from informix_cdc.options.connection_arguments import connection_arguments
 from informix_cdc.options.connection_string import with_connection_string
-from informix_cdc.options.declaring import WholeNumbers, Words, names
+from informix_cdc.options.declaring import WholeNumbers, Words, flag_of, names
 from informix_cdc.options.executors import LOOPBACK
 from informix_cdc.options.snapshots import ALL, ANY_MARKER, HEARTBEAT_MARKER, NO_MARKER
 from informix_cdc.options.source import (
@@ -31,7 +32,9 @@ __all__ = [
     "SourceOptions",
     "WholeNumbers",
     "Words",
+    "connection_arguments",
     "fetch_password",
+    "flag_of",
     "missing_options",
     "names",
     "option_readers",

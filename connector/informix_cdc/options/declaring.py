@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import MISSING, dataclass, field
+from dataclasses import MISSING, Field, dataclass, field
 from decimal import Decimal
 from typing import Any
 
@@ -27,6 +27,21 @@ def option(
     """Declare an option: its meaning, how its text is read, its default."""
     metadata = {"doc": doc, "read": read, "name": name}
     return field(default=default, metadata=metadata, repr=not secret)
+
+
+def option_name(declared: Field[Any]) -> str:
+    """Return the name under which users set a field."""
+    first, *rest = declared.name.split("_")
+    return str(declared.metadata["name"]) or first + "".join(part.capitalize() for part in rest)
+
+
+def flag_of(name: str) -> str:
+    """Return an option's name as a flag of the command line.
+
+    >>> flag_of("passwordFile")
+    '--password-file'
+    """
+    return "--" + re.sub(r"([A-Z])", lambda found: f"-{found[1].lower()}", name)
 
 
 _NO_LIMIT = 1 << 62  # a bound that no user means

@@ -22,6 +22,7 @@ from informix_cdc.options.declaring import (
     floating_decimal,
     one_of,
     option,
+    option_name,
     size,
     size_text,
     starting_position,
@@ -359,12 +360,6 @@ _TOGETHER: Mapping[str, Callable[[SourceOptions, Mapping[str, str]], object]] = 
     "transport": lambda options, _: require_transport(options),
     "password": require_access,
 }
-
-
-def option_name(declared: Field[Any]) -> str:
-    """Return the name under which users set a field."""
-    first, *rest = declared.name.split("_")
-    return str(declared.metadata["name"]) or first + "".join(part.capitalize() for part in rest)
 
 
 def option_rows() -> Iterator[tuple[str, str, str]]:

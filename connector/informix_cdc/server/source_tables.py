@@ -6,7 +6,7 @@ Rule: whatever can be wrong with the set-up is found here, before a capture sess
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 
 import pyarrow as pa
@@ -28,11 +28,11 @@ from informix_capture_client.catalog import (
 )
 from informix_capture_client.choices import ColumnChoice, DecodeRules, RowForm
 from informix_capture_client.dialects import Dialect
-from informix_capture_client.errors import AccessRefused, ServerRefused
+from informix_capture_client.errors import AccessRefused, BadOption, ServerRefused
 from informix_capture_client.findings import require
 from informix_capture_client.locales import codec_of
 from informix_capture_client.shapes import ChangeEncoder, KeyObserver, ObjectContents, row_schema
-from informix_capture_client.statements import CDC_DATABASE
+from informix_capture_client.statements import CDC_DATABASE, SYSTEM_DATABASE
 from informix_capture_client.values import is_large_object
 from informix_cdc.options import SourceOptions
 from informix_cdc.server.connections import open_catalog
@@ -41,6 +41,8 @@ from informix_cdc.server.table_definitions import TableDefinition, table_definit
 from informix_checkpoints.table_states import Tables, TableState
 
 _ANY_COLUMN = ColumnChoice(unsupported="omit-following", lobs="omit")
+_OF_THE_SERVER = {SYSTEM_DATABASE, CDC_DATABASE, "sysutils", "sysuser", "sysadmin", "syscdr"}
+_FIRST_OF_USERS = 100  # tabid of the first table that a user makes: SQL Reference, systables
 _STORED_FORM = 2  # raise it when segments are written in another form
 
 
@@ -172,6 +174,7 @@ def describe_tables(options: SourceOptions, catalog: Catalog) -> SourceTables:
     """
     logging = _require_databases(options, catalog)
     whole = catalog.tables(named_tables(options, catalog))
+    _require_users_tables(options.database, whole)
     tables = choose_columns(whole, options.column_choice())
     db_locale = _locale(options, catalog)
     rules = options.decode_rules(codec_of(db_locale))
@@ -190,6 +193,17 @@ def describe_tables(options: SourceOptions, catalog: Catalog) -> SourceTables:
     )
     found.schema()
     return found
+
+
+def _require_users_tables(database: str, tables: Sequence[Table]) -> None:
+    """Refuse the catalog of a database, and tables of databases that the server has for itself."""
+    for table in tables:
+        if database in _OF_THE_SERVER or 0 < table.table_id < _FIRST_OF_USERS:
+            raise BadOption(
+                f"{table.name} is a system table, and these cannot be captured.",
+                "Name tables of a database of your own.",
+                option="table",
+            )
 
 
 def _require_databases(options: SourceOptions, catalog: Catalog) -> DatabaseLogging:

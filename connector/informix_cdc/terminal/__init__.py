@@ -8,12 +8,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from informix_capture_client.lazy_names import lazy_names
+from informix_cdc.options import flag_of
+from informix_cdc.terminal.encodings import echo_exactly, echo_json
 from informix_cdc.terminal.help_pages import Command, Commands
 from informix_cdc.terminal.options import (
     PASSWORD_HINT,
     OneLineError,
     connection_options,
-    flag_of,
     one_line_errors,
     options_without_tables,
     parse_options,
@@ -24,6 +25,7 @@ from informix_cdc.terminal.screen import (
     ended_by_interrupt,
     hanging,
     say,
+    say_command,
     say_unbroken,
     unbroken,
     width_of,
@@ -31,6 +33,7 @@ from informix_cdc.terminal.screen import (
 
 if TYPE_CHECKING:
     from informix_cdc.terminal.change_text import as_lines, kind_of, table_of, time_of, to_json
+    from informix_cdc.terminal.command_text import arguments_for
     from informix_cdc.terminal.console import plain_console
     from informix_cdc.terminal.log_distance_text import (
         distance_text,
@@ -38,6 +41,7 @@ if TYPE_CHECKING:
         place_as_json,
     )
     from informix_cdc.terminal.progress import shown_progress, waiting
+    from informix_cdc.terminal.questions import require_yes
     from informix_cdc.terminal.row_logging_text import say_stays_on, say_switched_on
     from informix_cdc.terminal.snapshot_progress import (
         TableProgressShown,
@@ -53,10 +57,13 @@ __all__ = [
     "OneLineError",
     "TableProgressShown",
     "answers",
+    "arguments_for",
     "as_lines",
     "connection_options",
     "counted",
     "distance_text",
+    "echo_exactly",
+    "echo_json",
     "ended_by_interrupt",
     "flag_of",
     "hanging",
@@ -67,7 +74,9 @@ __all__ = [
     "parse_options",
     "place_as_json",
     "plain_console",
+    "require_yes",
     "say",
+    "say_command",
     "say_stays_on",
     "say_switched_on",
     "say_unbroken",
@@ -87,12 +96,14 @@ __getattr__ = lazy_names(
     __name__,
     {
         "TableProgressShown": "snapshot_progress",
+        "arguments_for": "command_text",
         "as_lines": "change_text",
         "distance_text": "log_distance_text",
         "headroom_text": "log_distance_text",
         "kind_of": "change_text",
         "place_as_json": "log_distance_text",
         "plain_console": "console",
+        "require_yes": "questions",
         "say_stays_on": "row_logging_text",
         "say_switched_on": "row_logging_text",
         "shown_progress": "progress",

@@ -12,8 +12,12 @@ from typing import Any
 
 import click
 
+from informix_cdc.terminal.encodings import show_every_text
+from informix_cdc.terminal.flag_names import no_such_flag
 from informix_cdc.terminal.screen import broken_between_words
 
+# Raised since click 8.2 where a command is given nothing; before, the page is printed at once.
+_HELP: Any = getattr(click.exceptions, "NoArgsIsHelpError", ())
 _UNBREAKABLE = "\N{NON-BREAKING HYPHEN}"
 
 
@@ -72,6 +76,11 @@ class Commands(click.Group):
     context_class = _Context
     command_class = Command
 
+    def main(self, *arguments: Any, **settings: Any) -> Any:  # noqa: ANN401 - click's
+        """Run the command line on a terminal of any encoding."""
+        show_every_text()
+        return super().main(*arguments, **settings)
+
     def make_context(self, *arguments: Any, **settings: Any) -> click.Context:  # noqa: ANN401 - click's
         """Read the words before a command."""
         with _errors_broken_between_words():
@@ -83,11 +92,19 @@ class Commands(click.Group):
             return super().invoke(ctx)
 
 
+def _message_of(error: click.UsageError) -> str:
+    if isinstance(error, click.NoSuchOption) and error.ctx is not None:
+        return no_such_flag(error.option_name, error.ctx.info_name or "") or error.format_message()
+    return error.format_message()
+
+
 @contextlib.contextmanager
 def _errors_broken_between_words() -> Iterator[None]:
     try:
         yield
+    except _HELP:
+        raise  # it is the page of help
     except click.UsageError as error:
         start = "Error: "  # which click puts before it
-        shown = broken_between_words(start + error.format_message()).removeprefix(start)
+        shown = broken_between_words(start + _message_of(error)).removeprefix(start)
         raise click.UsageError(shown, error.ctx) from None

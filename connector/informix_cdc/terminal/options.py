@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import IO, Any, TypeVar
 
@@ -22,11 +21,13 @@ from informix_capture_client.statements import SYSTEM_DATABASE
 from informix_cdc.options import (
     PASSWORD_VARIABLE,
     SourceOptions,
+    flag_of,
     missing_options,
     option_readers,
     option_rows,
     with_connection_string,
 )
+from informix_cdc.terminal.flag_names import in_flags
 from informix_cdc.terminal.help_pages import SharedOption
 from informix_cdc.terminal.option_types import type_of
 from informix_cdc.terminal.profiles import profiles_path, read_profile, read_profiles
@@ -81,6 +82,7 @@ _NOT_HERE = {
     "logLevel",
 }
 ENVIRONMENT_PREFIX = "INFORMIX_CDC_"
+PROFILE = f"{__name__}.profile"  # its name, for commands that are shown: key of `Context.meta`
 PASSWORD_HINT = (
     "What an option of the source is may also come from the environment (--host from"
     f" {ENVIRONMENT_PREFIX}HOST, and so on) or from a profile; a flag overrules both, and the"
@@ -110,14 +112,18 @@ _KINDS: dict[type[InformixCdcError], type[OneLineError]] = {BadOption: OptionMis
 
 
 @contextlib.contextmanager
-def one_line_errors() -> Iterator[None]:
-    """Turn the product's errors, and those of the operating system, into one line and an exit code."""
+def one_line_errors(*, in_words: Callable[[str], str] = in_flags) -> Iterator[None]:
+    """Turn the product's errors, and those of the operating system, into one line and an exit code.
+
+    Args:
+        in_words: rewords the errors; by default options are named by their flags.
+    """
     try:
         yield
     except BrokenPipeError:
         raise  # `| head` has seen enough: click ends quietly
     except InformixCdcError as error:
-        raise _KINDS.get(type(error), OneLineError)(str(error)) from None
+        raise _KINDS.get(type(error), OneLineError)(in_words(str(error))) from None
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         raise OneLineError(f"{where}{error.strerror or error}.") from None
@@ -145,14 +151,15 @@ def _click_option(
     # The default is shown, not set: what the user leaves out is left to the declaration.
     shown = f"{meaning}  [default: {default}]" if default not in ("", "required") else meaning
     flag = flag_of(name)
-    kind = type_of(name, read, lambda mistake: OptionMistake(str(mistake)))
+    kind = type_of(name, read, lambda mistake: OptionMistake(in_flags(str(mistake))))
     return click.option(flag, name, cls=SharedOption, type=kind, envvar=_variable_of(name), help=shown)
 
 
 def _profile_option(command: Command) -> Command:
     def load(context: click.Context, _option: click.Parameter, name: str | None) -> None:
         if name and not context.resilient_parsing:
-            with one_line_errors():
+            context.meta[PROFILE] = name
+            with one_line_errors(in_words=str):  # a profile has options by their names
                 context.default_map = {
                     **(context.default_map or {}),
                     **read_profile(name, profiles_path()),
@@ -179,15 +186,6 @@ def _complete_profile(
         # a name with control characters would reach the terminal, or end the shell's line
         return [CompletionItem(name) for name in names if name.startswith(begun) and name.isprintable()]
     return []
-
-
-def flag_of(name: str) -> str:
-    """Return an option's name as a flag.
-
-    >>> flag_of("passwordFile")
-    '--password-file'
-    """
-    return "--" + re.sub(r"([A-Z])", lambda found: f"-{found[1].lower()}", name)
 
 
 def _variable_of(name: str) -> str:

@@ -20,9 +20,11 @@ from rich.console import Console
 from rich.text import Text
 
 from informix_capture_client.printable import printable
+from informix_capture_client.shell_commands import PROGRAM, shell_words
 from informix_cdc.terminal.console import plain_console
 
 _WIDTH_ELSEWHERE = 80
+_KEPT = "\0"  # stands for a blank while lines are broken; no word is shown with one
 _LEAST_FOR_TEXT = 20  # columns; a narrower terminal has no use for indents
 
 
@@ -52,6 +54,18 @@ def say_unbroken(text: str, *, to_stdout: bool = False) -> None:
     stream, text = sys.stdout if to_stdout else sys.stderr, printable(text)
     width = width_of(stream)
     click.echo(unbroken(text, width) if width else text, file=stream)
+
+
+def say_command(*words: str, before: str = "  ", after: str = "", to_stdout: bool = False) -> None:
+    """Print a command of informix-cdc that is to be pasted, mostly on stderr."""
+    stream = sys.stdout if to_stdout else sys.stderr
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    # A blank within a word is part of it, and no place to break the line.
+    line = " ".join(word.replace(" ", _KEPT) for word in shell_words((PROGRAM, *words), encoding))
+    width = width_of(stream)
+    text = f"{before}{line}{after}"
+    shown = unbroken(text, width, len(before)) if width else text
+    click.echo(shown.replace(_KEPT, " "), file=stream)
 
 
 @contextlib.contextmanager

@@ -24,7 +24,9 @@ def test_a_first_start_tells_what_it_has_changed_and_what_undoes_it(
         {
             "event": EVENT,
             "table": "stores:informix.orders",
-            "remedy": "informix-cdc release informix.orders",
+            "remedy": "informix-cdc release informix.orders --host 127.0.0.1"
+            f" --port {listening.port} --server informix --database stores --transport sqli"
+            " --checkpoint PLACE",
         }
     ]
     (record,) = [each for each in caplog.records if EVENT in each.getMessage()]

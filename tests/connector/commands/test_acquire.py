@@ -20,10 +20,13 @@ from harness.capture.driving import (
     reader,
     rows_of,
 )
+from harness.servers.in_process import InProcessConnection
 from harness.servers.stores import (
     CUSTOMERS,
+    DATABASE,
     ORDER_COLUMNS,
     ORDERS,
+    PASSWORD,
     order_row,
 )
 from informix_capture_client.positions import parse
@@ -114,3 +117,16 @@ def test_a_table_is_altered_between_release_and_acquire_and_nothing_is_lost_or_d
         with server.transaction() as change:
             change.insert(ORDERS, {**order_row((4, 1, "note", None)), "priority": None})
         assert numbers(rows_of(made, end, next_offset(made, end))) == [4]
+
+
+def test_a_table_whose_in_place_alter_is_pending_is_refused_before_the_switch(served: Served) -> None:
+    server, listening = served
+    insert(server, 1)
+    login = {"SERVER": "informix", "UID": "informix", "PWD": PASSWORD, "DB_LOCALE": "en_US.utf8"}
+    server.set_full_row_logging(ORDERS, on=False)
+    InProcessConnection(server, login, DATABASE).rows("ALTER TABLE informix.orders ADD (more INTEGER)")
+    line = refusal(run(listening, "acquire", "informix.customers", "informix.orders"))
+    assert "stores:informix.orders may have rows in a layout of before an ALTER TABLE" in line
+    assert "EXECUTE FUNCTION sysadmin:task('table update_ipa', 'orders', 'stores')" in line
+    assert not is_logged(server)
+    assert not is_logged(server, CUSTOMERS)

@@ -19,8 +19,8 @@ from informix_capture_client.emulator import EmulatedServer, ListeningServer
 from informix_cdc.commands import emulator as emulator_command
 from informix_cdc.commands.cli import main
 from informix_cdc.demo.database import PASSWORD, demo_server
+from informix_cdc.options import flag_of
 from informix_cdc.options.source import PASSWORD_VARIABLE, option_rows
-from informix_cdc.terminal.options import flag_of
 
 REQUIRED = ["--host=h", "--server=s", "--database=stores", "--table=informix.orders"]
 
@@ -237,3 +237,36 @@ def test_an_emulated_gbase_8s_has_no_url_of_ibm_s_driver(
 ) -> None:
     emulator_command.announce(shop, None, "gbase8s")
     assert "jdbc:" not in "".join(capsys.readouterr())
+
+
+def test_an_error_of_an_option_names_its_flag() -> None:
+    without = run("tail", *REQUIRED, "--transport=sqli", password=None)
+    assert "Set --password-file, or --password-command, or the environment" in without.stderr
+    assert "or --authentication=trusted" in without.stderr
+    place = run("tail", *REQUIRED, "--transport=sqli", "--from=yesterday")
+    assert "--from must be latest" in place.stderr
+    assert "startingPosition" not in place.stderr
+
+
+@pytest.mark.parametrize("flag", ["--max-rows-per-trigger=5", "--spool-path=/x"])
+def test_a_flag_that_is_an_option_of_the_source_alone_is_named_as_such(flag: str) -> None:
+    result = run("tail", *REQUIRED, flag)
+    assert result.exit_code == 2
+    name = {"--max-rows-per-trigger": "maxRowsPerTrigger", "--spool-path": "spoolPath"}
+    option = name[flag.partition("=")[0]]
+    assert f"is no flag of tail. It is option {option} of the Spark source." in result.stderr
+
+
+def test_a_password_as_a_flag_is_answered_with_the_ways_there_are() -> None:
+    result = run("tail", *REQUIRED, "--password", "s3cret")
+    assert result.exit_code == 2
+    said = " ".join(result.stderr.split())
+    assert "every user of this host can see the arguments" in said
+    assert f"Set {PASSWORD_VARIABLE} in the environment, or give --password-file" in said
+    assert "s3cret" not in said
+
+
+def test_the_program_alone_prints_its_help_and_no_error() -> None:
+    result = run()
+    assert result.output.count("Usage:") == 1
+    assert "Error" not in result.output

@@ -337,7 +337,8 @@ def test_the_doctor_warns_of_what_a_start_will_change_for_good(shop: ListeningSe
     found = of(findings(doctor(shop, "--json")), "full row logging")
     assert found["state"] == "warning"
     assert "switches it on for good. From then on the server refuses ALTER TABLE." in found["found"]
-    assert found["remedy"].endswith("informix-cdc release informix.orders")
+    assert "informix-cdc release informix.orders --host 127.0.0.1" in found["remedy"]
+    assert found["remedy"].endswith("--checkpoint PLACE")
 
 
 def test_sessions_of_others_are_told_with_their_tables(shop: ListeningServer) -> None:

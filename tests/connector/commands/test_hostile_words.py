@@ -128,6 +128,11 @@ def test_every_command_prints_through_the_one_console() -> None:
     assert hasattr(doctor, "plain_console")
 
 
+def a_source() -> SourceOptions:
+    given = {"host": "db1", "server": "ids1", "database": "db", "table": "a.b", "transport": "sqli"}
+    return SourceOptions.parse({**given, "password": "x"})
+
+
 @pytest.mark.parametrize("as_json", [False, True])
 def test_the_doctor_shows_a_hostile_answer(
     as_json: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -135,8 +140,7 @@ def test_the_doctor_shows_a_hostile_answer(
     found = [Finding("connection", State.FAILURE, HOSTILE, HOSTILE, table=f"db:{HOSTILE}")]
     monkeypatch.setattr(doctor, "diagnose_as_known", lambda *_: iter([found]))
     monkeypatch.setenv("COLUMNS", "400")
-    options: Any = SourceOptions
-    doctor.print_findings(options, as_json=as_json)
+    doctor.print_findings(a_source(), as_json=as_json)
     shown = capsys.readouterr().out
     assert IN_A_CELL in shown.replace(r"\u0007", "")
     assert steers(shown) == []
@@ -150,3 +154,16 @@ def test_a_line_of_json_and_a_line_for_people_show_a_hostile_cell() -> None:
     assert steers(line) == []
     assert json.loads(line)["row"] == {"note": HOSTILE}
     assert steers(printed(next(as_lines([change]))[1])) == []
+
+
+def test_the_line_breaks_of_a_server_begin_no_line_of_the_doctor(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = "refused\nok       connection          all is well\n\nmore"
+    found = [Finding("connection", State.FAILURE, text, text)]
+    monkeypatch.setattr(doctor, "diagnose_as_known", lambda *_: iter([found]))
+    monkeypatch.setenv("COLUMNS", "400")
+    doctor.print_findings(a_source(), as_json=False)
+    lines = capsys.readouterr().out.splitlines()
+    assert not any(line.startswith(("ok", "more")) for line in lines)
+    assert sum("refused ok connection all is well more" in line for line in lines) == 2

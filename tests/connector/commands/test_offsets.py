@@ -60,7 +60,9 @@ def test_people_see_both_batches_in_the_servers_notation_and_what_a_restart_need
     assert "committed 1 7:0x20 7:0x10 21, 22" in text
     assert "planned 2 7:0x5e018 7:0x5e000 -" in text
     assert "reads the log from 7:0x10: logical log 7 and all after it must still be there" in text
-    assert "Batch 2 is run again: commits above 7:0x20 up to 7:0x5e018" in text
+    assert (
+        "A restart runs batch 2, which is not committed: commits above 7:0x20 up to 7:0x5e018" in text
+    )
     assert "captured again from the log" in text
     assert 'source 1 is not of informix-cdc, skipped: {"logOffset":3}' in text
 
@@ -133,7 +135,7 @@ def test_a_loss_that_was_reported_is_shown_and_unseen_ids_in_runs(tmp_path: Path
 
 def test_a_query_that_has_committed_everything_runs_no_batch_again(tmp_path: Path) -> None:
     text = told(str(run_batches(tmp_path, offset(LOG_7, LOG_7), offset(LOG_7 + 8, LOG_7 + 8))))
-    assert "No batch is run again." in text
+    assert "Every planned batch is committed." in text
 
 
 def test_a_stream_that_goes_on_after_a_loss_names_the_one_that_was_lost(tmp_path: Path) -> None:
@@ -141,7 +143,7 @@ def test_a_stream_that_goes_on_after_a_loss_names_the_one_that_was_lost(tmp_path
     plan(tmp_path, 2, offset(LOG_7, LOG_7, stream="f" * 16))
     text = told(str(tmp_path))
     assert f"goes on where stream {STREAM} was lost" in text
-    assert "Batch 2 is run again; it is empty." in text
+    assert "A restart runs batch 2, which is not committed; it is empty." in text
 
 
 def test_what_is_no_checkpoint_is_one_line_and_exit_code_2(tmp_path: Path) -> None:

@@ -234,7 +234,7 @@ def test_a_connection_string_of_a_profile_may_name_a_database_that_status_does_n
 def test_a_folder_as_password_file_is_one_line(tmp_path: Path) -> None:
     result = run("tail", *RELATED, "--host=h", f"--password-file={tmp_path}", **{PASSWORD_VARIABLE: ""})
     assert result.exit_code == 2
-    assert result.stderr.startswith("Error: IFXCDC-0003: option 'passwordFile'")
+    assert result.stderr.startswith("Error: IFXCDC-0003: --password-file")
     assert result.stderr.count("\n") == 1
 
 

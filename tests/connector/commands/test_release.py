@@ -11,6 +11,7 @@ from connector.commands.stopped_queries import checkpoint_option, is_logged, sto
 from harness.capture.driving import Served, anchor_of, reader
 from harness.servers.stores import CUSTOMERS, ORDERS, PASSWORD
 from informix_cdc.commands import release as release_command
+from informix_cdc.operations import row_logging
 
 # what has to be said
 
@@ -87,7 +88,7 @@ def test_a_table_that_a_session_captures_is_refused_and_the_session_is_named(
         arguments = [choice] if choice == "--no-checkpoint" else [checkpoint_option(tmp_path)]
         result = run(listening, "release", "informix.orders", *arguments)
         line = refusal(result)
-    assert result.stderr.count("\n") == 1  # it does not even ask
+    assert result.stderr.count("\n") == 2  # that it is waited for, and the error: nothing is asked
     assert f"stores:informix.orders is captured by session {session_id}" in line
     assert "Stop the queries" in line
     assert is_logged(server)
@@ -155,3 +156,17 @@ def test_a_switch_that_does_not_show_in_the_flag_is_an_error(
     monkeypatch.setattr(server, "set_full_row_logging", lambda *_: None)
     arguments = ["--no-checkpoint", "--yes"] if command == "release" else []
     assert "oncheck -pt" in refusal(run(listening, command, "informix.orders", *arguments))
+
+
+def test_a_session_that_is_just_closing_is_waited_for(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server, listening = served
+    with reader(listening.port) as made:
+        anchor_of(made)
+        monkeypatch.setattr(row_logging.time, "sleep", lambda _: made.stop())
+        result = run(listening, "release", "informix.orders", "--no-checkpoint", "--yes")
+    assert result.exit_code == 0, result.output
+    assert "is captured by session" in result.stderr
+    assert "waiting up to" in result.stderr
+    assert not is_logged(server)

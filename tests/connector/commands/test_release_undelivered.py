@@ -290,7 +290,7 @@ def test_what_commits_while_the_question_is_open_is_seen(
 ) -> None:
     server, listening = served
     stopped_query(served, tmp_path, 1)
-    monkeypatch.setattr(release_command.click, "confirm", lambda *_, **__: insert(server, 2))
+    monkeypatch.setattr(release_command, "require_yes", lambda _: insert(server, 2))
     line = refusal(run(listening, "release", "informix.orders", checkpoint_option(tmp_path)))
     assert "1 transaction committed" in line
     assert is_logged(server)

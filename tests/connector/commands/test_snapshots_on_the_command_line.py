@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from connector.commands.commands import refusal, run
+from harness.capture.told import told
 from harness.servers.in_process import InProcessConnection
 from harness.servers.stores import DATABASE, PASSWORD, SHORT_SECOND
 from informix_capture_client.emulator import EmulatedServer, ListeningServer, load_rows
@@ -72,15 +73,23 @@ def test_tail_keeps_nothing_behind(
 
 def test_a_snapshot_begins_now_and_nowhere_else(lines: ListeningServer) -> None:
     line = refusal(run(lines, "tail", f"--table={LINES}", "--snapshot", "--from=earliest"), 2)
-    assert "startingPosition" in line
+    assert "--from" in line
 
 
 def test_a_table_without_a_key_is_refused_by_tail_with_the_options_that_help(
     lines: ListeningServer,
 ) -> None:
     line = refusal(run(lines, "tail", "--table=informix.notes", "--snapshot"), 2)
-    assert "snapshotKey" in line
-    assert "snapshotWithoutKey=lock" in line
+    assert "--snapshot-key" in line
+    assert "--snapshot-without-key=lock" in line
+
+
+def test_an_error_that_ends_tail_is_printed_once(
+    lines: ListeningServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    result = run(lines, "tail", "--table=informix.notes", "--snapshot")
+    assert result.stderr.count("IFXCDC-0003") == 1
+    assert told(caplog, "capture_failed") == []
 
 
 # doctor

@@ -22,7 +22,7 @@ from harness.capture.driving import (
 )
 from harness.runs.patience import patiently, wait_until
 from harness.servers.stores import PASSWORD, listening_stores
-from harness.spark.checkpoints import offset, run_batches
+from harness.spark.checkpoints import offset, plan, run_batches
 from informix_capture_client.positions import log_page, show
 from informix_cdc.commands import status as status_command
 from informix_cdc.options import PASSWORD_VARIABLE
@@ -250,3 +250,21 @@ def test_snapshots_show_how_far_they_are_by_table(served: Served, tmp_path: Path
     words = " ".join(of_offsets.split())
     assert "informix.orders (snapshot under way, 5,000 rows)" in words
     assert "informix.items (snapshot done, 20 rows), informix.lines," in words
+
+
+def test_rows_of_a_snapshot_that_no_batch_has_committed_are_read_and_no_more(
+    served: Served, tmp_path: Path
+) -> None:
+    here = log_page(40, 0)
+    planned = {"digest": "0badf00d", "since": 0, "snapshot": {"done": True, "rows": 20}}
+    begun = {"digest": "0badf00d", "since": 0, "snapshot": {"key": ["id"], "after": ["1"], "rows": 2}}
+    begins, ends = (
+        {**offset(here, here), "version": 2, "tables": {"informix.items": state}, "chunk": chunk}
+        for state, chunk in ((begun, 1), (planned, 2))
+    )
+    plan(run_batches(tmp_path, begins), 1, ends)
+    line = "snapshots: informix.items done, 20 rows (not committed yet)"
+    assert line in told(served, f"--checkpoint={tmp_path}")
+    words = " ".join(run_plain("offsets", str(tmp_path)).output.split())
+    assert "informix.items (snapshot done, read but not committed, 20 rows)" in words
+    assert "A restart runs batch 1, which is not committed" in words

@@ -189,7 +189,7 @@ def test_a_receipt_without_acquire_is_refused(shop: Shop) -> None:
     shop.served[0].set_full_row_logging(ORDERS, on=True)
     with shop.query(schemaChange=str(shop.receipt)) as made:
         reason = failure_of(lambda: next_offset(made, shop.offsets[-1]))
-    assert "acquire TABLE --receipt FILE" in reason.remedy
+    assert "acquire with this receipt" in reason.remedy
 
 
 def test_a_receipt_of_another_stream_and_one_of_an_earlier_change_are_refused(shop: Shop) -> None:

@@ -167,7 +167,7 @@ def test_the_command_that_watches_a_replay_repeats_what_was_chosen(session: Reco
     assert command_to_watch_replay(recording, "127.0.0.1", 9) == (
         "INFORMIX_CDC_PASSWORD=any informix-cdc tail --transport sqli --host 127.0.0.1 --port 9"
         " --server informix --database stores --table informix.recorded"
-        " --columns 'id,\"Ship, Date\"' --read-timeout-seconds 3"
+        " --columns 'id,\"Ship, Date\"' --read-timeout-seconds 3 --yes"
     )
 
 

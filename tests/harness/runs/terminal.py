@@ -20,12 +20,18 @@ _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b[()][A-Z0-9]|\x1b[=>]")
 _FIGURES = re.compile(r"\d+(?:\.\d+)?")  # "72 GiB" may be "72.1 GiB" a moment later
 
 
-def on_a_terminal(command: Sequence[str], environment: Mapping[str, str], columns: int = 80) -> str:
-    """Return all that a command writes on a terminal, its standard error too, with escapes."""
+def on_a_terminal(
+    command: Sequence[str], environment: Mapping[str, str], columns: int = 80, typed: str = ""
+) -> str:
+    """Return all that a command writes on a terminal, its standard error too, with escapes.
+
+    What is typed is there before it starts, and is echoed.
+    """
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     settled = {key: value for key, value in os.environ.items() if key not in _OVERRULE}
     settled |= {"TERM": "xterm", **environment}
+    os.write(ours, typed.encode())
     process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=settled)
     os.close(theirs)
     written = b""
