@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import socket
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from informix_capture_client.errors import AccessRefused, BadOption
 from informix_capture_client.locales import codec_of
@@ -137,14 +137,14 @@ def _in_turn(settings: ConnectionSettings) -> list[tuple[str, int]]:
 def _at(address: tuple[str, int], said: Diagnostic) -> Diagnostic:
     place = f"{address[0]}:{address[1]}"
     text = said.text if place in said.text else f"{place}: {said.text}"
-    return Diagnostic(said.sqlstate, said.native, text)
+    return replace(said, text=text)
 
 
 def refusal(code: int, isam_code: int, argument: str = "") -> OdbcFailure:
     """Return a server's error as a driver would hand it on."""
-    reasons = [Diagnostic(state_of(code), code, text_of(code, argument))]
+    reasons = [Diagnostic(state_of(code), code, text_of(code, argument), argument)]
     if isam_code:
-        reasons.append(Diagnostic(state_of(isam_code), isam_code, isam_text_of(isam_code)))
+        reasons.append(Diagnostic(state_of(isam_code), isam_code, isam_text_of(isam_code), ""))
     return OdbcFailure(reasons)
 
 
@@ -206,7 +206,7 @@ class _Attempt:
             raise self._unexplained(address, system)
         failure = refusal(answer.service_error, 0)
         if system:
-            raise OdbcFailure([*failure.diagnostics, Diagnostic("IX000", 0, system)])
+            raise OdbcFailure([*failure.diagnostics, Diagnostic("IX000", 0, system, "")])
         raise failure
 
     def _unexplained(self, address: tuple[str, int], system: str) -> AccessRefused:

@@ -28,8 +28,8 @@ _URGENT = b"B"  # what IBM's driver sends out of band to interrupt a statement
 _END = Message.SQ_EOT.to_bytes(2)
 
 # What a driver says in these cases; through the same door as a driver's own words.
-BROKEN = Diagnostic("08S01", -25582, "Network connection is broken")
-SILENT = Diagnostic("HYT00", -11094, "Time-out expired")
+BROKEN = Diagnostic("08S01", -25582, "Network connection is broken", "")
+SILENT = Diagnostic("HYT00", -11094, "Time-out expired", "")
 
 
 class Wire:
@@ -165,7 +165,7 @@ def _reach(address: tuple[str, int], settings: ConnectionSettings) -> socket.soc
         if opened is not None:
             opened.close()
         raise OdbcFailure(
-            [Diagnostic("08001", -908, _why(address, reason, is_reached=opened is not None))]
+            [Diagnostic("08001", -908, _why(address, reason, is_reached=opened is not None), "")]
         ) from None
     except BaseException:
         if opened is not None:
