@@ -30,6 +30,10 @@ def check_spool(options: SourceOptions, _environment: Mapping[str, str]) -> Find
     if not is_usable:
         what = "cannot be written to" if place.is_dir() else "is no folder"
         return failure(_SPOOL, f"{place} {what}.", "Name a folder of this user in option spoolPath.")
+    inodes = os.statvfs(place)
+    if inodes.f_files > 0 and inodes.f_favail == 0:  # some file systems count none
+        remedy = "Remove files there (df -i), or name another disk in option spoolPath."
+        return failure(_SPOOL, f"the file system of {place} has no free inodes.", remedy)
     free_bytes = shutil.disk_usage(place).free
     found = f"{folder} has {shown_bytes(free_bytes)} free"
     if not options.spool_path:

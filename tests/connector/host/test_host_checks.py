@@ -7,6 +7,7 @@ import socket
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -119,6 +120,15 @@ def test_the_spool_is_judged_by_its_place_and_by_what_is_free(tmp_path: Path) ->
     (tmp_path / "file").touch()
     assert of("spool", spoolPath=str(tmp_path / "file")).state is State.FAILURE
     assert "a private folder in" in of("spool").found
+
+
+def test_a_spool_on_a_disk_without_inodes_is_a_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    facts = SimpleNamespace(f_files=100, f_favail=0)
+    monkeypatch.setattr(os, "statvfs", lambda _place: facts)
+    found = of("spool", spoolPath=str(tmp_path))
+    assert (found.state, "no free inodes" in found.found) == (State.FAILURE, True)
 
 
 def test_a_spool_that_this_user_may_not_write_is_a_failure(
