@@ -306,6 +306,12 @@ READING_RESUMED = LogEvent(
     "the log is read again after `reading_paused`; `ahead_bytes` bytes of the spool are not"
     " yet taken by Spark",
 )
+FILE_LIMIT_RAISED = LogEvent(
+    "file_limit_raised",
+    _INFO,
+    ("before", "now"),
+    "the query's process may open more files than its soft limit allowed: as many as its hard limit",
+)
 SPOOL_AWAITED = LogEvent(
     "spool_awaited",
     _WARNING,
