@@ -189,7 +189,9 @@ def _why(address: tuple[str, int], reason: Exception, *, is_reached: bool) -> st
 
 def _is_loopback(opened: socket.socket) -> bool:
     try:
-        return ipaddress.ip_address(str(opened.getpeername()[0]).partition("%")[0]).is_loopback
+        found = ipaddress.ip_address(str(opened.getpeername()[0]).partition("%")[0])
+        mapped = getattr(found, "ipv4_mapped", None)  # which Python 3.11 does not look into
+        return (mapped or found).is_loopback
     except (OSError, ValueError):
         return False
 
@@ -209,7 +211,7 @@ def _encrypted(opened: socket.socket, host: str, settings: ConnectionSettings) -
         raise AccessRefused(
             f"The certificate of {host} is not trusted: {reason.verify_message}.",
             "Name the file of the authority that signed it in option tlsCaFile, and the host as the"
-            " certificate has it in option host.",
+            " certificate's subjectAltName has it in option host; a common name (CN) is not enough.",
         ) from None
 
 
@@ -225,6 +227,7 @@ def _context(settings: ConnectionSettings) -> ssl.SSLContext:
         context = ssl.create_default_context(cafile=settings.tls_ca_file or None)
     except (ssl.SSLError, OSError):
         raise _no_pem("tlsCaFile", "holds no certificate") from None
+    context.hostname_checks_common_name = False  # RFC 9525; decision 0109
     if settings.tls_certificate_file:
         _load_own(context, settings)
     return context
