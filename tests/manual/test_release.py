@@ -46,6 +46,19 @@ def test_the_list_has_names_and_versions_and_no_place_that_they_came_from() -> N
     assert [line for line in tried_versions() if not _LINE.fullmatch(line)] == []
 
 
+# The first versions without a published weakness: CVE-2026-25087 in pyarrow, CVE-2024-12797 in what
+# wheels of cryptography carry. Scanners look at the least that is allowed.
+FIRST_SOUND = {"pyarrow": (23, 0, 1), "cryptography": (44, 0, 1)}
+
+
+def test_no_version_with_a_known_weakness_is_allowed() -> None:
+    wanted = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    floors = dict(each.split(">=") for each in wanted if plain_name(each) in FIRST_SOUND)
+    assert floors.keys() == FIRST_SOUND.keys()
+    for name, floor in floors.items():
+        assert tuple(map(int, floor.split("."))) >= FIRST_SOUND[name], name
+
+
 def test_make_gives_a_wheel_the_time_of_its_commit() -> None:
     shown = subprocess.run(
         ["make", "--no-print-directory", "--eval", "show: ; @echo $$SOURCE_DATE_EPOCH", "show"],
