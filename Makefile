@@ -124,9 +124,14 @@ jar: $(VENV)/.installed ## compile the reader in the JVM to where `informix-cdc 
 
 constraints: ## what CI installs, anew: the newest versions that the project allows
 	rm -rf build/constraints && $(PYTHON) -m venv build/constraints
+	build/constraints/bin/python -m pip install --quiet --disable-pip-version-check --upgrade setuptools
 	build/constraints/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[test]' 'hatchling>=1.27'
 	{ echo "# Made by \`make constraints\`; .ci/run installs these versions and no others."; \
-	  build/constraints/bin/python -m pip freeze --exclude-editable; } > .ci/constraints.txt
+	  build/constraints/bin/python -m pip freeze --all --exclude pip --exclude-editable; } > .ci/constraints.txt
+	build/constraints/bin/python -m pip install --quiet --disable-pip-version-check uv
+	{ echo "# Made by \`make constraints\`: the SHA-256 of every file that the index has of these versions."; \
+	  build/constraints/bin/uv pip compile --quiet --universal --no-deps --no-annotate --no-header --generate-hashes \
+	  .ci/constraints.txt; } > .ci/hashes.txt
 	rm -rf build/constraints
 
 clean: ## remove what the other words made

@@ -306,6 +306,26 @@ READING_RESUMED = LogEvent(
     "the log is read again after `reading_paused`; `ahead_bytes` bytes of the spool are not"
     " yet taken by Spark",
 )
+FILE_LIMIT_RAISED = LogEvent(
+    "file_limit_raised",
+    _INFO,
+    ("before", "now"),
+    "the query's process may open more files than its soft limit allowed: as many as its hard limit",
+)
+SPOOL_AWAITED = LogEvent(
+    "spool_awaited",
+    _WARNING,
+    ("spool", "process", "most_seconds"),
+    "another query writes the folder `spool`: this one waits until that has ended, at most so many"
+    " seconds. `process` is the number of the other's process, where this host knows it; stop it, or"
+    " set another spoolPath",
+)
+SPOOL_TAKEN_OVER = LogEvent(
+    "spool_taken_over",
+    _INFO,
+    ("spool", "seconds"),
+    "the query that wrote the folder `spool` has ended after `spool_awaited`, and this one goes on",
+)
 SPOOL_FOLDER_MADE_AGAIN = LogEvent(
     "spool_folder_made_again",
     _WARNING,

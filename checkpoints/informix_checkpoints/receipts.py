@@ -11,16 +11,21 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import BinaryIO
 
 from informix_capture_client.errors import AccessRefused, BadOption
 from informix_checkpoints.json_values import mapping, number, text
+from informix_checkpoints.spool import create_file, new_file
 
 VERSION = 1
 _WHAT = "what a receipt has"
 _OPTION = "schemaChange"
+_MOST_BYTES = 16 << 20  # of a receipt; thousands of tables take one
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,20 +105,21 @@ _KEYS = ("version", "source", "delivered", "tables")
 
 
 def save_receipt(receipt: Receipt, path: Path, *, is_new: bool) -> None:
-    """Write a receipt; a new one replaces no file.
+    """Write a receipt that only this user can open; a new one replaces no file.
 
     Raises:
-        AccessRefused: the file cannot be written, or is there.
+        AccessRefused: the file cannot be written, is there, or is a link.
     """
     content = receipt.to_json()
     text = json.dumps({**content, "checksum": _checksum(content)}, indent=1) + "\n"
     try:
         if is_new:
-            with path.open("x", encoding="utf-8") as file:
-                file.write(text)
+            _write(create_file(path), text)
             return
+        if path.is_symlink():
+            raise AccessRefused(f"the receipt {path} is a link.", "Name the file that it leads to.")
         beside = path.with_name(f"{path.name}.new")
-        beside.write_text(text, encoding="utf-8")
+        _write(new_file(beside), text)
         beside.replace(path)
     except OSError as reason:
         raise AccessRefused(
@@ -122,23 +128,25 @@ def save_receipt(receipt: Receipt, path: Path, *, is_new: bool) -> None:
         ) from None
 
 
+def _write(file: BinaryIO, text: str) -> None:
+    with file:
+        file.write(text.encode())
+
+
 def load_receipt(path: Path) -> Receipt:
-    """Return the receipt in a file.
+    """Return the receipt in a file; nothing of a file that is none is quoted, which may be secret.
 
     Raises:
         AccessRefused: the file cannot be read.
         BadOption: it is no receipt, or was edited.
     """
     try:
-        content = mapping(json.loads(path.read_text(encoding="utf-8")), _WHAT)
-        known = {name: value for name, value in content.items() if name != "checksum"}
-        if content.get("checksum") != _checksum(known):
-            raise ValueError("its checksum is not that of its content")
-        return Receipt.from_json(known)
+        return Receipt.from_json(_checked(_content(path)))
     except OSError as reason:
         raise AccessRefused(
             f"the receipt {path} cannot be read: {reason.strerror}.",
-            "Name the file that informix-cdc release --receipt has written, where the driver sees it.",
+            "Name the file that informix-cdc release --receipt has written, where the driver sees it"
+            " and its user may read it.",
         ) from None
     except (ValueError, RecursionError) as reason:
         raise BadOption(
@@ -146,6 +154,34 @@ def load_receipt(path: Path) -> Receipt:
             "Take the file as release and acquire have written it.",
             option=_OPTION,
         ) from None
+
+
+def _content(path: Path) -> bytes:
+    with open(path, "rb", opener=_without_waiting) as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise ValueError("it is no file")
+        content = file.read(_MOST_BYTES + 1)
+    if len(content) > _MOST_BYTES:
+        raise ValueError(f"it is larger than {_MOST_BYTES >> 20} MiB")
+    return content
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK)  # for the writer of a pipe
+
+
+def _checked(content: bytes) -> Mapping[str, object]:
+    """Return what a receipt says: before its checksum is known to be right, the file is not ours."""
+    try:
+        found = json.loads(content)
+    except ValueError:
+        raise ValueError("it is not JSON") from None
+    if not isinstance(found, dict):
+        raise ValueError("it is no JSON object")
+    known = {name: value for name, value in found.items() if name != "checksum"}
+    if found.get("checksum") != _checksum(known):
+        raise ValueError("its checksum is not that of its content")
+    return known
 
 
 def _checksum(content: Mapping[str, object]) -> str:

@@ -35,15 +35,46 @@ def test_ci_installs_versions_that_were_tried_together() -> None:
     assert 'export PIP_CONSTRAINT="$PWD/.ci/constraints.txt"' in (ROOT / ".ci/run").read_text()
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
-    wanted = {
-        plain_name(each) for each in [*project["dependencies"], *extras["test"], *extras["spark"]]
-    }
+    test = extras["test"]
+    of_extras = [
+        name for each in test if "[" in each for name in each.split("[")[1].strip("]").split(",")
+    ]
+    others = [each for name in of_extras for each in extras.get(name, ())]
+    wanted = {plain_name(each) for each in [*project["dependencies"], *test, *others]}
     known = {plain_name(line) for line in tried_versions()}
     assert wanted - {"informix-cdc"} - known == set(), "make constraints"
 
 
+def test_ci_checks_the_hash_of_all_that_it_installs() -> None:
+    """Each version has hashes, and whoever makes one list anew has made both."""
+    listed = (ROOT / ".ci/hashes.txt").read_text().replace("\\\n", "").splitlines()
+    hashed = [line.split() for line in listed if not line.startswith("#")]
+    assert all(
+        re.fullmatch(r"--hash=sha256:[0-9a-f]{64}", each) for _, *rest in hashed for each in rest
+    )
+    assert all(rest for _, *rest in hashed)
+    pinned = {(plain_name(line), line.partition("==")[2]) for line in tried_versions()}
+    assert {(plain_name(first), first.partition("==")[2]) for first, *_ in hashed} == pinned
+    run = (ROOT / ".ci/run").read_text()
+    assert "--require-hashes --no-deps --no-build-isolation" in run
+    assert "--no-index --no-build-isolation" in run
+
+
 def test_the_list_has_names_and_versions_and_no_place_that_they_came_from() -> None:
     assert [line for line in tried_versions() if not _LINE.fullmatch(line)] == []
+
+
+# The first versions without a published weakness: CVE-2026-25087 in pyarrow, CVE-2024-12797 in what
+# wheels of cryptography carry. Scanners look at the least that is allowed.
+FIRST_SOUND = {"pyarrow": (23, 0, 1), "cryptography": (44, 0, 1)}
+
+
+def test_no_version_with_a_known_weakness_is_allowed() -> None:
+    wanted = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    floors = dict(each.split(">=") for each in wanted if plain_name(each) in FIRST_SOUND)
+    assert floors.keys() == FIRST_SOUND.keys()
+    for name, floor in floors.items():
+        assert tuple(map(int, floor.split("."))) >= FIRST_SOUND[name], name
 
 
 def test_make_gives_a_wheel_the_time_of_its_commit() -> None:

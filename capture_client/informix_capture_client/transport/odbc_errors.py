@@ -29,6 +29,7 @@ from informix_capture_client.errors import (
     InformixCdcError,
     ServerRefused,
 )
+from informix_capture_client.sqli import text_of
 from informix_capture_client.statements import CDC_DATABASE
 from informix_capture_client.transport.base import ConnectionSettings
 from informix_capture_client.transport.keywords import SECRET_PAIR, read_keywords
@@ -36,11 +37,17 @@ from informix_capture_client.transport.keywords import SECRET_PAIR, read_keyword
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One diagnostic record: `native` is Informix's own number, or the driver's (-11xxx)."""
+    """One diagnostic record: `native` is Informix's own number, or the driver's (-11xxx).
+
+    Attributes:
+        argument: what the server put into our own sentence about `native`, empty if nothing; None where
+            the text is a driver's.
+    """
 
     sqlstate: str
     native: int
     text: str
+    argument: str | None = None
     is_without_tls: bool = False  # whether something answered, and no TLS could be begun with it
 
 
@@ -285,7 +292,12 @@ class Translator:
         )
 
     def _scrubbed(self, record: Diagnostic) -> Diagnostic:
-        return replace(record, text=self._scrub(record.text))
+        """Cut secrets out of what others said: a word cut out of our own sentences would be told."""
+        if record.argument is None:
+            return replace(record, text=self._scrub(record.text))
+        if self._scrub(record.argument) == record.argument:
+            return record
+        return replace(record, text=text_of(record.native, _HIDDEN), argument=_HIDDEN)
 
 
 # GoNavi's client of GBase 8s takes the real DBSERVERNAME from this part of -761's text

@@ -142,9 +142,9 @@ def _at(address: tuple[str, int], said: Diagnostic) -> Diagnostic:
 
 def refusal(code: int, isam_code: int, argument: str = "") -> OdbcFailure:
     """Return a server's error as a driver would hand it on."""
-    reasons = [Diagnostic(state_of(code), code, text_of(code, argument))]
+    reasons = [Diagnostic(state_of(code), code, text_of(code, argument), argument)]
     if isam_code:
-        reasons.append(Diagnostic(state_of(isam_code), isam_code, isam_text_of(isam_code)))
+        reasons.append(Diagnostic(state_of(isam_code), isam_code, isam_text_of(isam_code), ""))
     return OdbcFailure(reasons)
 
 
@@ -207,7 +207,7 @@ class _Attempt:
             raise self._unexplained(address, system)
         failure = refusal(answer.service_error, 0)
         if system:
-            raise OdbcFailure([*failure.diagnostics, Diagnostic("IX000", 0, system)])
+            raise OdbcFailure([*failure.diagnostics, Diagnostic("IX000", 0, system, "")])
         raise failure
 
     def _unexplained(self, address: tuple[str, int], system: str) -> AccessRefused:

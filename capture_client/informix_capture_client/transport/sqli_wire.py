@@ -28,8 +28,8 @@ _URGENT = b"B"  # what IBM's driver sends out of band to interrupt a statement
 _END = Message.SQ_EOT.to_bytes(2)
 
 # What a driver says in these cases; through the same door as a driver's own words.
-BROKEN = Diagnostic("08S01", -25582, "Network connection is broken")
-SILENT = Diagnostic("HYT00", -11094, "Time-out expired")
+BROKEN = Diagnostic("08S01", -25582, "Network connection is broken", "")
+SILENT = Diagnostic("HYT00", -11094, "Time-out expired", "")
 
 
 class Wire:
@@ -181,7 +181,8 @@ def _reach(address: tuple[str, int], settings: ConnectionSettings) -> socket.soc
         if opened is not None:
             opened.close()
         is_reached = opened is not None
-        raise OdbcFailure([Diagnostic("08001", -908, _why(address, reason), is_reached)]) from None
+        said = Diagnostic("08001", -908, _why(address, reason), "", is_without_tls=is_reached)
+        raise OdbcFailure([said]) from None
     except BaseException:
         if opened is not None:
             opened.close()
@@ -202,7 +203,9 @@ def _why(address: tuple[str, int], reason: Exception) -> str:
 
 def _is_loopback(opened: socket.socket) -> bool:
     try:
-        return ipaddress.ip_address(str(opened.getpeername()[0]).partition("%")[0]).is_loopback
+        found = ipaddress.ip_address(str(opened.getpeername()[0]).partition("%")[0])
+        mapped = getattr(found, "ipv4_mapped", None)  # which Python 3.11 does not look into
+        return (mapped or found).is_loopback
     except (OSError, ValueError):
         return False
 
@@ -222,7 +225,7 @@ def _encrypted(opened: socket.socket, host: str, settings: ConnectionSettings) -
         raise AccessRefused(
             f"The certificate of {host} is not trusted: {reason.verify_message}.",
             "Name the file of the authority that signed it in option tlsCaFile, and the host as the"
-            " certificate has it in option host.",
+            " certificate's subjectAltName has it in option host; a common name (CN) is not enough.",
         ) from None
 
 
@@ -238,6 +241,7 @@ def _context(settings: ConnectionSettings) -> ssl.SSLContext:
         context = ssl.create_default_context(cafile=settings.tls_ca_file or None)
     except (ssl.SSLError, OSError):
         raise _no_pem("tlsCaFile", "holds no certificate") from None
+    context.hostname_checks_common_name = False  # RFC 9525; decision 0109
     if settings.tls_certificate_file:
         _load_own(context, settings)
     return context

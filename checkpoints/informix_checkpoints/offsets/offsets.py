@@ -19,6 +19,7 @@ from typing import TypeVar
 
 from informix_capture_client.errors import BadOption, DataLoss, Gap
 from informix_capture_client.positions import LogEnd, Position, SettlingRestart, Witness
+from informix_checkpoints.json_values import number, text
 from informix_checkpoints.spool import ReportedLoss
 from informix_checkpoints.table_states import (
     Tables,
@@ -31,7 +32,7 @@ from informix_checkpoints.table_states import (
 VERSION = 2
 _WITHOUT_TABLES = 1  # the version before, whose source is a digest of the list of tables too
 _IDS = re.compile(r"(\d{1,19})-(\d{1,19})")
-_MOST_IDS = 1 << 20  # more are no list of open transactions
+_MOST_IDS = 1 << 17  # in a whole list: far more than a server has open transactions
 _Numbers = TypeVar("_Numbers", LogEnd, Witness, SettlingRestart)
 
 
@@ -96,23 +97,23 @@ class StreamOffset:
             BadOption: the checkpoint is not of this source, or of a later version.
         """
         try:
-            has_tables = _HAS_TABLES.get(_number(given["version"]))
+            has_tables = _HAS_TABLES.get(number(given["version"]))
             if has_tables is None:
                 raise ValueError(f"its version is {given['version']!r}")
             _require_known(given, has_tables)
             position = Position(
-                _number(given["commit"]),
-                _number(given["restart"]),
+                number(given["commit"]),
+                number(given["restart"]),
                 tuple(_ids(given["unseen"])),
                 _numbers(Witness, given.get("witness")),
-                _number(given["chunk"]) if has_tables else 0,
+                number(given["chunk"]) if has_tables else 0,
             )
             return cls(
-                _text(given["stream"]),
-                _text(given["source"]),
+                text(given["stream"]),
+                text(given["source"]),
                 position,
                 _numbers(LogEnd, given.get("logged")),
-                _text(given.get("form", "")),
+                text(given.get("form", "")),
                 _loss(given.get("lost")),
                 tables_from_json(given["tables"]) if has_tables else None,
                 _numbers(SettlingRestart, given.get("settling")),
@@ -155,10 +156,10 @@ _HAS_TABLES = {_WITHOUT_TABLES: False, VERSION: True}
 def in_runs(ids: tuple[int, ...]) -> Iterator[int | str]:
     """Yield ids in their order, three or more in a row as "first-last": thousands may be open."""
     first = 0
-    for number, transaction_id in enumerate(ids, 1):
-        if number < len(ids) and ids[number] == transaction_id + 1:
+    for end, transaction_id in enumerate(ids, 1):
+        if end < len(ids) and ids[end] == transaction_id + 1:
             continue
-        run, first = ids[first:number], number
+        run, first = ids[first:end], end
         if len(run) < 3:
             yield from run
         else:
@@ -166,16 +167,18 @@ def in_runs(ids: tuple[int, ...]) -> Iterator[int | str]:
 
 
 def _ids(value: object) -> Iterator[int]:
+    """Yield the ids of a list with runs; all runs together stand for no more than a list could hold."""
     if not isinstance(value, list):
         raise ValueError(f"{value!r} is not a list of transaction ids")
+    left = _MOST_IDS
     for item in value:
         run = _IDS.fullmatch(item) if isinstance(item, str) else None
-        if run is not None and 0 <= int(run[2]) - int(run[1]) <= _MOST_IDS:
-            yield from range(int(run[1]), int(run[2]) + 1)
-        elif type(item) is int:
-            yield item
-        else:
-            raise ValueError(f"{value!r} is not a list of transaction ids")
+        first, last = (int(run[1]), int(run[2])) if run is not None else (item, item)
+        count = number(last) - number(first) + 1
+        if not 0 < count <= left:
+            raise ValueError(f"{item!r} is not a run of transaction ids, or one too many")
+        left -= count
+        yield from range(first, last + 1)
 
 
 def _require_known(given: Mapping[str, object], has_tables: bool) -> None:
@@ -202,7 +205,7 @@ def _numbers(kind: type[_Numbers], value: object) -> _Numbers | None:
         return None
     if not isinstance(value, list) or len(value) != len(kind._fields):
         raise ValueError(f"{value!r} is not {', '.join(kind._fields)}")
-    return kind(*map(_number, value))
+    return kind(*map(number, value))
 
 
 def _loss(value: object) -> ReportedLoss | None:
@@ -210,16 +213,4 @@ def _loss(value: object) -> ReportedLoss | None:
         return None
     if not isinstance(value, list) or len(value) not in (2, len(ReportedLoss._fields)):
         raise ValueError(f"{value!r} is not a loss")
-    return ReportedLoss(Gap[_text(value[0])], *map(_text, value[1:]))
-
-
-def _number(value: object) -> int:
-    if type(value) is not int or not 0 <= value < 1 << 63:
-        raise ValueError(f"{value!r} is not a sequence number")
-    return value
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise ValueError(f"{value!r} is not a name")
-    return value
+    return ReportedLoss(Gap[text(value[0])], *map(text, value[1:]))

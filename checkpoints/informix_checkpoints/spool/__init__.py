@@ -10,6 +10,7 @@ from informix_checkpoints.spool.copies import SegmentCopies, copies_for
 from informix_checkpoints.spool.durable_files import disk_errors
 from informix_checkpoints.spool.loss_marks import LossMarks, ReportedLoss
 from informix_checkpoints.spool.manifest import Manifest, load_manifest
+from informix_checkpoints.spool.own_files import create_file, new_file
 from informix_checkpoints.spool.segments import OtherBytes, Segment, SegmentRange, stored_range
 from informix_checkpoints.spool.spill_files import SpillFiles
 from informix_checkpoints.spool.spool import Spool
@@ -29,10 +30,12 @@ __all__ = [
     "Spool",
     "WriterLock",
     "copies_for",
+    "create_file",
     "delivered",
     "disk_errors",
     "in_row_form",
     "load_manifest",
+    "new_file",
     "row_count",
     "stored_range",
 ]

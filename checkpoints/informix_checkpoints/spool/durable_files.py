@@ -93,6 +93,11 @@ REMOVED = (
     "Start the query again: what Spark has not taken is captured again, if the server's log still holds"
     " it. If a cleaner of temporary files removed the folder, set option spoolPath."
 )
+_OTHERWISE = f"Look after its disk, {_ELSEWHERE}."
+_NO_INODES = (
+    "its file system has room, but no free inodes",
+    f"Remove files there that nobody needs (df -i shows the inodes), {_ELSEWHERE}.",
+)
 _REMEDIES = {
     errno.ENOSPC: f"Make room on its disk, {_ELSEWHERE}.",
     errno.EDQUOT: f"Make room or raise the quota of the user of this process, {_ELSEWHERE}.",
@@ -114,11 +119,21 @@ def disk_errors(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as reason:
+        what, remedy = reason.strerror or reason, _REMEDIES.get(reason.errno or 0, _OTHERWISE)
+        if reason.errno == errno.ENOSPC and _has_no_inodes(folder):
+            what, remedy = _NO_INODES
         raise AccessRefused(
-            f"the spool {folder} cannot be written: {reason.strerror or reason}.",
-            _REMEDIES.get(reason.errno or 0, f"Look after its disk, {_ELSEWHERE}."),
-            folder=str(folder),
+            f"the spool {folder} cannot be written: {what}.", remedy, folder=str(folder)
         ) from None
+
+
+def _has_no_inodes(folder: Path) -> bool:
+    """Tell whether a file system has blocks for this user, but none of its inodes; some count none."""
+    place = next((each for each in (folder, *folder.parents) if each.exists()), folder)
+    with contextlib.suppress(OSError):
+        facts = os.statvfs(place)
+        return facts.f_bavail > 0 and facts.f_files > 0 and facts.f_favail == 0
+    return False
 
 
 @contextlib.contextmanager

@@ -110,13 +110,18 @@ def open_plain(path: Path, flags: int) -> BinaryIO:
 def new_file(path: Path, buffering: int = -1) -> BinaryIO:
     """Open a file that is new; what has its name, left by somebody who died, goes before."""
     try:
-        return _made(path, buffering)
+        return create_file(path, buffering)
     except FileExistsError:
         path.unlink()
-        return _made(path, buffering)
+        return create_file(path, buffering)
 
 
-def _made(path: Path, buffering: int) -> BinaryIO:
+def create_file(path: Path, buffering: int = -1) -> BinaryIO:
+    """Create a file that only this user can open.
+
+    Raises:
+        OSError: it cannot be created; FileExistsError if anything has its name, a link too.
+    """
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
     return os.fdopen(os.open(path, flags | _NO_LINK, 0o600), "wb", buffering)
 

@@ -8,6 +8,7 @@ that a writer that was thought dead and comes back writes nothing more.
 from __future__ import annotations
 
 import fcntl
+import logging
 import os
 import shutil
 import time
@@ -15,11 +16,14 @@ from pathlib import Path
 from typing import BinaryIO
 
 from informix_capture_client.errors import AccessRefused
+from informix_capture_client.log_events import SPOOL_AWAITED, SPOOL_TAKEN_OVER
 from informix_checkpoints.spool.durable_files import make_folder, sync
 from informix_checkpoints.spool.own_files import open_plain, read_plain, require_own_folder
 
 FILE_NAME = "writer.lock"
 _POLL_SECONDS = 0.1
+_LOCKS = Path("/proc/locks")
+logger = logging.getLogger("informix_cdc.checkpoints.spool")  # a name in logs, not a module
 
 
 class WriterLock:
@@ -84,20 +88,39 @@ class WriterLock:
 
 
 def _locked(folder: Path, wait_seconds: float, durable: bool) -> BinaryIO:
-    deadline = time.monotonic() + wait_seconds
+    begun, is_awaited = time.monotonic(), False
     while True:
         _make_own(folder, durable)
         path = folder / FILE_NAME
         file = open_plain(path, os.O_RDWR | os.O_CREAT)
         if _is_locked_now(file) and _is_still(file, path):
+            if is_awaited:
+                SPOOL_TAKEN_OVER.log(logger, spool=folder, seconds=round(time.monotonic() - begun, 1))
             return file
+        holder = _holder(file)
         file.close()
-        if time.monotonic() >= deadline:
+        if time.monotonic() >= begun + wait_seconds:
+            process = f" (process {holder})" if holder else ""
             raise AccessRefused(
-                f"another query writes the spool {folder}.",
+                f"another query writes the spool {folder}{process}.",
                 "Stop it, or give this query a spoolPath of its own.",
             )
+        if not is_awaited:
+            SPOOL_AWAITED.log(logger, spool=folder, process=holder, most_seconds=wait_seconds)
+            is_awaited = True
         time.sleep(_POLL_SECONDS)
+
+
+def _holder(file: BinaryIO) -> int | None:
+    """Return the process that holds the lock, if this host's kernel tells: proc_locks(5)."""
+    facts = os.fstat(file.fileno())
+    device = f"{os.major(facts.st_dev):02x}:{os.minor(facts.st_dev):02x}:{facts.st_ino}"
+    try:
+        locks = [line.split() for line in _LOCKS.read_text().splitlines()]
+    except OSError:
+        return None
+    found = [int(lock[4]) for lock in locks if lock[1:2] == ["FLOCK"] and lock[5] == device]
+    return next((process for process in found if process > 0), None)  # 0: of another PID namespace
 
 
 def _make_own(folder: Path, durable: bool) -> None:

@@ -13,7 +13,7 @@ from itertools import chain
 
 import pyarrow as pa
 from pyarrow import flight
-from tenacity import Retrying, retry_if_exception_type, stop_after_attempt
+from tenacity import Retrying, retry_if_exception, stop_before_delay, wait_exponential
 
 from informix_capture_client.errors import AccessRefused
 from informix_cdc.executors.flight_protocol import (
@@ -28,8 +28,10 @@ from informix_checkpoints.spool import SegmentRange
 
 PIECE_BYTES = 8 << 20
 DEADLINE_SECONDS = 30.0  # for a piece: 2 Mbit/s are enough
-_ATTEMPTS = 3
-_PAUSE_SECONDS = 1.0  # gRPC itself does not knock again sooner
+# A driver whose descriptors strangers hold accepts again once they are turned away. gRPC itself does
+# not connect again sooner than after a second.
+_UNREACHABLE_SECONDS = 60.0
+_PAUSE_SECONDS, _MOST_PAUSE_SECONDS = 1.0, 10.0
 
 _OF_ANOTHER_QUERY = "belongs to another query"
 _WHY = {
@@ -58,14 +60,14 @@ def _pieces(wanted: SegmentRange) -> Iterator[SegmentRange]:
 
 def _fetched(address: FlightAddress, piece: SegmentRange) -> list[pa.RecordBatch]:
     try:
-        return _RETRYING(_call, address, piece)
+        return _patiently()(_call, address, piece)
     except (OSError, pa.ArrowException) as reason:
         raise AccessRefused(f"Flight server {address} {_why(reason)}.") from None
 
 
 def _why(reason: Exception) -> str:
     told = str(reason).partition(" gRPC client debug")[0]
-    if "handshake failed" in told:  # gRPC's words where the server's certificate is another one
+    if _is_of_another_query(reason):
         return _OF_ANOTHER_QUERY
     return _WHY.get(type(reason), f"answers: {told}")
 
@@ -77,12 +79,22 @@ def _call(address: FlightAddress, piece: SegmentRange) -> list[pa.RecordBatch]:
     return [chunk.data for chunk in reader]
 
 
-_RETRYING = Retrying(
-    retry=retry_if_exception_type(flight.FlightUnavailableError),
-    wait=lambda _: _PAUSE_SECONDS,
-    stop=stop_after_attempt(_ATTEMPTS),
-    reraise=True,
-)
+def _patiently() -> Retrying:
+    return Retrying(
+        retry=retry_if_exception(_may_be_reached_later),
+        wait=wait_exponential(_PAUSE_SECONDS, max=_MOST_PAUSE_SECONDS),
+        stop=stop_before_delay(_UNREACHABLE_SECONDS),
+        reraise=True,
+    )
+
+
+def _may_be_reached_later(reason: BaseException) -> bool:
+    return isinstance(reason, flight.FlightUnavailableError) and not _is_of_another_query(reason)
+
+
+def _is_of_another_query(reason: BaseException) -> bool:
+    """Tell whether the server's certificate is another one, by gRPC's words."""
+    return "handshake failed" in str(reason)
 
 
 @functools.lru_cache(maxsize=4)  # workers live on over micro-batches, and a connection with them

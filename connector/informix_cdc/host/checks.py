@@ -9,7 +9,12 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 
 from informix_capture_client.findings import Finding
-from informix_cdc.host.places import check_flight_address, check_metrics_address, check_spool
+from informix_cdc.host.places import (
+    check_flight_address,
+    check_metrics_address,
+    check_open_files,
+    check_spool,
+)
 from informix_cdc.host.spark import check_java, check_spark, check_worker_python
 from informix_cdc.options import SourceOptions
 
@@ -21,6 +26,7 @@ CHECKS: tuple[Check, ...] = (
     check_worker_python,
     check_spool,
     check_flight_address,
+    check_open_files,
     check_metrics_address,
 )
 

@@ -6,6 +6,7 @@ Rule: nothing is made. A port is bound for a moment and let go.
 from __future__ import annotations
 
 import os
+import resource
 import shutil
 import socket
 import tempfile
@@ -17,6 +18,8 @@ from informix_capture_client.findings import Finding, failure, ok, warning
 from informix_cdc.options import LOOPBACK, SourceOptions
 
 _SPOOL, _FLIGHT, _METRICS = "spool", "flight address", "metrics address"
+_OPEN_FILES = "open files"
+_FEW_FILES = 1 << 16
 _LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 
 
@@ -30,6 +33,10 @@ def check_spool(options: SourceOptions, _environment: Mapping[str, str]) -> Find
     if not is_usable:
         what = "cannot be written to" if place.is_dir() else "is no folder"
         return failure(_SPOOL, f"{place} {what}.", "Name a folder of this user in option spoolPath.")
+    inodes = os.statvfs(place)
+    if inodes.f_files > 0 and inodes.f_favail == 0:  # some file systems count none
+        remedy = "Remove files there (df -i), or name another disk in option spoolPath."
+        return failure(_SPOOL, f"the file system of {place} has no free inodes.", remedy)
     free_bytes = shutil.disk_usage(place).free
     found = f"{folder} has {shown_bytes(free_bytes)} free"
     if not options.spool_path:
@@ -60,6 +67,22 @@ def check_flight_address(options: SourceOptions, _environment: Mapping[str, str]
     if host in _LOOPBACK:
         return ok(_FLIGHT, f"{host}: executors of this host only; others need option flightHost.")
     return ok(_FLIGHT, f"{_shown(host, port)} can be listened on.")
+
+
+def check_open_files(options: SourceOptions, _environment: Mapping[str, str]) -> Finding:
+    """Check how many files a query's process may open, which includes connections to its ports."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)  # to which a query raises the soft limit
+    if hard == resource.RLIM_INFINITY:
+        return ok(_OPEN_FILES, "a query may open any number of files.")
+    found = f"a query may open {hard:,} files"
+    if options.has_flight_server and hard < _FEW_FILES:
+        return warning(
+            _OPEN_FILES,
+            f"{found}, and each connection to the Flight port is one: who reaches it can use them up.",
+            f"Raise the hard limit to {_FEW_FILES:,} or more (ulimit -Hn, LimitNOFILE of the service),"
+            " and let only executors reach flightPort.",
+        )
+    return ok(_OPEN_FILES, f"{found}.")
 
 
 def check_metrics_address(options: SourceOptions, _environment: Mapping[str, str]) -> Finding:

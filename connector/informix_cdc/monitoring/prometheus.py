@@ -12,9 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from errno import EACCES, EADDRINUSE
 from threading import Thread
-from wsgiref.simple_server import WSGIServer
 
-from prometheus_client import CollectorRegistry, start_http_server
+from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_fixed
@@ -31,6 +30,7 @@ from informix_cdc.monitoring.figures import (
     Value,
     read_figures,
 )
+from informix_cdc.monitoring.metrics_port import MetricsPort, open_port
 
 Labels = Mapping[str, str]
 Sample = tuple[Labels, Mapping[Figure, Value]]
@@ -151,14 +151,14 @@ class MetricsServer:
         self._thread.join()
 
 
-def serve(host: str, port: int, registry: CollectorRegistry) -> tuple[WSGIServer, Thread]:
+def serve(host: str, port: int, registry: CollectorRegistry) -> tuple[MetricsPort, Thread]:
     """Serve a registry in a thread of its own.
 
     Raises:
         BadOption: the port is taken, which is waited for; or the address is not one of this host.
     """
     try:
-        return _patiently()(start_http_server, port, host, registry)
+        return _patiently()(open_port, host, port, registry)
     except (OSError, OverflowError) as reason:
         raise _refused(host, port, reason) from None
 

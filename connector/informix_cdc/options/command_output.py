@@ -2,7 +2,8 @@
 
 Rule: what it prints is read while it runs and kept nowhere else. The program's own end counts: a child
 that it leaves behind may keep the pipe open, and is let be, as a cache of tickets or an agent is meant
-to live on. A program that is stopped goes with its children.
+to live on. A program that is stopped goes with its children; so does one that runs in the main thread
+while this process is ended by a signal for which nobody else has a handler, as on the command line.
 """
 
 from __future__ import annotations
@@ -12,12 +13,15 @@ import os
 import select
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Iterator, Sequence
+from types import FrameType
 from typing import IO
 
 _LOOK_MILLISECONDS = 50  # how late the end of a program is seen whose child keeps the pipe open
 _PIECE_BYTES = 1 << 16
+_ENDING = (signal.SIGTERM, signal.SIGHUP)
 
 
 class TooMuchOutput(Exception):
@@ -33,13 +37,17 @@ def output_of(words: Sequence[str], seconds: float, most_bytes: int) -> bytes:
         TooMuchOutput: it printed more than `most_bytes`; it is stopped.
         OSError: it cannot be run.
     """
-    with subprocess.Popen(
-        words,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,  # it may quote a token, and nobody can tell
-        start_new_session=True,  # a group of its own, which can be stopped as a whole
-    ) as program:
+    with (
+        _Signals() as signals,
+        subprocess.Popen(
+            words,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,  # it may quote a token, and nobody can tell
+            start_new_session=True,  # a group of its own, which can be stopped as a whole
+        ) as program,
+    ):
+        signals.has_started(program)
         try:
             printed = _printed(program, time.monotonic() + seconds, most_bytes)
         except BaseException:
@@ -48,6 +56,47 @@ def output_of(words: Sequence[str], seconds: float, most_bytes: int) -> bytes:
     if program.returncode:
         raise subprocess.CalledProcessError(program.returncode, words[0])
     return printed
+
+
+class _Signals:
+    """Stops a program first where a signal ends this process.
+
+    A signal keeps its effect: only where it would end the process at once is it taken, and then sent
+    again. One that comes before the program is known waits for it.
+    """
+
+    def __init__(self) -> None:
+        self._program: subprocess.Popen[bytes] | None = None
+        self._came: list[int] = []
+        is_main = threading.current_thread() is threading.main_thread()
+        self._taken = [each for each in _ENDING if is_main and signal.getsignal(each) is signal.SIG_DFL]
+
+    def has_started(self, program: subprocess.Popen[bytes]) -> None:
+        self._program = program
+        self._end_if_due()
+
+    def __enter__(self) -> _Signals:
+        for number in self._taken:
+            signal.signal(number, self._take)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number in self._taken:
+            signal.signal(number, signal.SIG_DFL)
+        self._end_if_due()  # a program that could not be started
+
+    def _take(self, number: int, _frame: FrameType | None) -> None:
+        self._came.append(number)
+        if self._program is not None:
+            self._end_if_due()
+
+    def _end_if_due(self) -> None:
+        if not self._came:
+            return
+        if self._program is not None:
+            _stop(self._program)
+        signal.signal(self._came[0], signal.SIG_DFL)
+        signal.raise_signal(self._came[0])
 
 
 def _printed(program: subprocess.Popen[bytes], deadline: float, most_bytes: int) -> bytes:

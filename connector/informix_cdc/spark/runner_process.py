@@ -1,12 +1,15 @@
 """What a reader sets up in the runner: the process that hosts it on Spark's driver, one per query.
 
 Rule: nowhere else. Signals, the collector and what is imported belong to whoever owns the process; what
-a reader changes of the first two is put back.
+a reader changes of the first two is put back. The limit of open files is the process's too.
 """
 
 from __future__ import annotations
 
+import contextlib
 import gc
+import logging
+import resource
 import signal
 import sys
 import threading
@@ -15,6 +18,9 @@ from types import FrameType
 
 import pyarrow as pa
 
+from informix_capture_client.log_events import FILE_LIMIT_RAISED
+
+logger = logging.getLogger(__name__)
 _RUNNER_MODULE = "pyspark.sql.streaming.python_streaming_source_runner"  # as Spark 4 starts it
 
 
@@ -61,6 +67,7 @@ def settle_in_runner() -> Callable[[], None]:
     if not is_runner():
         return lambda: None
     gc.freeze()
+    _raise_file_limit()
     if not _is_main_thread():
         return gc.unfreeze
     former = signal.signal(signal.SIGTERM, _leave)
@@ -72,6 +79,20 @@ def settle_in_runner() -> Callable[[], None]:
             signal.signal(signal.SIGTERM, former)
 
     return restore
+
+
+def _raise_file_limit() -> None:
+    """Let the process open as many files as it may ask for: strangers at the Flight port hold some.
+
+    The usual soft limit of 1,024 is for programs that call select(), as systemd's NEWS for 240 has it.
+    It stays when the stream ends: others may need the files that are open by then.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == hard:
+        return
+    with contextlib.suppress(OSError, ValueError):  # some systems take no number above one of theirs
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        FILE_LIMIT_RAISED.log(logger, before=soft, now=hard)
 
 
 def _is_main_thread() -> bool:

@@ -21,6 +21,7 @@ from informix_capture_client.transport.odbc_errors import (
     OdbcFailure,
     Translator,
 )
+from informix_capture_client.transport.sqli_admission import refusal
 
 SETTINGS = ConnectionSettings(
     host="db.example",
@@ -165,6 +166,29 @@ def test_no_spelling_of_a_password_passes(leak: str) -> None:
     for secret in ("s3cr", "other secret", "something else", "cut of"):
         assert secret not in said
     assert ("DB=x" in said) == ("DB=x" in leak)
+
+
+@pytest.mark.parametrize(
+    ("password", "code", "argument", "told"),
+    [
+        ("syntax", -201, "", "A syntax error has occurred"),
+        ("x", -201, "", "A syntax error has occurred"),
+        ("orders", -206, "ordersx", "Table *** is not in the database"),
+        ("a", -206, "a", "Table *** is not in the database"),
+        ("orders", -206, "items", "Table items is not in the database"),
+        ("rep", -9999, "PWD=rep", "The server reports error -9999 (***)"),
+    ],
+)
+def test_our_own_sentences_tell_no_short_password(
+    password: str, code: int, argument: str, told: str
+) -> None:
+    """A word cut out of a sentence that everybody knows is the password."""
+    translator = Translator(replace(SETTINGS, password=password))
+    error = translator.error(refusal(code, -131, argument).diagnostics, connected=True)
+    assert isinstance(error, InformixCdcError)
+    assert error.answer is not None
+    texts = [text for _, _, text in error.answer.diagnostics]
+    assert texts == [told, "ISAM error: no space is left on the disk"]
 
 
 def test_the_door_translates_and_lets_the_next_one_in() -> None:

@@ -11,11 +11,15 @@ import threading
 from collections.abc import Iterator
 from contextlib import closing, nullcontext, suppress
 from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
 from harness.servers.certificates import Certificates, certificates_for
 from harness.servers.scripted_wire import welcome
+from harness.servers.tls import make_certificate, server_context
 from informix_capture_client.emulator import EmulatedServer, ListeningServer
 from informix_capture_client.emulator.sqli.pam import Prompt, Style
 from informix_capture_client.errors import (
@@ -105,6 +109,34 @@ def test_a_certificate_of_another_host_is_refused(
     known = str(certificates[0].authority)
     with pytest.raises(AccessRefused, match=r"not valid for '127\.0\.0\.1'"):
         answers(settings_for(encrypted, encryption=TLS, tls_ca_file=known))
+
+
+def test_a_certificate_that_names_the_host_as_its_common_name_only_is_refused(
+    informix: EmulatedServer, tmp_path: Path
+) -> None:
+    """RFC 9525, section 2; decision 0109."""
+    own, key = make_certificate(tmp_path, names_hosts=False)
+    with ListeningServer(informix, tls=server_context(own, key)) as listening:
+        settings = settings_for(listening, host="localhost", encryption=TLS, tls_ca_file=str(own))
+        with pytest.raises(AccessRefused, match="certificate of localhost is not trusted") as caught:
+            answers(settings)
+    assert "subjectAltName" in caught.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("peer", "is_here"),
+    [
+        ("127.0.0.1", True),
+        ("::1", True),
+        ("::ffff:127.0.0.1", True),
+        ("::ffff:192.0.2.1", False),
+        ("fe80::1%lo", False),
+        ("192.0.2.1", False),
+    ],
+)
+def test_loopback_is_recognised_in_every_spelling(peer: str, is_here: bool) -> None:
+    opened = cast("socket.socket", SimpleNamespace(getpeername=lambda: (peer, 9088)))
+    assert sqli_wire._is_loopback(opened) is is_here
 
 
 def test_a_server_that_asks_for_a_certificate_is_shown_one(

@@ -376,7 +376,7 @@ def test_the_password_is_in_no_error_of_a_statement(transport: Transport) -> Non
     with pytest.raises(ServerRefused) as caught:
         transport.rows("SELECT secret")
     said = _everything_said(caught.value)
-    assert "PWD=***" in said
+    assert "***" in said
     assert "s3cr" not in said  # how the password begins
 
 

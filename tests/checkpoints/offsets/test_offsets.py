@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from typing import Any
 
@@ -68,6 +69,9 @@ def test_not_started_is_a_constant_of_all_versions() -> None:
         {"unseen": ["30-20"]},
         {"unseen": ["0-9999999999"]},
         {"unseen": [True]},
+        {"unseen": [-1]},
+        {"unseen": [1 << 63]},
+        {"unseen": ["0-9223372036854775808"]},
         {"witness": [1, 2]},
         {"witness": "1"},
         {"logged": [-1, 0]},
@@ -85,6 +89,16 @@ def test_what_this_version_does_not_know_is_refused(changes: dict[str, Any]) -> 
     known = StreamOffset("s", "d", Position(5, 3)).to_json()
     with pytest.raises(BadOption, match="not of this source"):
         StreamOffset.from_json({**known, **changes})
+
+
+def test_a_short_text_does_not_stand_for_more_ids_than_a_server_has() -> None:
+    """Each run is within the bound, all of them together are not; they are refused, not made."""
+    most = (1 << 17) - 1
+    runs = (f"{most * number}-{most * (number + 1) - 1}" for number in itertools.count())
+    known = StreamOffset("s", "d", Position(5, 3)).to_json()
+    with pytest.raises(BadOption, match="not of this source"):
+        StreamOffset.from_json({**known, "unseen": [next(runs), next(runs)]})
+    assert len(StreamOffset.from_json({**known, "unseen": [next(runs)]}).position.unseen) == most
 
 
 @pytest.mark.parametrize("key", ["snapshot", "later"])

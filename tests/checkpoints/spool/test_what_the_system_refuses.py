@@ -9,6 +9,7 @@ import resource
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -40,6 +41,29 @@ def test_each_refusal_of_the_system_has_its_own_remedy(number: int, remedy: str)
     assert f"the spool /a/spool cannot be written: {os.strerror(number)}." in refused.value.message
     assert remedy in refused.value.remedy
     assert ("room" in refused.value.remedy) == (number in (errno.ENOSPC, errno.EDQUOT))
+
+
+@pytest.mark.parametrize(
+    ("inodes", "free_inodes", "free_blocks", "is_named"),
+    [(100, 0, 9, True), (100, 5, 9, False), (0, 0, 9, False), (100, 0, 0, False)],
+    ids=["no inodes", "inodes", "none counted", "no blocks either"],
+)
+def test_a_disk_without_inodes_is_not_called_full(
+    inodes: int,
+    free_inodes: int,
+    free_blocks: int,
+    is_named: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The system says "no space left" of both, and df shows space."""
+    facts = SimpleNamespace(f_files=inodes, f_favail=free_inodes, f_bavail=free_blocks)
+    monkeypatch.setattr(os, "statvfs", {tmp_path: facts}.__getitem__)
+    with pytest.raises(AccessRefused) as refused, disk_errors(tmp_path / "not" / "there"):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    monkeypatch.undo()
+    assert ("no free inodes" in refused.value.message) == is_named
+    assert ("df -i" in refused.value.remedy) == is_named
 
 
 @pytest.fixture

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
+import os
 import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -16,11 +20,29 @@ from checkpoints.spool.spools import (
     numbers,
     open_spool,
 )
+from harness.runs.patience import patiently
 from informix_capture_client.errors import AccessRefused, DataLoss
 from informix_capture_client.positions import Position
 from informix_checkpoints.limits import BatchLimits
 from informix_checkpoints.spool import manifest as manifests
+from informix_checkpoints.spool import writer_lock
 from informix_checkpoints.spool.writer_lock import WriterLock
+
+HERE = os.getpid() if Path("/proc/locks").exists() else None
+
+
+@contextlib.contextmanager
+def ending(caplog: pytest.LogCaptureFixture, event: str, act: Callable[[], None]) -> Iterator[None]:
+    """Act when an event is logged."""
+
+    def filtered(record: logging.LogRecord) -> bool:
+        if getattr(record, "event", "") == event:
+            act()
+        return True
+
+    caplog.handler.addFilter(filtered)
+    yield
+    caplog.handler.removeFilter(filtered)
 
 
 def test_each_writer_has_a_higher_number_than_the_one_before(tmp_path: Path) -> None:
@@ -33,22 +55,64 @@ def test_each_writer_has_a_higher_number_than_the_one_before(tmp_path: Path) -> 
     assert fences == [1, 2, 3]
 
 
-def test_a_newcomer_waits_for_the_former_writer_and_then_gets_in(tmp_path: Path) -> None:
+def test_a_newcomer_waits_for_the_former_writer_and_then_gets_in(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It says so once, with the number of the process, and again when it goes on."""
     former = WriterLock(tmp_path, 0)
     former.take_number()
-    threading.Timer(0.3, former.release).start()
-    newcomer = WriterLock(tmp_path, 5)
+    waits = threading.Event()
+    threading.Thread(target=lambda: waits.wait() and former.release(), daemon=True).start()
+    caplog.set_level(logging.INFO)
+    with ending(caplog, "spool_awaited", waits.set):
+        newcomer = WriterLock(tmp_path, patiently(5))
     newcomer.take_number()
     assert newcomer.fence == former.fence + 1
     newcomer.release()
+    awaited, taken = [cast("Any", record) for record in caplog.records]
+    assert (awaited.event, taken.event) == ("spool_awaited", "spool_taken_over")
+    assert awaited.facts == {"spool": tmp_path, "process": HERE, "most_seconds": patiently(5)}
 
 
 def test_a_newcomer_is_refused_when_the_former_writer_stays(tmp_path: Path) -> None:
     former = WriterLock(tmp_path, 0)
-    with pytest.raises(AccessRefused, match="another query writes the spool"):
+    with pytest.raises(AccessRefused, match="another query writes the spool") as refused:
         WriterLock(tmp_path, 0.2)
+    assert (f"(process {HERE})" in refused.value.message) == (HERE is not None)
     former.release()
     WriterLock(tmp_path, 0).release()
+
+
+def test_a_folder_that_nobody_writes_is_not_waited_for(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    WriterLock(tmp_path, 5).release()
+    assert not caplog.records
+
+
+def test_where_the_kernel_names_no_holder_there_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A system without /proc, or a lock of another container, whose processes have no number here."""
+    locks = tmp_path / "locks"
+    monkeypatch.setattr(writer_lock, "_LOCKS", locks)
+    former = WriterLock(tmp_path / "spool", 0)
+    inode = (tmp_path / "spool" / writer_lock.FILE_NAME).stat()
+    device = f"{os.major(inode.st_dev):02x}:{os.minor(inode.st_dev):02x}:{inode.st_ino}"
+    for text, told in (
+        (None, "spool."),
+        (f"1: FLOCK  ADVISORY  WRITE 0 {device} 0 EOF\n", "spool."),
+        (f"1: POSIX  ADVISORY  WRITE 7 {device} 0 EOF\n", "spool."),
+        (f"1: -> FLOCK  ADVISORY  WRITE 7 {device} 0 EOF\n", "spool."),
+        (f"1: FLOCK  ADVISORY  WRITE 7 {device} 0 EOF\n", "spool (process 7)."),
+    ):
+        if text is not None:
+            locks.write_text(text)
+        with pytest.raises(AccessRefused) as refused:
+            WriterLock(tmp_path / "spool", 0)
+        assert refused.value.message.endswith(told)
+    former.release()
 
 
 @pytest.mark.fault(

@@ -39,7 +39,7 @@ CHECKS = [
     "log space", "long transactions", "open sessions", "high availability",
 ]  # fmt: skip
 OF_THIS_HOST = [
-    "spark", "java", "python of workers", "spool", "flight address", "metrics address",
+    "spark", "java", "python of workers", "spool", "flight address", "open files", "metrics address",
 ]  # fmt: skip
 UTF8_AND_LATIN = ("en_US.57372", "en_US.819")
 HOUR = 3600
@@ -434,7 +434,7 @@ def test_remedies_are_printed_unbroken_to_be_copied(shop: ListeningServer) -> No
 
 def test_the_summary_counts(shop: ListeningServer) -> None:
     without_cdc_database(shop.server)
-    assert doctor(shop).stdout.splitlines()[-1] == "1 failure, 4 not checked, 21 ok."
+    assert doctor(shop).stdout.splitlines()[-1] == "1 failure, 4 not checked, 22 ok."
 
 
 def test_help_tells_the_exit_codes() -> None:

@@ -66,6 +66,7 @@ def server(spool: Spool) -> Iterator[SegmentServer]:
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(flight_client, "_PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(flight_client, "_UNREACHABLE_SECONDS", 0.5)
 
 
 def whole(spool: Spool) -> SegmentRange:
@@ -221,6 +222,36 @@ def test_a_server_that_is_gone_ends_in_an_error_and_not_in_a_wait(spool: Spool) 
     gone.shutdown()
     with pytest.raises(AccessRefused, match=f"{gone.address} cannot be reached"):
         fetched_range(gone.address, whole(spool))
+
+
+@pytest.mark.parametrize(
+    ("error", "attempts", "told"),
+    [
+        (flight.FlightUnavailableError("failed to connect to all addresses"), 9, ""),
+        (flight.FlightUnavailableError("Ssl handshake failed: x"), 1, "belongs to another query"),
+        (flight.FlightServerError("the segment is not known"), 1, "answers: the segment is not known"),
+    ],
+    ids=["unreachable", "of another query", "unknown segment"],
+)
+def test_only_a_server_that_cannot_be_reached_is_asked_again_and_for_long(
+    error: Exception, attempts: int, told: str, spool: Spool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the clock of tenacity, which the pauses alone move: no test waits a minute."""
+    now, calls = [0.0], []
+
+    def refused(*_: object) -> None:
+        calls.append(now[0])
+        raise error
+
+    monkeypatch.undo()
+    monkeypatch.setattr("tenacity.nap.time.sleep", lambda seconds: now.append(now.pop() + seconds))
+    monkeypatch.setattr("tenacity.time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(flight_client, "_call", refused)
+    address = flight_client.FlightAddress(LOOPBACK, 1, "t0ken", certificates_of_a_query()[1])
+    with pytest.raises(AccessRefused, match=told or "cannot be reached"):
+        fetched_range(address, whole(spool))
+    assert len(calls) == attempts
+    assert now[0] <= 60.0
 
 
 def test_a_server_that_goes_between_two_pieces_ends_the_reading(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
 import re
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,6 +18,7 @@ from cryptography import x509
 from pyarrow import flight
 
 from checkpoints.spool.spools import fill, open_spool
+from connector.executors.crowded_server import SOFT_LIMIT
 from informix_capture_client.errors import AccessRefused
 from informix_cdc.executors import flight_client
 from informix_cdc.executors.certificates import certificates_of_a_query
@@ -30,6 +33,8 @@ TICKET_BYTES = 300 << 20
 MOST_GROWTH_BYTES = 64 << 20
 OWN_AUTHORITY, OF_ANOTHER_QUERY = certificates_of_a_query()
 
+CROWDED = "connector.executors.crowded_server"
+
 Running = tuple["subprocess.Popen[bytes]", FlightAddress]
 
 
@@ -41,14 +46,18 @@ def spool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Spool]:
     made.close()
 
 
-@pytest.fixture(scope="module")
-def running(spool: Spool) -> Iterator[Running]:
-    """A server in a process of its own, and what its executors know."""
-    program = [sys.executable, "-m", "connector.executors.served_folder", str(spool.folder)]
+def started(module: str, *given: object) -> subprocess.Popen[bytes]:
+    program = [sys.executable, "-m", module, *map(str, given)]
     known = [str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(known)}
     pipe = subprocess.PIPE
-    with subprocess.Popen(program, stdin=pipe, stdout=pipe, stderr=pipe, env=environment) as server:
+    return subprocess.Popen(program, stdin=pipe, stdout=pipe, stderr=pipe, env=environment)
+
+
+@pytest.fixture(scope="module")
+def running(spool: Spool) -> Iterator[Running]:
+    """A server in a process of its own, and what its executors know."""
+    with started("connector.executors.served_folder", spool.folder) as server:
         assert server.stdout is not None
         yield server, pickle.load(server.stdout)
         _, told = server.communicate()
@@ -58,6 +67,7 @@ def running(spool: Spool) -> Iterator[Running]:
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(flight_client, "_PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(flight_client, "_UNREACHABLE_SECONDS", 0.5)
 
 
 def peak_bytes(process: int) -> int:
@@ -108,6 +118,22 @@ def test_executors_of_the_query_are_served_all_the_same(running: Running, spool:
     for wanted in spool.between((100, 0), (140, 0)):
         arrived = list(fetched_range(address, wanted))
         assert sum(batch.num_rows for batch in arrived) == wanted.end - wanted.first
+
+
+@pytest.mark.fault(
+    fault="strangers hold more connections to the Flight port than the soft limit of open files",
+    outcome="rows are written and served all the same: the query's process has raised the limit",
+)
+def test_idle_strangers_do_not_use_up_the_files_of_the_query(tmp_path: Path) -> None:
+    """They have no certificate, say nothing, and would hold every descriptor that there is."""
+    count = 2 * SOFT_LIMIT
+    with contextlib.ExitStack() as strangers, started(CROWDED, tmp_path / "spool", count) as server:
+        assert server.stdout is not None
+        port = int(server.stdout.readline())
+        for _ in range(count):
+            strangers.enter_context(socket.create_connection(("127.0.0.1", port)))
+        told, trouble = server.communicate(b"\n")
+    assert (told, server.returncode) == (b"served\n", 0), trouble.decode()
 
 
 def test_an_executor_tells_nothing_to_a_server_of_another_query(running: Running, spool: Spool) -> None:

@@ -42,6 +42,7 @@ def server(spool: Spool) -> Iterator[SegmentServer]:
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(flight_client, "_PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(flight_client, "_UNREACHABLE_SECONDS", 0.5)
 
 
 def copies_in(folder: Path) -> SegmentCopies:

@@ -12,7 +12,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from prometheus_client import start_http_server
 
 from harness.capture.driving import (
     LIMIT,
@@ -54,6 +53,7 @@ from informix_cdc.monitoring.figures import (
     progress_figures,
     read_figures,
 )
+from informix_cdc.monitoring.metrics_port import open_port
 from informix_cdc.spark.reader import InformixStreamReader
 
 KEYS_OF_OLD = {
@@ -350,9 +350,9 @@ def test_an_address_of_another_host_is_refused_at_once_by_its_name(
 
     def counted(*given: Any) -> Any:
         attempts.append(given)
-        return start_http_server(*given)
+        return open_port(*given)
 
-    monkeypatch.setattr(prometheus, "start_http_server", counted)
+    monkeypatch.setattr(prometheus, "open_port", counted)
     with pytest.raises(BadOption, match="option 'metricsHost': nothing can listen on") as caught:
         prometheus.MetricsServer(host, free_port(), {}, lambda: None)
     assert len(attempts) == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -70,3 +71,34 @@ def test_a_program_out_of_time_goes_with_its_children(before: str, left_behind: 
         run(f"{before} sleep 600 & echo $! > {left_behind}; wait", seconds=1)
     child = int(left_behind.read_text())
     wait_until(lambda: not is_alive(child))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_program_does_not_outlive_the_command_that_a_signal_ends(
+    number: signal.Signals, left_behind: Path
+) -> None:
+    """As if the signal were not handled at all, but that the program and its children go first."""
+    script = f"sleep 600 & echo $! > {left_behind}.new; mv {left_behind}.new {left_behind}; wait"
+    command = f"{output_of.__module__}.output_of([{SHELL!r}, '-c', {script!r}], {LONG}, {MOST_BYTES})"
+    with subprocess.Popen(
+        [sys.executable, "-c", f"import {output_of.__module__}; {command}"]
+    ) as asking:
+        wait_until(left_behind.exists)
+        asking.send_signal(number)
+    assert asking.returncode == -number
+    child = int(left_behind.read_text())
+    wait_until(lambda: not is_alive(child), seconds=2)
+
+
+def test_handlers_of_signals_that_others_have_set_stay() -> None:
+    def handler(_number: int, _frame: object) -> None: ...
+
+    before = signal.signal(signal.SIGTERM, handler)
+    try:
+        assert run(f"kill -TERM {os.getpid()}; echo in4mix") == b"in4mix\n"
+        assert signal.getsignal(signal.SIGTERM) is handler
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert run("echo in4mix") == b"in4mix\n"
+    assert signal.getsignal(signal.SIGTERM) is before
