@@ -24,8 +24,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for number, seed in enumerate(target.seeds):
             (Path(folder) / str(number)).write_bytes(seed)
-        # a length or a number that is believed shows only where much can follow it
-        flags = [f"-max_total_time={seconds}", "-rss_limit_mb=2048", "-timeout=20", "-max_len=2097152"]
+        bounds = ["-rss_limit_mb=2048", "-timeout=20", f"-max_len={target.most_bytes}"]
+        flags = [f"-max_total_time={seconds}", *bounds]
         atheris.Setup([sys.argv[0], *flags, folder], target.run)
         atheris.Fuzz()
 

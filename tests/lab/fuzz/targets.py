@@ -59,10 +59,11 @@ _SIZES = (6,)
 
 @dataclass(frozen=True)
 class Target:
-    """A door, and sound things that come in through it."""
+    """A door, sound things that come in through it, and how long its inputs may grow."""
 
     take: Callable[[bytes], object]
     seeds: tuple[bytes, ...]
+    most_bytes: int = 4_096
 
     def run(self, data: bytes) -> None:
         """Feed it; anything but our own errors comes out."""
@@ -161,6 +162,12 @@ def _list(given: Any) -> list[list[Any]]:
 
 def _cell(given: Any) -> str | None:
     return None if given is None else str(given)
+
+
+def _large_streams() -> tuple[bytes, ...]:
+    schema = table_schema(0, (25, 4, 1), COLUMNS.encode() + b"\0")
+    rows = b"".join(row(at, 1, _PAYLOAD, Kind.INSERT, sizes=_SIZES) for at in range(20, 2_020))
+    return (b"\xff" + schema + begin(10, 1, 100, 7) + rows + commit(3_000, 1, 101) + timeout(3_001),)
 
 
 # values
@@ -278,7 +285,10 @@ TARGETS = {
     "recording": Target(_recording, (b"\n".join(json.dumps(e).encode() for e in _RECORDED),)),
     "sqli-of-the-server": Target(converse_with_noise, SOUND_CONVERSATIONS),
     "position": Target(_text(parse), (b"47:0x5e018", b"201863847960")),
-    "sqli-answers": Target(sqli.take_answers, (*sqli.ANSWERS, *sqli.LARGE)),
+    "sqli-answers": Target(sqli.take_answers, sqli.ANSWERS),
+    # a length or a number that is believed shows only where much can follow it
+    "sqli-large": Target(sqli.take_answers, sqli.LARGE, 1 << 21),
+    "stream-large": Target(_stream("rows"), _large_streams(), 1 << 20),
     "sqli-endless": Target(sqli.take_endless, sqli.ENDLESS),
     "sqli-login": Target(sqli.take_login, sqli.LOGINS),
     "sqli-pam": Target(sqli.take_conversation, sqli.CONVERSATIONS),
