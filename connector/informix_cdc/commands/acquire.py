@@ -15,10 +15,11 @@ from pathlib import Path
 
 import click
 
-from informix_capture_client.catalog import Catalog
+from informix_capture_client.catalog import Catalog, Table
 from informix_capture_client.errors import ServerRefused
 from informix_capture_client.positions import page_after, show
-from informix_cdc.operations import acquired, require_no_pending_alter, require_receipt_of, switch_on
+from informix_capture_client.session import SessionSettings
+from informix_cdc.operations import acquired, require_receipt_of, switch_on_for_capture
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import (
     open_capture_connection,
@@ -70,13 +71,10 @@ def acquire(options: SourceOptions, receipt: Path | None = None) -> None:
         known = None if receipt is None else load_receipt(receipt)
         if known is not None:
             require_receipt_of(known, catalog, options)
-        require_no_pending_alter(catalog, tables)
         db_locale = options.db_locale or catalog.database_locale()
         with contextlib.closing(open_capture_connection(options, db_locale)) as connection:
-            for table in tables:
-                was_on = catalog.logs_full_rows(table)
-                switch_on(connection, catalog, table, options.dialect)
-                say(f"{table.name}: {_DONE[was_on]}.")
+            settings = SessionSettings(server=options.server, dialect=options.dialect)
+            switch_on_for_capture(connection, catalog, tables, settings, _tell_of_switch)
         if known is None or receipt is None:
             position, still_open = _position_behind_the_switch(catalog)
             _tell(show(position), still_open)
@@ -86,6 +84,10 @@ def acquire(options: SourceOptions, receipt: Path | None = None) -> None:
         save_receipt(replace(known, acquired=found), receipt, is_new=False)
         say(_IN_STREAM.format(receipt=json.dumps(str(receipt))))
         click.echo(show(found.since))
+
+
+def _tell_of_switch(table: Table, was_on: bool) -> None:
+    say(f"{table.name}: {_DONE[was_on]}.")
 
 
 def _position_behind_the_switch(catalog: Catalog) -> tuple[int, frozenset[int]]:

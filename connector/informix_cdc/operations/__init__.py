@@ -14,10 +14,9 @@ from informix_cdc.operations.altering import (
 from informix_cdc.operations.doctor import diagnose, diagnose_as_known
 from informix_cdc.operations.recording_file import RecordingFile
 from informix_cdc.operations.row_logging import (
-    require_no_pending_alter,
     require_not_captured,
     switch_off,
-    switch_on,
+    switch_on_for_capture,
 )
 from informix_cdc.operations.tail import OnRowLoggingOff, TailFigures, follow
 from informix_cdc.operations.tail_with_rows import follow_with_rows
@@ -42,10 +41,9 @@ __all__ = [
     "only_released",
     "receipt_of",
     "require_all_delivered",
-    "require_no_pending_alter",
     "require_not_captured",
     "require_receipt_of",
     "streams_of",
     "switch_off",
-    "switch_on",
+    "switch_on_for_capture",
 ]

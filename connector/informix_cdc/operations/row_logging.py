@@ -6,18 +6,22 @@ asked.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_fixed
 
-from informix_capture_client.catalog import Catalog, Table
+from informix_capture_client.catalog import Catalog, Table, choose_columns
+from informix_capture_client.choices import ColumnChoice
 from informix_capture_client.dialects import Dialect
-from informix_capture_client.errors import ServerRefused
+from informix_capture_client.errors import BadOption, ServerRefused
 from informix_capture_client.session import (
+    CapturedTable,
+    CaptureSession,
     OpenSession,
-    finish_alter,
+    SessionSettings,
     read_open_sessions,
     set_full_row_logging,
 )
@@ -57,24 +61,6 @@ def require_not_captured(
         if attempt < ATTEMPTS - 1:
             time.sleep(PAUSE_SECONDS)
     raise ServerRefused(f"{captured}. Nothing was switched off.", _STOP_FIRST)
-
-
-def require_no_pending_alter(catalog: Catalog, tables: Sequence[Table]) -> None:
-    """Refuse tables whose full row logging is off and that a capture would be refused.
-
-    Their in-place ALTER can be ended while full row logging is off only.
-
-    Raises:
-        ServerRefused: names the first of them, and the statement that ends its ALTER.
-    """
-    off = catalog.without_row_logging(tables)
-    for table, is_pending in zip(off, catalog.pending_alters(off), strict=True):
-        if is_pending:
-            raise ServerRefused(
-                f"{table.name} may have rows in a layout of before an ALTER TABLE; while it has, the"
-                " server refuses to capture it (-83793). Nothing was switched on.",
-                f"As a DBA, before you run this again: {finish_alter(str(table.name))}",
-            )
 
 
 _STOP_FIRST = (
@@ -121,6 +107,62 @@ def switch_off(connection: Transport, catalog: Catalog, table: Table, dialect: D
         )
 
 
+def switch_on(connection: Transport, catalog: Catalog, table: Table, dialect: Dialect) -> None:
+    """Switch full row logging of a table on.
+
+    Raises:
+        BadOption, ServerRefused: the server turns it down, or its flag does not show.
+    """
+    set_full_row_logging(connection, str(table.name), on=True, dialect=dialect)
+    if not catalog.logs_full_rows(table):
+        raise ServerRefused(
+            f"the server says that full row logging of {table.name} is on, but its flag is not set.",
+            f"Look at it with oncheck -pt {table.name} (flagged for Log Snooping); report this.",
+        )
+
+
+def switch_on_for_capture(
+    connection: Transport,
+    catalog: Catalog,
+    tables: Sequence[Table],
+    settings: SessionSettings,
+    tell: Callable[[Table, bool], None],
+) -> None:
+    """Switch full row logging of tables on, and have the server say that it would capture them.
+
+    What was off is off again where it would not: the in-place ALTER of a table, for one, can be ended
+    only then. The server is asked, since what its catalog says of such ALTERs is plausible at most
+    (docs/assumptions.md, 47).
+
+    Args:
+        connection: to where captures are made.
+        catalog: of the captured database.
+        tables: with all their columns.
+        settings: of the session that is opened and closed.
+        tell: is told of each table when its logging is on, and whether it was on before.
+
+    Raises:
+        BadOption, ServerRefused: the server turns one of them down.
+    """
+    switched: list[Table] = []
+    omit = ColumnChoice(unsupported="omit", lobs="omit")
+    try:
+        for table in tables:
+            was_on = catalog.logs_full_rows(table)
+            switch_on(connection, catalog, table, settings.dialect)
+            switched += [] if was_on else [table]
+            tell(table, was_on)
+        with contextlib.closing(CaptureSession(connection, settings)) as session:
+            for number, table in enumerate(choose_columns(tables, omit)):
+                one = (table.columns[0].name,)
+                session.start_capture(CapturedTable(str(table.name), one, number))
+    except (BadOption, ServerRefused) as reason:
+        for table in switched:
+            switch_off(connection, catalog, table, settings.dialect)
+            reason.message += f" Full row logging of {table.name} is off again."
+        raise
+
+
 def _still_on(
     connection: Transport, table: Table, reason: ServerRefused, dialect: Dialect
 ) -> ServerRefused:
@@ -136,17 +178,3 @@ def _still_on(
         " whether the table takes part in Enterprise Replication.",
         answer=reason.answer,
     )
-
-
-def switch_on(connection: Transport, catalog: Catalog, table: Table, dialect: Dialect) -> None:
-    """Switch full row logging of a table on.
-
-    Raises:
-        BadOption, ServerRefused: the server turns it down, or its flag does not show.
-    """
-    set_full_row_logging(connection, str(table.name), on=True, dialect=dialect)
-    if not catalog.logs_full_rows(table):
-        raise ServerRefused(
-            f"the server says that full row logging of {table.name} is on, but its flag is not set.",
-            f"Look at it with oncheck -pt {table.name} (flagged for Log Snooping); report this.",
-        )

@@ -30,8 +30,8 @@ from harness.servers.stores import (
     order_row,
 )
 from informix_capture_client.positions import parse
-from informix_cdc.commands import acquire as acquire_command
-from informix_cdc.operations.row_logging import switch_on
+from informix_capture_client.session import set_full_row_logging
+from informix_cdc.operations import row_logging
 
 
 def test_acquire_switches_on_and_says_from_where_that_holds(served: Served) -> None:
@@ -52,11 +52,11 @@ def test_what_was_changed_before_the_switch_lies_before_the_position_or_in_its_p
     server, listening = served
     commits = []
 
-    def switch_on_late(*arguments: Any) -> None:
+    def switch_late(*arguments: Any, **named: Any) -> None:
         commits.append(insert(server, 1))
-        switch_on(*arguments)
+        set_full_row_logging(*arguments, **named)
 
-    monkeypatch.setattr(acquire_command, "switch_on", switch_on_late)
+    monkeypatch.setattr(row_logging, "set_full_row_logging", switch_late)
     result = run(listening, "acquire", "informix.orders")
     assert commits[0] >> 12 <= parse(result.stdout.strip()) >> 12  # or in the same page
 
@@ -119,14 +119,19 @@ def test_a_table_is_altered_between_release_and_acquire_and_nothing_is_lost_or_d
         assert numbers(rows_of(made, end, next_offset(made, end))) == [4]
 
 
-def test_a_table_whose_in_place_alter_is_pending_is_refused_before_the_switch(served: Served) -> None:
+def test_a_table_whose_in_place_alter_is_pending_is_refused_and_not_left_switched(
+    served: Served,
+) -> None:
     server, listening = served
     insert(server, 1)
     login = {"SERVER": "informix", "UID": "informix", "PWD": PASSWORD, "DB_LOCALE": "en_US.utf8"}
     server.set_full_row_logging(ORDERS, on=False)
     InProcessConnection(server, login, DATABASE).rows("ALTER TABLE informix.orders ADD (more INTEGER)")
-    line = refusal(run(listening, "acquire", "informix.customers", "informix.orders"))
-    assert "stores:informix.orders may have rows in a layout of before an ALTER TABLE" in line
+    result = run(listening, "acquire", "informix.customers", "informix.orders")
+    line = result.stderr.splitlines()[-1]
+    assert result.exit_code == 1
+    assert "stores:informix.orders failed: pending in-place alter (-83793)" in line
+    assert "Full row logging of stores:informix.orders is off again." in line
     assert "EXECUTE FUNCTION sysadmin:task('table update_ipa', 'orders', 'stores')" in line
     assert not is_logged(server)
     assert not is_logged(server, CUSTOMERS)
