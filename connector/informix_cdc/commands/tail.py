@@ -128,7 +128,7 @@ def print_changes(
         batches.close()
         say_stays_on(switched_on, options)
     rows, transactions = counted(figures.rows, "row"), counted(figures.transactions, "transaction")
-    there = f"{counted(figures.rows_there, 'row')} that were there, " if figures.rows_there else ""
+    there = f"{counted(figures.rows_there, 'existing row')}, " if figures.rows_there else ""
     say(f"{there}{rows} of {transactions} in {figures.seconds:.1f} s.")
 
 

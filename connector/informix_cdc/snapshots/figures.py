@@ -17,12 +17,14 @@ class TableProgress:
         rows: how many have been read into the stream, or left out since the stream has them.
         estimate: how many the table has, by its statistics; 0 if these say nothing.
         is_done: whether there are no more.
+        left_out: how many of `rows` are in the stream as changes instead.
     """
 
     name: str
     rows: int
     estimate: int
     is_done: bool
+    left_out: int = 0
 
     @property
     def percent(self) -> float | None:

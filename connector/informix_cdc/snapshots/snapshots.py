@@ -307,11 +307,10 @@ class Snapshots:
         self._figures.rows += len(emitted.rows)
         self._figures.dropped_rows += emitted.dropped
         self._figures.chunks += 1
+        left_out = snapshot.dropped_rows + emitted.dropped
+        estimate = planned.locks.row_estimate
         self._figures.tables[planned.name] = TableProgress(
-            planned.name,
-            count + snapshot.dropped_rows + emitted.dropped,
-            planned.locks.row_estimate,
-            emitted.is_last,
+            planned.name, count + left_out, estimate, emitted.is_last, left_out
         )
 
     def _note_thrown_away(

@@ -47,8 +47,12 @@ def progress_text(table: TableProgress) -> str:
 
     >>> progress_text(TableProgress("informix.orders", 5000, 20000, is_done=False))
     '5,000 of about 20,000 rows, 25 %'
+    >>> progress_text(TableProgress("informix.orders", 5, 0, is_done=True, left_out=4))
+    '5 rows, 4 of them shown as changes'
     """
     rows = counted(table.rows, "row")
+    if table.is_done and table.left_out:
+        return f"{rows}, {table.left_out:,} of them shown as changes"
     if table.is_done or table.percent is None:
         return rows
     return f"{table.rows:,} of about {counted(table.estimate, 'row')}, {table.percent:.0f} %"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import shlex
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -270,3 +271,36 @@ def test_the_program_alone_prints_its_help_and_no_error() -> None:
     result = run()
     assert result.output.count("Usage:") == 1
     assert "Error" not in result.output
+
+
+_INTERRUPTED = """
+import os, signal, sys
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
+class Interrupting:
+    def find_spec(self, name, path, target=None):
+        if name == "informix_cdc.commands.cli":
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupting())
+import informix_cdc.commands.program
+"""
+
+
+def test_ctrl_c_before_the_command_line_is_loaded_ends_it_without_a_traceback() -> None:
+    done = subprocess.run([sys.executable, "-c", _INTERRUPTED], capture_output=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, b"", b"")
+
+
+@pytest.mark.parametrize("handler", ["default_int_handler", "SIG_IGN"])
+def test_ctrl_c_is_handled_as_before_once_it_is_loaded(handler: str) -> None:
+    code = f"""
+import signal
+
+signal.signal(signal.SIGINT, signal.{handler})
+import informix_cdc.commands.program
+
+assert signal.getsignal(signal.SIGINT) is signal.{handler}
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -48,7 +48,7 @@ def test_tail_prints_the_rows_that_are_there_as_json(lines: ListeningServer) -> 
     assert {(row["_change_type"], row["_snapshot"]) for row in rows} == {("insert", True)}
     assert "Snapshot of informix.lines: done, 10 rows." in result.stderr
     last = result.stderr.splitlines()[-1]
-    assert last.startswith("10 rows that were there, 0 rows of 0 transactions in ")
+    assert last.startswith("10 existing rows, 0 rows of 0 transactions in ")
 
 
 @pytest.mark.slow
