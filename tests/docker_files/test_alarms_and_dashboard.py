@@ -6,6 +6,7 @@ one constant value, or one value a minute, the last of them now.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
@@ -150,3 +151,22 @@ def test_the_dashboard_asks_the_datasource_that_is_provisioned_for_metrics_that_
     text = (DOCKER / "grafana/informix-cdc.json").read_text()
     assert set(re.findall(r'"datasource": \{[^}]*"uid": "(.*)"', text)) == {source["uid"]}
     assert set(re.findall(r"informix_cdc_\w+", text)) <= METRICS  # its variables have queries too
+
+
+def test_each_panel_has_a_description_of_its_own_and_an_axis_for_each_unit() -> None:
+    panels = json.loads((DOCKER / "grafana/informix-cdc.json").read_text())["panels"]
+    described = [panel["description"] for panel in panels]
+    assert len(described) == len(set(described))
+    for panel in panels:
+        if panel["type"] != "timeseries":
+            continue
+        own = {
+            override["matcher"]["options"]
+            for override in panel["fieldConfig"]["overrides"]
+            if {"id": "custom.axisPlacement", "value": "right"} in override["properties"]
+        }
+        units = {_UNIT.search(each["expr"])[1] for each in panel["targets"] if each["refId"] not in own}  # type: ignore[index]
+        assert len(units & {"seconds", "bytes", "percent", "keys"}) <= 1, panel["title"]
+
+
+_UNIT = re.compile(r"informix_cdc_\w*?_?([a-z]+?)(?:_total)?\{")
