@@ -155,7 +155,7 @@ class Connection:
     def rows(self, statement: str, *arguments: Argument) -> list[Row]:
         databases = self._server.databases
         if "sysdatabases" in statement:
-            return [("1",)] if arguments[0] in databases else []
+            return [("1", "0", "0")] if arguments[0] in databases else []
         if "sysdbslocale" in statement:
             return [(databases[name],)] if (name := str(arguments[0])) in databases else []
         self._server.told.append((self._settings.database, self._settings.db_locale, statement))
