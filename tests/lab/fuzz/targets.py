@@ -151,7 +151,7 @@ def _sound_streams() -> tuple[bytes, ...]:
 
 def _catalog(data: bytes) -> None:
     given = _json(data)
-    if isinstance(given, list) and len(given) > 1 and given[0] in QUESTIONS:
+    if isinstance(given, list) and given and given[0] in list(QUESTIONS):
         rows = [[tuple(map(_cell, row)) for row in answer] for answer in map(_list, given[1:])]
         ask(given[0], rows)
 
