@@ -43,6 +43,8 @@ from informix_capture_client.transport import (
 from informix_capture_client.values import Column
 
 _MOST_NAMED = 5  # tables that an error suggests
+_MOST_COMPARED = 20_000  # with a name that was not found
+_NAME_CHARACTERS = 128  # SQL Syntax, "Identifier"
 # Administrator's Reference, "System databases"; the servers' own
 _SYSTEM_DATABASES = {"sysmaster", "sysutils", "sysuser", "sysadmin", "sysha", "syscdr", "syscdcv1"}
 _RAW_TABLE = 0x10  # systables.flags
@@ -251,6 +253,8 @@ class Catalog:
             rows = checked_rows(self._transport, statements.TABLES)
         except (AccessRefused, ServerRefused):  # it only adds to what is told
             return ()
+        # what a comparison costs grows with the square of a name's length, and no name is longer
+        rows = [row for row in rows[:_MOST_COMPARED] if len(row[1] or "") <= _NAME_CHARACTERS]
         there = [((owner or "").rstrip(), (table or "").rstrip()) for owner, table in rows]
         near = difflib.get_close_matches(wanted.table, [table for _, table in there])
         same = [each for each in there if each[1].lower() == wanted.table.lower()]

@@ -161,13 +161,16 @@ class AnswerReader:
 
     def _error(self) -> None:
         error = read_error(self._incoming)
+        self._keep(len(error.argument))
         if error.code == _NO_MORE_ROWS:
             self._answer.is_at_end = True
             return
         self._answer.error = self._answer.error or error
 
     def _routine(self) -> None:
-        self._answer.routine = Routine(self._incoming.padded(), self._incoming.u32())
+        database = self._incoming.padded()
+        self._keep(len(database))
+        self._answer.routine = Routine(database, self._incoming.u32())
 
     def _returned(self) -> None:
         """Take what a routine returned: integers and opaque values, as IBM's JDBC driver takes them."""
@@ -176,8 +179,8 @@ class AnswerReader:
             if kind != SqliType.INTEGER and kind not in _OPAQUE:
                 self._incoming.refuse(f"a value of type {kind} of a routine")
             if kind in _OPAQUE:
-                self._incoming.padded()  # the type's owner
-                self._incoming.padded()
+                owner, name = self._incoming.padded(), self._incoming.padded()
+                self._keep(len(owner) + len(name))
             self._incoming.take(4)  # whether it is NULL, and how it is printed
             size = self._incoming.u32() if kind in _OPAQUE else _INTEGER_BYTES
             self._keep(_MESSAGE_BYTES + size)

@@ -80,7 +80,8 @@ def cut_tuples(arrived: memoryview) -> Tuples | None:
     if not found:
         return None
     data = bytes(arrived[: 2 * int(ends[found - 1])])
-    return Tuples(data, 2 * (begins[:found] + _HEAD_WORDS), sizes[:found])
+    # copies: a view of a few rows would keep what was found of all that looked like one
+    return Tuples(data, 2 * (begins[:found] + _HEAD_WORDS), sizes[:found].copy())
 
 
 def _linked(begins: NDArray[np.int64], ends: NDArray[np.int64]) -> int:

@@ -23,6 +23,7 @@ Row = tuple[str | None, ...]
 
 
 MOST_RESULT_BYTES = 1 << 28  # of all rows that `Transport.rows` returns for one query
+VALUE_BYTES = 64  # about what a value of them costs beside its text
 SLOWEST_BYTES_PER_SECOND = 65_536  # of a line that is slow and lives (decision 0051)
 
 _PLACE = re.compile(r"(?P<host>[^:\[\]\s]+|\[[0-9A-Fa-f:.%\w]+\])(?::(?P<port>\d{1,5}))?")

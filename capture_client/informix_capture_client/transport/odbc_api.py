@@ -18,7 +18,13 @@ from ctypes import POINTER, c_char_p, c_int, c_short, c_size_t, c_ssize_t, c_ush
 from typing import Any
 
 from informix_capture_client.errors import BadOption, ProtocolViolation
-from informix_capture_client.transport.base import MOST_RESULT_BYTES, Argument, Row, check_integer
+from informix_capture_client.transport.base import (
+    MOST_RESULT_BYTES,
+    VALUE_BYTES,
+    Argument,
+    Row,
+    check_integer,
+)
 from informix_capture_client.transport.connection_strings import encode
 from informix_capture_client.transport.odbc_errors import Diagnostic, OdbcFailure
 
@@ -37,7 +43,6 @@ ATTR_ROW_STATUS_PTR, ATTR_ROWS_FETCHED_PTR, ATTR_ROW_ARRAY_SIZE = 25, 26, 27
 ROW_SUCCESS, ROW_SUCCESS_WITH_INFO = 0, 6
 CLOSE_CURSOR = 0
 DRIVER_NAME, DRIVER_VERSION, DBMS_VERSION = 6, 7, 18
-_VALUE_BYTES = 64  # about what a value costs beside its text
 
 # SQLLEN and SQLULEN are 64 bits wide on 64-bit Linux, SQLSMALLINT 16 and SQLINTEGER 32.
 _PROTOTYPES: dict[str, tuple[Any, ...]] = {
@@ -255,7 +260,7 @@ class Query:
         self.statement.call("SQLNumResultCols", ctypes.byref(count))
         while count.value and self.statement.call("SQLFetch") != NO_DATA:
             row = tuple(self._text(column) for column in range(1, count.value + 1))
-            total_bytes += sum(_VALUE_BYTES + len(value or "") for value in row)
+            total_bytes += sum(VALUE_BYTES + len(value or "") for value in row)
             if total_bytes > MOST_RESULT_BYTES:
                 raise ProtocolViolation(
                     f"The server sent {total_bytes} bytes of rows in answer to one query.",

@@ -32,6 +32,7 @@ from informix_capture_client.transport.base import (
     MOST_RESULT_BYTES,
     NO_ENCRYPTION,
     TRUSTED,
+    VALUE_BYTES,
     Argument,
     ConnectionSettings,
     Row,
@@ -210,7 +211,8 @@ class SqliTransport:
         contents: list[bytes] = []
         kept_bytes = 0
         while (answer := cursor.fetch()) is not None:
-            kept_bytes += answer.kept_bytes
+            # a row of no bytes may have 32,767 values
+            kept_bytes += answer.kept_bytes + len(answer.rows) * len(described.columns) * VALUE_BYTES
             if kept_bytes > MOST_RESULT_BYTES:
                 raise self._violated(f"{kept_bytes} bytes of rows in answer to one query")
             contents += answer.rows

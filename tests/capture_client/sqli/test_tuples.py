@@ -83,6 +83,14 @@ def test_a_row_longer_than_what_can_wait_comes_by_itself() -> None:
     assert contents(found) == rows
 
 
+def test_rows_that_were_found_keep_no_more_than_themselves() -> None:
+    looks_like_rows = u16(14, 0, 0, 0) * 100
+    found = cut_tuples(memoryview(u16(14, 0, 0, 2) + b"ab" + u16(55) + looks_like_rows))
+    assert found is not None
+    assert len(found) == 1
+    assert found.lengths.base is None
+
+
 def test_rows_of_one_answer_have_a_limit_in_bulk_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("informix_capture_client.sqli.answers._MOST_BYTES", 10_000)
     with pytest.raises(ProtocolViolation, match="in one answer"):

@@ -57,6 +57,7 @@ class OneAnswer:
         self.script = _OneColumn()
         self.code = PREPARE
         self.answer = b""
+        self.others: dict[int, bytes] = {}  # answers by the code of a request, after which it goes on
         threading.Thread(target=self._serve, daemon=True).start()
 
     def close(self) -> None:
@@ -74,7 +75,7 @@ class OneAnswer:
     def _falsified(self, connection: socket.socket) -> Callable[[list[int], bytes], bytes]:
         def falsified(codes: list[int], answer: bytes) -> bytes:
             if self.code not in codes:
-                return answer
+                return next((self.others[code] for code in codes if code in self.others), answer)
             connection.sendall(self.answer)
             connection.shutdown(socket.SHUT_WR)
             while connection.recv(65_536):
@@ -237,6 +238,22 @@ def test_rows_without_an_end_are_given_up(
     one_answer.code, one_answer.script.found = _NONE, [("x" * 1_000,)] * 1_000
     for module in ("sqli", "odbc_api"):
         monkeypatch.setattr(f"informix_capture_client.transport.{module}.MOST_RESULT_BYTES", 100_000)
+    transport = connect(port=one_answer.port)
+    with pytest.raises(ProtocolViolation, match="bytes of rows in answer to one query"):
+        transport.rows("SELECT x")
+
+
+@pytest.mark.parametrize("kind", ["sqli"], indirect=True)
+def test_rows_of_many_values_in_few_bytes_are_given_up(
+    connect: Connect, one_answer: OneAnswer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A CHAR(0) takes no byte of the wire, and its value some of memory."""
+    monkeypatch.setattr("informix_capture_client.transport.sqli.MOST_RESULT_BYTES", 100_000)
+    empty = struct.pack(">IIHIHH8xI", 0, 0, 0, 0, 0, 0, 0) * 1_000
+    described = struct.pack(">HHHIHHI", 8, 2, 1, 0, 0, 1_000, 2) + empty + b"x\0"
+    rows = struct.pack(">HHI", 14, 0, 0) * 10
+    one_answer.code = _NONE
+    one_answer.others = {PREPARE: described + done() + END, FETCH: rows + done(10) + END}
     transport = connect(port=one_answer.port)
     with pytest.raises(ProtocolViolation, match="bytes of rows in answer to one query"):
         transport.rows("SELECT x")
