@@ -101,6 +101,12 @@ static RC give(Statement *s, US number, const void *data, L units, int unit, int
     if (indicator) *indicator = left * unit;
     if (indicator && ending && has_habit(HANDLE_STMT, s, "nts")) *indicator = NTS;
     if (indicator && ending && has_habit(HANDLE_STMT, s, "negative")) *indicator = -77;
+    if (ending && has_habit(HANDLE_STMT, s, "endless")) {
+        *given = 0;
+        if (indicator) *indicator = -4; /* SQL_NO_TOTAL */
+        fail(s, "01004", -11003, "Data truncated.");
+        return INFO;
+    }
     *given = now < left ? *given + now : -1;
     if (now == left) return OK;
     fail(s, "01004", -11003, "Data truncated.");

@@ -96,6 +96,7 @@ _PROTOTYPES: dict[str, tuple[Any, ...]] = {
 }
 
 _PIECE_BYTES = 65_536
+_MOST_VALUE_BYTES = 1 << 31
 _DATE_DIGITS = 10
 _MAX_DIAGNOSTICS = 16
 _MAX_MESSAGE_BYTES = 32_766  # the most that a SQLSMALLINT can announce
@@ -273,7 +274,11 @@ class Query:
         return None if raw is None else raw.decode(self._codec, "replace")
 
     def value(self, column: int, c_type: int = C_CHAR) -> bytes | None:
-        """Return a column of the row fetched last; a text is in the driver's code set."""
+        """Return a column of the row fetched last; a text is in the driver's code set.
+
+        Raises:
+            ProtocolViolation: a driver says of 2 GiB, the most that ODBC can tell, that more follows.
+        """
         pieces: list[bytes] = []
         more = True
         while more:
@@ -281,6 +286,11 @@ class Query:
             if piece is None:
                 return None
             pieces.append(piece)
+            if len(pieces) * _PIECE_BYTES > _MOST_VALUE_BYTES:
+                raise ProtocolViolation(
+                    f"The driver returned {len(pieces)} pieces of a value and says that more follows.",
+                    "Report it with the driver's version.",
+                )
         return b"".join(pieces)
 
     def _next_piece(self, column: int, c_type: int) -> tuple[bool, bytes | None]:

@@ -6,7 +6,7 @@ import pytest
 
 from capture_client.transport.conftest import Connect
 from harness.servers.scripted_server import LONG_TEXT
-from informix_capture_client.errors import ConnectionLost, ServerRefused
+from informix_capture_client.errors import ConnectionLost, ProtocolViolation, ServerRefused
 from informix_capture_client.transport.base import Transport
 
 LARGEST_PIECE = 65_535  # the buffer, but for the NUL at its end
@@ -60,6 +60,15 @@ def test_a_driver_that_does_not_return_from_disconnecting_is_left_and_logged(
         "event=connection_abandoned timeout_seconds=0.1"
     ]
     with pytest.raises(ConnectionLost, match="is closed"):
+        transport.rows("SELECT nulls")
+
+
+@pytest.mark.parametrize("habit", ["endless"])
+def test_a_value_without_an_end_is_given_up(
+    transport: Transport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("informix_capture_client.transport.odbc_api._MOST_VALUE_BYTES", 1 << 20)
+    with pytest.raises(ProtocolViolation, match="17 pieces of a value"):
         transport.rows("SELECT nulls")
 
 
