@@ -20,6 +20,7 @@ from informix_capture_client.sqli.tuples import Tuples, cut_tuples, one_tuple
 
 _MOST_BYTES = 1 << 28  # of one answer, kept here
 _MESSAGE_BYTES = 64  # at least, that a message costs; else an answer of empty ones had no end
+_SEARCH_BYTES = 1 << 14  # what looking for rows costs, in terms of bytes kept
 _INT8_BYTES, _BIGINT_BYTES = 10, 8
 _INTEGER_BYTES = 4
 # values of a routine that name the type's owner and the type, and state their length
@@ -132,7 +133,9 @@ class AnswerReader:
         found = cut_tuples(self._incoming.arrived())
         if found is None:
             return False
-        self._keep(len(found.data) + _MESSAGE_BYTES * len(found))
+        # A search looks at all that has arrived: rows that come one by one between other messages would
+        # else have it made for each of them.
+        self._keep(_SEARCH_BYTES + len(found.data) + _MESSAGE_BYTES * len(found))
         self._incoming.pass_over(len(found.data))
         self._answer.tuples.append(found)
         return True

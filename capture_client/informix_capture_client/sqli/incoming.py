@@ -18,6 +18,7 @@ Listener = Callable[[str, bytes], None]
 _BUFFER_BYTES = 65_536
 _SHOWN_BYTES = 64
 _MOST_FIELD_BYTES = 1 << 24  # a row of Informix holds 32 KB, and its long texts 32 KB each
+_MOST_MESSAGE_BYTES = 1 << 28  # of which a listener is told
 _U16, _I16 = struct.Struct(">H"), struct.Struct(">h")
 _U32 = struct.Struct(">I")
 
@@ -49,7 +50,7 @@ class Incoming:
         begin, self._at = self._at, self._at + count
         taken = bytes(self._buffer[begin : self._at])
         if self._listener is not None:
-            self._kept += taken
+            self._remember(taken)
         return taken
 
     def take_into(self, target: memoryview) -> None:
@@ -60,7 +61,7 @@ class Incoming:
         while filled < len(target):
             filled += self._received(self._receive_into(target[filled:]))
         if self._listener is not None:
-            self._kept += target
+            self._remember(target)
 
     def arrived(self) -> memoryview:
         """Look at what is here and not taken; at nothing, where a listener is told of each message."""
@@ -139,8 +140,15 @@ class Incoming:
             missing -= self._at - begin
         taken = b"".join(parts)
         if self._listener is not None:
-            self._kept += taken
+            self._remember(taken)
         return taken
+
+    def _remember(self, taken: bytes | memoryview) -> None:
+        """Keep what a message has so far, for the listener that is told of it whole."""
+        if len(self._kept) + len(taken) > _MOST_MESSAGE_BYTES:
+            self._kept.clear()
+            self.refuse(f"a message of more than {_MOST_MESSAGE_BYTES} bytes")
+        self._kept += taken
 
     def _received(self, count: int) -> int:
         if not count:

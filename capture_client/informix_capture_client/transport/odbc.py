@@ -155,15 +155,20 @@ class OdbcTransport:
         """Release the connection. Calling it twice is harmless."""
         if self._door.closed or self._door.is_foreign:
             return  # a forked child may not say goodbye on its parent's connection
-        with self._door:
-            self._door.closed = True
-            # A driver may wait here for a server that does not answer, and ODBC has no deadline for it.
-            # A daemon, so that it keeps no process from ending.
+        # A driver may wait for a server that does not answer, in another thread's call or in its own
+        # end, and ODBC has no deadline for either. A daemon keeps no process from ending.
+        has_ended = False
+        if self._door.enter_to_close(_CLOSE_SECONDS):
+            was_closed, self._door.closed = self._door.closed, True
             ending = threading.Thread(target=self._end, daemon=True)
-            ending.start()
-            ending.join(_CLOSE_SECONDS)
-            if ending.is_alive():
-                CONNECTION_ABANDONED.log(_log, timeout_seconds=_CLOSE_SECONDS)
+            if not was_closed:
+                ending.start()
+                ending.join(_CLOSE_SECONDS)
+            self._door.leave()
+            has_ended = not ending.is_alive()
+        self._door.closed = True
+        if not has_ended:
+            CONNECTION_ABANDONED.log(_log, timeout_seconds=_CLOSE_SECONDS)
 
     def _end(self) -> None:
         self._drop_reads()

@@ -235,6 +235,7 @@ def judge(diagnostics: Sequence[Diagnostic], *, connected: bool) -> Verdict:
 
 
 _HIDDEN = "***"
+_MOST_SHORT = 4  # characters of a password that may stand in any sentence
 
 
 class Scrubber:
@@ -252,6 +253,13 @@ class Scrubber:
         text = SECRET_PAIR.sub(rf"\g<1>{_HIDDEN}", text)
         for secret in self._secrets:
             text = text.replace(secret, _HIDDEN)
+        return text
+
+    def whole(self, text: str) -> str:
+        """Return the text without the secrets that are neither short nor a mere word or number."""
+        for secret in self._secrets:
+            if len(secret) > _MOST_SHORT and not (secret.isalpha() or secret.isdigit()):
+                text = text.replace(secret, _HIDDEN)
         return text
 
 
@@ -290,6 +298,14 @@ class Translator:
             ),
             **more,
         )
+
+    def without_password(self, error: InformixCdcError) -> InformixCdcError:
+        """Cut the password out of an error that quotes what a server said: PAM, a name, a host.
+
+        Not one that may be a word or a number of our own sentences: the gap would tell what it is.
+        """
+        error.message = self._scrub.whole(error.message)
+        return error
 
     def _scrubbed(self, record: Diagnostic) -> Diagnostic:
         """Cut secrets out of what others said: a word cut out of our own sentences would be told."""
@@ -361,12 +377,23 @@ class Door:
             self._turn.release()
             raise ConnectionLost("The connection is closed.", "Open a new one.")
 
+    def enter_to_close(self, seconds: float) -> bool:
+        """Wait for the turn for so long at most, open or closed; tell whether it came."""
+        return self._turn.acquire(timeout=seconds)
+
+    def leave(self) -> None:
+        """Give the turn back."""
+        self._turn.release()
+
     def __exit__(
         self,
         kind: type[BaseException] | None,
         reason: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._turn.release()
+        self.leave()
         if isinstance(reason, OdbcFailure):
-            raise self._translator.error(reason.diagnostics, connected=self.connected) from None
+            error = self._translator.error(reason.diagnostics, connected=self.connected)
+            raise self._translator.without_password(error) from None
+        if isinstance(reason, InformixCdcError):
+            self._translator.without_password(reason)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import ipaddress
+import math
 import socket
 import ssl
 import time
@@ -59,7 +60,7 @@ class Wire:
         self._is_encrypted = settings.encryption == TLS
         self._seconds: float | None = settings.connect_timeout_seconds
         self._deadline: float | None = None
-        self._socket = _reach(address, settings)
+        self._socket = _reach(address, settings, not_after)
         self.is_loopback = _is_loopback(self._socket)
         self.wait_at_most(settings.connect_timeout_seconds)
         self.incoming = Incoming(self._receive_into, trace.received if trace else None)
@@ -145,10 +146,8 @@ class Wire:
             raise OdbcFailure([BROKEN])
         try:
             if self._not_after is not None:  # no byte that arrives puts off the end of a login
-                left_seconds = self._not_after - time.monotonic()
-                if left_seconds <= 0:
-                    raise TimeoutError
-                self._socket.settimeout(min(left_seconds, self._seconds or left_seconds))
+                most = math.inf if self._seconds is None else self._seconds
+                self._socket.settimeout(_left_seconds(most, self._not_after))
             count = self._socket.recv_into(target)
             if self._deadline is not None:
                 self._deadline += count / SLOWEST_BYTES_PER_SECOND
@@ -168,14 +167,15 @@ class Wire:
         return OdbcFailure([SILENT if is_silence else BROKEN])
 
 
-def _reach(address: tuple[str, int], settings: ConnectionSettings) -> socket.socket:
+def _reach(address: tuple[str, int], settings: ConnectionSettings, not_after: float) -> socket.socket:
     """Open the socket, or fail as a driver fails that finds nobody."""
     opened: socket.socket | None = None
     try:
-        opened = socket.create_connection(address, timeout=settings.connect_timeout_seconds)
+        opened = _connected(address, settings.connect_timeout_seconds, not_after)
         # a request is small and its answer is waited for: Nagle only adds delay
         opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         _keep_alive(opened)
+        opened.settimeout(_left_seconds(settings.connect_timeout_seconds, not_after))
         return _encrypted(opened, address[0], settings) if settings.encryption == TLS else opened
     except (OSError, UnicodeError) as reason:
         if opened is not None:
@@ -187,6 +187,42 @@ def _reach(address: tuple[str, int], settings: ConnectionSettings) -> socket.soc
         if opened is not None:
             opened.close()
         raise
+
+
+def _connected(address: tuple[str, int], seconds_each: float, not_after: float) -> socket.socket:
+    """Connect to the first address of a host that answers; a name may have many that do not.
+
+    Raises:
+        OSError: none does, or the login must be over.
+    """
+    failed = OSError("it has no address")
+    for family, kind, protocol, _, place in socket.getaddrinfo(*address, type=socket.SOCK_STREAM):
+        left_seconds = _left_seconds(seconds_each, not_after)
+        opened = socket.socket(family, kind, protocol)
+        try:
+            opened.settimeout(left_seconds)
+            opened.connect(place)
+        except OSError as reason:
+            opened.close()
+            failed = reason
+        except BaseException:
+            opened.close()
+            raise
+        else:
+            return opened
+    raise failed
+
+
+def _left_seconds(most: float, not_after: float) -> float:
+    """Return for how long to wait at most.
+
+    Raises:
+        TimeoutError: not at all, for the login must be over.
+    """
+    left_seconds = not_after - time.monotonic()
+    if left_seconds <= 0:
+        raise TimeoutError("timed out")
+    return min(most, left_seconds)
 
 
 def _keep_alive(opened: socket.socket) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import tracemalloc
 from pathlib import Path
@@ -16,7 +17,7 @@ from informix_capture_client.errors import ProtocolViolation
 from informix_capture_client.sqli import answers
 from informix_capture_client.sqli.answers import Answer, AnswerReader, ServerError
 from informix_capture_client.sqli.describing import Column, Description, Routine
-from informix_capture_client.sqli.incoming import EndOfBytes
+from informix_capture_client.sqli.incoming import EndOfBytes, Incoming
 from informix_capture_client.sqli.messages import padded, u16, u32
 from informix_capture_client.sqli.protocols import Features, features
 
@@ -200,6 +201,13 @@ def test_columns_that_share_a_name_take_no_memory_for_it() -> None:
         assert tracemalloc.get_traced_memory()[1] < 64 << 20
     finally:
         tracemalloc.stop()
+
+
+def test_a_message_that_a_listener_is_told_of_is_bounded_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("informix_capture_client.sqli.incoming._MOST_MESSAGE_BYTES", 1_000)
+    incoming = Incoming(io.BytesIO(u16(14, 0) + u32(2_000) + bytes(2_000)).readinto, lambda *_: None)
+    with pytest.raises(ProtocolViolation, match="a message of more than 1000 bytes"):
+        AnswerReader(incoming, USUAL).read()
 
 
 def test_a_lying_length_takes_no_memory() -> None:

@@ -83,6 +83,17 @@ def test_a_row_longer_than_what_can_wait_comes_by_itself() -> None:
     assert contents(found) == rows
 
 
+def test_rows_between_other_messages_are_not_looked_for_without_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each search looks at all that has arrived, for one row of a few bytes."""
+    monkeypatch.setattr("informix_capture_client.sqli.answers._MOST_BYTES", 1 << 20)
+    agreed = Features(has_challenge=False, has_bigint=True)
+    one_by_one = (u16(14, 0, 0, 0) + u16(55) + u32(1, 1)) * 100
+    with pytest.raises(ProtocolViolation, match="in one answer"):
+        AnswerReader(arriving(one_by_one + u16(12)), agreed).read(in_bulk=True)
+
+
 def test_rows_that_were_found_keep_no_more_than_themselves() -> None:
     looks_like_rows = u16(14, 0, 0, 0) * 100
     found = cut_tuples(memoryview(u16(14, 0, 0, 2) + b"ab" + u16(55) + looks_like_rows))

@@ -8,6 +8,7 @@ from capture_client.transport.conftest import Connect
 from harness.servers.scripted_server import LONG_TEXT
 from informix_capture_client.errors import ConnectionLost, ProtocolViolation, ServerRefused
 from informix_capture_client.transport.base import Transport
+from informix_capture_client.transport.odbc import OdbcTransport
 
 LARGEST_PIECE = 65_535  # the buffer, but for the NUL at its end
 MOST_SAID = 1_000
@@ -61,6 +62,20 @@ def test_a_driver_that_does_not_return_from_disconnecting_is_left_and_logged(
     ]
     with pytest.raises(ConnectionLost, match="is closed"):
         transport.rows("SELECT nulls")
+
+
+@pytest.mark.parametrize("habit", [""])
+def test_a_connection_on_which_a_call_does_not_return_is_left_and_logged(
+    transport: Transport, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("informix_capture_client.transport.odbc._CLOSE_SECONDS", 0.1)
+    assert isinstance(transport, OdbcTransport)
+    with transport.door:  # as a thread does whose read the driver does not end
+        transport.close()
+    (told,) = caplog.records
+    assert told.message == "event=connection_abandoned timeout_seconds=0.1"
+    transport.close()
+    assert len(caplog.records) == 1
 
 
 @pytest.mark.parametrize("habit", ["endless"])

@@ -593,6 +593,45 @@ def test_bytes_that_arrive_do_not_put_off_the_end_of_a_login(monkeypatch: pytest
     assert line.timeouts[-1] < 1, "the last wait ends with the login"
 
 
+class _Unanswered:
+    """A socket that nobody answers; waiting takes no time but that of the line's clock."""
+
+    def __init__(self, line: _Line) -> None:
+        self._line = line
+
+    def settimeout(self, seconds: float) -> None:
+        self._seconds = seconds
+
+    def connect(self, _place: object) -> None:
+        self._line.now += self._seconds
+        raise TimeoutError("timed out")
+
+    def close(self) -> None: ...
+
+
+def test_a_name_with_many_addresses_that_do_not_answer_has_the_same_deadline(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    line = _Line(1)
+    many = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("192.0.2.1", 9088))] * 100
+    monkeypatch.setattr(sqli_wire, "time", line)
+    monkeypatch.setattr(sqli_wire.socket, "getaddrinfo", lambda *_, **__: many)
+    monkeypatch.setattr(sqli_wire.socket, "socket", lambda *_: _Unanswered(line))
+    settings = ConnectionSettings(
+        host="many", port=9088, server="informix", database="stores", user="u", password="p"
+    )
+    with pytest.raises(OdbcFailure):
+        Wire(("many", 9088), settings, None, not_after=30)
+    assert line.now == 30
+
+
+def test_a_password_that_a_server_says_back_is_in_no_error(informix: EmulatedServer) -> None:
+    informix.prompts = (Prompt(Style.HIDDEN, "Password: "), Prompt(Style.ECHO, f"It is {PASSWORD}?"))
+    with ListeningServer(informix) as listening, pytest.raises(AccessRefused) as caught:
+        answers(settings_for(listening))
+    assert "It is ***?" in caught.value.message
+
+
 def test_a_server_that_ends_turns_of_pam_without_end_is_left(informix: EmulatedServer) -> None:
     """SQ_EOT for ever, in place of a question: each is in time, and none is an answer."""
     informix.prompts = (Prompt(Style.INFO, "Welcome"),) * 100
