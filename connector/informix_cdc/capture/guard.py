@@ -288,7 +288,8 @@ def row_logging_off(table: str, position: Position) -> DataLoss:
         " since is not in the log.",
         f"To load the table again, {NEW_STREAM}. If informix-cdc release --receipt switched it off,"
         " nothing is lost: ALTER the table, run informix-cdc acquire with that receipt, and start the"
-        " query with option schemaChange.",
+        " query with option schemaChange. It is also off on a server that was set up anew, such as an"
+        " emulator that was started again.",
         table=table,
         position=position.commit,
         gap=Gap.ROW_LOGGING_OFF,

@@ -93,9 +93,7 @@ def main() -> None:
 @click.option(
     "--yes", "is_sure", is_flag=True, help="Switch full row logging on without asking for confirmation."
 )
-@click.option(
-    "--snapshot", is_flag=True, help="Print the rows that are there first, then what changes."
-)
+@click.option("--snapshot", is_flag=True, help="Print existing rows too, while changes go on.")
 def tail(
     output_format: str,
     limit: int | None,
