@@ -1,9 +1,15 @@
-"""Feed noise to a door, guided by coverage: `python -m lab.fuzz [NAME [SECONDS]]`, run in tests/."""
+"""Feed noise to a door, guided by coverage: `python -m lab.fuzz [NAME [SECONDS]]`, run in tests/.
+
+Rule: a finding is kept and ends the run. It goes on in rounds, each in a process of its own, which hand
+on what they have found: what guides the noise takes memory with each input, and never gives it back.
+"""
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import atheris
@@ -13,21 +19,33 @@ from lab.fuzz.instrumented import PACKAGES
 with atheris.instrument_imports(include=PACKAGES):
     from lab.fuzz.targets import TARGETS
 
+_BYTES_A_ROUND = 1 << 28  # of inputs, if each is as long as it may be
+
 
 def main() -> None:
-    """Fuzz one target for so many seconds, or list them; a finding is kept and ends the run."""
+    """Fuzz one target for so many seconds, or list them."""
     if len(sys.argv) < 2:
         sys.stdout.write("\n".join(TARGETS) + "\n")
         return
-    name, seconds = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else "60"
-    target = TARGETS[name]
+    name, seconds = sys.argv[1], float(sys.argv[2] if len(sys.argv) > 2 else "60")
+    if len(sys.argv) > 3:
+        _round(name, seconds, sys.argv[3])
+    end = time.monotonic() + seconds
     with tempfile.TemporaryDirectory() as folder:
-        for number, seed in enumerate(target.seeds):
+        for number, seed in enumerate(TARGETS[name].seeds):
             (Path(folder) / str(number)).write_bytes(seed)
-        bounds = ["-rss_limit_mb=2048", "-timeout=20", f"-max_len={target.most_bytes}"]
-        flags = [f"-max_total_time={seconds}", *bounds]
-        atheris.Setup([sys.argv[0], *flags, folder], target.run)
-        atheris.Fuzz()
+        while (left := end - time.monotonic()) > 1:
+            command = [sys.executable, "-m", "lab.fuzz", name, str(left), folder]
+            if code := subprocess.run(command, check=False).returncode:
+                sys.exit(code)
+
+
+def _round(name: str, seconds: float, folder: str) -> None:
+    target = TARGETS[name]
+    runs = _BYTES_A_ROUND // target.most_bytes
+    bounds = ["-rss_limit_mb=2048", "-timeout=20", f"-max_len={target.most_bytes}", f"-runs={runs}"]
+    atheris.Setup([sys.argv[0], f"-max_total_time={int(seconds)}", *bounds, folder], target.run)
+    atheris.Fuzz()
 
 
 if __name__ == "__main__":
