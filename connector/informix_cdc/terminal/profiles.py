@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from informix_capture_client.errors import BadOption
+from informix_capture_client.shell_commands import shell_word
 from informix_cdc.options import PASSWORD_VARIABLE, option_readers, option_rows
 
 _ROOT = 0
@@ -88,7 +89,7 @@ def _require_own(found: os.stat_result, path: Path) -> None:
     if found.st_mode & _OTHERS_MAY_WRITE and not is_sticky:
         raise BadOption(
             f"others than its owner may write {path}, and so decide where your password is sent.",
-            f"chmod go-w {path}",
+            f"chmod go-w {shell_word(str(path))}",
         )
 
 

@@ -289,12 +289,12 @@ def test_a_folder_of_profiles_that_others_may_write_is_refused(profiles: Path, m
 
 
 def test_profiles_behind_a_link_are_looked_at_where_they_are(profiles: Path, tmp_path: Path) -> None:
-    elsewhere = tmp_path / "elsewhere"
+    elsewhere = tmp_path / "$(else) where"
     elsewhere.mkdir()
     written(elsewhere / "mine.toml", "p", {"host": "h"})
     profiles.symlink_to(elsewhere / "mine.toml")
     elsewhere.chmod(0o777)
-    assert f"chmod go-w {elsewhere}" in run("tail", "--profile=p", *RELATED).stderr
+    assert f"chmod go-w '{elsewhere}'" in run("tail", "--profile=p", *RELATED).stderr
 
 
 @pytest.mark.parametrize("place", ["file", "folder"])
