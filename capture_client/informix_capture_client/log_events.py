@@ -189,7 +189,9 @@ ROW_LOGGING_SWITCHED_ON = LogEvent(
     _WARNING,
     ("table", "remedy"),
     "full row logging of a table was off and was switched on, as every capture needs it; it stays on"
-    " when the stream ends, and the server refuses ALTER TABLE of it until `remedy` was run",
+    " when the stream ends, and the server refuses ALTER TABLE of it until `remedy` was"
+    " run. `remedy` leaves out what a shell needs in quotes, with its flag: add it, and the table that"
+    " `table` names",
 )
 CONNECTION_LOST = LogEvent(
     "connection_lost",

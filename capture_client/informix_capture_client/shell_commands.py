@@ -1,7 +1,7 @@
-"""Commands of `informix-cdc` as they are shown to a person, who pastes them into a shell.
+"""Commands as they are shown to a person, who pastes them into a shell.
 
-Rule: the one place that makes them. A table's name is somebody else's text: each word is quoted, so
-that the shell hands on what is meant and runs none of it.
+Rule: the one place that quotes. A name of a table, user, locale or file is somebody else's text: each
+word is quoted, so that the shell hands on what is meant and runs none of it.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 from informix_capture_client.printable import printable
 from informix_capture_client.sql_names import TableName, quoted
+from informix_capture_client.statements import CDC_DATABASE
 
 PROGRAM = "informix-cdc"
 
@@ -24,9 +25,44 @@ def command(*words: str) -> str:
     return " ".join(shell_words((PROGRAM, *words)))
 
 
+def command_for_log(*words: str) -> str:
+    r"""Return a command without the words that need quotes, and without the flags before them.
+
+    A line of the log escapes quotes and backslashes, and so would make another command of them.
+
+    >>> command_for_log("release", 'informix."$(ls)"', "--host", "db 1", "--server", "ids1")
+    'informix-cdc release --server ids1'
+    """
+    kept = [PROGRAM]
+    for word in words:
+        if shell_word(word) == word:
+            kept.append(word)
+        elif kept[-1].startswith("--"):
+            kept.pop()
+    return " ".join(kept)
+
+
+def dbaccess_command(statement: str, database: str) -> str:
+    """Return a command that runs an SQL statement on the server's host.
+
+    >>> dbaccess_command("GRANT CONNECT TO joe", "stores")
+    "echo 'GRANT CONNECT TO joe' | dbaccess stores -"
+    """
+    return f"echo {shell_word(statement)} | dbaccess {shell_word(database)} -"
+
+
+def command_granting_capture(user: str) -> str:
+    """Return the command that makes a user a DBA of the CDC database.
+
+    >>> command_granting_capture("joe")
+    "echo 'GRANT DBA TO joe' | dbaccess syscdcv1 -"
+    """
+    return dbaccess_command(f"GRANT DBA TO {quoted(user)}", CDC_DATABASE)
+
+
 def shell_words(words: Iterable[str], encoding: str = "utf-8") -> list[str]:
     """Return each word as a shell reads it back, in characters that an encoding has."""
-    return [_quoted(word, encoding) for word in words]
+    return [shell_word(word, encoding) for word in words]
 
 
 def table_argument(name: TableName) -> str:
@@ -38,7 +74,12 @@ def table_argument(name: TableName) -> str:
     return f"{quoted(name.owner)}.{quoted(name.table)}"
 
 
-def _quoted(word: str, encoding: str) -> str:
+def shell_word(word: str, encoding: str = "utf-8") -> str:
+    """Return one word, a path for instance, as a shell reads it back.
+
+    >>> shell_word("/run/my secrets")
+    "'/run/my secrets'"
+    """
     if all(_is_shown(character, encoding) for character in word):
         return shlex.quote(word)
     # It would be shown in other characters than it has, so that its bytes are spelt out.
@@ -60,4 +101,11 @@ def _spelt(character: str, encoding: str) -> str:
         return f"\\{character}"
     if _is_shown(character, encoding):
         return character
-    return "".join(f"\\x{byte:02x}" for byte in character.encode("utf-8", "surrogatepass"))
+    return "".join(f"\\x{byte:02x}" for byte in _bytes_of(character))
+
+
+def _bytes_of(character: str) -> bytes:
+    try:
+        return character.encode("utf-8", "surrogateescape")  # a byte of a path that is not UTF-8
+    except UnicodeEncodeError:
+        return character.encode("utf-8", "surrogatepass")

@@ -21,6 +21,7 @@ from informix_capture_client.findings import (
     warning,
 )
 from informix_capture_client.locales import codec_of
+from informix_capture_client.shell_commands import shell_word
 from informix_capture_client.statements import CDC_DATABASE
 
 API_VERSION = (1, 1)  # CDC guide, table 2-6: what new applications ask for
@@ -83,7 +84,8 @@ def _making_cdc_database(dialect: Dialect, locale: str) -> str:
     """Return the command that makes it: in a certain locale only where captures connect to it."""
     if not dialect.capture_database:
         return "dbaccess - syscdcv1.sql"
-    return f"DB_LOCALE={locale} CLIENT_LOCALE={locale} dbaccess - syscdcv1.sql"
+    word = shell_word(locale)
+    return f"DB_LOCALE={word} CLIENT_LOCALE={word} dbaccess - syscdcv1.sql"
 
 
 def check_cdc_locale(cdc_locale: str, database: str, locale: str, dialect: Dialect) -> Finding:

@@ -46,6 +46,7 @@ from informix_capture_client.findings import (
     warning,
 )
 from informix_capture_client.session import OpenSession, finish_alter
+from informix_capture_client.shell_commands import command_granting_capture
 from informix_capture_client.statements import CDC_DATABASE
 
 Part = TypeVar("Part")
@@ -155,7 +156,7 @@ def _right_to_capture(set_up: SetUp) -> Finding:
     if user == owner:
         return ok("rights", f"user {user} may run the cdc_ functions, as the guide demands.")
     user_type = _of_cdc(set_up, lambda cdc: cdc.user_type)
-    grant = f"; or, as {owner}: echo 'GRANT DBA TO {user}' | dbaccess syscdcv1 -"
+    grant = f"; or, as {owner}: {command_granting_capture(user)}"
     if isinstance(user_type, Unanswered):
         found = f"may run cdc_ functions; whether as a DBA of {CDC_DATABASE} could not be checked"
     elif user_type == "D":

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from informix_capture_client.findings import Finding, State, Unanswered, ok, warning
+from informix_capture_client.shell_commands import shell_word
 
 # The client's TLS settings: HCL Informix 14.10 and IBM, "Configuring a client for SSL connections".
 KEYSTORE, STASH = "SSL_KEYSTORE_FILE", "SSL_KEYSTORE_STH"
@@ -115,7 +116,7 @@ def _secrets(facts: SecurityFacts) -> Iterator[Finding]:
         yield warning(
             check,
             f"every user of this machine may read {path}, which holds {holds}.",
-            f"chmod o= {path}",
+            f"chmod o= {shell_word(path)}",
         )
     if facts.is_trusted:
         yield ok(check, "no password is sent: the server is to trust this host and its user.")

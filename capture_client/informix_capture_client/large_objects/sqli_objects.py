@@ -15,12 +15,14 @@ from collections.abc import Sequence
 from informix_capture_client.errors import ProtocolViolation
 from informix_capture_client.large_objects.base import FLAGS, ObjectReader, ObjectStatus, SimpleObject
 from informix_capture_client.sqli import Opaque
-from informix_capture_client.transport import Argument, SqliTransport
+from informix_capture_client.transport import Argument, Row, SqliTransport
 
 _OPEN = "function informix.ifx_lo_open(blob,integer)"
 _CLOSE = "function informix.ifx_lo_close(integer)"
 _STAT = "function informix.ifx_lo_stat(integer, ifx_lo_stat)"
 _STAT_BYTES = 644
+_DESCRIPTOR_BYTES = 4
+_REMEDY = "Record it with --trace-wire FILE and report it."
 _SIGN = slice(12, 14)
 _SIZES = {b"\0\1": struct.Struct(">4xII"), b"\1\0": struct.Struct("<4xII")}  # by a sign of 1
 
@@ -33,8 +35,7 @@ class SqliObjects(ObjectReader):
 
     def locators(self, statement: str, arguments: Sequence[Argument]) -> list[bytes | None]:
         """Return the locators that a SELECT finds."""
-        rows = self._transport.rows(statement, *arguments)
-        return [None if text is None else bytes.fromhex(text) for (text,) in rows]
+        return [_locator(row) for row in self._transport.rows(statement, *arguments)]
 
     def simple_object(
         self, statement: str, arguments: Sequence[Argument], most_bytes: int
@@ -46,6 +47,10 @@ class SqliObjects(ObjectReader):
     def open(self, locator: bytes) -> int:
         """Open an object; see `ObjectReader`."""
         found = self._transport.call_routine(_OPEN, Opaque("blob", locator), FLAGS)
+        if len(found) != _DESCRIPTOR_BYTES:
+            raise ProtocolViolation(
+                f"ifx_lo_open returned {len(found)} bytes where {_DESCRIPTOR_BYTES} are due.", _REMEDY
+            )
         return int.from_bytes(found, signed=True)
 
     def status(self, descriptor: int) -> ObjectStatus:
@@ -58,7 +63,7 @@ class SqliObjects(ObjectReader):
             raise ProtocolViolation(
                 f"The status of a large object, of {len(status)} bytes, has no size:"
                 f" it begins with {status[: _SIGN.stop].hex()}.",
-                "Record it with --trace-wire FILE and report it.",
+                _REMEDY,
             )
         low, high = size.unpack_from(status)
         return ObjectStatus(high << 32 | low, bytes(status))
@@ -70,3 +75,20 @@ class SqliObjects(ObjectReader):
     def close(self, descriptor: int) -> None:
         """Close it."""
         self._transport.call_routine(_CLOSE, descriptor)
+
+
+def _locator(row: Row) -> bytes | None:
+    """Return the locator of a row of one column; its text is not shown, since it may be data."""
+    if len(row) != 1:
+        raise ProtocolViolation(
+            f"The server answered a query for a large object with {len(row)} columns where 1 is due.",
+            _REMEDY,
+        )
+    try:
+        return None if row[0] is None else bytes.fromhex(row[0])
+    except ValueError:
+        raise ProtocolViolation(
+            f"The server answered a query for a large object with {len(row[0] or '')} characters"
+            " that are not hexadecimal.",
+            _REMEDY,
+        ) from None

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from informix_capture_client import statements
 from informix_capture_client.dialects import INFORMIX, Dialect
 from informix_capture_client.errors import AccessRefused, ProtocolViolation
+from informix_capture_client.shell_commands import dbaccess_command
 from informix_capture_client.sql_names import TableName
 from informix_capture_client.statements import CDC_DATABASE
 from informix_capture_client.transport import Transport, checked_rows, integer, integers
@@ -41,9 +42,8 @@ def read_open_sessions(transport: Transport, dialect: Dialect = INFORMIX) -> tup
     except AccessRefused as reason:
         raise AccessRefused(
             f"the server's capture sessions may not be seen: {reason.message}",
-            dialect.worded(
-                f"Ask as user {{owner}}, or as that user: echo '{_GRANT}' | dbaccess {CDC_DATABASE} -"
-            ),
+            dialect.worded("Ask as user {owner}, or as that user: ")
+            + dbaccess_command(_GRANT, CDC_DATABASE),
             answer=reason.answer,
         ) from None
 

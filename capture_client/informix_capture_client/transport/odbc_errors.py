@@ -29,6 +29,7 @@ from informix_capture_client.errors import (
     InformixCdcError,
     ServerRefused,
 )
+from informix_capture_client.shell_commands import command_granting_capture
 from informix_capture_client.sqli import text_of
 from informix_capture_client.statements import CDC_DATABASE
 from informix_capture_client.transport.base import ConnectionSettings
@@ -109,14 +110,14 @@ _WRONG_DATABASE = Verdict(
 _CDC_DATABASE_CLOSED = Verdict(
     AccessRefused,
     "The CDC database {database} on {server} cannot be opened by user {user}",
-    "Connect as user {owner}, or as {owner} on the server: echo 'GRANT DBA TO {user}' |"
-    " dbaccess syscdcv1 -; if the database is missing: ${home}/etc/syscdcv1.sql makes it.",
+    "Connect as user {owner}, or as {owner} on the server: {granting_capture};"
+    " if the database is missing: ${home}/etc/syscdcv1.sql makes it.",
 )
 _NO_RIGHT = Verdict(
     AccessRefused,
     "User {user} may not do this in database {database} on {server}",
     "Connect as user {owner}, or grant the privilege; for a cdc_ function, as {owner}:"
-    " echo 'GRANT DBA TO {user}' | dbaccess syscdcv1 -, or, if it is missing, run"
+    " {granting_capture}, or, if it is missing, run"
     " ${home}/etc/syscdcv1.sql on the server.",
 )
 _WRONG_LOCALE = Verdict(
@@ -148,7 +149,7 @@ _NO_RIGHT_IN_CDC = Verdict(
     AccessRefused,
     "User {user}, connected to database {database} on {server}, has no right on a database that a"
     " statement names",
-    "Connect as user {owner}, or as {owner}: echo 'GRANT DBA TO {user}' | dbaccess syscdcv1 -",
+    "Connect as user {owner}, or as {owner}: {granting_capture}",
 )
 _NO_DRIVER = Verdict(
     BadOption,
@@ -286,10 +287,13 @@ class Translator:
             verdict = _CDC_DATABASE_CLOSED  # the name is ours, and so the user's right is what is wrong
         cause = verdict.cause.format(**self._names)
         real_server = _real_server(records, self._names["server"])
+        granting = command_granting_capture(self._names["user"])
         more = {"is_silence": True} if verdict.is_silence else {}
         return verdict.kind(
             f"{cause}: {_told(records)}.",
-            self._dialect.worded(verdict.remedy, **self._names, real_server=real_server),
+            self._dialect.worded(
+                verdict.remedy, **self._names, real_server=real_server, granting_capture=granting
+            ),
             is_temporary=verdict.is_temporary,
             answer=DriverAnswer(
                 records[0].sqlstate,

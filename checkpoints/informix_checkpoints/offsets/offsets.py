@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from importlib import metadata
 from typing import TypeVar
 
-from informix_capture_client.errors import BadOption, DataLoss, Gap
+from informix_capture_client.errors import BadOption, DataLoss, Gap, ProtocolViolation
 from informix_capture_client.positions import LogEnd, Position, SettlingRestart, Witness
 from informix_checkpoints.json_values import number, text
 from informix_checkpoints.spool import ReportedLoss
@@ -32,7 +32,7 @@ from informix_checkpoints.table_states import (
 VERSION = 2
 _WITHOUT_TABLES = 1  # the version before, whose source is a digest of the list of tables too
 _IDS = re.compile(r"(\d{1,19})-(\d{1,19})")
-_MOST_IDS = 1 << 17  # in a whole list: far more than a server has open transactions
+MOST_IDS = 1 << 17  # in a whole list: far more than a server has open transactions
 _Numbers = TypeVar("_Numbers", LogEnd, Witness, SettlingRestart)
 
 
@@ -62,7 +62,17 @@ class StreamOffset:
     left: Mapping[str, int] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, object]:
-        """Return the dictionary that Spark writes into its checkpoint."""
+        """Return the dictionary that Spark writes into its checkpoint.
+
+        Raises:
+            ProtocolViolation: it would have more transaction ids than `from_json` takes.
+        """
+        if (count := len(self.position.unseen)) > MOST_IDS:
+            raise ProtocolViolation(
+                f"The server reports {count:,} transactions that were open when the stream began; a"
+                f" checkpoint holds at most {MOST_IDS:,}.",
+                "Start the query when fewer are open; if there are none, report the server's version.",
+            )
         return {key: value for key, value in self._facts().items() if value is not None}
 
     def _facts(self) -> dict[str, object]:
@@ -90,8 +100,12 @@ class StreamOffset:
         return {"tables": tables_to_json(self.tables), "chunk": self.position.chunk, "left": left}
 
     @classmethod
-    def from_json(cls, given: Mapping[str, object]) -> StreamOffset:
+    def from_json(cls, given: Mapping[str, object], most_ids: int = MOST_IDS) -> StreamOffset:
         """Read what `to_json` wrote.
+
+        Args:
+            given: the dictionary of a checkpoint.
+            most_ids: how many transaction ids it may have, a run of them counted as what it stands for.
 
         Raises:
             BadOption: the checkpoint is not of this source, or of a later version.
@@ -104,7 +118,7 @@ class StreamOffset:
             position = Position(
                 number(given["commit"]),
                 number(given["restart"]),
-                tuple(_ids(given["unseen"])),
+                tuple(_ids(given["unseen"], most_ids)),
                 _numbers(Witness, given.get("witness")),
                 number(given["chunk"]) if has_tables else 0,
             )
@@ -166,11 +180,11 @@ def in_runs(ids: tuple[int, ...]) -> Iterator[int | str]:
             yield f"{run[0]}-{run[-1]}"
 
 
-def _ids(value: object) -> Iterator[int]:
+def _ids(value: object, most: int) -> Iterator[int]:
     """Yield the ids of a list with runs; all runs together stand for no more than a list could hold."""
     if not isinstance(value, list):
         raise ValueError(f"{value!r} is not a list of transaction ids")
-    left = _MOST_IDS
+    left = most
     for item in value:
         run = _IDS.fullmatch(item) if isinstance(item, str) else None
         first, last = (int(run[1]), int(run[2])) if run is not None else (item, item)

@@ -14,17 +14,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from informix_capture_client.errors import NEW_STREAM, BadOption
 from informix_checkpoints.offsets.checkpoint_folder import CheckpointFolder
-from informix_checkpoints.offsets.offsets import StreamOffset
+from informix_checkpoints.offsets.offsets import MOST_IDS, StreamOffset
 
 _RESTORE = f"Restore it from a copy of the checkpoint, or {NEW_STREAM}."
 _RUN_AGAIN = "Remove it and its checksum: Spark then runs that batch again."
 _NEWER = "Use the release of this command that the query's Spark and package belong to."
-_VERSION = re.compile(r"v([0-9]+)")
+_VERSION = re.compile(r"v([0-9]{1,9})")
 _OUR_KEYS = {"version", "stream", "source"}
 _SHOWN_TEXT = 60  # characters of another source's offset
 _LATEST_COMMIT_LOG = 3
@@ -209,7 +209,7 @@ def _batch(folder: CheckpointFolder, number: int) -> Batch:
     if len(rest) < 2 or _json(rest[0]) is None:
         raise BadOption(f"{path} is cut off: it has no source.", _RESTORE)
     lines = [split(place, line, path) for place, line in enumerate(rest[1:])]
-    return Batch(number, tuple(_source_line(*line, path) for line in lines))
+    return Batch(number, tuple(_source_lines(lines, path)))
 
 
 def _require_commit(folder: CheckpointFolder, number: int) -> None:
@@ -242,7 +242,16 @@ def _named(_place: int, line: str, path: str) -> tuple[str, str]:
 _LINES_OF_VERSION: dict[int, Callable[[int, str, str], tuple[str, str]]] = {1: _unnamed, 2: _named}
 
 
-def _source_line(name: str, text: str, path: str) -> SourceLine:
+def _source_lines(lines: list[tuple[str, str]], path: str) -> Iterator[SourceLine]:
+    """Read all lines: a few bytes stand for many ids, so that the file has one limit of ids for all."""
+    most_ids = MOST_IDS
+    for name, text in lines:
+        line = _source_line(name, text, path, most_ids)
+        most_ids -= len(line.offset.position.unseen) if line.offset else 0
+        yield line
+
+
+def _source_line(name: str, text: str, path: str, most_ids: int) -> SourceLine:
     """Read one line; whose it is, its keys say."""
     content = _json(text)
     shown = text if len(text) <= _SHOWN_TEXT else text[:_SHOWN_TEXT] + "…"
@@ -251,7 +260,7 @@ def _source_line(name: str, text: str, path: str) -> SourceLine:
             raise BadOption(f"{path} is cut off at source {name}: {shown!r}.", _RESTORE)
         return SourceLine(name, shown, None)
     try:
-        return SourceLine(name, shown, StreamOffset.from_json(content))
+        return SourceLine(name, shown, StreamOffset.from_json(content, most_ids))
     except BadOption as reason:
         raise BadOption(f"{path}, source {name}: {reason.message}", reason.remedy) from None
 

@@ -32,7 +32,7 @@ from informix_capture_client.positions import (
     show,
 )
 from informix_capture_client.session import CapturedTable, CaptureSession, SessionSettings
-from informix_capture_client.shell_commands import command, table_argument
+from informix_capture_client.shell_commands import command, command_for_log, table_argument
 from informix_capture_client.stream import (
     Begun,
     Creation,
@@ -68,7 +68,7 @@ def log_switch(options: SourceOptions, table: Table) -> None:
     # A query does not know where its checkpoint lies: Spark keeps that to itself.
     place = ("--checkpoint", "PLACE")
     words = (table_argument(table.name), *connection_arguments(options), *place)
-    ROW_LOGGING_SWITCHED_ON.log(logger, table=table.name, remedy=command("release", *words))
+    ROW_LOGGING_SWITCHED_ON.log(logger, table=table.name, remedy=command_for_log("release", *words))
 
 
 @dataclass(slots=True)

@@ -19,6 +19,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from informix_capture_client.findings import Finding, State, failure, ok, warning
+from informix_capture_client.shell_commands import shell_word
 from informix_cdc.host.java import JavaUnfit, find_java
 from informix_cdc.options import SourceOptions
 
@@ -77,7 +78,7 @@ def check_worker_python(_options: SourceOptions, environment: Mapping[str, str])
     if not found:
         return ok(_PYTHON, f"{path} is Python {_dotted(_HERE)}, as this is, and has informix-cdc.")
     whence = "PYSPARK_PYTHON" if variable else "of PATH, since PYSPARK_PYTHON is not set"
-    remedy = f"export PYSPARK_PYTHON={sys.executable}"
+    remedy = f"export PYSPARK_PYTHON={shell_word(sys.executable)}"
     return judged(_PYTHON, f"{path or name} ({whence}) does not fit: {found}.", remedy)
 
 

@@ -4,6 +4,7 @@ Rule: what it prints is read while it runs and kept nowhere else. The program's 
 that it leaves behind may keep the pipe open, and is let be, as a cache of tickets or an agent is meant
 to live on. A program that is stopped goes with its children; so does one that runs in the main thread
 while this process is ended by a signal for which nobody else has a handler, as on the command line.
+SIGKILL cannot be handled, and Python handles signals in the main thread only: then it ends by itself.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import IO
 
 _LOOK_MILLISECONDS = 50  # how late the end of a program is seen whose child keeps the pipe open
 _PIECE_BYTES = 1 << 16
-_ENDING = (signal.SIGTERM, signal.SIGHUP)
+_ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
 class TooMuchOutput(Exception):

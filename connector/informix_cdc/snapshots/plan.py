@@ -10,7 +10,7 @@ import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from informix_capture_client.catalog import Catalog, RowLocks, Table, TableKeys
+from informix_capture_client.catalog import Catalog, RowLocks, Table, TableKeys, unqualified
 from informix_capture_client.errors import NEW_STREAM, AccessRefused, BadOption, ServerRefused
 from informix_capture_client.log_events import SNAPSHOT_NOT_MADE
 from informix_capture_client.snapshot import Key, KeyRules, WholeTableQuery, choose_key
@@ -161,7 +161,7 @@ def _require_readable(catalog: Catalog, table: Table) -> None:
     except AccessRefused as reason:
         raise AccessRefused(
             f"rows of {table.name} cannot be read for its snapshot: {reason.message}",
-            f"GRANT SELECT ON {table.name.owner}.{table.name.table} to the user of the connection, or"
+            f"GRANT SELECT ON {unqualified(str(table.name))} to the user of the connection, or"
             " leave the table out of option initialSnapshot.",
             answer=reason.answer,
         ) from None

@@ -18,12 +18,14 @@ import stat
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from informix_capture_client.errors import BadOption
+from informix_capture_client.shell_commands import shell_word
 from informix_cdc.options import PASSWORD_VARIABLE, option_readers, option_rows
 
 _ROOT = 0
+_MOST_BYTES = 1 << 20
 _OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _NO_PASSWORD = (
     "Put it into a file that only you may read, and name that as passwordFile; or use"
@@ -63,17 +65,27 @@ def read_profiles(path: Path) -> dict[str, Mapping[str, Any]]:
             _require_own(os.fstat(file.fileno()), path)
             for folder in {path.parent, path.resolve().parent}:  # of a link, and of what it leads to
                 _require_own(folder.stat(), folder)
-            found = tomllib.load(file)
+            found = _parsed(file, path)
     except OSError as reason:
         raise BadOption(
             f"profiles are in {path}, which cannot be read: {reason.strerror}.",
             'Write it: a line [NAME], and below it options of the source such as host = "db1".',
         ) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError):  # its text may show what stands there
-        raise BadOption(f"{path} is not TOML.", 'Write host = "db1" below a line [NAME].') from None
     if strays := [key for key, value in found.items() if not isinstance(value, dict)]:
         raise BadOption(f"{path}: {strays[0]} is in no profile.", "Put it below a line [NAME].")
     return found
+
+
+def _parsed(file: BinaryIO, path: Path) -> dict[str, Any]:
+    text = file.read(_MOST_BYTES + 1)
+    if len(text) > _MOST_BYTES:
+        raise BadOption(
+            f"{path} has more than {_MOST_BYTES:,} bytes.", "Keep profiles in it, and nothing else."
+        )
+    try:
+        return tomllib.loads(text.decode())
+    except (ValueError, RecursionError):  # its text may show what stands there
+        raise BadOption(f"{path} is not TOML.", 'Write host = "db1" below a line [NAME].') from None
 
 
 def _require_own(found: os.stat_result, path: Path) -> None:
@@ -88,7 +100,7 @@ def _require_own(found: os.stat_result, path: Path) -> None:
     if found.st_mode & _OTHERS_MAY_WRITE and not is_sticky:
         raise BadOption(
             f"others than its owner may write {path}, and so decide where your password is sent.",
-            f"chmod go-w {path}",
+            f"chmod go-w {shell_word(str(path))}",
         )
 
 

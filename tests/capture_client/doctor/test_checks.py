@@ -39,6 +39,7 @@ from informix_capture_client.findings import (
     require,
 )
 from informix_capture_client.session.open_sessions import OpenSession
+from informix_capture_client.shell_commands import command_granting_capture
 from informix_capture_client.sql_names import TableName
 
 NO_ANSWER = Unanswered("No SELECT permission for it.", "Grant it.")
@@ -314,6 +315,15 @@ def test_rights_are_two_answers_the_database_and_the_capture(
     assert states(set_up, "rights") == ["ok", state]
 
 
+def test_the_grant_that_a_user_needs_is_quoted() -> None:
+    (found,) = (
+        each
+        for each in examine(with_cdc(user="a'; touch x; '", user_type="C"))
+        if "no DBA" in each.found
+    )
+    assert command_granting_capture("a'; touch x; '") in found.remedy
+
+
 def test_what_is_wrong_says_what_mends_it_and_what_is_not_wrong_says_nothing() -> None:
     for sentence, set_up, _, _ in CASES:
         for finding in examine(set_up):
@@ -448,7 +458,7 @@ def test_commands_name_the_owner_and_the_folder_of_the_product() -> None:
     set_up = replace(with_server(has_cdc_database=False), dialect=GBASE_8S)
     (finding,) = [f for f in examine(set_up) if f.check == "syscdcv1"]
     assert "As user gbasedbt" in finding.remedy
-    assert "cd $GBASEDBTDIR/etc && DB_LOCALE=<the locale of the database" in finding.remedy
+    assert "cd $GBASEDBTDIR/etc && DB_LOCALE='<the locale of the database" in finding.remedy
 
 
 def test_the_locale_that_syscdcv1_must_have_is_named_where_captures_connect_to_it() -> None:

@@ -50,6 +50,10 @@ CASES = {
         replace(PLAIN, open_files=(("/run/s", "the password"),)),
         *("password", "warning", "every user of this machine may read /run/s", "chmod o= /run/s"),
     ),
+    "password file for all, with a name for a shell": (
+        replace(PLAIN, open_files=(("/run/$(x) y", "the password"),)),
+        *("password", "warning", "read /run/$(x) y, which", "chmod o= '/run/$(x) y'"),
+    ),
     "TLS key for all, of a trusted user": (
         replace(PLAIN, open_files=(("/run/key.pem", "the key of a certificate"),)),
         *("password", "warning", "/run/key.pem, which holds the key of a", "chmod o= /run/key.pem"),

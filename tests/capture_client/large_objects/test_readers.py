@@ -231,6 +231,30 @@ def test_a_status_without_a_size_is_refused(status: bytes) -> None:
         SqliObjects(transport).status(0)
 
 
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [(("s3cret",), "6 characters"), (("0a",) * 2, "2 columns"), ((), "0 columns"), (("0",), "1 char")],
+)
+def test_a_locator_that_is_none_is_refused_without_its_text(row: tuple[str, ...], words: str) -> None:
+    transport = Mock(SqliTransport)
+    transport.rows.return_value = [("0a0b",), (None,)]
+    assert SqliObjects(transport).locators("SELECT", ()) == [b"\x0a\x0b", None]
+    transport.rows.return_value = [("0a0b",), row]
+    with pytest.raises(ProtocolViolation, match=words) as refused:
+        SqliObjects(transport).locators("SELECT", ())
+    assert "s3cret" not in str(refused.value)
+
+
+@pytest.mark.parametrize("found", [b"", bytes(3), bytes(5), bytes(1 << 20)])
+def test_a_descriptor_of_another_size_is_refused(found: bytes) -> None:
+    transport = Mock(SqliTransport)
+    transport.call_routine.return_value = b"\xff\xff\xff\xfe"
+    assert SqliObjects(transport).open(b"") == -2
+    transport.call_routine.return_value = found
+    with pytest.raises(ProtocolViolation, match=f"returned {len(found)} bytes where 4 are due"):
+        SqliObjects(transport).open(b"")
+
+
 def test_a_descriptor_that_is_not_open_is_refused(reader: ObjectReader) -> None:
     with pytest.raises(ServerRefused, match="12014"):
         reader.status(77)

@@ -14,6 +14,7 @@ from informix_capture_client.errors import (
     InformixCdcError,
     ServerRefused,
 )
+from informix_capture_client.shell_commands import command_granting_capture
 from informix_capture_client.transport.base import ConnectionSettings
 from informix_capture_client.transport.odbc_errors import (
     Diagnostic,
@@ -202,6 +203,20 @@ def test_the_door_translates_and_lets_the_next_one_in() -> None:
 def test_the_door_leaves_other_errors_alone() -> None:
     with pytest.raises(KeyboardInterrupt), Door(SETTINGS):
         raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("native", [-272, -674])
+def test_a_user_in_a_grant_is_quoted(native: int) -> None:
+    translator = Translator(replace(SETTINGS, user="a'; touch pwned; '"))
+    error = translator.error([Diagnostic("42000", native, "No.")], connected=True)
+    assert command_granting_capture("a'; touch pwned; '") in error.remedy
+
+
+@pytest.mark.parametrize("database", ["name", "syscdcv1"])
+def test_a_user_without_the_right_to_connect_is_quoted(database: str) -> None:
+    translator = Translator(replace(SETTINGS, user="Ann B", database=database))
+    error = translator.error([Diagnostic("28000", -387, "No.")], connected=database == "name")
+    assert "echo 'GRANT DBA TO \"Ann B\"' | dbaccess syscdcv1 -" in error.remedy
 
 
 def test_a_user_who_may_not_open_the_cdc_database_is_told_the_grant() -> None:

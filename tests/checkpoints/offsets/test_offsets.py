@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from informix_capture_client.errors import BadOption, DataLoss, Gap
+from informix_capture_client.errors import BadOption, DataLoss, Gap, ProtocolViolation
 from informix_capture_client.positions import LogEnd, Position, SettlingRestart, Witness
 from informix_checkpoints.offsets import NOT_STARTED, StreamOffset
 from informix_checkpoints.spool import ReportedLoss
@@ -99,6 +99,14 @@ def test_a_short_text_does_not_stand_for_more_ids_than_a_server_has() -> None:
     with pytest.raises(BadOption, match="not of this source"):
         StreamOffset.from_json({**known, "unseen": [next(runs), next(runs)]})
     assert len(StreamOffset.from_json({**known, "unseen": [next(runs)]}).position.unseen) == most
+
+
+def test_an_offset_that_no_restart_could_read_is_not_written() -> None:
+    ids = tuple(range(0, 2 << 17, 2))
+    most = StreamOffset("s", "d", Position(5, 3, ids))
+    assert StreamOffset.from_json(most.to_json()) == most
+    with pytest.raises(ProtocolViolation, match="reports 131,073 transactions"):
+        StreamOffset("s", "d", Position(5, 3, (*ids, 1 << 40))).to_json()
 
 
 @pytest.mark.parametrize("key", ["snapshot", "later"])

@@ -125,6 +125,13 @@ SPOILT = {
     "metadata cut off": ("offsets/1", GOOD.replace("{}", "{"), "offsets/1 is cut off"),
     "a negative commit": ("offsets/1", GOOD.replace('commit":1', 'commit":-1'), "offsets/1, source 0"),
     "a key missing": ("offsets/1", GOOD.replace(',"unseen":[]', ""), "offsets/1, source 0"),
+    "more ids than one file may stand for": (
+        "offsets/1",
+        GOOD.replace("[]", '["0-99999"]') + GOOD[GOOD.rindex("\n") :].replace("[]", '["0-99999"]'),
+        "offsets/1, source 1: the checkpoint holds an offset that is not of this source",
+    ),
+    "a version of 5,000 digits": ("offsets/1", GOOD.replace("v1", "v" + "9" * 5000), "does not begin"),
+    "a commit of such a version": ("commits/1", "v" + "9" * 5000 + "\n{}", "does not begin"),
     "only a foreign source": ("offsets/1", f"v1\n{{}}\n{KAFKA}", "no source of informix-cdc"),
     "a nameless line in version 2": ("offsets/1", "v2\n{}\n-", "names no source"),
     "an empty commits file": ("commits/1", "", "commits/1 does not begin"),

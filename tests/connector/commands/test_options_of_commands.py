@@ -257,6 +257,9 @@ def test_a_profile_is_plain_toml_with_numbers_and_lists(profiles: Path) -> None:
         ("[p]\nport = 1.5", "port is neither a text, nor a whole number"),
         ('host = "hunter2"', "host is in no profile"),
         ("hunter2", "is not TOML"),
+        pytest.param("p = " + "[" * 200_000, "is not TOML", id="nested"),
+        pytest.param("[p]\nport = " + "9" * 5_000, "is not TOML", id="a number of 5,000 digits"),
+        pytest.param("#" * (1 << 20) + "\n", "more than 1,048,576 bytes", id="large"),
         ("[q]", "has no profile 'p'. It has q."),
     ],
 )
@@ -289,12 +292,12 @@ def test_a_folder_of_profiles_that_others_may_write_is_refused(profiles: Path, m
 
 
 def test_profiles_behind_a_link_are_looked_at_where_they_are(profiles: Path, tmp_path: Path) -> None:
-    elsewhere = tmp_path / "elsewhere"
+    elsewhere = tmp_path / "$(else) where"
     elsewhere.mkdir()
     written(elsewhere / "mine.toml", "p", {"host": "h"})
     profiles.symlink_to(elsewhere / "mine.toml")
     elsewhere.chmod(0o777)
-    assert f"chmod go-w {elsewhere}" in run("tail", "--profile=p", *RELATED).stderr
+    assert f"chmod go-w '{elsewhere}'" in run("tail", "--profile=p", *RELATED).stderr
 
 
 @pytest.mark.parametrize("place", ["file", "folder"])

@@ -103,6 +103,14 @@ def test_a_python_of_workers_that_does_not_fit_is_a_failure(
     assert judged.remedy == f"export PYSPARK_PYTHON={sys.executable}"
 
 
+def test_the_path_of_a_python_is_quoted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "/opt/my $(env)/python")
+    judged = of(
+        "python of workers", {**PYTHON, "PYSPARK_PYTHON": script(tmp_path / "python", "exit 3")}
+    )
+    assert judged.remedy == "export PYSPARK_PYTHON='/opt/my $(env)/python'"
+
+
 def test_the_python_of_path_is_a_warning_only_since_a_setting_may_name_another(tmp_path: Path) -> None:
     script(tmp_path / "python3", "echo '[[3, 9], true]'")
     judged = of("python of workers", {"PATH": str(tmp_path)})

@@ -23,7 +23,7 @@ from .sources import LAST_COMMITTED, Catalogue, Finder, SourceTable, View, fille
 from .storage import RowValues, Storage, Store
 from .work import Work
 
-MOST_ANSWER_BYTES = 1 << 29  # of texts and objects that a query finds at once: our choice
+MOST_ANSWER_BYTES = 1 << 29  # of memory for the rows that a query finds at once: our choice
 NO_WORK = -1  # the number of a session that has no transaction
 _MAY_BE_LAST = ("dirty read", "committed read")
 T = TypeVar("T")

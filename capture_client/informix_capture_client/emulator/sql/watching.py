@@ -13,6 +13,7 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from sys import getsizeof
 
 from ..answers import Check
 from ..sql_errors import SqlError, sql_error
@@ -78,12 +79,12 @@ class Watch:
 
 
 def fetched(cursor: sqlite3.Cursor, most_bytes: int) -> list[tuple[Stored, ...]]:
-    """Return all rows; SqlError -208 if texts and objects have more bytes, by a sample of rows."""
+    """Return all rows; SqlError -208 if they take more bytes."""
     rows: list[tuple[Stored, ...]] = []
     size = 0
     while part := cursor.fetchmany(_ROWS_AT_ONCE):
         rows += part
-        size += len(part) * sum(len(value) for value in part[0] if isinstance(value, str | bytes))
+        size += sum(getsizeof(row) + sum(map(getsizeof, row)) for row in part)
         if size > most_bytes:
             raise sql_error(-208)
     return rows

@@ -105,6 +105,16 @@ def test_rows_that_a_query_finds_at_once_have_a_most(
     assert db.rows("SELECT count(*) FROM t") == [(20,)]
 
 
+def test_each_row_counts_and_each_number(db: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
+    db.run("CREATE TABLE t (n integer, text lvarchar(2000))")
+    for number in range(32):  # the first of each 16 rows is short
+        db.run("INSERT INTO t VALUES (?, ?)", number, "a" * (2000 if number % 16 else 1))
+    monkeypatch.setattr(reading, "MOST_ANSWER_BYTES", 50_000)
+    assert db.refused("SELECT text FROM t").native == -208
+    assert len(db.rows("SELECT n FROM t")) == 32
+    assert db.refused("SELECT a.n FROM t a, t b").native == -208
+
+
 @pytest.mark.parametrize("change", ["RENAME COLUMN t.a TO b", "ALTER TABLE t ADD (b integer)"])
 def test_two_columns_of_one_name_are_refused(db: Asked, change: str) -> None:
     db.run("CREATE TABLE t (a integer, b integer)")
