@@ -322,12 +322,13 @@ def mirror(file: Path | None, is_plan: bool, once: bool, program: bool) -> None:
     for module, extra in (("deltalake", "delta"), ("pyspark", "spark")):
         if find_spec(module) is None:
             raise OneLineError(f"a mirror needs {module}: pip install 'informix-cdc[{extra}]'.")
-    from informix_cdc.commands.mirror import print_plan, run_mirror
+    from informix_cdc.commands.mirror import failures_in_one_line, print_plan, run_mirror
 
     with one_line_errors():
         if is_plan:
             raise SystemExit(0 if print_plan(file) else 1)
-        run_mirror(file, once=once)
+        with failures_in_one_line():
+            run_mirror(file, once=once)
 
 
 @main.command(epilog=PASSWORD_HINT, short_help="Show where a query's checkpoint stands in the log.")
