@@ -20,6 +20,7 @@ from informix_capture_client.transport.base import ConnectionSettings
 from informix_capture_client.transport.elf_header import build_of, build_of_this_python
 
 _MAX_INFO_BYTES = 512
+_CLIENT_LOCALE = "en_us.utf8"  # the default, in which texts come without a driver too
 # glibc's words, the only C library the driver is built for
 _MISSING = re.compile(r"^(?P<name>[^\s/:]+): cannot open shared object file")
 
@@ -39,8 +40,23 @@ def load_driver(settings: ConnectionSettings) -> tuple[str, ctypes.CDLL]:
     Raises:
         AccessRefused, BadOption: there is none, or the system's loader refuses it.
     """
-    driver = find_driver(settings.driver, os.environ, settings.dialect)
+    try:
+        driver = find_driver(settings.driver, os.environ, settings.dialect)
+    except AccessRefused as reason:
+        if asking := _asking_for_driver(settings):
+            raise AccessRefused(
+                f"{reason.message.removesuffix('.')}, and option {asking} needs one.",
+                f"{reason.remedy.removesuffix('.')}, if option {asking} is left out.",
+            ) from None
+        raise
     return driver, load_library(driver, dialect=settings.dialect)
+
+
+def _asking_for_driver(settings: ConnectionSettings) -> str:
+    """Return the option that means nothing without a driver; empty if there is none."""
+    if settings.extra:
+        return "connectionString"
+    return "clientLocale" if settings.client_locale.lower() != _CLIENT_LOCALE else ""
 
 
 def read_driver_info(connection: odbc.Handle, codec: str) -> DriverInfo:
@@ -124,12 +140,12 @@ def _not_loadable(driver: str, dialect: Dialect, reason: str) -> BadOption:
         return BadOption(
             f"The ODBC driver {driver} is built for {built}, and this Python is {wanted}.",
             f"Install the {dialect.product} Client SDK for {wanted}, or run Spark's driver on a host of"
-            f" {built}; option driver names the library.",
+            f" {built}; option driver names the library. transport=sqli needs none.",
         )
     return BadOption(
         f"The ODBC driver {driver} cannot be loaded: {reason}.",
         f"Correct option driver, or set LD_LIBRARY_PATH to ${dialect.home}/lib, lib/esql and lib/cli"
-        " before Python starts.",
+        " before Python starts; transport=sqli needs no driver.",
     )
 
 

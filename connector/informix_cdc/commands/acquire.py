@@ -40,7 +40,9 @@ _NEXT = (
 
 _IN_STREAM = (
     "Writers may go on. Start the query again with the same checkpoint and the option\n"
-    '  .option("schemaChange", {receipt})'
+    '  .option("schemaChange", {receipt})\n'
+    "In a mirror's file, under [source]:\n"
+    "  schemaChange = {receipt}"
 )
 
 WAIT_SECONDS = 10.0
@@ -82,7 +84,7 @@ def acquire(options: SourceOptions, receipt: Path | None = None) -> None:
         with contextlib.closing(open_connection(options, options.database)) as marking:
             found = acquired(options, catalog, marking, _tell_who_is_waited_for)
         save_receipt(replace(known, acquired=found), receipt, is_new=False)
-        say(_IN_STREAM.format(receipt=json.dumps(str(receipt))))
+        say(_IN_STREAM.format(receipt=json.dumps(str(receipt.absolute()))))
         click.echo(show(found.since))
 
 

@@ -5,8 +5,8 @@ Rule: quick to start. A command imports what it needs when it runs; Spark is loa
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterable
-from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -108,13 +108,12 @@ def tail(
     with Ctrl-C. Every capture needs full row logging of its tables. Where it is off, tail asks before
     it switches it on: the server then refuses ALTER TABLE until `informix-cdc release` switches it off.
     """
-    from informix_cdc.commands.tail import permission, print_changes, with_rows_that_are_there
+    from informix_cdc.commands.tail import permission, print_changes, with_spool
 
     if no_switch and is_sure:
         raise click.UsageError("--yes and --no-switch exclude each other.")
     may_switch = permission(may_switch=not no_switch, is_sure=is_sure)
-    begin = with_rows_that_are_there if snapshot else nullcontext
-    with one_line_errors(), begin(given) as said:
+    with one_line_errors(), with_spool(given, snapshot=snapshot) as said:
         print_changes(parse_options(said), output_format, limit, may_switch)
 
 
@@ -223,7 +222,16 @@ def acquire(tables: tuple[str, ...], receipt: Path | None, **given: str | None) 
 
 def _options_of(tables: tuple[str, ...], given: dict[str, str | None]) -> SourceOptions:
     # A table may have columns that cannot be captured: its row logging is switched all the same.
-    return parse_options({**given, "table": ",".join(tables), "unsupportedColumns": "omit-following"})
+    of_switches = {"table": ",".join(tables), "unsupportedColumns": "omit-following"}
+    return parse_options({**given, **of_switches, **_without_contents()})
+
+
+def _without_contents() -> dict[str, str]:
+    """Return the options of a command that reads no large objects: it needs no spool for them.
+
+    Its flags on large objects only say which columns a query has.
+    """
+    return {"spoolPath": tempfile.gettempdir()}
 
 
 @main.command(
@@ -312,12 +320,13 @@ def mirror(file: Path | None, is_plan: bool, once: bool, program: bool) -> None:
     for module, extra in (("deltalake", "delta"), ("pyspark", "spark")):
         if find_spec(module) is None:
             raise OneLineError(f"a mirror needs {module}: pip install 'informix-cdc[{extra}]'.")
-    from informix_cdc.commands.mirror import print_plan, run_mirror
+    from informix_cdc.commands.mirror import failures_in_one_line, print_plan, run_mirror
 
     with one_line_errors():
         if is_plan:
             raise SystemExit(0 if print_plan(file) else 1)
-        run_mirror(file, once=once)
+        with failures_in_one_line():
+            run_mirror(file, once=once)
 
 
 @main.command(epilog=PASSWORD_HINT, short_help="Show where a query's checkpoint stands in the log.")
@@ -379,7 +388,9 @@ def record(
 
     with one_line_errors():
         limits = RecordLimits(seconds, reads)
-        record_to(parse_options(given), path, limits, catalog_only=catalog_only)
+        record_to(
+            parse_options({**given, **_without_contents()}), path, limits, catalog_only=catalog_only
+        )
 
 
 @main.command(short_help="Print where the jar lies that reads rows in Spark's JVM.")

@@ -40,22 +40,27 @@ def serve_demo(
     transactions_per_second: float | None,
     dialect: str = INFORMIX.name,
     tls: ssl.SSLContext | None = None,
+    certificate: Path | None = None,
 ) -> None:
-    """Serve until interrupted; print how to connect."""
+    """Serve until interrupted; print how to connect, with `certificate` if it is what `tls` shows."""
 
     def when_ready(listening: ListeningServer) -> None:
-        announce(listening, transactions_per_second, dialect)
+        announce(listening, transactions_per_second, dialect, certificate)
 
     with _workload(server, transactions_per_second):
         serve(server, host, port, when_ready, tls)
     say("The emulator has ended.")
 
 
-def command_to_watch(listening: ListeningServer, dialect: str = INFORMIX.name) -> str:
+def command_to_watch(
+    listening: ListeningServer, dialect: str = INFORMIX.name, certificate: Path | None = None
+) -> str:
     """Return a command that shows the changes, ready to be copied."""
     given = {"server": listening.server.name}
     if listening.is_encrypted:
         given["encryption"] = TLS
+    if certificate is not None:
+        given["tlsCaFile"] = str(certificate.absolute())
     if dialect != INFORMIX.name:
         given["dialect"] = dialect
     given |= {"database": DATABASE, "table": ",".join(TABLE_NAMES)}
@@ -80,14 +85,19 @@ def jdbc_url(listening: ListeningServer) -> str:
     return f"jdbc:informix-sqli://{address}/{DATABASE}:{settings}{encrypted}"
 
 
-def announce(listening: ListeningServer, transactions_per_second: float | None, dialect: str) -> None:
+def announce(
+    listening: ListeningServer,
+    transactions_per_second: float | None,
+    dialect: str,
+    certificate: Path | None = None,
+) -> None:
     """Print where the emulator listens, a command that watches it, and the URL of IBM's driver."""
     quiet = "" if transactions_per_second else " It is quiet: --demo-workload 5 brings it to life."
     say(
         f"An emulator, not {_NOT_A[dialect]} server, listens on {listening.host}:{listening.port}."
         f"{quiet} Ctrl-C ends it. To watch it:"
     )
-    say_unbroken(command_to_watch(listening, dialect), to_stdout=True)
+    say_unbroken(command_to_watch(listening, dialect, certificate), to_stdout=True)
     if dialect == INFORMIX.name:  # the URL of GBASE's driver is not IBM's
         say("To connect with IBM's JDBC driver and the same password:")
         say_unbroken(jdbc_url(listening))

@@ -22,6 +22,7 @@ Rule: all settings but `trigger` and `spark` are those of `informix_cdc.lake.mir
 from __future__ import annotations
 
 import contextlib
+import re
 import signal
 import time
 import tomllib
@@ -50,9 +51,12 @@ from informix_cdc.lake import (
     type_in,
 )
 from informix_cdc.snapshots import TableProgress
-from informix_cdc.terminal import TableProgressShown, counted, say, table_progress
+from informix_cdc.terminal import OneLineError, TableProgressShown, counted, say, table_progress
 
 _POLL_SECONDS = 1
+_OUR_ERROR = re.compile(r"IFXCDC-\d{4}: .+")
+_STATE = re.compile(r"( SQLSTATE: \w{5})+\s*$")  # what Spark appends to the texts of others
+_OF_PY4J = "An error occurred while calling "  # the line before the JVM's own
 StartSession = Callable[[MirrorSettings, Mapping[str, str]], Any]
 
 
@@ -85,12 +89,8 @@ def read_file(path: Path) -> MirrorFile:
         raise BadOption(f"{path} cannot be read: {reason}.", "Correct it.") from None
     source, spark = known.pop("source", {}), known.pop("spark", {})
     trigger = known.pop("trigger", "")
-    for name, value in (("source", source), ("spark", spark)):
-        is_flat = isinstance(value, dict) and not any(
-            isinstance(each, (dict, list)) for each in value.values()
-        )
-        if not is_flat:
-            raise BadOption(f"{path}: {name} must be a table of single values.", "Correct it.")
+    _require_flat(path, "source", source, lists=True)
+    _require_flat(path, "spark", spark, lists=False)
     if not isinstance(trigger, str):
         raise BadOption(f"{path}: trigger must be a text such as '10 seconds'.", "Correct it.")
     if any(name.lower() == "password" for name in source):
@@ -100,10 +100,30 @@ def read_file(path: Path) -> MirrorFile:
         )
     options = {name: _as_text(value) for name, value in source.items()}
     settings = {name: str(spark[name]) for name in spark}
-    return MirrorFile(checked_settings(known, options), options, trigger, settings)
+    try:
+        checked = checked_settings(known, options)
+    except BadOption as reason:
+        raise BadOption(f"{path}: {reason.message}", reason.remedy) from None
+    return MirrorFile(checked, options, trigger, settings)
+
+
+def _require_flat(path: Path, name: str, values: object, *, lists: bool) -> None:
+    """Refuse what is no table of single values; `lists` of texts stand for texts with commas."""
+    if not isinstance(values, dict):
+        raise BadOption(f"{path}: {name} must be a table: [{name}].", "Correct it.")
+    for key, value in values.items():
+        is_texts = isinstance(value, list) and all(isinstance(each, str) for each in value)
+        if isinstance(value, dict) or (isinstance(value, list) and not (lists and is_texts)):
+            raise BadOption(
+                f"{path}: {key} in [{name}] must be a single value.",
+                "Put names with a dot or other signs in quotes."
+                + (" Separate several values by commas, in one text." if lists else ""),
+            )
 
 
 def _as_text(value: object) -> str:
+    if isinstance(value, list):
+        return ",".join(value)
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -178,6 +198,34 @@ def run_mirror(path: Path, *, once: bool, session: StartSession = start_session)
                     break
         finally:
             query.stop()
+
+
+@contextlib.contextmanager
+def failures_in_one_line() -> Iterator[None]:
+    """Turn an exception of PySpark into one line: the source's own sentence, if it has one.
+
+    Raises:
+        OneLineError: in place of the exception.
+    """
+    try:
+        yield
+    except Exception as reason:
+        if type(reason).__module__.partition(".")[0] not in ("pyspark", "py4j"):
+            raise
+        raise OneLineError(_sentence_in(str(reason))) from None
+
+
+def _sentence_in(text: str) -> str:
+    r"""Return the source's own error out of what Spark says of a failed query, else its first line.
+
+    >>> _sentence_in("[STREAM_FAILED] Query terminated: x.DataLoss: IFXCDC-0001: it is lost.\n at a.B")
+    'IFXCDC-0001: it is lost.'
+    """
+    if found := _OUR_ERROR.search(text):
+        return _STATE.sub("", found[0])
+    lines = [line.strip(" :") for line in text.splitlines()]
+    said = (line for line in lines if line and not line.startswith(_OF_PY4J))
+    return next(said, "Spark gave no reason.")
 
 
 class _Shown:

@@ -167,7 +167,7 @@ def emulator(
     keep_rows(server)
     with one_line_errors(), _named_address(host, port):
         tls = _tls_context(tls_certificate, tls_key)
-        serve_demo(server, host, port, demo_workload, dialect, tls)
+        serve_demo(server, host, port, demo_workload, dialect, tls, tls_certificate)
 
 
 @contextlib.contextmanager

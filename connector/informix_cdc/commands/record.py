@@ -138,7 +138,7 @@ def _header(options: SourceOptions) -> dict[str, object]:
             "table": ",".join(options.tables),
             "columns": ",".join(".".join(map(quoted, name)) for name in options.columns),
             "unsupportedColumns": options.unsupported_columns,
-            "lobs": options.lobs,
+            "lobs": "handle" if options.reads_objects else options.lobs,  # no contents are recorded
             "dbLocale": options.db_locale,
             "clientLocale": options.client_locale,
             "readTimeoutSeconds": options.read_timeout_seconds,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from informix_capture_client.catalog import Catalog, Table
@@ -56,7 +56,9 @@ Full row logging is off for {tables}. What comes next, while nobody changes its 
   2. Switch it on again; then writers may go on:"""
 _QUERY_IN_STREAM = """\
   3. Start the query again with the same checkpoint and the option
-     .option("schemaChange", {receipt})"""
+     .option("schemaChange", {receipt})
+     In a mirror's file, under [source]:
+     schemaChange = {receipt}"""
 _ALTER = """\
 Full row logging is off for {tables}. What comes next:
   1. ALTER, while no writer changes the table.
@@ -93,6 +95,7 @@ def release(
     """
     _require_one_choice(checkpoints, needs_no_checkpoint, receipt)
     with open_catalog(options) as catalog:
+        named = options.table_choice().names
         options = with_named_tables(options, catalog)
         tables = _logged_tables(options, catalog, receipt)
         if not tables:
@@ -118,7 +121,7 @@ def release(
         _switch_all_off(tables, options, catalog, db_locale)
         if reached is not None:
             _tell_what_is_delivered(reached, catalog.current_position())
-        _tell_what_comes_next(options, receipt)
+        _tell_what_comes_next(options, _to_acquire(options, named, tables), receipt)
 
 
 @contextlib.contextmanager
@@ -239,10 +242,20 @@ def _tell_what_is_delivered(reached: int, switched: int) -> None:
     )
 
 
-def _tell_what_comes_next(options: SourceOptions, receipt: Path | None) -> None:
-    names = options.table_names()
+def _to_acquire(
+    options: SourceOptions, named: Collection[TableName], switched_off: Iterable[Table]
+) -> list[TableName]:
+    """Return the tables to acquire: those that are named, and of a pattern those switched off now."""
+    off = {table.name for table in switched_off}
+    return [name for name in options.table_names() if name in off or name in named]
+
+
+def _tell_what_comes_next(
+    options: SourceOptions, names: Sequence[TableName], receipt: Path | None
+) -> None:
     alter, query = (_ALTER, _NEW_QUERY) if receipt is None else (_ALTER_IN_STREAM, _QUERY_IN_STREAM)
-    flags = [*arguments_for("acquire", options), *(("--receipt", str(receipt)) if receipt else ())]
+    place = str(receipt.absolute()) if receipt else ""
+    flags = [*arguments_for("acquire", options), *(("--receipt", place) if receipt else ())]
     say(alter.format(tables=", ".join(map(str, names))), to_stdout=True)
     say_command("acquire", *map(table_argument, names), *flags, before="     ", to_stdout=True)
-    say(query.format(receipt=json.dumps(str(receipt))), to_stdout=True)
+    say(query.format(receipt=json.dumps(place)), to_stdout=True)

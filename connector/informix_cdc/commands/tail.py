@@ -53,10 +53,16 @@ _BEGINNINGS = {"latest": "from now on", "earliest": "from the oldest log file on
 
 
 @contextlib.contextmanager
-def with_rows_that_are_there(given: Mapping[str, str | None]) -> Iterator[dict[str, str | None]]:
-    """Ask for a snapshot too, by way of a folder that is gone afterwards."""
+def with_spool(
+    given: Mapping[str, str | None], *, snapshot: bool = False
+) -> Iterator[dict[str, str | None]]:
+    """Add a folder for the spool that is gone afterwards, and ask for a snapshot if it is wanted.
+
+    Rows of a snapshot, and contents of large objects, pass through a spool here too.
+    """
     with TemporaryDirectory(prefix="informix-cdc-tail-") as folder:
-        yield {**given, "initialSnapshot": "all", "spoolPath": folder, "truncate": "emit"}
+        existing_rows = {"initialSnapshot": "all"} if snapshot else {}
+        yield {**given, **existing_rows, "spoolPath": folder, "truncate": "emit"}
 
 
 def permission(*, may_switch: bool, is_sure: bool) -> OnRowLoggingOff | None:
@@ -114,7 +120,7 @@ def print_changes(
         switched_on.append(table)
         say_switched_on(table)
 
-    if options.initial_snapshot:
+    if options.initial_snapshot or options.reads_contents:
         batches = _with_progress(options, tell_that_it_begins, tell_the_switch, on_row_logging_off)
     else:
         batches = follow(options, figures, tell_that_it_begins, tell_the_switch, on_row_logging_off)

@@ -103,8 +103,8 @@ def _named_tables(
             raise BadOption(
                 f"checkpoint {place}, source {progress.name}, does not belong to {table.name} as it is"
                 f" now. {_NOTHING_DONE}",
-                "Give --columns and --lobs as its query has them; a table that was altered since has no"
-                " stream to wait for.",
+                "Give --columns, --lobs and --simple-lobs as its query has them; a table that was"
+                " altered since has no stream to wait for.",
             )
     return tables
 
@@ -119,8 +119,9 @@ def _tables_of(
     raise BadOption(
         f"checkpoint {place}, source {progress.name}, does not belong to {tried} on this server: its"
         f" source digest is {digest}. {_NOTHING_DONE}",
-        "Give --stream-tables what its query has as option table, in that order, and --columns and"
-        " --lobs as the query has them; a table that was altered since has no stream to wait for.",
+        "Give --stream-tables what its query has as option table, in that order, and --columns,"
+        " --lobs and --simple-lobs as the query has them; a table that was altered since has no stream"
+        " to wait for.",
     )
 
 

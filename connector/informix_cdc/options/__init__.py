@@ -17,7 +17,7 @@ from informix_cdc.options.source import (
     option_readers,
     option_rows,
 )
-from informix_cdc.options.transports import AUTO, ODBC, SQLI
+from informix_cdc.options.transports import AUTO, ODBC, SQLI, rules_out_driver
 
 __all__ = [
     "ALL",
@@ -39,5 +39,6 @@ __all__ = [
     "names",
     "option_readers",
     "option_rows",
+    "rules_out_driver",
     "with_connection_string",
 ]

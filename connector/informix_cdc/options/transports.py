@@ -41,15 +41,30 @@ def chosen_transport(options: ConnectionOptions, environment: Mapping[str, str])
     """
     if options.transport != AUTO:
         return options.transport
-    if options.driver or for_the_driver(options.connection_string) or _has_client_locale(options):
+    if _asks_for_driver(options):
         return ODBC
-    if "," in options.host or _has_certificates(options):
+    if rules_out_driver(options):
         return SQLI
     try:
         find_driver("", environment, options.dialect)
     except AccessRefused:
         return SQLI
     return ODBC
+
+
+def _asks_for_driver(options: ConnectionOptions) -> str:
+    """Return the first option given that only a driver heeds; empty if there is none."""
+    given = {
+        "driver": bool(options.driver),
+        "connectionString": bool(for_the_driver(options.connection_string)),
+        "clientLocale": _has_client_locale(options),
+    }
+    return next((name for name, is_given in given.items() if is_given), "")
+
+
+def rules_out_driver(options: ConnectionOptions) -> bool:
+    """Tell whether an option is given that only a connection without a driver heeds."""
+    return "," in options.host or bool(_has_certificates(options))
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,12 +117,6 @@ _RULES = (
         "Leave it away.",
     ),
     _Rule(
-        "host",
-        lambda it: not _is_sqli(it) and "," in it.host,
-        "option 'host' is a list, which transport=odbc cannot try in turn.",
-        "Set transport=sqli; or make them a group in sqlhosts, and name that in option server.",
-    ),
-    _Rule(
         "tlsKeyFile",
         lambda it: bool(it.tls_key_file) and not it.tls_certificate_file,
         "option 'tlsKeyFile' is the key of a certificate that is not named.",
@@ -125,16 +134,35 @@ def require_transport(options: ConnectionOptions) -> None:
     for rule in _RULES:
         if rule.applies(options):
             raise BadOption(rule.message, rule.remedy, option=rule.option)
+    if not _is_sqli(options):
+        _refuse_what_rules_out_a_driver(options)
     name = _has_certificates(options)
-    if name and not _is_sqli(options):
-        raise BadOption(
-            f"option {name!r} means nothing with transport=odbc, whose driver reads conssl.cfg.",
-            "Put the certificate into the keystore that conssl.cfg names, or set transport=sqli.",
-            option=name,
-        )
     if name and options.encryption != TLS:
         raise BadOption(
             f"option {name!r} means nothing without encryption=tls.",
             "Set encryption=tls, or leave it away.",
+            option=name,
+        )
+
+
+def _refuse_what_rules_out_a_driver(options: ConnectionOptions) -> None:
+    """Refuse what a driver does not heed; name the option that asks for one, if that is why.
+
+    Nobody may have set transport=odbc: `auto` stands for it where an option asks for a driver.
+    """
+    asking = _asks_for_driver(options)
+    sqli = f"leave option {asking} out and set transport=sqli" if asking else "set transport=sqli"
+    driver = f"the ODBC driver that option {asking} asks for" if asking else "transport=odbc"
+    if "," in options.host:
+        raise BadOption(
+            f"option 'host' is a list, which {driver} cannot try in turn.",
+            f"Make them a group in sqlhosts, and name that in option server; or {sqli}.",
+            option="host",
+        )
+    if name := _has_certificates(options):
+        raise BadOption(
+            f"option {name!r} means nothing with {driver}: certificates are read from the keystore"
+            " that conssl.cfg names.",
+            f"Put the certificate into that keystore, or {sqli}.",
             option=name,
         )

@@ -69,7 +69,8 @@ _JSON: dict[type, Callable[[Any], object]] = {
     datetime: datetime.isoformat,
     date: date.isoformat,
     timedelta: _duration,
-    bytes: bytes.hex,  # the handle of a BLOB or CLOB
+    bytes: bytes.hex,  # the handle of a BLOB or CLOB, or what it holds
+    dict: _exact,  # what a large object holds: content, size, status
 }
 
 

@@ -209,7 +209,7 @@ def parse_options(given: Mapping[str, str | None]) -> SourceOptions:
             option=missing[0],
         )
     parsed = SourceOptions.parse(said)
-    say_without_driver(said, parsed.transport)
+    say_without_driver(said, parsed)
     return parsed
 
 

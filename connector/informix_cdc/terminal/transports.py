@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import click
 
-from informix_cdc.options import AUTO, ODBC, SQLI
+from informix_cdc.options import AUTO, ODBC, SQLI, SourceOptions, rules_out_driver
 from informix_cdc.terminal.help_pages import SharedOption
 from informix_cdc.terminal.screen import say
 
@@ -20,9 +20,10 @@ _OWNER_ONLY = 0o600
 _WITHOUT = "No ODBC driver was found: connecting without one (--transport {} or {} chooses)."
 
 
-def say_without_driver(given: Mapping[str, str], transport: str) -> None:
-    """Say that a command connects without a driver though nobody asked for it."""
-    if transport == SQLI and given.get("transport", AUTO) == AUTO:
+def say_without_driver(given: Mapping[str, str], options: SourceOptions) -> None:
+    """Say that a command connects without a driver because there is none, and no option decided."""
+    is_auto = given.get("transport", AUTO).strip().lower() == AUTO
+    if options.transport == SQLI and is_auto and not rules_out_driver(options):
         say(_WITHOUT.format(SQLI, ODBC))
 
 

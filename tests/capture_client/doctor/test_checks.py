@@ -484,3 +484,13 @@ def test_times_are_shown_in_a_fitting_unit() -> None:
         "71.9 hours",
         "3 days",
     ]
+
+
+def test_the_acquire_for_the_owner_carries_no_other_user_and_no_password_of_one() -> None:
+    of_bob = ("--user", "bob", "--password-file", "/home/bob/secret")
+    flags = ("--host", "db1", *of_bob, "--server", "ids1")
+    bare = (table_facts(logs_full_rows=False),)
+    set_up = replace(SOUND, user="bob", tables=bare, connection_arguments=flags)
+    (finding,) = [f for f in examine(set_up) if f.check == "full row logging"]
+    as_owner = ("--host", "db1", "--server", "ids1", "--user", "informix")
+    assert finding.command == ("acquire", "informix.orders", *as_owner)

@@ -204,7 +204,7 @@ def test_an_informixdir_that_is_set_is_respected(kit: Path) -> None:
 
 def test_a_file_that_is_no_library_is_a_bad_option(kit: Path) -> None:
     Path(_driver(kit)).write_text("not a library")
-    with pytest.raises(BadOption, match="cannot be loaded"):
+    with pytest.raises(BadOption, match=r"cannot be loaded.*transport=sqli needs no driver"):
         load_library(_driver(kit), {})
 
 
@@ -287,6 +287,7 @@ def test_a_driver_of_another_machine_is_called_so_and_not_a_missing_file(tmp_pat
     with pytest.raises(BadOption) as caught:
         load_library(str(other))
     assert f"is built for {build_of(str(other))}, and this Python is" in caught.value.message
+    assert "transport=sqli needs none." in caught.value.remedy
     assert "LD_LIBRARY_PATH" not in str(caught.value)
 
 

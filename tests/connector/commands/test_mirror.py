@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from py4j.protocol import Py4JError
+from pyspark.errors import AnalysisException, PySparkRuntimeError, StreamingQueryException
 
 from connector.commands.commands import refusal, run_plain
 from harness.servers.stores import PASSWORD
@@ -131,6 +133,12 @@ MISTAKES: list[tuple[str, dict[str, str], list[str]]] = [
         {"tables": '[tables.informix.a]\nkeep = "history"'},
         ['the name of a table needs quotes: [tables."informix.a"].'],
     ),
+    (
+        "a list of other things",
+        {"source": "tableExclude = [1, 2]"},
+        ["tableExclude in [source] must be a single value", "by commas"],
+    ),
+    ("a list for Spark", {"tables": '[spark]\nx = ["a"]'}, ["x in [spark] must be a single value"]),
     ("no text", {"head": "trigger = 10\n"}, ["trigger must be a text"]),
     ("a password", {"source": 'Password = "x"'}, ["source holds a password", "passwordFile"]),
     ("another shape", {"source": 'shape = "json"'}, ["option 'shape' is arrow in a mirror"]),
@@ -158,9 +166,59 @@ MISTAKES: list[tuple[str, dict[str, str], list[str]]] = [
 def test_a_mistake_in_a_file_is_named_with_what_to_do(
     changes: dict[str, str], says: list[str], tmp_path: Path
 ) -> None:
-    line = refusal(run_plain("mirror", written(tmp_path, 9, **changes), "--plan"), 2)
-    for text in says:
+    path = written(tmp_path, 9, **changes)
+    line = refusal(run_plain("mirror", path, "--plan"), 2)
+    for text in (path, *says):
         assert text in line
+
+
+def test_a_list_of_tables_is_taken_as_the_tables(tmp_path: Path) -> None:
+    with served(*((f"informix.{name}", "id serial primary key") for name in "abc")) as port:
+        path = Path(written(tmp_path, port))
+        path.write_text(path.read_text().replace('"informix.*"', '["informix.a", "informix.b"]'))
+        found = run_plain("mirror", str(path), "--plan")
+    assert found.exit_code == 0, found.output
+    targets = [line.partition(" ")[0] for line in found.stdout.splitlines() if " -> /" in line]
+    assert targets == ["informix.a", "informix.b"]
+
+
+FAILURES = [
+    (
+        StreamingQueryException(
+            "[STREAM_FAILED] Query [id = 1, runId = 2] terminated with exception:"
+            " [PYTHON_STREAMING_DATA_SOURCE_RUNTIME_ERROR] Failed: Traceback\n"
+            "informix_capture_client.errors.DataLoss: IFXCDC-0001: the log is gone. Start anew."
+            " SQLSTATE: 38000 SQLSTATE: XXKST\n\tat org.apache.Spark\n"
+        ),
+        "IFXCDC-0001: the log is gone. Start anew.",
+    ),
+    (AnalysisException("[NOT_THERE] No such catalog.\n== plan =="), "[NOT_THERE] No such catalog."),
+    (PySparkRuntimeError("[JAVA_GATEWAY_EXITED] No Java."), "[JAVA_GATEWAY_EXITED] No Java."),
+    (
+        Py4JError(
+            "An error occurred while calling o1.start.\n: java.io.IOException: disk full\n\tat x"
+        ),
+        "java.io.IOException: disk full",
+    ),
+]
+
+
+@pytest.mark.parametrize(("failure", "line"), FAILURES)
+def test_a_query_that_fails_ends_in_one_line(
+    failure: Exception, line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_arguments: object, **_more: object) -> None:
+        raise failure
+
+    monkeypatch.setattr(command, "run_mirror", fail)
+    found = run_plain("mirror", written(tmp_path, 9))
+    assert (found.exit_code, found.stderr.strip()) == (1, f"Error: {line}")
+    assert isinstance(found.exception, SystemExit)
+
+
+def test_a_defect_of_ours_is_not_taken_for_a_failed_query() -> None:
+    with pytest.raises(KeyError), command.failures_in_one_line():
+        raise KeyError("x")
 
 
 def test_the_program_for_spark_submit_is_there() -> None:

@@ -158,6 +158,18 @@ def test_the_emulator_prints_a_tail(tmp_path: Path) -> None:
     assert (tail.word, tail.params["server"]) == ("tail", "Server; touch pwned")
 
 
+@pytest.mark.parametrize("folder", ["plain", "two words"])
+def test_the_emulator_prints_a_tail_that_trusts_its_certificate(
+    folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (place := tmp_path / folder).mkdir()
+    monkeypatch.chdir(place)
+    server = EmulatedServer("informix", {"informix": PASSWORD})
+    with ListeningServer(server) as listening:
+        tail = only_command(command_to_watch(listening, certificate=Path("c.pem")), tmp_path)
+    assert tail.params["tlsCaFile"] == str(place / "c.pem")
+
+
 def test_no_password_is_in_flags_that_are_printed(tmp_path: Path) -> None:
     given = {"host": "db1", "server": "ids1", "database": "db", "table": "a.b", "transport": "sqli"}
     for secret in ("password", "passwordCommand"):

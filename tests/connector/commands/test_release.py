@@ -51,6 +51,16 @@ def test_a_table_that_is_released_already_needs_nothing(served: Served) -> None:
     assert "off already" in result.stderr
 
 
+def test_the_acquire_leaves_out_what_a_pattern_matches_and_was_off_already(served: Served) -> None:
+    server, listening = served
+    server.set_full_row_logging(ORDERS, on=True)
+    result = run(listening, "release", "informix.*", "--no-checkpoint", "--yes")
+    assert result.exit_code == 0, result.output
+    assert "informix.customers: full row logging is off already" in result.stderr
+    assert "informix-cdc acquire informix.orders" in result.stdout
+    assert "customers" not in result.stdout
+
+
 def test_a_table_that_nobody_can_capture_is_released_too(served: Served) -> None:
     server, listening = served
     server.create_table("stores:informix.notes", "body text", full_row_logging=True)

@@ -182,6 +182,7 @@ def test_a_truncate_is_shown_and_ends_nothing(prices: ListeningServer) -> None:
         (True, True),
         (None, None),
         (b"\0\xff", "00ff"),
+        ({"content": b"\0\xff", "size": 2}, {"content": "00ff", "size": 2}),
     ],
 )
 def test_json_writes_values_that_every_reader_can_take_back(value: object, written: object) -> None:

@@ -47,6 +47,32 @@ def test_a_command_that_is_told_the_transport_says_nothing_of_it(shop: Listening
     assert "ODBC" not in result.output
 
 
+def test_where_an_option_decided_the_search_for_a_driver_is_not_mentioned(
+    shop: ListeningServer,
+) -> None:
+    flags = [each for each in without_transport(shop) if "--host" not in each]
+    result = run_plain("status", *flags, f"--host=127.0.0.1:{shop.port},127.0.0.1:{shop.port}")
+    assert result.exit_code == 0, result.output
+    assert "ODBC" not in result.output
+
+
+@pytest.mark.parametrize(
+    ("flag", "option"),
+    [
+        ("--client-locale=en_us.8859-1", "--client-locale"),
+        ("--connection-string=OPTOFC=1", "--connection-string"),
+    ],
+)
+def test_an_option_that_needs_a_driver_is_named_where_there_is_none(
+    flag: str, option: str, shop: ListeningServer
+) -> None:
+    result = run_plain("status", *without_transport(shop), flag)
+    assert result.exit_code == 1, result.output
+    assert "No Informix ODBC driver was found" in result.output
+    assert f"and {option} needs one." in result.output
+    assert f"sqli needs none, if {option} is left out." in result.output
+
+
 def test_a_command_that_is_named_a_driver_takes_it(shop: ListeningServer) -> None:
     result = run_plain("status", *without_transport(shop), f"--driver={build_drivers().narrow}")
     assert result.exit_code == 0, result.output

@@ -67,6 +67,24 @@ def test_an_acquire_that_did_not_end_is_run_again(shop: Shop, monkeypatch: pytes
     assert shop.delivered(rows + more) == [("orders", 6)]
 
 
+def test_the_receipt_is_named_for_a_query_and_for_a_mirror_s_file_by_its_whole_path(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop.begin()
+    whole = json.dumps(str(shop.receipt))
+    monkeypatch.chdir(shop.folder)
+    shop.folder = Path()
+    released = shop.release()
+    assert released.exit_code == 0, released.output
+    shop.alter()
+    acquired = shop.acquire()
+    assert acquired.exit_code == 0, acquired.output
+    for text in (released.stdout, acquired.stderr):
+        assert f'.option("schemaChange", {whole})' in text
+        assert f"schemaChange = {whole}\n" in text
+    assert f"--receipt {whole.strip(chr(34))}" in released.stdout
+
+
 def test_release_writes_no_receipt_of_a_table_whose_row_logging_is_off_already(shop: Shop) -> None:
     shop.begin()
     shop.served[0].set_full_row_logging(ORDERS, on=False)

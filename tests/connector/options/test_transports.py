@@ -94,10 +94,22 @@ def test_without_a_word_the_driver_is_taken_where_there_is_one(
     assert chosen == [without_a_driver, with_one]
 
 
-def test_options_of_both_transports_are_refused_by_name() -> None:
+@pytest.mark.parametrize(
+    ("asking", "value"),
+    [("driver", "libodbc.so.2"), ("connectionString", "OPTOFC=1"), ("clientLocale", "en_us.8859-1")],
+)
+@pytest.mark.parametrize(
+    ("refused", "more"), [("host", {"host": "db1,db2"}), ("tlsCaFile", {**TLS, "tlsCaFile": "/ca.pem"})]
+)
+def test_options_of_both_transports_are_refused_by_name(
+    asking: str, value: str, refused: str, more: dict[str, str]
+) -> None:
     given = {name: text for name, text in source_options(9088).items() if name != "transport"}
-    with pytest.raises(BadOption, match="option 'host' is a list"):
-        SourceOptions.parse({**given, "host": "db1,db2", "driver": "libodbc.so.2"}, {})
+    with pytest.raises(BadOption, match=f"option '{refused}'") as caught:
+        SourceOptions.parse({**given, **more, asking: value}, {})
+    assert f"the ODBC driver that option {asking} asks for" in caught.value.message
+    assert "transport=odbc" not in str(caught.value)
+    assert f"leave option {asking} out and set transport=sqli" in caught.value.remedy
 
 
 @pytest.mark.parametrize("host", ["a:1,joe:hunter2@b", "a:1,jdbc:informix-sqli://h", "a b,c:1"])
