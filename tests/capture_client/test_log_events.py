@@ -92,7 +92,7 @@ def test_nothing_is_logged_but_declared_events() -> None:
     plain = re.compile(rf"(\w*logger|logging)\.({'|'.join(LOGGING)})")
     found = {(path.name, called) for path, called, _ in calls() if plain.fullmatch(called)}
     # The emulator is a server of its own: it imports nothing of ours, log events either.
-    files = ("session.py", "serving.py", "watching.py")
+    files = ("conversation.py", "session.py", "serving.py", "watching.py")
     of_the_emulator = {(file, "logger.warning") for file in files}
     assert found == {("log_events.py", "logger.log"), *of_the_emulator}
 

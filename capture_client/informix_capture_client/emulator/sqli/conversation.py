@@ -62,7 +62,7 @@ class Conversation:
             except (EOFError, OSError, Malformed):
                 raise
             except Exception as error:  # noqa: BLE001 - ends the request, not the connection
-                logger.error("request_failed message=%s error=%r", message.code.name, error)
+                logger.warning("request_failed message=%s error=%r", message.code.name, error)
                 parts.append(self._failure(sql_error(-201)))
                 break
         if not self.is_over:
