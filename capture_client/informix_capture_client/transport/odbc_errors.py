@@ -72,6 +72,12 @@ class Verdict:
 
 
 _LOST = Verdict(ConnectionLost, "The connection to {server} at {address} broke", "Connect again.", True)
+_LOST_AT_LOGIN = Verdict(
+    ConnectionLost,
+    "The connection to {server} at {address} broke before the login was complete",
+    "Check host and port: another program may listen there. If they are right, connect again.",
+    True,
+)
 _SILENT = Verdict(
     ConnectionLost, "{server} at {address} did not answer in time", "Connect again.", True, True
 )
@@ -159,11 +165,13 @@ _NO_DRIVER = Verdict(
 _REFUSED = Verdict(ServerRefused, "{server} refused a statement", "")
 
 # finderr numbers that mean the same at any time
+_ARE_LOSSES = (
+    -25582,  # network connection is broken
+    -25580,  # system error occurred in network function
+    -27001,  # read error occurred during connection attempt
+    -11020,  # the driver's own: communication link failure
+)
 _BY_NATIVE: dict[int, Verdict] = {
-    -25582: _LOST,  # network connection is broken
-    -25580: _LOST,  # system error occurred in network function
-    -27001: _LOST,  # read error occurred during connection attempt
-    -11020: _LOST,  # the driver's own: communication link failure
     -951: _WRONG_USER,  # incorrect password or user is not known
     -952: _WRONG_USER,  # user's password is not correct
     -956: _NOT_TRUSTED,  # client host or user is not trusted
@@ -183,6 +191,7 @@ _BY_NATIVE: dict[int, Verdict] = {
 
 # what means "wrong address" while connecting, and "the server went away" afterwards
 _BY_NATIVE_CONNECTING: dict[int, Verdict] = {
+    **dict.fromkeys(_ARE_LOSSES, _LOST_AT_LOGIN),
     -908: _UNREACHABLE,  # attempt to connect to database server failed
     -930: _UNREACHABLE,  # cannot connect to database server
     -931: _UNREACHABLE,  # cannot locate service in the services file
@@ -191,7 +200,9 @@ _BY_NATIVE_CONNECTING: dict[int, Verdict] = {
     -11005: _BAD_STRING,  # the driver's own: invalid connection string attribute
     -11060: _BAD_STRING,  # the driver's own: general error, also for a string that it cannot read
 }
-_BY_NATIVE_CONNECTED: dict[int, Verdict] = dict.fromkeys((-908, -930, -931, -11015), _LOST) | {
+_BY_NATIVE_CONNECTED: dict[int, Verdict] = dict.fromkeys(
+    (*_ARE_LOSSES, -908, -930, -931, -11015), _LOST
+) | {
     -11094: _SILENT,
     -329: _NO_RIGHT_IN_CDC,
     -387: _NO_RIGHT_IN_CDC,
@@ -205,7 +216,7 @@ _BY_STATE_CONNECTING: dict[str, Verdict] = {
     "HYT00": _UNREACHABLE,
     "HYT01": _UNREACHABLE,
     "S1T00": _UNREACHABLE,  # ODBC 2 spelling, which the manual's tables still use
-    "08": _LOST,
+    "08": _LOST_AT_LOGIN,
     "IM": _NO_DRIVER,
     "01000": _NO_DRIVER,  # unixODBC: "Can't open lib", and no other record
 }

@@ -16,10 +16,18 @@ from informix_cdc.options import PASSWORD_VARIABLE, flag_of, option_rows
 def in_flags(text: str) -> str:
     """Return a text in which options that the current command has are named by their flags."""
     context = click.get_current_context(silent=True)
+    if context is None:
+        return text
+    has_arguments = any(each.name == "tables" for each in context.command.params)
+    return _translated(
+        text, _flags_of(context) | ({"table": "argument TABLE"} if has_arguments else {})
+    )
+
+
+def _flags_of(context: click.Context) -> dict[str, str]:
+    """Return the flags of a command by the names of their options."""
     options = {name for name, _, _ in option_rows()}
-    params = context.command.params if context is not None else []
-    flags = {each.name: each.opts[0] for each in params if each.name in options}
-    return _translated(text, {str(name): flag for name, flag in flags.items()})
+    return {each.name: each.opts[0] for each in context.command.params if each.name in options}
 
 
 def _translated(text: str, flags: dict[str, str]) -> str:
@@ -43,14 +51,37 @@ def _translated(text: str, flags: dict[str, str]) -> str:
     return found.sub(replaced, text)
 
 
-def no_such_flag(flag: str, command: str) -> str:
+def no_such_flag(flag: str, context: click.Context) -> str:
     """Return what there is in place of a flag that a command lacks; empty if that is not known."""
+    command = context.info_name or ""
     if flag == "--password":
         return (
             "There is no --password: every user of this host can see the arguments of a command. Set"
             f" {PASSWORD_VARIABLE} in the environment, or give --password-file or --password-command."
         )
-    names = {flag_of(name): name for name, _, _ in option_rows()}
-    if flag not in names:
+    names = {
+        known.lower(): name for name, _, _ in option_rows() for known in (f"--{name}", flag_of(name))
+    }
+    name = names.get(flag.lower(), "")
+    if not name:
         return ""
-    return f"{flag} is no flag of {command}. It is option {names[flag]} of the Spark source."
+    here = f"{flag} is no flag of {command}."
+    flags = _flags_of(context)
+    if name in flags:
+        return f"{here} It is {flags[name]}."
+    known = f"{here} It is option {name} of the Spark source."
+    return f"{known} {_INSTEAD.get((command, name), '')}".rstrip()
+
+
+_WHOLE_SERVER = "Leave it out: {} asks about the whole server."
+_ARGUMENTS = "Give the tables as arguments: {} informix.orders."
+# What a command has in place of an option, or why it has nothing.
+_INSTEAD = {
+    ("tail", "initialSnapshot"): "tail has --snapshot for it.",
+    **{(word, "table"): _ARGUMENTS.format(word) for word in ("release", "acquire")},
+    **{
+        (word, name): _WHOLE_SERVER.format(word)
+        for word in ("status", "offsets")
+        for name in ("database", "table")
+    },
+}

@@ -94,7 +94,7 @@ class Commands(click.Group):
 
 def _message_of(error: click.UsageError) -> str:
     if isinstance(error, click.NoSuchOption) and error.ctx is not None:
-        return no_such_flag(error.option_name, error.ctx.info_name or "") or error.format_message()
+        return no_such_flag(error.option_name, error.ctx) or error.format_message()
     return error.format_message()
 
 

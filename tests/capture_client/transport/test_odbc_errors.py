@@ -89,6 +89,18 @@ def test_a_diagnostic_becomes_the_error_that_says_what_to_do(
     assert error.remedy or kind is ServerRefused
 
 
+@pytest.mark.parametrize(
+    ("sqlstate", "native"),
+    [("08S01", -25582), ("HY000", -25580), ("HY000", -27001), ("HY000", -11020), ("08003", 0)],
+)
+def test_a_link_that_breaks_at_login_may_be_a_wrong_port(sqlstate: str, native: int) -> None:
+    record = Diagnostic(sqlstate, native, "It broke.")
+    at_login, later = (Translator(SETTINGS).error([record], connected=each) for each in (False, True))
+    assert "broke before the login was complete" in at_login.message
+    assert at_login.remedy.startswith("Check host and port")
+    assert later.remedy == "Connect again."
+
+
 def test_the_native_code_of_any_record_outweighs_the_state_of_the_first() -> None:
     records = [Diagnostic("08004", 0, "no"), Diagnostic("HY000", -951, "Incorrect password.")]
     error = Translator(SETTINGS).error(records, connected=False)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import socket
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -71,6 +73,23 @@ def test_an_option_that_needs_a_driver_is_named_where_there_is_none(
     assert "No Informix ODBC driver was found" in result.output
     assert f"and {option} needs one." in result.output
     assert f"sqli needs none, if {option} is left out." in result.output
+
+
+def test_a_port_that_closes_each_connection_is_one_to_check() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+
+        def close_the_first() -> None:
+            listener.accept()[0].close()
+
+        thread = threading.Thread(target=close_the_first)
+        thread.start()
+        flags = ("--host=127.0.0.1", f"--port={port}", "--server=informix", "--transport=sqli")
+        result = run_plain("status", *flags)
+        thread.join()
+    assert result.exit_code == 1, result.output
+    assert "broke before the login was complete" in result.stderr
+    assert "Check host and port" in result.stderr
 
 
 def test_a_command_that_is_named_a_driver_takes_it(shop: ListeningServer) -> None:

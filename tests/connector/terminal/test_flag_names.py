@@ -6,7 +6,7 @@ import click
 import pytest
 
 from informix_cdc.commands.cli import main
-from informix_cdc.terminal.flag_names import in_flags
+from informix_cdc.terminal.flag_names import in_flags, no_such_flag
 
 TEXTS = [
     ("option 'startingPosition' must be a place.", "--from must be a place."),
@@ -30,6 +30,37 @@ TEXTS = [
 def test_an_option_is_named_by_the_flag_of_the_command(text: str, shown: str | None) -> None:
     with click.Context(main.commands["tail"]):
         assert in_flags(text) == (text if shown is None else shown)
+
+
+def test_commands_whose_tables_are_arguments_say_so() -> None:
+    with click.Context(main.commands["release"]):
+        assert in_flags("Set option table to a.b.") == "Set argument TABLE to a.b."
+        assert in_flags("option 'table' must be") == "argument TABLE must be"
+
+
+HINTS = [
+    ("tail", "--startingPosition", "It is --from."),
+    ("tail", "--starting-position", "It is --from."),
+    ("tail", "--tlsCaFile", "It is --tls-ca-file."),
+    ("tail", "--spoolPath", "It is option spoolPath of the Spark source."),
+    ("tail", "--initialSnapshot", "tail has --snapshot for it."),
+    ("status", "--database", "Leave it out: status asks about the whole server."),
+    ("offsets", "--table", "Leave it out: offsets asks about the whole server."),
+    ("release", "--table", "Give the tables as arguments: release informix.orders."),
+]
+
+
+@pytest.mark.parametrize(("word", "flag", "hint"), HINTS)
+def test_a_flag_that_a_command_lacks_is_answered_with_what_there_is(
+    word: str, flag: str, hint: str
+) -> None:
+    shown = no_such_flag(flag, click.Context(main.commands[word], info_name=word))
+    assert shown.startswith(f"{flag} is no flag of {word}. ")
+    assert shown.endswith(hint)
+
+
+def test_a_flag_that_no_option_is_called_like_is_left_to_click() -> None:
+    assert no_such_flag("--nothing", click.Context(main.commands["tail"], info_name="tail")) == ""
 
 
 def test_outside_of_a_command_an_option_keeps_its_name() -> None:
