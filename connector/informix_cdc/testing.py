@@ -9,7 +9,7 @@ import contextlib
 import tempfile
 from collections.abc import Iterator, Mapping
 
-from informix_capture_client.emulator import EmulatedServer, ListeningServer, keep_rows
+from informix_emulator import EmulatedServer, ListeningServer, keep_rows
 
 __all__ = ["EmulatedServer", "ListeningServer", "emulated_source"]
 

@@ -21,8 +21,8 @@ from end_to_end.conftest import spark as spark  # the suite's one session
 from harness.runs.examples import PROFILE
 from harness.servers.stores import listening_stores, source_options
 from harness.spark.mortal_stream import MortalStream, MortalStreams
-from informix_capture_client.emulator import EmulatedServer, ListeningServer
 from informix_capture_client.failpoints import VARIABLE
+from informix_emulator import EmulatedServer, ListeningServer
 
 SEEDS_VARIABLE = "INFORMIX_CDC_CRASH_SEEDS"
 TURN_VARIABLE = "INFORMIX_CDC_CRASH_TURN"

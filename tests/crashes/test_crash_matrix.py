@@ -19,7 +19,7 @@ from crashes.conftest import chosen_of, seeds
 from harness.oracles.delivered import planned_batches
 from harness.oracles.long_workload import LongWorkload
 from harness.spark.mortal_stream import MortalStreams, end_and_compare, wait_for
-from informix_capture_client.emulator import EmulatedServer, ListeningServer
+from informix_emulator import EmulatedServer, ListeningServer
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

@@ -22,7 +22,7 @@ from harness.oracles.long_workload import LongWorkload
 from harness.runs.patience import patiently
 from harness.spark.mortal_stream import MortalStreams, descendants, end_and_compare, is_alive, wait_for
 from harness.spark.starting import python_path
-from informix_capture_client.emulator import EmulatedServer, ListeningServer
+from informix_emulator import EmulatedServer, ListeningServer
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

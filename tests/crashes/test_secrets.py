@@ -30,8 +30,8 @@ from harness.runs.patience import patiently
 from harness.servers.stores import PASSWORD, source_options
 from harness.spark.sent_to_executors import sent_to_executors
 from harness.spark.starting import python_path
-from informix_capture_client.emulator import EmulatedServer, ListeningServer
 from informix_capture_client.failpoints import VARIABLE
+from informix_emulator import EmulatedServer, ListeningServer
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

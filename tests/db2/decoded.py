@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from informix_capture_client.db2 import Decoder
+from informix_db2 import Decoder
 
 Row = dict[str, Any]
 

@@ -12,9 +12,9 @@ from db2.log_writer import LogWriter
 from db2.message_writer import Written, by_hand
 from db2.page_examples import AS_PRINTED, MENDED
 from db2.test_logical_log import FRAMED
-from informix_capture_client.db2 import recognised, recognition
 from informix_cdc import db2
 from informix_cdc.commands.cli import main
+from informix_db2 import recognised, recognition
 
 
 def _log(mark: str, prefix: bytes = b"") -> bytes:

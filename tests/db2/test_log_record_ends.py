@@ -10,10 +10,10 @@ import pytest
 from db2.decoded import bad_bytes, good
 from db2.log_writer import DELETE, LogWriter
 from db2.test_log_records import decoder, lobs, rows_of
-from informix_capture_client.db2 import decoding
-from informix_capture_client.db2.log_records.lob_records import strings_of
-from informix_capture_client.db2.refused_bytes import BadValue
 from informix_capture_client.errors import BadOption, ProtocolViolation
+from informix_db2 import decoding
+from informix_db2.log_records.lob_records import strings_of
+from informix_db2.refused_bytes import BadValue
 
 
 def test_large_objects_whose_row_never_came_are_incomplete_though_committed() -> None:

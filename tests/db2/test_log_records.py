@@ -15,14 +15,14 @@ from db2.decoded import Row, bad_bytes, good
 from db2.decoded import rows_of as rows_of_values
 from db2.log_writer import CONCAT, DELETE, INSERT, NOISE, T1, UPDATE, LogWriter
 from harness.runs.examples import examples
-from informix_capture_client.db2 import Decoder, log_records_decoder
-from informix_capture_client.db2.log_records import LogSettings
 from informix_capture_client.errors import (
     BadOption,
     InformixCdcError,
     ProtocolViolation,
     UnsupportedColumn,
 )
+from informix_db2 import Decoder, log_records_decoder
+from informix_db2.log_records import LogSettings
 
 MARKS = ["<", ">"]
 CLOBS = {"T1": "C1 INT NOT NULL, C2 CHAR(3) NOT NULL, C3 CLOB, C4 CLOB"}

@@ -16,14 +16,14 @@ from db2 import logical_log_writer as writer
 from db2.decoded import bad_bytes, good, rows_of
 from db2.logical_log_writer import FIELDS, bdw, header, payload, rdw, xhdf
 from harness.runs.examples import examples
-from informix_capture_client.db2 import Decoder, logical_log_decoder
-from informix_capture_client.db2.logical_log import LogicalLogSettings, log_reader
 from informix_capture_client.errors import (
     BadOption,
     InformixCdcError,
     ProtocolViolation,
     UnsupportedColumn,
 )
+from informix_db2 import Decoder, logical_log_decoder
+from informix_db2.logical_log import LogicalLogSettings, log_reader
 
 READINGS = ["exclusive", "inclusive", "total_exclusive", "total_inclusive"]
 EMP = {

@@ -11,7 +11,7 @@ import pytest
 from db2.decoded import bad_bytes, good, rows_of
 from db2.message_writer import Written, by_arrow, by_hand
 from db2.test_q_messages import decoder, texts
-from informix_capture_client.db2.code_pages import CodePage, code_page, placed_bytes
+from informix_db2.code_pages import CodePage, code_page, placed_bytes
 
 
 @pytest.mark.parametrize("encoding", ["cp037", "cp500", "cp1140", 37, 1208, "cp932", "utf-16-le", 1200])

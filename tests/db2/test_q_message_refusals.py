@@ -11,9 +11,9 @@ import pytest
 from db2.decoded import bad_bytes, good, rows_of
 from db2.message_writer import Written, by_arrow
 from db2.test_q_messages import decoder, texts
-from informix_capture_client.db2.q_messages import messages
-from informix_capture_client.db2.q_messages.tokens import Delimiters, tokenize
 from informix_capture_client.errors import ProtocolViolation
+from informix_db2.q_messages import messages
+from informix_db2.q_messages.tokens import Delimiters, tokenize
 
 SOUND = by_arrow(Written("insert", None, ["x"]))
 UNSOUND = {

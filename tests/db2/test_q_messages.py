@@ -15,12 +15,12 @@ from db2.decoded import Row, bad_bytes, good, rows_of
 from db2.message_writer import Written, by_arrow, by_hand
 from db2.page_examples import AS_PRINTED, HEX, MENDED, NULL
 from harness.runs.examples import examples
-from informix_capture_client.db2 import Decoder, decoding, q_messages_decoder
-from informix_capture_client.db2.q_messages import QMessageSettings, messages
 from informix_capture_client.errors import (
     InformixCdcError,
     ProtocolViolation,
 )
+from informix_db2 import Decoder, decoding, q_messages_decoder
+from informix_db2.q_messages import QMessageSettings, messages
 
 EMPLOYEE = (
     "first VARCHAR(20), last VARCHAR(20), position CHAR(8), department CHAR(8),"

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from db2.test_q_messages import decoder
-from informix_capture_client.db2 import Decoder
-from informix_capture_client.db2.changes import Changes, Image, nothing
+from informix_db2 import Decoder
+from informix_db2.changes import Changes, Image, nothing
 
 T, OTHER = {"TEST.T": "a INT"}, {"TEST.U": "b INT"}
 

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 from db2.decoded import Row, rows_of
 from db2.log_writer import LogWriter
-from informix_capture_client.db2 import LogSettings, decoding, log_records_decoder
-from informix_capture_client.db2.log_records import log_reader, logged_changes, usual_transactions
 from informix_capture_client.errors import BadOption
+from informix_db2 import LogSettings, decoding, log_records_decoder
+from informix_db2.log_records import log_reader, logged_changes, usual_transactions
 
 TABLES = {"4.5": "a INT NOT NULL, b VARCHAR(9)"}
 FIXED = 9

@@ -12,9 +12,9 @@ from subprocess import CompletedProcess
 import pytest
 
 from docker_files.docker_folder import DOCKER, run
-from informix_capture_client.emulator import EmulatedServer
-from informix_capture_client.emulator.sql import open_session
 from informix_cdc.demo.database import DATABASE, demo_server
+from informix_emulator import EmulatedServer
+from informix_emulator.sql import open_session
 
 Script = Callable[..., CompletedProcess[str]]
 Ask = Callable[[str], list[tuple[object, ...]]]

@@ -19,7 +19,7 @@ import pytest
 
 from harness.servers.stores import PASSWORD
 from harness.spark.collected import Collected
-from informix_capture_client.emulator import EmulatedServer, ListeningServer
+from informix_emulator import EmulatedServer, ListeningServer
 from odbc_driver.build import Drivers
 
 pytestmark = pytest.mark.spark

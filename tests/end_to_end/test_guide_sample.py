@@ -14,7 +14,6 @@ import pytest
 
 from harness.servers.stores import PASSWORD
 from informix_capture_client import decode_payloads
-from informix_capture_client.emulator import EmulatedServer, ListeningServer
 from informix_capture_client.errors import BadOption
 from informix_capture_client.positions import Position, parse, show
 from informix_capture_client.records.framing import RecordCutter
@@ -30,6 +29,7 @@ from informix_capture_client.transactions.events import Transactions
 from informix_capture_client.transport.base import ConnectionSettings, Transport
 from informix_capture_client.transport.odbc import OdbcTransport
 from informix_capture_client.transport.sqli import SqliTransport
+from informix_emulator import EmulatedServer, ListeningServer
 from odbc_driver.build import Drivers
 
 BEGIN, INSERT, COMMIT = "47:0x5e018", "47:0x5e04c", "47:0x5e09c"

@@ -26,7 +26,7 @@ from harness.servers.stores import (
     order_row,
     source_options,
 )
-from informix_capture_client.emulator import EmulatedServer, ListeningServer
+from informix_emulator import EmulatedServer, ListeningServer
 from odbc_driver.build import Drivers
 
 pytestmark = pytest.mark.spark

@@ -17,7 +17,7 @@ from end_to_end.test_every_type import HIGHEST, LOWEST, USUAL, VALUES, name_of, 
 from harness.servers.stores import ORDERS, listening_stores, order_row, source_options
 from harness.spark import files_elsewhere
 from harness.spark.collected import Collected
-from informix_capture_client.emulator import EmulatedServer, ListeningServer
+from informix_emulator import EmulatedServer, ListeningServer
 
 pytestmark = pytest.mark.spark
 

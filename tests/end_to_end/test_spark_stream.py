@@ -27,7 +27,7 @@ from harness.servers.stores import (
 )
 from harness.spark.collected import Collected
 from harness.spark.mortal_stream import runners
-from informix_capture_client.emulator import EmulatedServer, ListeningServer
+from informix_emulator import EmulatedServer, ListeningServer
 from odbc_driver.build import Drivers
 
 pytestmark = pytest.mark.spark

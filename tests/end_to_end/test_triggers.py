@@ -15,7 +15,7 @@ from harness.servers.stores import (
     source_options,
 )
 from harness.spark.collected import Collected
-from informix_capture_client.emulator import EmulatedServer, ListeningServer
+from informix_emulator import EmulatedServer, ListeningServer
 
 pytestmark = pytest.mark.spark
 

@@ -16,8 +16,8 @@ from harness.capture.told import told
 from harness.runs.patience import wait_until
 from harness.servers.stores import Workload, listening_stores, source_options
 from harness.spark.collected import Collected
-from informix_capture_client.emulator import EmulatedServer, ListeningServer
 from informix_cdc.monitoring.progress_listener import BatchProgress, ProgressListener
+from informix_emulator import EmulatedServer, ListeningServer
 
 pytestmark = pytest.mark.spark
 

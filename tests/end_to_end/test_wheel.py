@@ -101,7 +101,7 @@ def test_the_wheel_holds_every_package_its_licence_and_no_tests(wheel: Path) -> 
     for expected in (
         "informix_cdc/__init__.py",
         "informix_cdc/spark/reader.py",
-        "informix_capture_client/emulator/server.py",
+        "informix_emulator/server.py",
         "informix_checkpoints/spool/spool.py",
         "informix_cdc/py.typed",
         "pyspark_informix_cdc/__init__.py",

@@ -23,7 +23,6 @@ from harness.servers.stores import (
 )
 from informix_capture_client import statements
 from informix_capture_client.choices import DecodeRules, RowForm
-from informix_capture_client.emulator import EmulatedServer
 from informix_capture_client.errors import ConnectionLost, InformixCdcError
 from informix_capture_client.positions import Position
 from informix_capture_client.records.records import TableSchema
@@ -35,6 +34,7 @@ from informix_capture_client.transactions.assembler import TransactionAssembler
 from informix_capture_client.transactions.events import Event, Passed, Transactions
 from informix_capture_client.transport.base import Argument, Row
 from informix_checkpoints.spool.stored_rows import in_row_form
+from informix_emulator import EmulatedServer
 
 _TIMEOUT = (201).to_bytes(4)  # the record number of a read that found nothing
 _TIMEOUTS_TO_THE_END = 2

@@ -14,8 +14,8 @@ from harness.servers.stores import (
     Workload,
     order_row,
 )
-from informix_capture_client.emulator import EmulatedServer
 from informix_capture_client.errors import DataLoss, InformixCdcError, ProtocolViolation
+from informix_emulator import EmulatedServer
 
 ROW = order_row((1, 1, "one", None))
 Disturb = Callable[[EmulatedServer], object]

@@ -20,8 +20,8 @@ from harness.servers.stores import (
     Workload,
     order_row,
 )
-from informix_capture_client.emulator import EmulatedServer
 from informix_capture_client.errors import DataLoss, Gap, ServerRefused
+from informix_emulator import EmulatedServer
 
 TRANSACTIONS = 60
 

@@ -17,10 +17,10 @@ from harness.servers.fault_proxy import SOUND, Fault, FaultProxy
 from harness.servers.stores import DATABASE, PASSWORD, SHORT_SECOND, Workload, stores_server
 from harness.servers.tls import make_certificate, server_context
 from informix_capture_client import statements
-from informix_capture_client.emulator import ListeningServer
 from informix_capture_client.errors import AccessRefused, ConnectionLost, ProtocolViolation
 from informix_capture_client.transport.base import ConnectionSettings, Transport
 from informix_capture_client.transport.sqli import SqliTransport
+from informix_emulator import ListeningServer
 
 SILENCE_SECONDS = 1
 STEP = 11  # bytes between two cuts

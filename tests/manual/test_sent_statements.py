@@ -19,14 +19,14 @@ from harness.runs.patience import wait_until
 from harness.servers.in_process import InProcessConnection
 from harness.servers.stores import DATABASE, listening_stores, source_options
 from informix_capture_client import statements
-from informix_capture_client.emulator import EmulatedServer, ListeningServer, keep_rows, load_rows
-from informix_capture_client.emulator.answers import Check, Prepared, SqlSession
-from informix_capture_client.emulator.connection import Connection
-from informix_capture_client.emulator.sqli.pam import Prompt, Style
 from informix_capture_client.sqli import WireTrace
 from informix_cdc.capture.server_watch import INTERVAL_SECONDS, log_facts
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import look_up_tables, open_catalog, trace_wire
+from informix_emulator import EmulatedServer, ListeningServer, keep_rows, load_rows
+from informix_emulator.answers import Check, Prepared, SqlSession
+from informix_emulator.connection import Connection
+from informix_emulator.sqli.pam import Prompt, Style
 from manual.made_parts import ROOT
 from manual.sent_statements import OF_A_TABLE, WHEN, texts
 from odbc_driver.build import Drivers, build_drivers

@@ -8,8 +8,12 @@ from harness.runs.tiers import ONLY_IN_ALL
 from mutants import ROOT, SOURCE_ROOTS, Mutant, known_mutants
 
 MUTANTS = known_mutants()
-ROOMS = [
-    init.parent for root in SOURCE_ROOTS for init in (ROOT / root).glob("informix_*/*/__init__.py")
+WHOLE_PACKAGES = [ROOT / "capture_client" / name for name in ("informix_db2", "informix_emulator")]
+ROOMS = WHOLE_PACKAGES + [
+    init.parent
+    for root in SOURCE_ROOTS
+    for init in (ROOT / root).glob("informix_*/*/__init__.py")
+    if init.parents[1] not in WHOLE_PACKAGES
 ]
 each_mutant = pytest.mark.parametrize("mutant", MUTANTS, ids=[each.name for each in MUTANTS])
 

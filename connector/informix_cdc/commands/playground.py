@@ -149,9 +149,9 @@ def emulator(
     It is no Informix, and speaks its protocol (SQLI), so that IBM's JDBC driver reaches it as well.
     Its database `stores` has the tables informix.customers, informix.orders and informix.items.
     """
-    from informix_capture_client.emulator import keep_rows
     from informix_cdc.commands.emulator import serve_demo
     from informix_cdc.demo import demo_server
+    from informix_emulator import keep_rows
 
     if replay is not None:
         _refuse_beside_replay(context)

@@ -15,8 +15,8 @@ from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
-from informix_capture_client.db2 import Decoder, Rows
 from informix_capture_client.errors import BadOption
+from informix_db2 import Decoder, Rows
 
 _OF_FILES, _OF_KAFKA = ("path",), ("topic", "partition", "offset")
 

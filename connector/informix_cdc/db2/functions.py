@@ -11,7 +11,9 @@ from typing import TypeVar
 
 from pyspark.sql import DataFrame
 
-from informix_capture_client.db2 import (
+from informix_capture_client.errors import BadOption
+from informix_cdc.db2.decoding import decoded, in_one_order
+from informix_db2 import (
     LogicalLogSettings,
     LogSettings,
     QMessageSettings,
@@ -19,8 +21,6 @@ from informix_capture_client.db2 import (
     logical_log_decoder,
     q_messages_decoder,
 )
-from informix_capture_client.errors import BadOption
-from informix_cdc.db2.decoding import decoded, in_one_order
 
 # Spark's schema of `binaryFile`, which a stream over a folder must be told.
 FILES = "path STRING, modificationTime TIMESTAMP, length LONG, content BINARY"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from informix_capture_client.db2 import recognised
+from informix_db2 import recognised
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import Any
 
 from informix_capture_client.dialects import DIALECTS
-from informix_capture_client.emulator import EmulatedServer
+from informix_emulator import EmulatedServer
 
 Values = dict[str, Any]
 

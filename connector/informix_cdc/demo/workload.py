@@ -15,7 +15,6 @@ from itertools import count
 from threading import Event
 from typing import Any
 
-from informix_capture_client.emulator import EmulatedServer, Transaction
 from informix_cdc.demo import database as database
 from informix_cdc.demo.database import (
     CUSTOMERS,
@@ -23,6 +22,7 @@ from informix_cdc.demo.database import (
     ORDERS,
     Values,
 )
+from informix_emulator import EmulatedServer, Transaction
 
 TICK_SECONDS = 0.01
 _ROLLED_BACK = 0.12  # of all transactions; short ones commit before it comes to that

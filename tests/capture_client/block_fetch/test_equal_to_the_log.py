@@ -17,10 +17,10 @@ from harness.runs.examples import examples
 from harness.servers.emulated import Emulated, emulated_world
 from informix_capture_client.block_fetch import block_reader, in_database_code_set
 from informix_capture_client.choices import DecodeRules
-from informix_capture_client.emulator import keep_rows
 from informix_capture_client.locales import codec_of
 from informix_capture_client.transport.base import Transport
 from informix_capture_client.values import parse_columns
+from informix_emulator import keep_rows
 from odbc_driver.build import build_drivers
 
 RULES = (

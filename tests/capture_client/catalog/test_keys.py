@@ -11,8 +11,8 @@ from harness.servers.scripted_transport import ScriptedTransport
 from informix_capture_client import statements
 from informix_capture_client.catalog import Catalog, RowLocks, TableKeys
 from informix_capture_client.catalog.many_at_once import about
-from informix_capture_client.emulator import EmulatedServer
 from informix_capture_client.sql_names import TableName
+from informix_emulator import EmulatedServer
 
 ORDERS = TableName("stores", "ann", "orders")
 

@@ -11,7 +11,6 @@ from unittest.mock import Mock
 import pytest
 
 from harness.servers.emulated import Emulated, emulated_world
-from informix_capture_client.emulator import keep_rows
 from informix_capture_client.errors import ConnectionLost, ProtocolViolation, ServerRefused
 from informix_capture_client.large_objects import (
     GONE,
@@ -29,6 +28,7 @@ from informix_capture_client.large_objects.base import ObjectStatus
 from informix_capture_client.large_objects.sqli_objects import SqliObjects
 from informix_capture_client.sqli import Opaque
 from informix_capture_client.transport import SqliTransport
+from informix_emulator import keep_rows
 from odbc_driver.build import build_drivers
 
 MOST = 1 << 20

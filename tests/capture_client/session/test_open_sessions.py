@@ -5,13 +5,13 @@ from contextlib import ExitStack, closing
 
 import pytest
 
-from informix_capture_client.emulator import EmulatedServer, ListeningServer
 from informix_capture_client.errors import AccessRefused
 from informix_capture_client.session.open_sessions import OpenSession, read_open_sessions
 from informix_capture_client.session.session import CapturedTable, CaptureSession, SessionSettings
 from informix_capture_client.sql_names import TableName
 from informix_capture_client.transport.base import ConnectionSettings, Transport
 from informix_capture_client.transport.sqli import SqliTransport
+from informix_emulator import EmulatedServer, ListeningServer
 
 NOW = 1_700_000_000
 ORDERS = TableName("stores", "informix", "orders")

@@ -8,7 +8,6 @@ import pytest
 from harness.capture.streams import raw_blocks, read_all, timeout
 from harness.servers.scripted_transport import RECORD_TYPES, Answer, ScriptedTransport
 from informix_capture_client import statements
-from informix_capture_client.emulator import codes
 from informix_capture_client.errors import (
     AccessRefused,
     BadOption,
@@ -28,6 +27,7 @@ from informix_capture_client.session.session import (
     set_full_row_logging,
 )
 from informix_capture_client.stream.event_stream import in_our_numbers
+from informix_emulator import codes
 
 SETTINGS = SessionSettings(server="informix", timeout_seconds=5, max_records=64, buffer_bytes=4096)
 ORDERS = CapturedTable("stores:informix.orders", ("id", "note"), 0)

@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from capture_client.values.test_round_trips import TYPES, has_nulls, with_null
+from harness import GOLDEN
 from harness.capture.changed_tables import Change, ChangedTables, numbered, plain_rows
 from harness.runs.examples import examples
 from informix_capture_client.choices import RowForm
@@ -38,7 +39,7 @@ FORMS = [
     RowForm(shape="envelope", truncate="emit", server="ol_stores"),
     RowForm(shape="envelope", truncate="emit", server="ol_stores", before_image=False),
 ]
-GOLDEN = Path(__file__).parents[2] / "golden" / "kept_segments_of_tables"
+RECORDED = GOLDEN / "kept_segments_of_tables"
 INSERT, DELETE, TRUNCATE = Kind.INSERT, Kind.DELETE, Kind.TRUNCATE
 
 
@@ -252,10 +253,10 @@ def test_a_form_that_this_version_does_not_know_is_refused(form: bytes) -> None:
 @pytest.mark.parametrize("name", ["rows", "envelope"])
 def test_rows_of_several_tables_that_an_earlier_version_stored_are_read(name: str) -> None:
     """Two tables, two transactions, written by the version before groups (manifest version 2)."""
-    kept = json.loads((GOLDEN / "expected.json").read_text())[name]
+    kept = json.loads((RECORDED / "expected.json").read_text())[name]
     count = kept["rows"]
     wanted = SegmentRange(
-        str(GOLDEN / f"{name}.arrow"), 0, count, count, kept["size_bytes"], kept["checksum"]
+        str(RECORDED / f"{name}.arrow"), 0, count, count, kept["size_bytes"], kept["checksum"]
     )
     rows = plain_rows(list(delivered(stored_range(wanted))))
     assert json.loads(json.dumps(rows, default=str)) == kept["delivered"]

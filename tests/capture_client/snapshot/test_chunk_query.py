@@ -8,8 +8,8 @@ import pytest
 
 from harness.capture.tables import make_table
 from harness.servers.in_process import InProcessConnection
-from informix_capture_client.emulator import EmulatedServer
 from informix_capture_client.snapshot import ChunkQuery, Key, WholeTableQuery
+from informix_emulator import EmulatedServer
 
 COLUMNS = "k1 integer, k2 smallint, k3 char(4), v varchar(10,0)"
 ATTRIBUTES = {

@@ -5,13 +5,13 @@ from __future__ import annotations
 import io
 import json
 import tracemalloc
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from capture_client.sqli.wire_bytes import arriving, arriving_in_pieces
+from harness import GOLDEN
 from harness.runs.examples import examples
 from informix_capture_client.errors import ProtocolViolation
 from informix_capture_client.sqli import answers
@@ -21,8 +21,8 @@ from informix_capture_client.sqli.incoming import EndOfBytes, Incoming
 from informix_capture_client.sqli.messages import padded, u16, u32
 from informix_capture_client.sqli.protocols import Features, features
 
-GOLDEN = Path(__file__).parents[2] / "golden" / "sqli_protocols.json"
-LIVE_ANSWERS: dict[str, str] = json.loads(GOLDEN.read_text())["answers"]
+RECORDED = GOLDEN / "sqli_protocols.json"
+LIVE_ANSWERS: dict[str, str] = json.loads(RECORDED.read_text())["answers"]
 USUAL = Features(has_challenge=False, has_bigint=True)
 SHORT = Features(has_challenge=False, has_bigint=False)
 END, DONE, COST = u16(12), u16(15, 0) + u32(2, 0, 0), u16(55) + u32(1, 1)

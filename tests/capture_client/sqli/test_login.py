@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from capture_client.sqli.wire_bytes import arriving
+from harness import GOLDEN
 from informix_capture_client.errors import AccessRefused, BadOption, ProtocolViolation
 from informix_capture_client.sqli.incoming import EndOfBytes
 from informix_capture_client.sqli.login import (
@@ -20,7 +20,7 @@ from informix_capture_client.sqli.login import (
 )
 from informix_capture_client.sqli.messages import ended, u16, u32
 
-_CAPTURED = json.loads((Path(__file__).parents[2] / "golden" / "sqli_requests.json").read_text())
+_CAPTURED = json.loads((GOLDEN / "sqli_requests.json").read_text())
 # the first packet that IBM's JDBC driver 4.50.11 sent to a listener of ours, as it came
 IBM_PACKET = bytes.fromhex(_CAPTURED["requests"][0]["messages"][0])
 IBM_LOGIN = Login(

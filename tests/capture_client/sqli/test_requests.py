@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 
+from harness import GOLDEN
 from informix_capture_client.errors import BadOption
 from informix_capture_client.sqli import requests
 from informix_capture_client.sqli.describing import Column, Description
@@ -16,9 +16,7 @@ from informix_capture_client.sqli.requests import Request
 # captured from IBM's driver 4.50.11 under its change-stream client 1.1.3, by a listener of ours
 GOLDEN = {
     each["what"]: [bytes.fromhex(message) for message in each["messages"]]
-    for each in json.loads((Path(__file__).parents[2] / "golden" / "sqli_requests.json").read_text())[
-        "requests"
-    ]
+    for each in json.loads((GOLDEN / "sqli_requests.json").read_text())["requests"]
 }
 TABLE = b"stores:informix.customer"
 COLUMNS = b"id,name,credit,born,at,big,note"

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 
+from harness import GOLDEN
 from informix_capture_client.sqli import ready, requests, response
 from informix_capture_client.sqli.describing import Column, Description, Opaque, Routine
 from informix_capture_client.sqli.messages import Message, u16
@@ -15,9 +15,7 @@ from informix_capture_client.sqli.requests import Request
 # captured from IBM's drivers 4.50.11 and 15.0.1.0, which the emulator answered
 GOLDEN = {
     (each["what"], each["driver"]): [bytes.fromhex(request) for request in each["requests"]]
-    for each in json.loads((Path(__file__).parents[2] / "golden" / "sqli_statements.json").read_text())[
-        "steps"
-    ]
+    for each in json.loads((GOLDEN / "sqli_statements.json").read_text())["steps"]
 }
 NEWEST, OLDEST = "15.0.1.0", "4.50.11"
 BOTH = pytest.mark.parametrize("driver", [OLDEST, NEWEST])

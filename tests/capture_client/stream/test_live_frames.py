@@ -6,11 +6,11 @@ The second is a row of another table under the capture's label, whose sizes fit 
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from harness import GOLDEN
 from harness.capture.streams import begin, blocks, commit
 from informix_capture_client import decode_payloads
 from informix_capture_client.choices import DecodeRules
@@ -25,8 +25,8 @@ from informix_capture_client.transactions import (
     Transactions,
 )
 
-GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "live_frames.json").read_text())
-OURS, FOREIGN = GOLDEN["frames"]
+RECORDED = json.loads((GOLDEN / "live_frames.json").read_text())
+OURS, FOREIGN = RECORDED["frames"]
 CREATED = 1_763_606_228  # later than the foreign table's rows
 
 
@@ -41,7 +41,7 @@ def decoded(block: RecordBlock, charset: str = "utf-8") -> list[dict[str, Any]]:
     header, size = int(raw.header_sizes[0]), int(raw.payload_sizes[0])
     sizes = [int.from_bytes(raw.data[header - 4 : header])]  # of the one variable column
     row = (sizes, raw.data[header : header + size])
-    return decode_payloads(GOLDEN["columns"], [row], DecodeRules(codec=charset)).to_pylist()
+    return decode_payloads(RECORDED["columns"], [row], DecodeRules(codec=charset)).to_pylist()
 
 
 def transactions_with(frame: dict[str, Any], begun: int) -> list[Any]:

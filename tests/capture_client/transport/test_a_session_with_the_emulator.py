@@ -12,7 +12,6 @@ import pytest
 
 from capture_client.transport.conftest import Connect
 from informix_capture_client import statements
-from informix_capture_client.emulator import EmulatedServer, ListeningServer
 from informix_capture_client.errors import (
     AccessRefused,
     BadOption,
@@ -23,6 +22,7 @@ from informix_capture_client.errors import (
 from informix_capture_client.transport.base import ConnectionSettings, Transport
 from informix_capture_client.transport.odbc import OdbcTransport
 from informix_capture_client.transport.sqli import SqliTransport
+from informix_emulator import EmulatedServer, ListeningServer
 
 TABLE = "stores:informix.orders"
 ROWS = 300

@@ -8,10 +8,10 @@ from contextlib import closing
 
 import pytest
 
-from informix_capture_client.emulator import EmulatedServer, ListeningServer
 from informix_capture_client.transport import sqli_admission
 from informix_capture_client.transport.base import ConnectionSettings
 from informix_capture_client.transport.sqli import SqliTransport
+from informix_emulator import EmulatedServer, ListeningServer
 
 PASSWORD = "in4mix"
 

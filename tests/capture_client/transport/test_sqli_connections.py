@@ -20,8 +20,6 @@ import pytest
 from harness.servers.certificates import Certificates, certificates_for
 from harness.servers.scripted_wire import welcome
 from harness.servers.tls import make_certificate, server_context
-from informix_capture_client.emulator import EmulatedServer, ListeningServer
-from informix_capture_client.emulator.sqli.pam import Prompt, Style
 from informix_capture_client.errors import (
     AccessRefused,
     BadOption,
@@ -43,6 +41,8 @@ from informix_capture_client.transport.base import (
 from informix_capture_client.transport.odbc_errors import OdbcFailure
 from informix_capture_client.transport.sqli import SqliTransport
 from informix_capture_client.transport.sqli_wire import Wire
+from informix_emulator import EmulatedServer, ListeningServer
+from informix_emulator.sqli.pam import Prompt, Style
 
 PASSWORD = "pässwörd-s3cret"
 QUERY = "SELECT name FROM sysmaster:informix.sysdatabases"

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from harness.capture.decoding import encode_rows
 from informix_capture_client.catalog.type_spelling import type_text
 from informix_capture_client.choices import DecodeRules
-from informix_capture_client.emulator import tables as emulated
 from informix_capture_client.errors import BadOption, ProtocolViolation, UnsupportedColumn
 from informix_capture_client.locales import codec_of
 from informix_capture_client.values.column_list import Column, parse_columns
 from informix_capture_client.values.column_types import capturable, compile_type, is_large_object
 from informix_capture_client.values.table_decoder import TableDecoder
+from informix_emulator import tables as emulated
 from manual.type_table import TYPE_FAMILIES
 
 DATE = ("b", "date")

@@ -4,11 +4,11 @@ import datetime
 import json
 from collections.abc import Callable
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from harness import GOLDEN
 from harness.capture.decoding import (
     EncodedRow,
     assert_bitmaps_only_where_needed,
@@ -20,7 +20,7 @@ from informix_capture_client.choices import DecodeRules
 from informix_capture_client.values.column_list import parse_columns
 from informix_capture_client.values.table_decoder import TableDecoder
 
-RECORDED = json.loads((Path(__file__).parents[2] / "golden" / "informix_rows.json").read_text())
+RECORDED = json.loads((GOLDEN / "informix_rows.json").read_text())
 ROWS = [(table, row) for table in RECORDED["tables"] for row in table["rows"]]
 
 # How the recorded texts map to values: what a column becomes, by the name of its type.

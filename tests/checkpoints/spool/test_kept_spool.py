@@ -10,12 +10,13 @@ import json
 import shutil
 from pathlib import Path
 
+from harness import GOLDEN
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import SourceTables
 from informix_checkpoints.offsets import StreamOffset
 from informix_checkpoints.spool import Spool, in_row_form, stored_range
 
-KEPT = Path(__file__).parents[2] / "golden" / "kept_spool"
+KEPT = GOLDEN / "kept_spool"
 EXPECTED = json.loads((KEPT / "expected.json").read_text())
 OPTIONS = SourceOptions.parse(
     {

@@ -34,11 +34,11 @@ from harness.servers.stores import (
     order_row,
     source_options,
 )
-from informix_capture_client.emulator import EmulatedServer
 from informix_capture_client.errors import BadOption, DataLoss
 from informix_cdc.options.source import SourceOptions
 from informix_cdc.server.source_tables import look_up_tables
 from informix_cdc.spark.reader import InformixStreamReader
+from informix_emulator import EmulatedServer
 
 pytestmark = pytest.mark.slow  # they wait for seconds of the server's clock
 

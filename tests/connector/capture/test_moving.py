@@ -29,7 +29,6 @@ from harness.capture.driving import (
 from harness.capture.told import told
 from harness.runs.patience import PATIENCE, patiently, wait_until
 from harness.servers.stores import CUSTOMERS, ORDERS, SHORT_SECOND, listening_stores, source_options
-from informix_capture_client.emulator import EmulatedServer
 from informix_capture_client.errors import (
     AccessRefused,
     BadOption,
@@ -47,6 +46,7 @@ from informix_cdc.spark import next_offset as stream_progress
 from informix_cdc.spark.reader import InformixStreamReader
 from informix_checkpoints.offsets import NOT_STARTED as STREAM_NOT_STARTED
 from informix_checkpoints.spool.copies import SegmentCopies
+from informix_emulator import EmulatedServer
 
 pytestmark = pytest.mark.slow
 

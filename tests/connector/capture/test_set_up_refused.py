@@ -9,7 +9,6 @@ import pytest
 
 from harness.capture.driving import anchor_of, reader
 from harness.servers.stores import listening_stores, source_options
-from informix_capture_client.emulator import EmulatedServer
 from informix_capture_client.errors import (
     AccessRefused,
     BadOption,
@@ -21,6 +20,7 @@ from informix_cdc.operations.tail import TailFigures, follow
 from informix_cdc.options.source import SourceOptions
 from informix_cdc.server.connections import open_catalog
 from informix_cdc.server.source_tables import look_up_tables, require_capturing_server
+from informix_emulator import EmulatedServer
 
 Served = tuple[EmulatedServer, SourceOptions]
 

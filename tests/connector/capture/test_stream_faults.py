@@ -26,7 +26,6 @@ from harness.capture.driving import (
 )
 from harness.runs.patience import PATIENCE, patiently, wait_until
 from harness.servers.stores import ORDERS, listening_stores, source_options
-from informix_capture_client.emulator import EmulatedServer
 from informix_capture_client.errors import BadOption, ConnectionLost, DataLoss
 from informix_capture_client.records.framing import PACKET_SCHEME
 from informix_capture_client.records.records import Kind
@@ -35,6 +34,7 @@ from informix_cdc.options.source import SourceOptions
 from informix_cdc.server import connections
 from informix_cdc.spark import next_offset as stream_progress
 from informix_cdc.spark.reader import InformixStreamReader
+from informix_emulator import EmulatedServer
 
 pytestmark = pytest.mark.slow  # they wait for seconds of the server's clock
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from click.testing import CliRunner, Result
 
 from harness.servers.stores import DATABASE, PASSWORD
-from informix_capture_client.emulator import ListeningServer
 from informix_cdc.commands.cli import main
 from informix_cdc.options.source import PASSWORD_VARIABLE
+from informix_emulator import ListeningServer
 
 
 def server_options(listening: ListeningServer) -> list[str]:

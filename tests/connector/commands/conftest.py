@@ -13,10 +13,10 @@ import pytest
 from connector.commands.stopped_queries import SOON
 from harness.capture.driving import Served
 from harness.servers.stores import listening_stores
-from informix_capture_client.emulator import ListeningServer
 from informix_cdc.demo.database import PASSWORD
 from informix_cdc.operations import row_logging as full_row_logging
 from informix_cdc.options.source import PASSWORD_VARIABLE
+from informix_emulator import ListeningServer
 
 
 @pytest.fixture

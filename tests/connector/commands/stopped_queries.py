@@ -14,7 +14,7 @@ from harness.capture.driving import (
 )
 from harness.servers.stores import ORDERS
 from harness.spark.checkpoints import run_batches
-from informix_capture_client.emulator import EmulatedServer
+from informix_emulator import EmulatedServer
 
 SOON = {"timeout_seconds": 0.02}  # how long the emulator's second lasts
 

@@ -13,15 +13,15 @@ import pytest
 from click.testing import CliRunner, Result
 
 import informix_cdc
-from capture_client.emulator.sqli.caller import Caller
 from connector.commands.conftest import connection_arguments
+from emulator.sqli.caller import Caller
 from harness.servers.tls import make_certificate, server_context
-from informix_capture_client.emulator import EmulatedServer, ListeningServer
 from informix_cdc.commands import emulator as emulator_command
 from informix_cdc.commands.cli import main
 from informix_cdc.demo.database import PASSWORD, demo_server
 from informix_cdc.options import flag_of
 from informix_cdc.options.source import PASSWORD_VARIABLE, option_rows
+from informix_emulator import EmulatedServer, ListeningServer
 
 REQUIRED = ["--host=h", "--server=s", "--database=stores", "--table=informix.orders"]
 

@@ -10,7 +10,7 @@ import pytest
 
 from connector.commands.commands import run
 from harness.servers.stores import DATABASE, PASSWORD, SHORT_SECOND
-from informix_capture_client.emulator import EmulatedServer, ListeningServer, keep_rows
+from informix_emulator import EmulatedServer, ListeningServer, keep_rows
 
 TABLE = f"{DATABASE}:informix.files"
 FLAGS = ("--lobs=content", "--lobs=reselect", "--simple-lobs=reselect")

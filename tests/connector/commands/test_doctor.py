@@ -17,7 +17,6 @@ from click.testing import CliRunner, Result
 from connector.commands.conftest import connection_arguments
 from informix_capture_client.doctor.large_object_checks import OBJECTS
 from informix_capture_client.doctor.snapshot_checks import CHECKS_OF_SNAPSHOTS
-from informix_capture_client.emulator import EmulatedServer, ListeningServer
 from informix_capture_client.session.session import CapturedTable, CaptureSession, SessionSettings
 from informix_capture_client.statements import CDC_DATABASE
 from informix_cdc.commands.cli import main
@@ -30,6 +29,7 @@ from informix_cdc.demo.database import (
 from informix_cdc.operations import doctor as operation
 from informix_cdc.options.source import PASSWORD_VARIABLE, SourceOptions
 from informix_cdc.server.connections import open_capture_connection
+from informix_emulator import EmulatedServer, ListeningServer
 from odbc_driver.build import build_drivers
 
 CHECKS = [

@@ -15,8 +15,8 @@ from connector.commands.commands import server_options
 from connector.commands.printed_commands import commands_in, parsed, read_by_a_shell
 from harness.runs.patience import patiently
 from harness.servers.stores import DATABASE, PASSWORD, SHORT_SECOND
-from informix_capture_client.emulator import EmulatedServer, ListeningServer
 from informix_cdc.options import PASSWORD_VARIABLE
+from informix_emulator import EmulatedServer, ListeningServer
 
 pytestmark = pytest.mark.slow
 

@@ -15,7 +15,6 @@ from pyspark.errors import AnalysisException, PySparkRuntimeError, StreamingQuer
 from connector.commands.commands import refusal, run_plain
 from harness.servers.stores import PASSWORD
 from harness.spark.checkpoints import run_batches
-from informix_capture_client.emulator import EmulatedServer, ListeningServer, keep_rows
 from informix_capture_client.errors import BadOption
 from informix_capture_client.positions import Position
 from informix_cdc.commands import mirror as command
@@ -24,6 +23,7 @@ from informix_cdc.lake.sessions import settings_of
 from informix_cdc.options.source import PASSWORD_VARIABLE
 from informix_checkpoints.offsets import StreamOffset
 from informix_checkpoints.table_states import SnapshotState, TableState
+from informix_emulator import EmulatedServer, ListeningServer, keep_rows
 
 HEAD = """\
 into = "{folder}/lake"

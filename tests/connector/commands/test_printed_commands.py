@@ -14,11 +14,11 @@ from connector.commands.printed_commands import ReadCommand, commands_in, parsed
 from harness.capture.driving import anchor_of, reader
 from harness.capture.told import told
 from harness.servers.stores import DATABASE, PASSWORD, SHORT_SECOND
-from informix_capture_client.emulator import EmulatedServer, ListeningServer, load_rows
 from informix_capture_client.shell_commands import table_argument
 from informix_capture_client.sql_names import TableName
 from informix_cdc.commands.emulator import command_to_watch
 from informix_cdc.options import SourceOptions, connection_arguments, missing_options
+from informix_emulator import EmulatedServer, ListeningServer, load_rows
 
 AWKWARD = (
     "orders",

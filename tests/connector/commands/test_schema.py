@@ -8,7 +8,7 @@ import pytest
 
 from connector.commands.commands import refusal, run
 from harness.capture.driving import Served
-from informix_capture_client.emulator import EmulatedServer
+from informix_emulator import EmulatedServer
 
 EVERY_FORM = """
     id bigserial primary key, "Net Price" decimal(10,2), small smallint,

@@ -19,7 +19,6 @@ from connector.commands.stopped_queries import checkpoint_option, stopped_query
 from harness.capture.driving import Served
 from harness.runs.terminal import lines_on, on_a_terminal, words_of
 from harness.spark.checkpoints import offset, run_batches
-from informix_capture_client.emulator import ListeningServer
 from informix_capture_client.positions import log_page
 from informix_cdc.commands import emulator as emulator_command
 from informix_cdc.commands import release as release_command
@@ -29,6 +28,7 @@ from informix_cdc.demo.database import CUSTOMERS, ORDERS, PASSWORD
 from informix_cdc.options import PASSWORD_VARIABLE
 from informix_cdc.terminal import screen
 from informix_cdc.terminal.console import plain_console
+from informix_emulator import ListeningServer
 
 pytestmark = pytest.mark.slow
 

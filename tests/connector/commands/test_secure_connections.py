@@ -9,9 +9,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from connector.commands.conftest import connection_arguments
-from informix_capture_client.emulator import ListeningServer
 from informix_cdc.commands.cli import main
 from informix_cdc.demo.database import PASSWORD
+from informix_emulator import ListeningServer
 from odbc_driver.build import build_drivers
 
 

@@ -13,7 +13,7 @@ from connector.commands.commands import refusal, run
 from harness.capture.told import told
 from harness.servers.in_process import InProcessConnection
 from harness.servers.stores import DATABASE, PASSWORD, SHORT_SECOND
-from informix_capture_client.emulator import EmulatedServer, ListeningServer, load_rows
+from informix_emulator import EmulatedServer, ListeningServer, load_rows
 
 LOGIN = {"SERVER": "informix", "UID": "informix", "PWD": PASSWORD, "DB_LOCALE": "en_US.utf8"}
 LINES = "informix.lines"

@@ -15,9 +15,9 @@ import pytest
 
 from connector.commands.conftest import connection_arguments, start
 from harness.runs.patience import patiently
-from informix_capture_client.emulator import ListeningServer
 from informix_capture_client.shapes.as_rows import ChangeRow
 from informix_cdc.terminal.change_text import as_lines, to_json
+from informix_emulator import ListeningServer
 
 pytestmark = pytest.mark.slow
 

@@ -11,10 +11,10 @@ from connector.commands.commands import refusal, run
 from connector.commands.conftest import connection_arguments
 from harness.runs.terminal import on_a_terminal
 from harness.servers.stores import DATABASE, ORDERS, PASSWORD, SHORT_SECOND
-from informix_capture_client.emulator import EmulatedServer, ListeningServer, load_rows
-from informix_capture_client.emulator.poses import POSES
 from informix_cdc.operations.tail import is_of_emulator
 from informix_cdc.options import PASSWORD_VARIABLE
+from informix_emulator import EmulatedServer, ListeningServer, load_rows
+from informix_emulator.poses import POSES
 
 LIVE = "IBM Informix Dynamic Server Version 14.10.FC10"
 ONE_ROW = ("--table=informix.orders", "--snapshot", "--limit=1", "--format=json")

@@ -10,9 +10,9 @@ import pytest
 
 from connector.commands.conftest import connection_arguments, start
 from harness.runs.patience import patiently
-from informix_capture_client.emulator import ListeningServer
 from informix_capture_client.positions import show
 from informix_cdc.demo.database import ORDERS
+from informix_emulator import ListeningServer
 
 pytestmark = pytest.mark.slow
 

@@ -12,8 +12,8 @@ import pytest
 
 from connector.commands.commands import run_plain, server_options
 from harness.servers.stores import ORDERS, PASSWORD, listening_stores, order_row
-from informix_capture_client.emulator import ListeningServer
-from informix_capture_client.emulator.sqli.pam import Prompt, Style
+from informix_emulator import ListeningServer
+from informix_emulator.sqli.pam import Prompt, Style
 from odbc_driver.build import build_drivers
 
 WRONG = "wr0ng-and-secret"

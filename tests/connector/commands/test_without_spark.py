@@ -9,8 +9,8 @@ import pytest
 
 from harness.runs.patience import patiently
 from harness.servers.stores import PASSWORD, listening_stores
-from informix_capture_client.emulator import ListeningServer
 from informix_cdc.options import PASSWORD_VARIABLE
+from informix_emulator import ListeningServer
 
 pytestmark = pytest.mark.slow
 

@@ -6,8 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from informix_capture_client.emulator import EmulatedServer, ListeningServer, keep_rows
-from informix_capture_client.emulator.sql import open_session
 from informix_capture_client.shapes.as_rows import ChangeRow
 from informix_cdc.demo.check import DemoCheck
 from informix_cdc.demo.database import (
@@ -21,6 +19,8 @@ from informix_cdc.demo.database import (
 from informix_cdc.demo.workload import CommittedTransaction, Workload
 from informix_cdc.operations.tail import TailFigures, follow
 from informix_cdc.terminal.options import parse_options
+from informix_emulator import EmulatedServer, ListeningServer, keep_rows
+from informix_emulator.sql import open_session
 
 NOW = 1_700_000_000.0
 

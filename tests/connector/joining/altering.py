@@ -17,9 +17,9 @@ from harness.capture.driving import Offset, Served, anchor_of, drained, next_off
 from harness.runs.patience import patiently
 from harness.servers.stores import CUSTOMERS, ORDER_COLUMNS, ORDERS, order_row
 from harness.spark.checkpoints import run_batches
-from informix_capture_client.emulator import Transaction
 from informix_cdc.operations import altering
 from informix_cdc.spark.reader import InformixStreamReader
+from informix_emulator import Transaction
 
 TWO = "informix.orders,informix.customers"
 ALTERED = f"{ORDER_COLUMNS}, priority integer"

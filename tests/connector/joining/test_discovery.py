@@ -15,10 +15,10 @@ from harness.capture.snapshots import serving_tables, until_snapshots_are_done
 from harness.capture.told import told
 from harness.runs.patience import wait_until
 from harness.servers.stores import ORDERS, listening_stores, order_row, quick_clock
-from informix_capture_client.emulator import EmulatedServer, load_rows
 from informix_capture_client.errors import ServerRefused, UnsupportedColumn
 from informix_capture_client.session import CaptureSession
 from informix_cdc.capture import server_watch
+from informix_emulator import EmulatedServer, load_rows
 
 pytestmark = pytest.mark.slow  # they wait for seconds of the server's clock
 

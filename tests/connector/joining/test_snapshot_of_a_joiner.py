@@ -19,9 +19,9 @@ from harness.capture.driving import (
 )
 from harness.capture.snapshots import serving_tables
 from harness.servers.stores import DATABASE
-from informix_capture_client.emulator import load_rows
 from informix_capture_client.errors import DataLoss
 from informix_cdc.spark.reader import InformixStreamReader
+from informix_emulator import load_rows
 
 LINES = "CREATE TABLE informix.lines (id INTEGER NOT NULL PRIMARY KEY, name VARCHAR(20))"
 PARTS = "CREATE TABLE informix.parts (id INTEGER NOT NULL PRIMARY KEY, name VARCHAR(20))"

@@ -18,13 +18,14 @@ from pyspark import cloudpickle
 from connector.jvm.java_reader import plain_rows, read_in_jvm, require_javac
 from connector.jvm.random_segment import parts, random_segment
 from end_to_end.test_every_type import HIGHEST, LOWEST, USUAL, VALUES, name_of, null_row, row
+from harness import GOLDEN
 from harness.capture.driving import anchor_of, next_offset, reader
 from harness.servers.stores import CUSTOMERS, ORDERS, listening_stores, order_row
-from informix_capture_client.emulator import EmulatedServer
 from informix_cdc.executors import SegmentPlaces
 from informix_cdc.spark.partitions import SpoolPartition
 from informix_cdc.spark.schema import to_spark
 from informix_checkpoints.spool.segments import SegmentRange
+from informix_emulator import EmulatedServer
 
 pytestmark = pytest.mark.slow
 
@@ -65,7 +66,7 @@ FORMS = {
 }
 
 SEEDS = (1, 2)
-FORMER = sorted((Path(__file__).parents[2] / "golden" / "kept_segments_of_tables").glob("*.arrow"))
+FORMER = sorted((GOLDEN / "kept_segments_of_tables").glob("*.arrow"))
 
 
 def change(server: EmulatedServer, *, truncates: bool) -> int:

@@ -12,7 +12,7 @@ from connector.commands.commands import run as command
 from harness.lake.ledger import LedgerTable, ledger
 from harness.lake.mirroring import MirrorRun, until
 from harness.spark.checkpoints import run_batches
-from informix_capture_client.emulator import EmulatedServer, ListeningServer
+from informix_emulator import EmulatedServer, ListeningServer
 
 T, OTHER = "stores:informix.t", "stores:informix.other"
 COLUMNS = {"id": "integer", "note": "varchar(20,0)", "size": "integer"}

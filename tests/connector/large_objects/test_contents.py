@@ -21,10 +21,10 @@ from harness.runs.patience import patiently
 from harness.servers.fault_proxy import Fault, FaultProxy
 from harness.servers.stores import DATABASE, PASSWORD, SHORT_SECOND
 from informix_capture_client import failpoints
-from informix_capture_client.emulator import EmulatedServer, ListeningServer, keep_rows
 from informix_capture_client.errors import AccessRefused, InformixCdcError
 from informix_cdc.capture.guard import CaptureGuard
 from informix_cdc.large_objects import ContentPool
+from informix_emulator import EmulatedServer, ListeningServer, keep_rows
 
 TABLE = f"{DATABASE}:informix.files"
 COLUMNS = "id INTEGER NOT NULL, name VARCHAR(20), picture BLOB, page CLOB, PRIMARY KEY (id)"
@@ -333,8 +333,8 @@ def test_a_lost_connection_is_tried_again_and_never_half_a_content(
 def test_a_server_that_does_not_open_objects_ends_the_query_with_a_remedy(
     files: Files, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from informix_capture_client.emulator import sql_errors
-    from informix_capture_client.emulator.sbspace import Sbspace
+    from informix_emulator import sql_errors
+    from informix_emulator.sbspace import Sbspace
 
     def refuse(_self: Sbspace, _locator: bytes) -> None:
         raise sql_errors.sql_error(-674, "ifx_lo_open")

@@ -11,8 +11,8 @@ from connector.large_objects.test_contents import TABLE
 from connector.large_objects.test_simple_objects import KEY, serving
 from harness.capture.batches import Batches, run_batches
 from harness.runs.deaths import die_at
-from informix_capture_client.emulator import EmulatedServer, ListeningServer
 from informix_capture_client.failpoints import failpoint
+from informix_emulator import EmulatedServer, ListeningServer
 
 pytestmark = pytest.mark.slow  # processes of their own
 

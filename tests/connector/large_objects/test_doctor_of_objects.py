@@ -13,12 +13,12 @@ from connector.large_objects.test_simple_objects import options as of_notes
 from connector.large_objects.test_simple_objects import serving as serving_notes
 from harness.servers.stores import DATABASE, PASSWORD
 from informix_capture_client.doctor.large_object_checks import OBJECTS
-from informix_capture_client.emulator import ListeningServer, sql_errors
-from informix_capture_client.emulator.sbspace import Sbspace
 from informix_capture_client.findings import Finding, State
 from informix_cdc.operations.doctor import diagnose
 from informix_cdc.options.source import SourceOptions
 from informix_cdc.server.connections import open_connection
+from informix_emulator import ListeningServer, sql_errors
+from informix_emulator.sbspace import Sbspace
 
 
 def settings(port: int, folder: Path, **chosen: str) -> SourceOptions:

@@ -13,12 +13,12 @@ from connector.large_objects.test_contents import LOBS, Files, content, files, p
 from connector.large_objects.test_simple_objects import Notes, informix
 from harness.capture.driving import anchor_of, drained, next_offset, reader, rows_of
 from harness.runs.patience import patiently
-from informix_capture_client.emulator.sbspace import Sbspace
 from informix_capture_client.errors import ConnectionLost
 from informix_capture_client.large_objects.odbc_objects import OdbcObjects
 from informix_capture_client.large_objects.sqli_objects import SqliObjects
 from informix_cdc.large_objects import plan
 from informix_cdc.server import connections
+from informix_emulator.sbspace import Sbspace
 from odbc_driver.build import build_drivers
 
 __all__ = ["files", "informix"]

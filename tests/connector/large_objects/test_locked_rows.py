@@ -15,10 +15,10 @@ from connector.large_objects.test_contents import TABLE, Files, content, picture
 from connector.large_objects.test_simple_objects import COLUMNS, KEY, Notes, options, serving
 from harness.runs.patience import patiently, wait_until
 from harness.servers.stores import DATABASE, PASSWORD, SHORT_SECOND, source_options
-from informix_capture_client.emulator import EmulatedServer, ListeningServer, keep_rows
 from informix_capture_client.transport import Transport
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import open_connection
+from informix_emulator import EmulatedServer, ListeningServer, keep_rows
 
 pytestmark = pytest.mark.slow
 
@@ -206,7 +206,7 @@ def test_a_key_with_bytes_that_are_no_characters_finds_no_other_row(
     tmp_path: Path, way: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A server that checks no characters has two keys, of which one is shown as the other."""
-    from informix_capture_client.emulator import encoding
+    from informix_emulator import encoding
 
     def characters(codec: str, _limit: int) -> Callable[[str], bytes]:
         return lambda value: value.encode(codec).replace("\u00a6".encode(codec), b"\xff")

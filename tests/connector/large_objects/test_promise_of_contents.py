@@ -18,9 +18,9 @@ from connector.large_objects.test_locked_rows import connected
 from connector.large_objects.test_simple_objects import KEY, TABLE, Notes, options, serving
 from harness.capture.driving import LIMIT, anchor_of, meanwhile, reader, rows_of
 from harness.runs.patience import patiently
-from informix_capture_client.emulator import EmulatedServer, ListeningServer
 from informix_capture_client.transport import Transport
 from informix_cdc.spark.reader import InformixStreamReader
+from informix_emulator import EmulatedServer, ListeningServer
 
 pytestmark = pytest.mark.slow
 

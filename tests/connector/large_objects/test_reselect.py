@@ -13,8 +13,8 @@ from harness.capture.driving import anchor_of, drained, reader
 from harness.capture.held_objects import objects_are_held
 from harness.servers.stores import DATABASE, PASSWORD, SHORT_SECOND
 from informix_capture_client.dialects import DIALECTS
-from informix_capture_client.emulator import EmulatedServer, ListeningServer, keep_rows
 from informix_capture_client.errors import BadOption
+from informix_emulator import EmulatedServer, ListeningServer, keep_rows
 from odbc_driver.build import build_drivers
 
 COLUMNS = "id INTEGER NOT NULL, name VARCHAR(20), picture BLOB, page CLOB"

@@ -18,9 +18,9 @@ from harness.runs.patience import patiently
 from harness.servers.fault_proxy import Fault, FaultProxy
 from harness.servers.stores import DATABASE, PASSWORD, SHORT_SECOND
 from informix_capture_client.dialects import DIALECTS
-from informix_capture_client.emulator import EmulatedServer, ListeningServer, keep_rows
 from informix_capture_client.errors import BadOption
 from informix_cdc.large_objects import ContentPool
+from informix_emulator import EmulatedServer, ListeningServer, keep_rows
 
 COLUMNS = "id INTEGER NOT NULL, picture BYTE, name VARCHAR(20), page TEXT"
 KEY = ", PRIMARY KEY (id)"

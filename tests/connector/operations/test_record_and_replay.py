@@ -15,13 +15,6 @@ from connector.commands.conftest import start
 from connector.operations import recorded
 from connector.operations.recorded import Recorded
 from harness.runs.patience import patiently
-from informix_capture_client.emulator import (
-    BadRecording,
-    Listener,
-    ListeningServer,
-    ReplayedServer,
-    read_recording,
-)
 from informix_capture_client.errors import (
     AccessRefused,
     BadOption,
@@ -36,6 +29,13 @@ from informix_cdc.operations.tail import TailFigures, follow
 from informix_cdc.options.source import SourceOptions
 from informix_cdc.server.connections import open_catalog
 from informix_cdc.terminal.change_text import to_json
+from informix_emulator import (
+    BadRecording,
+    Listener,
+    ListeningServer,
+    ReplayedServer,
+    read_recording,
+)
 from odbc_driver.build import build_drivers
 
 PASSWORD = "s3cret-of-replay"

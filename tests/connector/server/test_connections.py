@@ -9,7 +9,6 @@ from contextlib import closing, contextmanager
 import pytest
 
 from harness.servers.stores import PASSWORD, source_options
-from informix_capture_client.emulator import EmulatedServer, ListeningServer
 from informix_capture_client.errors import AccessRefused, BadOption
 from informix_capture_client.statements import CDC_DATABASE
 from informix_capture_client.transport.base import ConnectionSettings, Transport
@@ -19,6 +18,7 @@ from informix_cdc.server import connections
 from informix_cdc.server.connections import every_connection, open_catalog, open_connection
 from informix_cdc.server.server_log import open_server_log, read_server_log
 from informix_cdc.server.source_tables import look_up_tables
+from informix_emulator import EmulatedServer, ListeningServer
 from odbc_driver.build import build_drivers
 
 UTF8, LATIN = "en_US.57372", "en_US.819"

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 import pytest
 
 from harness.servers.stores import ORDERS, listening_stores, source_options
-from informix_capture_client.emulator import EmulatedServer
 from informix_capture_client.errors import AccessRefused, BadOption
 from informix_cdc.options.source import SourceOptions
 from informix_cdc.server.source_tables import look_up_tables
+from informix_emulator import EmulatedServer
 from odbc_driver.build import Drivers, build_drivers
 
 ME = pwd.getpwuid(os.geteuid()).pw_name

@@ -13,9 +13,9 @@ from harness.capture.snapshots import serving_tables
 from harness.runs.deaths import die_at
 from harness.servers.in_process import InProcessConnection
 from harness.servers.stores import DATABASE
-from informix_capture_client.emulator import EmulatedServer, load_rows
 from informix_capture_client.errors import DataLoss
 from informix_capture_client.failpoints import failpoint
+from informix_emulator import EmulatedServer, load_rows
 
 pytestmark = pytest.mark.slow  # processes of their own
 LINES = "CREATE TABLE informix.lines (id INTEGER NOT NULL, name VARCHAR(20), PRIMARY KEY (id))"

@@ -12,13 +12,13 @@ import pytest
 from connector.snapshots.test_snapshot import LINES, served, until_done
 from harness.capture.driving import anchor_of, figure, reader
 from harness.capture.scraping import free_port, scraped_values
-from informix_capture_client.emulator import EmulatedServer, ListeningServer, load_rows
 from informix_capture_client.snapshot import Barrier
 from informix_cdc.capture import CaptureState
 from informix_cdc.monitoring.figures import progress_figures
 from informix_cdc.snapshots import SnapshotFigures, TableProgress
 from informix_cdc.snapshots.connection import RowsRead
 from informix_cdc.snapshots.table_snapshot import TableSnapshot
+from informix_emulator import EmulatedServer, ListeningServer, load_rows
 
 __all__ = ["served"]  # a fixture
 P = "informix_cdc_snapshot_"

@@ -13,9 +13,9 @@ from harness.capture.snapshots import LOGIN, serving_tables, snapshot_of, until_
 from harness.runs.patience import wait_until
 from harness.servers.in_process import InProcessConnection
 from harness.servers.stores import DATABASE
-from informix_capture_client.emulator import EmulatedServer, load_rows
 from informix_capture_client.errors import AccessRefused, BadOption, ServerRefused
 from informix_cdc.snapshots import connection as snapshot_connection
+from informix_emulator import EmulatedServer, load_rows
 
 pytestmark = pytest.mark.slow  # they wait for seconds of the server's clock
 

@@ -20,12 +20,12 @@ from harness.runs.patience import wait_until
 from harness.servers.in_process import InProcessConnection
 from harness.servers.stores import source_options
 from harness.spark.checkpoints import run_batches
-from informix_capture_client.emulator import EmulatedServer, ListeningServer
-from informix_capture_client.emulator.sql_errors import SqlError
 from informix_capture_client.errors import BadOption
 from informix_capture_client.positions import show
 from informix_cdc.operations import row_logging
 from informix_cdc.spark.datasource import InformixCdcDataSource
+from informix_emulator import EmulatedServer, ListeningServer
+from informix_emulator.sql_errors import SqlError
 
 pytestmark = pytest.mark.slow
 

@@ -14,10 +14,10 @@ from harness.capture.driving import Offset, anchor_of, drained, failure_of, next
 from harness.capture.snapshots import serving_tables, until_snapshots_are_done
 from harness.runs.patience import patiently
 from harness.servers.stores import DATABASE
-from informix_capture_client.emulator import ListeningServer, load_rows
 from informix_capture_client.errors import BadOption
 from informix_cdc.capture.state import JOIN_SECONDS
 from informix_cdc.snapshots.connection import SnapshotConnection
+from informix_emulator import ListeningServer, load_rows
 
 pytestmark = pytest.mark.slow
 

@@ -15,8 +15,8 @@ from harness.capture.snapshots import Rows, serving_tables, until_snapshots_are_
 from harness.runs.patience import patiently
 from harness.servers.in_process import InProcessConnection
 from harness.servers.stores import DATABASE, PASSWORD
-from informix_capture_client.emulator import EmulatedServer, load_rows
 from informix_cdc.snapshots.reading import TableReader
+from informix_emulator import EmulatedServer, load_rows
 
 NAMES = ("lines", "parts", "notes")
 MADE = [f"CREATE TABLE informix.{n} (id INTEGER NOT NULL PRIMARY KEY, v INTEGER)" for n in NAMES]

@@ -8,7 +8,7 @@ import pytest
 
 from harness.capture.snapshots import serving_tables, snapshot_of
 from harness.servers.stores import DATABASE
-from informix_capture_client.emulator import load_rows
+from informix_emulator import load_rows
 from odbc_driver.build import build_drivers
 
 pytestmark = pytest.mark.slow  # they wait for seconds of the server's clock

@@ -14,15 +14,15 @@ from harness.capture.driving import anchor_of, reader
 from harness.capture.snapshots import serving_tables, snapshot_of, until_snapshots_are_done
 from harness.runs.patience import PATIENCE, wait_until
 from harness.servers.stores import DATABASE
-from informix_capture_client.emulator import EmulatedServer, load_rows
-from informix_capture_client.emulator.connection import Connection
-from informix_capture_client.emulator.sql.statements import selects
 from informix_capture_client.errors import ConnectionLost
 from informix_capture_client.transport import Transport
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import connections
 from informix_cdc.snapshots import reading
 from informix_cdc.snapshots.connection import SnapshotConnection
+from informix_emulator import EmulatedServer, load_rows
+from informix_emulator.connection import Connection
+from informix_emulator.sql.statements import selects
 from odbc_driver.build import build_drivers
 
 pytestmark = pytest.mark.slow

@@ -11,8 +11,8 @@ import pytest
 from harness.capture.driving import LIMIT, Offset, anchor_of, next_offset, reader, rows_of
 from harness.servers.in_process import InProcessConnection
 from harness.servers.stores import DATABASE, PASSWORD, SHORT_SECOND
-from informix_capture_client.emulator import EmulatedServer, ListeningServer, load_rows
 from informix_cdc.spark.reader import InformixStreamReader
+from informix_emulator import EmulatedServer, ListeningServer, load_rows
 
 LOGIN = {"SERVER": "informix", "UID": "informix", "PWD": PASSWORD, "DB_LOCALE": "en_US.utf8"}
 TABLE = "CREATE TABLE informix.lines (id INTEGER NOT NULL, name VARCHAR(20), PRIMARY KEY (id))"

@@ -18,13 +18,13 @@ from harness.capture.snapshots import serving_tables, snapshot_of, until_snapsho
 from harness.runs.patience import wait_until
 from harness.servers.in_process import InProcessConnection
 from harness.servers.stores import DATABASE
-from informix_capture_client.emulator import load_rows
 from informix_capture_client.errors import AccessRefused, ServerRefused
 from informix_capture_client.records import Kind
 from informix_capture_client.snapshot import Slots
 from informix_capture_client.transport import Transport
 from informix_cdc.snapshots.awaited_ends import is_idle
 from informix_cdc.snapshots.connection import SnapshotConnection
+from informix_emulator import load_rows
 from odbc_driver.build import build_drivers
 
 LINES = "CREATE TABLE informix.lines (id INTEGER NOT NULL, name VARCHAR(20), PRIMARY KEY (id))"

@@ -13,10 +13,10 @@ from harness.capture.driving import anchor_of, drained, failure_of, next_offset,
 from harness.capture.snapshots import serving_tables, until_snapshots_are_done
 from harness.runs.patience import wait_until
 from harness.servers.stores import DATABASE
-from informix_capture_client.emulator import ListeningServer, load_rows
 from informix_capture_client.errors import BadOption
 from informix_capture_client.snapshot import WholeTableQuery
 from informix_cdc.snapshots.connection import RowsRead, SnapshotConnection
+from informix_emulator import ListeningServer, load_rows
 
 pytestmark = pytest.mark.slow
 LINES = "CREATE TABLE informix.lines (id INTEGER NOT NULL, name VARCHAR(20), PRIMARY KEY (id))"

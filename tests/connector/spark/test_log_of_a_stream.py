@@ -28,9 +28,9 @@ from harness.servers.stores import (
     listening_stores,
     order_row,
 )
-from informix_capture_client.emulator import EmulatedServer
 from informix_capture_client.log_events import EVENTS
 from informix_capture_client.positions import show
+from informix_emulator import EmulatedServer
 
 # Values that nothing else looks like, in every column of an order.
 CELLS = ("733019", "611087", "wombat", "918273.64")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from informix_capture_client.emulator.sessions import CaptureSession
+from informix_emulator.sessions import CaptureSession
 
 Activation = tuple[int, frozenset[str]]
 

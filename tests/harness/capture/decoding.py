@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from informix_capture_client.choices import DecodeRules
-from informix_capture_client.emulator import tables as emulated
 from informix_capture_client.values.table_decoder import Payloads, TableDecoder
+from informix_emulator import tables as emulated
 
 EncodedRow = tuple[Sequence[int], bytes]
 

@@ -15,12 +15,12 @@ from pyspark.sql.types import StructType
 
 from harness.runs.patience import patiently
 from harness.servers.stores import ORDERS, order_row, source_options
-from informix_capture_client.emulator import EmulatedServer, ListeningServer
 from informix_capture_client.errors import AccessRefused, InformixCdcError
 from informix_cdc.options.source import SourceOptions
 from informix_cdc.server.source_tables import look_up_tables
 from informix_cdc.spark.reader import InformixStreamReader
 from informix_cdc.spark.schema import to_spark
+from informix_emulator import EmulatedServer, ListeningServer
 
 Offset = Mapping[str, Any]
 Served = tuple[EmulatedServer, ListeningServer]

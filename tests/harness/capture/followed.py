@@ -26,9 +26,9 @@ from harness.capture.driving import (
 from harness.runs.patience import patiently
 from harness.servers.fault_proxy import FaultProxy, Plan
 from harness.servers.stores import Change, Workload, listening_stores
-from informix_capture_client.emulator import EmulatedServer, ListeningServer
 from informix_capture_client.errors import InformixCdcError
 from informix_cdc.spark.reader import InformixStreamReader
+from informix_emulator import EmulatedServer, ListeningServer
 
 Delivered = list[tuple[int, list[Change]]]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
-from informix_capture_client.emulator import records as build
 from informix_capture_client.records.framing import RawRecords, RecordCutter
 from informix_capture_client.records.records import (
     Control,
@@ -16,6 +15,7 @@ from informix_capture_client.records.records import (
 from informix_capture_client.transactions.assembler import TransactionAssembler
 from informix_capture_client.transactions.events import Event, Transactions
 from informix_capture_client.transactions.row_records import Piece
+from informix_emulator import records as build
 
 ReadRow = tuple[Kind, int, int, int, bytes]
 Read = ReadRow | Control

@@ -15,7 +15,7 @@ from decimal import Decimal
 from typing import Any
 
 from harness.servers.stores import PASSWORD, SHORT_SECOND, quick_clock
-from informix_capture_client.emulator import (
+from informix_emulator import (
     EmulatedServer,
     ListeningServer,
     Transaction,

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from harness.servers.stores import CommittedTransaction, Workload, _OpenTransaction
-from informix_capture_client.emulator import EmulatedServer
+from informix_emulator import EmulatedServer
 
 STEPS_AT_ONCE = 8
 PAUSE_SECONDS = 0.02

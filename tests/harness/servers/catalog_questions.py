@@ -8,13 +8,13 @@ from typing import Any, cast
 from harness.servers.in_process import InProcessConnection
 from informix_capture_client.catalog.catalog import Catalog
 from informix_capture_client.catalog.log_space import read_log_space
-from informix_capture_client.emulator import EmulatedServer
 from informix_capture_client.session.error_codes import ErrorCodes
 from informix_capture_client.session.open_sessions import read_open_sessions
 from informix_capture_client.session.session import CaptureSession, SessionSettings
 from informix_capture_client.sql_names import TableName
 from informix_capture_client.transport.base import Argument, Row, Transport
 from informix_capture_client.transport.odbc import single_integer
+from informix_emulator import EmulatedServer
 
 ORDERS = TableName("stores", "informix", "orders")
 PARTS = TableName("stores", "informix", "parts")

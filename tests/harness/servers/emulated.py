@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 
 from harness.servers.capture_server import CaptureServer
 from informix_capture_client.dialects import DIALECTS
-from informix_capture_client.emulator import EmulatedServer, ListeningServer
 from informix_capture_client.locales import codec_of
 from informix_capture_client.transport.base import ConnectionSettings, Transport
 from informix_capture_client.transport.odbc import OdbcTransport
 from informix_capture_client.transport.sqli import SqliTransport
 from informix_cdc.server.database_locales import DatabaseLocales
+from informix_emulator import EmulatedServer, ListeningServer
 
 DATABASE = "stores"
 PASSWORD = "in4mix"

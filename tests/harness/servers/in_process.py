@@ -8,9 +8,9 @@ from __future__ import annotations
 import datetime
 from collections.abc import Mapping
 
-from informix_capture_client.emulator import EmulatedServer
-from informix_capture_client.emulator.connection import Connection
 from informix_capture_client.transport.base import Argument, Row
+from informix_emulator import EmulatedServer
+from informix_emulator.connection import Connection
 
 
 class InProcessConnection:

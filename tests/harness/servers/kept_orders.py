@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from harness.servers.stores import DATABASE, ORDERS, PASSWORD, SHORT_SECOND, source_options
-from informix_capture_client.emulator import (
+from informix_emulator import (
     EmulatedServer,
     ListeningServer,
     Transaction,

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
 
-from informix_capture_client.emulator import EmulatedServer, ListeningServer, Transaction
+from informix_emulator import EmulatedServer, ListeningServer, Transaction
 
 PASSWORD = "s3cret-of-the-dba"
 DATABASE = "stores"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from harness.simulation.decisions import Decisions
-from informix_capture_client.emulator import EmulatedServer, Transaction
+from informix_emulator import EmulatedServer, Transaction
 
 DATABASE = "stores"
 TABLE = "stores:informix.changes"

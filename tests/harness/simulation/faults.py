@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from harness.simulation.setup import LOG_FILES
-from informix_capture_client.emulator import LongTransactionError
+from informix_emulator import LongTransactionError
 
 if TYPE_CHECKING:
     from harness.simulation.world import World

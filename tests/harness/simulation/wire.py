@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, TypeVar
 
 from harness.servers.in_process import InProcessConnection
 from informix_capture_client import statements
-from informix_capture_client.emulator.sql_errors import SqlError
 from informix_capture_client.errors import AccessRefused, ConnectionLost, InformixCdcError
 from informix_capture_client.failpoints import failpoint
 from informix_capture_client.session.session import CaptureSession
 from informix_capture_client.transport.base import Argument, ConnectionSettings, Row
 from informix_capture_client.transport.odbc_errors import Diagnostic, Translator
+from informix_emulator.sql_errors import SqlError
 
 if TYPE_CHECKING:
     from harness.simulation.world import World

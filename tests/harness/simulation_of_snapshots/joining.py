@@ -22,8 +22,8 @@ from harness.simulation_of_snapshots.oracle import NAME, SnapshotOracle
 from harness.simulation_of_snapshots.world import SnapshotSetup, SnapshotWorld
 from harness.simulation_of_snapshots.writers import Writers, Writing
 from informix_capture_client.catalog import Table
-from informix_capture_client.emulator import EmulatedServer
 from informix_cdc.options.source import SourceOptions
+from informix_emulator import EmulatedServer
 
 OTHER_NAME = "informix.other"
 _PLACE = ("_commit_version", "_change_ordinal", "_snapshot", "_change_type")

@@ -15,7 +15,7 @@ import pyarrow as pa
 from harness.simulation.account import Change, Noted
 from harness.simulation.oracle import Oracle, Stream
 from harness.simulation_of_snapshots.writers import KEYS, Writers, apply
-from informix_capture_client.emulator.locks import NO_SESSION
+from informix_emulator.locks import NO_SESSION
 
 if TYPE_CHECKING:
     from harness.simulation.spark import Checkpoint, Offset

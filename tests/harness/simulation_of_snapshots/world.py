@@ -21,7 +21,6 @@ from harness.simulation.world import World
 from harness.simulation_of_snapshots.oracle import NAME, SnapshotOracle
 from harness.simulation_of_snapshots.reader_in_turns import InProcessBlocks, ReaderInTurns
 from harness.simulation_of_snapshots.writers import KEYS, Writers
-from informix_capture_client.emulator import EmulatedServer, load_rows
 from informix_capture_client.errors import InformixCdcError
 from informix_capture_client.positions import page_after
 from informix_cdc.capture import beside
@@ -29,6 +28,7 @@ from informix_cdc.options.source import SourceOptions
 from informix_cdc.snapshots import Snapshots
 from informix_cdc.snapshots import connection as snapshot_connection
 from informix_cdc.snapshots.reading import TableReader
+from informix_emulator import EmulatedServer, load_rows
 
 _LOGIN = {"SERVER": "informix", "UID": "informix", "PWD": PASSWORD, "DB_LOCALE": "en_US.utf8"}
 _MADE = "CREATE TABLE informix.changes (id INTEGER NOT NULL PRIMARY KEY, value INTEGER)"

@@ -11,7 +11,7 @@ import sys
 import time
 from dataclasses import dataclass
 
-from informix_capture_client.emulator import EmulatedServer, ListeningServer, keep_rows
+from informix_emulator import EmulatedServer, ListeningServer, keep_rows
 from lab.benchmarks.workload import TABLE, bench_server, rows_without_end, write
 
 ROWS_PER_TRANSACTION = 10

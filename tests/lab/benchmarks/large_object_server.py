@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 
 from harness.servers.stores import DATABASE, PASSWORD, SHORT_SECOND
-from informix_capture_client.emulator import EmulatedServer, ListeningServer
+from informix_emulator import EmulatedServer, ListeningServer
 
 FILES, OTHERS = f"{DATABASE}:informix.files", f"{DATABASE}:informix.others"
 

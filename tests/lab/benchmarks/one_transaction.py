@@ -23,7 +23,6 @@ from typing import Any
 import numpy as np
 
 from informix_capture_client.choices import DecodeRules
-from informix_capture_client.emulator import records as build
 from informix_capture_client.records.records import Kind
 from informix_capture_client.shapes.encoder import ChangeEncoder
 from informix_capture_client.stream.event_stream import Begun, ChangeStream
@@ -34,6 +33,7 @@ from informix_cdc.capture.pending import Pending
 from informix_cdc.capture.state import CaptureState
 from informix_checkpoints.spool.spill_files import SpillFiles
 from informix_checkpoints.spool.spool import Spool
+from informix_emulator import records as build
 from lab.benchmarks.endless_stream import memory
 from lab.benchmarks.pipeline import START, open_spool
 from lab.benchmarks.workload import captured_of_tables, catalog_tables

@@ -16,8 +16,8 @@ import time
 from dataclasses import dataclass
 from itertools import islice
 
-from informix_capture_client.emulator import EmulatedServer, ListeningServer, load_rows, pack_rows
-from informix_capture_client.emulator.sql.engine import engine_of
+from informix_emulator import EmulatedServer, ListeningServer, load_rows, pack_rows
+from informix_emulator.sql.engine import engine_of
 from lab.benchmarks.emulated_source import say
 from lab.benchmarks.workload import COLUMNS, TABLE, Row, bench_server, rows_without_end
 

@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
-from informix_capture_client.emulator import EmulatedServer
 from informix_cdc.testing import emulated_source
+from informix_emulator import EmulatedServer
 from lab.benchmarks.emulated_source import say
 
 COLUMNS = (

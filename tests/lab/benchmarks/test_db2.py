@@ -12,7 +12,7 @@ from db2.log_writer import LogWriter
 from db2.logical_log_writer import rdw
 from db2.message_writer import Written, by_arrow
 from db2.test_logical_log import change, emp
-from informix_capture_client.db2 import (
+from informix_db2 import (
     Decoder,
     LogicalLogSettings,
     LogSettings,

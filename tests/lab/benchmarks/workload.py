@@ -13,10 +13,10 @@ from decimal import Decimal
 from functools import cache
 
 from informix_capture_client.catalog.catalog import Table
-from informix_capture_client.emulator import EmulatedServer
-from informix_capture_client.emulator.tables import Capture
 from informix_capture_client.sql_names import TableName
 from informix_capture_client.values.column_list import parse_columns
+from informix_emulator import EmulatedServer
+from informix_emulator.tables import Capture
 
 PASSWORD = "benchmark"
 TABLE = "bench:informix.lines"

@@ -10,7 +10,7 @@ from db2.log_writer import LogWriter
 from db2.logical_log_writer import FIELDS, rdw, xhdf
 from db2.message_writer import Written, by_hand
 from db2.page_examples import AS_PRINTED, HEX
-from informix_capture_client.db2 import (
+from informix_db2 import (
     Decoder,
     LogicalLogSettings,
     LogSettings,
@@ -20,7 +20,7 @@ from informix_capture_client.db2 import (
     q_messages_decoder,
     recognised,
 )
-from informix_capture_client.db2.declared_tables import parse_columns
+from informix_db2.declared_tables import parse_columns
 
 
 def _decode(*decoders: Callable[[], Decoder]) -> Callable[[bytes], None]:

@@ -2,4 +2,10 @@
 
 from __future__ import annotations
 
-PACKAGES = ["informix_cdc", "informix_capture_client", "informix_checkpoints"]
+PACKAGES = [
+    "informix_cdc",
+    "informix_capture_client",
+    "informix_checkpoints",
+    "informix_db2",
+    "informix_emulator",
+]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 
-from capture_client.emulator.sqli.spoken import (
+from emulator.sqli.spoken import (
     CURSOR,
     EOT,
     OFFER_GBASE,
@@ -19,12 +19,12 @@ from capture_client.emulator.sqli.spoken import (
     packed,
     sql,
 )
-from informix_capture_client.emulator import EmulatedServer
-from informix_capture_client.emulator.connection import Connection
-from informix_capture_client.emulator.poses import POSES
-from informix_capture_client.emulator.sqli import Greeting, Prompt, converse
-from informix_capture_client.emulator.sqli.pam import Style
-from informix_capture_client.emulator.sqli.reading import take_from
+from informix_emulator import EmulatedServer
+from informix_emulator.connection import Connection
+from informix_emulator.poses import POSES
+from informix_emulator.sqli import Greeting, Prompt, converse
+from informix_emulator.sqli.pam import Style
+from informix_emulator.sqli.reading import take_from
 
 _ORDERS = "stores:informix.orders"
 _FULL_ANSWER_BYTES = 1 << 22

@@ -29,7 +29,6 @@ from harness.capture.streams import (
 from harness.capture.tables import make_table
 from harness.servers.catalog_questions import QUESTIONS, ask, sound_answers
 from informix_capture_client.choices import DecodeRules, RowForm
-from informix_capture_client.emulator import BadRecording, read_recording
 from informix_capture_client.errors import BadOption, InformixCdcError
 from informix_capture_client.positions import Position, parse
 from informix_capture_client.records.records import Kind, TableSchema
@@ -48,6 +47,7 @@ from informix_checkpoints.spool import manifest as manifests
 from informix_checkpoints.spool.manifest import Manifest
 from informix_checkpoints.spool.segments import Segment
 from informix_checkpoints.spool.stored_rows import in_row_form
+from informix_emulator import BadRecording, read_recording
 from lab.fuzz import db2_targets as db2
 from lab.fuzz import sqli_targets as sqli
 from lab.fuzz.server_wire import SOUND_CONVERSATIONS, converse_with_noise

@@ -20,7 +20,6 @@ from informix_capture_client.doctor.facts import (
     read_server_facts,
     read_table_facts,
 )
-from informix_capture_client.emulator.sql_errors import SqlError
 from informix_capture_client.errors import InformixCdcError, ServerRefused
 from informix_capture_client.findings import Unanswered
 from informix_capture_client.positions import Position
@@ -29,6 +28,7 @@ from informix_capture_client.sql_names import TableName
 from informix_capture_client.statements import SYSTEM_DATABASE
 from informix_capture_client.stream.undelivered_changes import find_undelivered_changes
 from informix_cdc.operations.row_logging import switch_off
+from informix_emulator.sql_errors import SqlError
 
 CLOCKS_APART_SECONDS = 5
 

@@ -11,7 +11,7 @@ from contextlib import closing
 
 import pytest
 
-from capture_client.emulator.sqli.caller import REFUSED, Caller
+from emulator.sqli.caller import REFUSED, Caller
 from harness.servers.emulated import PASSWORD, emulated_world
 from lab.live.server_dsn import DSN_VARIABLE, named_server
 

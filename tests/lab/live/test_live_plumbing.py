@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from pathlib import Path
 
 import pytest
 
+from harness import ROOT
 from informix_capture_client.errors import (
     AccessRefused,
     BadOption,
@@ -206,7 +206,7 @@ def test_a_server_that_is_not_set_up_is_named(databases: dict[str, str], words: 
 
 
 def test_the_image_is_the_one_of_the_compose_file() -> None:
-    compose = Path(__file__).parents[3] / "docker" / "compose.yaml"
+    compose = ROOT / "docker" / "compose.yaml"
     assert IMAGE in compose.read_text(encoding="utf-8")
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from itertools import count
 
-from informix_capture_client.emulator import EmulatedServer, Savepoint, Transaction
+from informix_emulator import EmulatedServer, Savepoint, Transaction
 
 DATABASE = "rival"
 PASSWORD = "in4mix"

@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from informix_capture_client.emulator import ListeningServer
+from informix_emulator import ListeningServer
 from lab.rivals.generator import CAPTURED, Generator, full_name, rival_server
 
 

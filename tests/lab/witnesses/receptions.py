@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from informix_capture_client.emulator import EmulatedServer
-from informix_capture_client.emulator.answers import (
+from informix_cdc.executors.certificates import certificates_of_a_query
+from informix_emulator import EmulatedServer
+from informix_emulator.answers import (
     Check,
     Outcome,
     Prepared,
@@ -21,10 +22,9 @@ from informix_capture_client.emulator.answers import (
     StatementKind,
     Value,
 )
-from informix_capture_client.emulator.connection import Connection
-from informix_capture_client.emulator.listening import Listener
-from informix_capture_client.emulator.sqli import Greeting
-from informix_cdc.executors.certificates import certificates_of_a_query
+from informix_emulator.connection import Connection
+from informix_emulator.listening import Listener
+from informix_emulator.sqli import Greeting
 from lab.witnesses.java_programs import java_tool
 
 STORE_PASSWORD = "of-a-toy"

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from harness.servers.stores import SHORT_SECOND
-from informix_capture_client.emulator import EmulatedServer, ListeningServer
+from informix_emulator import EmulatedServer, ListeningServer
 
 DATABASE = "stores"
 USER = "informix"

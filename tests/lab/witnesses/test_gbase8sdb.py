@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from informix_capture_client.emulator import keep_rows
+from informix_emulator import keep_rows
 from lab.witnesses.gbase8s import Conversation, Refused, conversing, dsn
 from lab.witnesses.served import DATABASE, PASSWORD, served
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from informix_capture_client.emulator import ListeningServer
-from informix_capture_client.emulator.listening import Listener
-from informix_capture_client.emulator.sqli import Greeting, Prompt
-from informix_capture_client.emulator.sqli.pam import Style
 from informix_cdc.commands.emulator import jdbc_url
 from informix_cdc.demo import demo_server
+from informix_emulator import ListeningServer
+from informix_emulator.listening import Listener
+from informix_emulator.sqli import Greeting, Prompt
+from informix_emulator.sqli.pam import Style
 from lab.witnesses.jdbc import VERSIONS, Conversation, Refused, conversing, pam_class, url
 from lab.witnesses.receptions import STORE_PASSWORD, WAITS, encryption, received_with, waiting_listener
 from lab.witnesses.served import DATABASE, PASSWORD, USER, witnessed_server

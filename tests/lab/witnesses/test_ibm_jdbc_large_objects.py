@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from informix_capture_client.emulator import keep_rows
+from informix_emulator import keep_rows
 from lab.witnesses.jdbc import VERSIONS, conversing, url
 from lab.witnesses.served import DATABASE, PASSWORD, USER, served
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from informix_capture_client.emulator import EmulatedServer, ListeningServer
+from informix_emulator import EmulatedServer, ListeningServer
 from lab.witnesses.informix_driver import Results, results
 from lab.witnesses.informix_driver_needs import NEEDS
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from informix_capture_client.emulator import EmulatedServer
+from informix_emulator import EmulatedServer
 from lab.witnesses.served import served
 from lab.witnesses.test_change_stream import capturing, kinds, until
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from informix_capture_client.emulator import EmulatedServer, keep_rows
 from informix_cdc.demo.database import COLUMNS
 from informix_cdc.demo.workload import CommittedTransaction, Workload
+from informix_emulator import EmulatedServer, keep_rows
 from lab.witnesses.lakeflow import MOST_RECORDS, Bridge, bridged
 from lab.witnesses.served import DATABASE, served
 from lab.witnesses.transactions import committed, first_difference

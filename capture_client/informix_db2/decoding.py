@@ -1,0 +1,118 @@
+"""Values of a column to batches of rows: a decoder, a delivery, and what is done with bad bytes.
+
+Rule: values are put end to end up to a limit, since a message is too small to be decoded by itself; a
+row remembers which value it comes from, and a record never reaches from one value into another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from informix_capture_client.errors import BadOption
+from informix_db2.changes import Changes, Integers
+from informix_db2.refused_bytes import Refusals, Refused, Values, bytes_of
+from informix_db2.shapes import Delivery
+
+TOGETHER_BYTES = 4 << 20
+MOST_BYTES = 1 << 30
+
+
+class ChangeReader(Protocol):
+    """A decoder of one format."""
+
+    def changes(self, values: Values, refusals: Refusals) -> Iterator[Changes | None]:
+        """Yield changes in order; None where bytes were refused only."""
+
+    def finish(self, refusals: Refusals) -> Iterator[Changes | None]:
+        """Yield what was held back until there are no more values."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows, and the place among the values given that each comes from."""
+
+    batch: pa.RecordBatch
+    values: Integers
+
+
+@dataclass(frozen=True)
+class Decoder:
+    """Decodes values of one format in one form."""
+
+    reader: ChangeReader
+    delivery: Delivery
+    max_value_bytes: int = MOST_BYTES
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The schema of what `rows` returns."""
+        return self.delivery.schema
+
+    def rows(self, values: Sequence[bytes | None], names: Sequence[str]) -> Iterator[Rows]:
+        """Yield the rows of values, in order; NULL has none.
+
+        Raises:
+            ProtocolViolation: bytes are bad, and `bad="fail"`.
+            BadOption: a value is larger than may be.
+        """
+        for value, name in zip(values, names, strict=True):
+            if value is not None and len(value) > self.max_value_bytes:
+                raise BadOption(
+                    f"{name} has {len(value)} bytes, more than max_value_bytes={self.max_value_bytes}.",
+                    "Give max_value_bytes a larger number, and workers some times as much memory; or"
+                    " cut the file where it is written.",
+                )
+        for first, pieces in _together(values):
+            named = list(names[first : first + len(pieces)])
+            for rows in self._decoded(Values.of(pieces, named)):
+                yield Rows(rows.batch, rows.values + first)
+
+    def finish(self) -> Iterator[Rows]:
+        """Yield the rows that were held back until there are no more values; they come from none: -1.
+
+        Raises:
+            ProtocolViolation: bytes are bad, and `bad="fail"`.
+        """
+        values = Values.of([], [])
+        refusals = Refusals(values, self.delivery.is_bad_row)
+        yield from self._delivered(values, refusals, self.reader.finish(refusals))
+
+    def _decoded(self, values: Values) -> Iterator[Rows]:
+        refusals = Refusals(values, self.delivery.is_bad_row)
+        yield from self._delivered(values, refusals, self.reader.changes(values, refusals))
+
+    def _delivered(
+        self, values: Values, refusals: Refusals, found_changes: Iterator[Changes | None]
+    ) -> Iterator[Rows]:
+        for changes in found_changes:
+            if changes is not None and len(changes):
+                yield Rows(*self.delivery.rows(changes))
+            if found := refusals.taken():
+                yield self._refused(values, found)
+        if found := refusals.taken():
+            yield self._refused(values, found)
+
+    def _refused(self, values: Values, found: list[Refused]) -> Rows:
+        bad, errors = bytes_of(values, found)
+        known = {"_bad": bad, "_error": errors}
+        columns = [known.get(f.name) or pa.nulls(len(found), f.type) for f in self.schema]
+        batch = pa.RecordBatch.from_arrays(columns, schema=self.schema)
+        return Rows(batch, values.which(np.array([each.start for each in found])))
+
+
+def _together(values: Sequence[bytes | None]) -> Iterator[tuple[int, list[bytes]]]:
+    """Yield runs of values that are decoded together, and the place of the first of each."""
+    first, size_bytes, run = 0, 0, list[bytes]()
+    for value in values:
+        if run and size_bytes + len(value or b"") > TOGETHER_BYTES:
+            yield first, run
+            first, size_bytes, run = first + len(run), 0, []
+        run.append(value or b"")
+        size_bytes += len(value or b"")
+    if run:
+        yield first, run

@@ -1,0 +1,93 @@
+"""Where log records lie in a file: db2ReadLog gives a buffer, and programs write it in several ways.
+
+Rule: a record says its own length first; what cannot be a record ends its value, since nothing says
+where the next one would begin.
+
+    records   nothing between them
+    filter    56 bytes in front: two LRIs, length, SQLCODE (db2ReadLogFilterData; filter on)
+    lri48     48 bytes in front: two LRIs (IBM's C++ sample; filter off)
+    lri24     24 bytes: one LRI            lri8   8 bytes (IBM's C sample)
+    message   one record a value
+
+An LRI is three integers of 8 bytes: type, part 1, part 2. (IBM, "db2ReadLog API" and its samples.)
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from informix_db2.binary_values import Order, fields_of, numbers_of
+from informix_db2.log_records.headers import LAST_TYPE, SHORTEST
+from informix_db2.refused_bytes import Values
+
+ORDERS: tuple[Order, ...] = ("little", "big")
+MARKS = {"little": "<", "big": ">"}
+PREFIXES = {"records": 0, "filter": 56, "lri48": 48, "lri24": 24, "lri8": 8, "message": 0}
+_SQLCODE_AT = 52
+
+
+def orders_that_fit(data: bytes, start: int, end: int, container: str) -> list[Order]:
+    """Return the byte orders in which a value can begin with a record."""
+    at = start + PREFIXES[container]
+    if end - at < SHORTEST:
+        return []
+    fitting: list[Order] = []
+    for order in ORDERS:
+        length, kind = struct.unpack_from(MARKS[order] + "IH", data, at)
+        if SHORTEST <= length <= end - at and 0 < kind <= LAST_TYPE:
+            fitting.append(order)
+    return fitting
+
+
+class Cut(NamedTuple):
+    """Bytes that are no record: from here to the end of their value."""
+
+    start: int
+    end: int
+    reason: str
+    number: int
+
+
+Run = tuple[list[int], int]  # where records begin, and the how-many-th of the value the first one is
+
+
+def records_of(
+    values: Values, value: int, order: Order, container: str, most: int
+) -> Iterator[Run | Cut]:
+    """Yield where records of a value begin, so many at a time, and at last what is cut."""
+    at, end = int(values.bounds[value]), int(values.bounds[value + 1])
+    prefix, data, number = PREFIXES[container], values.data, 0
+    length_of, last = struct.Struct(MARKS[order] + "I").unpack_from, end - SHORTEST
+    cut = "no log record begins here, or it is cut: its length is not that of one"
+    while at < end:
+        starts = list[int]()
+        first = at + prefix
+        for _ in range(most):
+            if first > last:
+                break
+            (length,) = length_of(data, first)
+            behind = first + length
+            if length < SHORTEST or behind > end:
+                break
+            starts.append(first)
+            first = behind + prefix
+        if container == "message" and starts and (len(starts) > 1 or first != end):
+            yield Cut(at, end, "more bytes than the one record of a message", number)
+            return
+        if not starts:
+            yield Cut(at, end, cut, number)
+            return
+        yield starts, number
+        at, number = first - prefix, number + len(starts)
+
+
+def sqlcodes_of(data: bytes, starts: NDArray[np.int64], order: Order) -> NDArray[np.int64]:
+    """Return what stands in front of records of the container `filter`; 0 is no error."""
+    at = starts - PREFIXES["filter"] + _SQLCODE_AT
+    fields = fields_of(np.frombuffer(data, np.uint8), at, 4)
+    return numbers_of(fields, "i4", order).astype(np.int64)

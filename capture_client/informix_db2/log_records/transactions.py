@@ -1,0 +1,300 @@
+"""Log records to whole transactions: rows with their large objects, what was undone taken back.
+
+Rule: records of a transaction come in its order, those of several interleaved; a transaction is known
+by log stream and identifier. LOB records stand in front of the row they belong to, but what a delete
+takes away stands behind it, so nothing is handed on before the transaction ends.
+
+    211  LOB* row        an insert or update with out-of-row data: the row closes the group
+    161  LOB(66, 2)*     a delete: the old strings follow
+    undo insert, 212     a rollback; LOB records are not undone
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from informix_capture_client.errors import BadOption
+from informix_db2.binary_values import Order
+from informix_db2.changes import DELETE
+from informix_db2.log_records import lob_records, row_records
+from informix_db2.log_records.headers import (
+    ABORTS,
+    COMMITS,
+    COMPENSATION,
+    COMPENSATION_SIZE,
+    HEADER_OF,
+    PROPAGATED,
+    ROWS_AND_LOBS,
+    SHORTEST,
+    Header,
+    commit_microseconds,
+)
+from informix_db2.log_records.lob_records import LobRecord, LobValues
+from informix_db2.log_records.row_records import RowRecord, UndoRecord
+from informix_db2.refused_bytes import BadValue, Where
+
+_NOT_THE_TABLE = "large objects name another table as theirs than the row they stand in front of"
+_NOT_READ = "a record of {} that is marked as propagated is not read: it may hold values of a row"
+_LONG_FIELDS = 3
+# The pages give these components and no other; those of the data object manager are about objects.
+HAS_NO_VALUES = 4
+_HALF = "one half of an update that the server made of a delete and an insert"
+NO_ROW = "lobs_without_row"
+
+
+class Taken(NamedTuple):
+    """A record as it came: its bytes, where they began, and the how-many-th of its value it is."""
+
+    data: bytes
+    where: Where
+    number: int
+
+
+@dataclass(slots=True)
+class RowChange:
+    """A change of one row; `row` is None for large objects whose row did not come."""
+
+    place: Place
+    row: RowRecord | None
+    record: Taken
+    lobs: LobValues | None = None
+    warnings: tuple[str, ...] = ()
+    is_undone: bool = False
+
+    @property
+    def kind(self) -> str:
+        """What happened to the row."""
+        return self.row.kind if self.row else NO_ROW
+
+
+@dataclass(slots=True)
+class _Group:
+    """Large objects that wait for their row."""
+
+    place: Place
+    record: Taken
+    lobs: LobValues = field(default_factory=dict)
+    parents: set[tuple[int, int]] = field(default_factory=set)
+
+
+RowKey = tuple[str, int, int, bytes]
+Place = tuple[int, int]  # LFS and LSN
+Fields = tuple[int, int, int, int, int, int, bytes, int]
+
+
+@dataclass(slots=True)
+class Transaction:
+    """A transaction; `commit` is None while it is open."""
+
+    stream: int
+    identifier: bytes
+    changes: list[RowChange] = field(default_factory=list)
+    of_rows: dict[RowKey, list[RowChange]] | None = None
+    group: _Group | None = None
+    unread: RowChange | None = None  # what the next row tells of records that are not read
+    size_bytes: int = 0
+    commit: Place | None = None
+    commit_microseconds: int | None = None
+
+    def end_group(self) -> None:
+        """Add large objects whose row did not come."""
+        if (group := self.group) and group.lobs:
+            self.changes.append(RowChange(group.place, None, group.record, group.lobs))
+        self.group = None
+
+    def close(self) -> None:
+        """Add what is left at the end of the transaction: large objects, and warnings without a row."""
+        self.end_group()
+        if (unread := self.unread) is None:
+            return
+        last = next((change for change in reversed(self.changes) if not change.is_undone), None)
+        if last is None:
+            self.changes.append(unread)
+        else:
+            last.warnings += unread.warnings
+        self.unread = None
+
+
+class Assembler:
+    """Takes records in the order of the log, and gives transactions when they are committed."""
+
+    def __init__(self, mark: str, most_bytes: int, most_open_bytes: int) -> None:
+        self.order: Order = "little" if mark == "<" else "big"
+        self._mark = mark
+        self._most_bytes = most_bytes
+        self._most_open_bytes = most_open_bytes
+        self._open_bytes = 0
+        self._header_of = HEADER_OF[mark].unpack_from
+        self._open: dict[tuple[int, bytes], Transaction] = {}
+
+    def known(self) -> NDArray[np.uint64]:
+        """Return the transactions that are open, as the eight bytes that headers have of them."""
+        head = [tid + struct.pack(self._mark + "H", stream) for stream, tid in self._open]
+        return np.frombuffer(b"".join(head), self._mark + "u8")
+
+    def take(self, record: Taken) -> Transaction | None:
+        """Take a record; return its transaction if this commits it and it changed rows.
+
+        Raises:
+            BadValue: it cannot be read, or takes back what is not there.
+            BadOption: its transaction has more bytes than may be held, or all that are open have.
+        """
+        data = record.data
+        fields = self._header_of(data)
+        kind, flags = fields[1], fields[2]
+        if kind in ROWS_AND_LOBS:
+            if flags & PROPAGATED:
+                size = SHORTEST if kind != COMPENSATION else COMPENSATION_SIZE
+                self._take_change(fields, data[size:], record)
+            return None
+        header = Header(*fields)
+        if kind in ABORTS:
+            self._ended(header)
+        elif kind in COMMITS:
+            return self._committed(header, data[SHORTEST:])
+        return None
+
+    def _committed(self, header: Header, payload: bytes) -> Transaction | None:
+        transaction = self._ended(header)
+        if transaction is None:
+            return None
+        transaction.close()
+        transaction.commit = header.lfs, header.lsn
+        transaction.commit_microseconds = commit_microseconds(payload, self._mark)
+        return transaction
+
+    def _ended(self, header: Header) -> Transaction | None:
+        transaction = self._open.pop((header.stream, header.transaction), None)
+        if transaction is not None:
+            self._open_bytes -= transaction.size_bytes
+        return transaction
+
+    def unfinished(self) -> Iterator[Transaction]:
+        """Yield what is open at the end, in the order of its beginning, and forget it."""
+        for transaction in list(self._open.values()):
+            transaction.close()
+            if transaction.changes:
+                yield transaction
+        self._open.clear()
+        self._open_bytes = 0
+
+    def _take_change(self, fields: Fields, payload: bytes, record: Taken) -> None:
+        transaction, place = self._of(fields), (fields[4], fields[3])
+        self._count(transaction, len(record.data))
+        component = payload[0] if payload else -1
+        if component == row_records.COMPONENT:
+            found = row_records.read_row_record(payload, self._mark)
+            if isinstance(found, RowRecord):
+                self._add_row(transaction, found, place, record)
+            elif isinstance(found, UndoRecord):
+                _take_back(transaction, found)
+            else:
+                _bracket(transaction, found.number, place, record)
+        elif component == lob_records.COMPONENT:
+            lob = lob_records.read_lob_record(payload, self._mark)
+            _add_lob(transaction, lob, place, record)
+        elif component >= 0 and component != HAS_NO_VALUES:
+            _warn(transaction, component, place, record)
+
+    def _count(self, transaction: Transaction, size_bytes: int) -> None:
+        transaction.size_bytes += size_bytes
+        self._open_bytes += size_bytes
+        if transaction.size_bytes > self._most_bytes:
+            raise BadOption(
+                f"{_called(transaction)} has more than max_transaction_bytes={self._most_bytes} bytes"
+                " of log records.",
+                "Give max_transaction_bytes a larger number, and workers the memory: a transaction is"
+                " held whole until it ends.",
+            )
+        if self._open_bytes > self._most_open_bytes:
+            largest = max(self._open.values(), key=lambda each: each.size_bytes)
+            raise BadOption(
+                f"{len(self._open)} open transactions have more than"
+                f" max_open_bytes={self._most_open_bytes} bytes of log records; the largest,"
+                f" {_called(largest)}, has {largest.size_bytes}.",
+                "Give max_open_bytes a larger number, and workers the memory: transactions are held"
+                " until they end. Those that the log does not end are held to the end of all values.",
+            )
+
+    def _of(self, fields: Fields) -> Transaction:
+        key = (fields[7], fields[6])
+        if (found := self._open.get(key)) is None:
+            found = self._open[key] = Transaction(fields[7], fields[6])
+        return found
+
+    @staticmethod
+    def _add_row(transaction: Transaction, row: RowRecord, place: Place, record: Taken) -> None:
+        change = RowChange(place, row, record)
+        if row.is_half:
+            change.warnings += (_HALF,)
+        if group := transaction.group:
+            change.lobs = group.lobs
+            if group.parents - {(row.space, row.table)}:
+                change.warnings += (_NOT_THE_TABLE,)
+            transaction.group = None
+        if unread := transaction.unread:
+            change.warnings += unread.warnings
+            transaction.unread = None
+        transaction.changes.append(change)
+        if transaction.of_rows is not None:
+            transaction.of_rows.setdefault(_key(row), []).append(change)
+
+
+def _called(transaction: Transaction) -> str:
+    return f"transaction {transaction.identifier.hex()} of log stream {transaction.stream}"
+
+
+def _bracket(transaction: Transaction, function: int, place: Place, record: Taken) -> None:
+    if function == row_records.OUT_OF_ROW:
+        transaction.end_group()
+        transaction.group = _Group(place, record)
+    elif function == row_records.UNDO_OUT_OF_ROW:
+        # The rows were taken back one by one before; what waits here has none any more.
+        transaction.group = None
+
+
+def _add_lob(transaction: Transaction, lob: LobRecord, place: Place, record: Taken) -> None:
+    while transaction.changes and transaction.changes[-1].is_undone:
+        transaction.changes.pop()
+    last = transaction.changes[-1] if transaction.changes else None
+    is_of_delete = lob.operation == lob_records.DELETE_DATA and lob.original == 2
+    if is_of_delete and transaction.group is None and last is not None and last.kind == DELETE:
+        last.lobs = last.lobs or {}
+        lob_records.add_piece(last.lobs, lob)
+        return
+    if transaction.group is None:
+        transaction.group = _Group(place, record)
+    lob_records.add_piece(transaction.group.lobs, lob)
+    transaction.group.parents.add(lob.parent)
+
+
+def _warn(transaction: Transaction, component: int, place: Place, record: Taken) -> None:
+    """Let the next row tell of a record that is not read: values of a row stand in front of it."""
+    name = "the long field manager" if component == _LONG_FIELDS else f"component {component}"
+    warning = _NOT_READ.format(name)
+    if transaction.unread is None:
+        transaction.unread = RowChange(place, None, record)
+    if warning not in transaction.unread.warnings:
+        transaction.unread.warnings += (warning,)
+
+
+def _take_back(transaction: Transaction, undo: UndoRecord) -> None:
+    if transaction.of_rows is None:  # few transactions take anything back
+        transaction.of_rows = {}
+        for change in transaction.changes:
+            if change.row is not None:
+                transaction.of_rows.setdefault(_key(change.row), []).append(change)
+    changes = transaction.of_rows.get(_key(undo))
+    if not changes:
+        raise BadValue(f"an undo of {undo.kind} of a row that was not changed since these bytes begin")
+    changes.pop().is_undone = True
+
+
+def _key(row: RowRecord | UndoRecord) -> RowKey:
+    return (row.kind, row.space, row.table, row.rid)

@@ -1,0 +1,117 @@
+"""What a user says of a logical log.
+
+Rule: what the control file says of the data file's bytes holds, unless the user says otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+from informix_capture_client.errors import BadOption
+from informix_db2.code_pages import CodePage, code_page
+from informix_db2.declared_tables import GRAPHIC, DeclaredTable
+from informix_db2.decoding import MOST_BYTES
+from informix_db2.logical_log.control_file import ControlFile, read_control_file
+from informix_db2.logical_log.framing import FRAMINGS, bodies_of
+from informix_db2.logical_log.images import READINGS
+from informix_db2.logical_log.table_rows import RowForm
+from informix_db2.refused_bytes import Refusals, Values
+
+
+@dataclass(frozen=True)
+class LogicalLogSettings:
+    """What a logical log looks like.
+
+    Attributes:
+        framing: how records lie in a value: framing.py.
+        image_length: what lengths in front of images count: images.py, or auto.
+        header_encoding: code page of the header and of the control file.
+        encoding: code page of CHAR, VARCHAR, dates and times.
+        graphic_encoding: code page of GRAPHIC; UTF-16 where `encoding` is UTF-8, else to be named.
+        float_format: hfp for floats of System/360, or ieee.
+        expanded: whether strings have all the room declared (EXPANDVAR); None: as the control file
+        says. control: the control file's bytes, in the same framing; None for the layout of 288 bytes.
+        ids: of declared tables with long names DBID, PSID and TBOBID, as "256.2.3".
+        other_tables: whether rows of tables that are not declared are bad, or skipped.
+        rolled_back: whether what was not committed is skipped, or comes as rows.
+        max_value_bytes: a value with more bytes is refused.
+    """
+
+    framing: str = "rdw"
+    image_length: str = "auto"
+    header_encoding: str | int = "cp037"
+    encoding: str | int = "cp037"
+    graphic_encoding: str | int | None = None
+    float_format: Literal["hfp", "ieee"] = "hfp"
+    expanded: bool | None = None
+    control: bytes | None = None
+    ids: Mapping[str, str] | None = None
+    other_tables: Literal["fail", "skip"] = "fail"
+    rolled_back: Literal["skip", "rows"] = "skip"
+    max_value_bytes: int = MOST_BYTES
+
+    def __post_init__(self) -> None:
+        known = {
+            "framing": FRAMINGS,
+            "image_length": ("auto", *READINGS),
+            "float_format": ("hfp", "ieee"),
+            "other_tables": ("fail", "skip"),
+            "rolled_back": ("skip", "rows"),
+        }
+        for option, values in known.items():
+            if (given := getattr(self, option)) not in values:
+                raise BadOption(f"{option}: {given!r} is none of {', '.join(values)}.")
+        if self.framing == "message" and self.image_length == "auto":
+            # What fits is found over a whole file. A message is too little, and those that come
+            # together are others with each batch.
+            raise BadOption(
+                "image_length: auto looks at a whole file, and framing is message.",
+                f"Name the way: {', '.join(READINGS)}.",
+            )
+
+    @cached_property
+    def header_page(self) -> CodePage:
+        """The code page of the header."""
+        return code_page(self.header_encoding)
+
+    @cached_property
+    def control_file(self) -> ControlFile:
+        """What the control file says, or what holds without one."""
+        if self.control is None:
+            return read_control_file((), self.header_page)
+        values = Values.of([self.control], ["the control file"])
+        framing = "rdw" if self.framing == "message" else self.framing
+        bodies = bodies_of(values, 0, framing, Refusals(values, is_row=False))
+        return read_control_file([self.control[b.start : b.end] for b in bodies], self.header_page)
+
+    def require_graphic_encoding(self, tables: Iterable[DeclaredTable]) -> None:
+        """Refuse graphic columns of which nobody knows the code page.
+
+        Of a Unicode table it is UTF-16; of an EBCDIC or ASCII one whatever the subsystem was given.
+
+        Raises:
+            BadOption: names the first of them.
+        """
+        if self.graphic_encoding is not None or code_page(self.encoding).is_utf8:
+            return
+        for table in tables:
+            if found := next((column for column in table.columns if column.kind in GRAPHIC), None):
+                raise BadOption(
+                    f"graphic_encoding: column {found.name} of {table.name} is {found.kind}, and its"
+                    f" code page does not follow from encoding {self.encoding}.",
+                    "Name it, such as utf-16-be of a Unicode table, or a CCSID.",
+                )
+
+    @property
+    def row_form(self) -> RowForm:
+        """How values of rows are written."""
+        is_expanded = self.control_file.is_expanded if self.expanded is None else self.expanded
+        return RowForm(
+            code_page(self.encoding),
+            code_page(self.graphic_encoding or "utf-16-be"),
+            self.float_format == "hfp",
+            bool(is_expanded),
+        )
