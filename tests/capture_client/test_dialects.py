@@ -17,7 +17,7 @@ from informix_capture_client.records.framing import RecordCutter
 from informix_capture_client.records.records import TableSchema, Timeout, parse_block
 from informix_capture_client.session.error_codes import ErrorCodes
 from informix_capture_client.transport.base import ConnectionSettings
-from informix_capture_client.transport.odbc_errors import Diagnostic, Translator
+from informix_capture_client.transport.errors import Diagnostic, Translator
 
 STATEMENTS = {name: text for name, text in vars(statements).items() if name.isupper()}
 NOTES = "num integer, note varchar(20,0)"

@@ -27,8 +27,8 @@ from informix_capture_client.session.session import CapturedTable, CaptureSessio
 from informix_capture_client.transactions.assembler import TransactionAssembler
 from informix_capture_client.transactions.events import Transactions
 from informix_capture_client.transport.base import ConnectionSettings, Transport
-from informix_capture_client.transport.odbc import OdbcTransport
-from informix_capture_client.transport.sqli import SqliTransport
+from informix_capture_client.transport.odbc.transport import OdbcTransport
+from informix_capture_client.transport.sqli.transport import SqliTransport
 from informix_emulator import EmulatedServer, ListeningServer
 from odbc_driver.build import Drivers
 

@@ -25,7 +25,7 @@ from harness.runs.patience import patiently, wait_until
 from harness.servers.stores import ORDERS, Workload
 from informix_capture_client.errors import ConnectionLost, DataLoss, InformixCdcError, ServerRefused
 from informix_capture_client.positions import parse, show
-from informix_capture_client.transport.sqli import SqliTransport
+from informix_capture_client.transport.sqli.transport import SqliTransport
 from informix_cdc.capture import run as capture_run
 from informix_cdc.capture.liveness import Liveness, Stall
 

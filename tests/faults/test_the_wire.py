@@ -26,8 +26,8 @@ from informix_capture_client.errors import (
     ServerRefused,
 )
 from informix_capture_client.transport.base import ConnectionSettings, Row, Transport
-from informix_capture_client.transport.odbc import OdbcTransport
-from informix_capture_client.transport.sqli import SqliTransport
+from informix_capture_client.transport.odbc.transport import OdbcTransport
+from informix_capture_client.transport.sqli.transport import SqliTransport
 from odbc_driver.build import build_drivers
 
 pytestmark = pytest.mark.slow

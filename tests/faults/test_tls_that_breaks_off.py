@@ -19,7 +19,7 @@ from harness.servers.tls import make_certificate, server_context
 from informix_capture_client import statements
 from informix_capture_client.errors import AccessRefused, ConnectionLost, ProtocolViolation
 from informix_capture_client.transport.base import ConnectionSettings, Transport
-from informix_capture_client.transport.sqli import SqliTransport
+from informix_capture_client.transport.sqli.transport import SqliTransport
 from informix_emulator import ListeningServer
 
 SILENCE_SECONDS = 1

@@ -19,7 +19,7 @@ from harness.runs.patience import wait_until
 from harness.servers.in_process import InProcessConnection
 from harness.servers.stores import DATABASE, listening_stores, source_options
 from informix_capture_client import statements
-from informix_capture_client.sqli import WireTrace
+from informix_capture_client.transport.sqli import WireTrace
 from informix_cdc.capture.server_watch import INTERVAL_SECONDS, log_facts
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import look_up_tables, open_catalog, trace_wire

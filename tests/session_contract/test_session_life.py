@@ -18,7 +18,7 @@ from informix_capture_client.records.records import (
 )
 from informix_capture_client.session.session import CapturedTable, CaptureSession
 from informix_capture_client.sql_names import TableName
-from informix_capture_client.transport.odbc_library import is_driver_manager
+from informix_capture_client.transport.odbc.library import is_driver_manager
 
 COLUMNS = {"id": "integer", "note": "varchar(255,0)"}
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from informix_capture_client import sqli
 from informix_capture_client.errors import ProtocolViolation
-from informix_capture_client.sqli import SqliType
+from informix_capture_client.transport import sqli
+from informix_capture_client.transport.sqli import SqliType
 from informix_capture_client.values import Column
 
 Form = tuple[object, ...]

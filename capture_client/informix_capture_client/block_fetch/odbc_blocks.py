@@ -30,7 +30,7 @@ from informix_capture_client.choices import DecodeRules
 from informix_capture_client.errors import BadOption, InformixCdcError, ServerRefused
 from informix_capture_client.records import Integers
 from informix_capture_client.transport import Argument, OdbcTransport
-from informix_capture_client.transport import odbc_api as odbc
+from informix_capture_client.transport.odbc import api as odbc
 from informix_capture_client.values import BadValue, Column, bad_value
 
 _MOST_ROWS = 4096  # of an array: what they need stays in the cache of a core

@@ -27,7 +27,7 @@ from informix_capture_client.block_fetch.declared import Form, declared_form
 from informix_capture_client.block_fetch.odbc_texts import FromTexts
 from informix_capture_client.choices import DecodeRules
 from informix_capture_client.records import Bits, Integers
-from informix_capture_client.transport import odbc_api as odbc
+from informix_capture_client.transport.odbc import api as odbc
 from informix_capture_client.values import (
     BadValue,
     Column,

@@ -13,8 +13,8 @@ from informix_capture_client.block_fetch.base import SELECT_SECONDS, Batch, Bloc
 from informix_capture_client.block_fetch.declared import require_declared
 from informix_capture_client.block_fetch.tuple_columns import TupleDecoder
 from informix_capture_client.choices import DecodeRules
-from informix_capture_client.sqli import RowReader, Tuples
 from informix_capture_client.transport import Argument, SqliTransport
+from informix_capture_client.transport.sqli import RowReader, Tuples
 from informix_capture_client.values import Column
 
 # Of one answer. IBM's driver asks for 4,096 unless FET_BUF_SIZE says more, which may be 2 GB.

@@ -28,7 +28,7 @@ from informix_capture_client.block_fetch.declared import declared_form
 from informix_capture_client.choices import DecodeRules
 from informix_capture_client.errors import ProtocolViolation
 from informix_capture_client.records import Bits, Integers, gather
-from informix_capture_client.sqli import Tuples
+from informix_capture_client.transport.sqli import Tuples
 from informix_capture_client.values import (
     BadValue,
     Column,

@@ -22,7 +22,7 @@ from informix_capture_client.large_objects.base import (
     SimpleObject,
 )
 from informix_capture_client.transport import Argument, OdbcTransport
-from informix_capture_client.transport import odbc_api as odbc
+from informix_capture_client.transport.odbc import api as odbc
 
 _INPUT_OUTPUT = 2  # SQL_PARAM_INPUT_OUTPUT
 _UDT_FIXED = -100  # SQL_INFX_UDT_FIXED, infxcli.h

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 
 from informix_capture_client.errors import ProtocolViolation
 from informix_capture_client.large_objects.base import FLAGS, ObjectReader, ObjectStatus, SimpleObject
-from informix_capture_client.sqli import Opaque
 from informix_capture_client.transport import Argument, Row, SqliTransport
+from informix_capture_client.transport.sqli import Opaque
 
 _OPEN = "function informix.ifx_lo_open(blob,integer)"
 _CLOSE = "function informix.ifx_lo_close(integer)"

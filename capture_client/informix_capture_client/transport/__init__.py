@@ -5,7 +5,6 @@ Rule: a transport moves statements, answers and bytes; it knows nothing of captu
 
 from __future__ import annotations
 
-from informix_capture_client.transport import odbc_api
 from informix_capture_client.transport.base import (
     NO_ENCRYPTION,
     PASSWORD,
@@ -26,17 +25,17 @@ from informix_capture_client.transport.checked_rows import (
     real,
     selected_columns,
 )
-from informix_capture_client.transport.connection_strings import PROTOCOLS
 from informix_capture_client.transport.keywords import Keyword, read_keywords
-from informix_capture_client.transport.odbc import OdbcTransport
-from informix_capture_client.transport.odbc_library import (
+from informix_capture_client.transport.odbc.connection_strings import PROTOCOLS
+from informix_capture_client.transport.odbc.library import (
     find_driver,
     installation_of,
     load_driver,
 )
+from informix_capture_client.transport.odbc.transport import OdbcTransport
 from informix_capture_client.transport.recorder import FORMAT, VERSION, Event, RecordingTransport
-from informix_capture_client.transport.sqli import SqliTransport
-from informix_capture_client.transport.sqli_cursor import TupleCursor
+from informix_capture_client.transport.sqli.cursor import TupleCursor
+from informix_capture_client.transport.sqli.transport import SqliTransport
 
 __all__ = [
     "FORMAT",
@@ -65,7 +64,6 @@ __all__ = [
     "integer",
     "integers",
     "load_driver",
-    "odbc_api",
     "read_keywords",
     "real",
     "selected_columns",

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from informix_capture_client.dialects import INFORMIX, Dialect
-from informix_capture_client.errors import BadOption
+from informix_capture_client.errors import BadOption, ServerRefused
 
 # how a connection is kept from being read on its way, and how the server knows the user
 NO_ENCRYPTION, TLS = "none", "tls"
@@ -123,3 +123,22 @@ class Transport(Protocol):
 
     def close(self) -> None:
         """Release the connection. Calling it twice is harmless."""
+
+
+def single_integer(rows: list[Row]) -> int:
+    """Return the one integer of a function's answer."""
+    text = rows[0][0] if rows and rows[0] else None
+    try:
+        return int(text or "")
+    except ValueError:
+        raise ServerRefused(
+            f"A function answered with {text!r} where an integer is due.",
+            "Check that the statement calls a function that returns one.",
+        ) from None
+
+
+def check_read(session_id: int, max_bytes: int) -> None:
+    """Refuse what no driver can be asked: ifx_lo_read takes a 32-bit id and at most 2 GB."""
+    check_integer(session_id, bits=32)
+    if not 1 <= max_bytes < 1 << 31:
+        raise BadOption(f"A read of {max_bytes} bytes is impossible.", "Ask for 1 B to 2 GB.")

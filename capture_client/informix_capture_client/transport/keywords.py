@@ -110,3 +110,9 @@ def _no_connection_string(why: str) -> BadOption:
         "Write KEY=value;KEY=value, and a value that holds a semicolon in braces, where }} is a brace.",
         option="connectionString",
     )
+
+
+def refuse_nul(key: str, value: str) -> None:
+    """Refuse a text that would end where nobody sees it."""
+    if "\0" in value:
+        raise BadOption(f"The connection attribute {key} holds a NUL character.")

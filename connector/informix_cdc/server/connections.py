@@ -11,9 +11,9 @@ from dataclasses import replace
 
 from informix_capture_client.catalog import Catalog
 from informix_capture_client.errors import BadOption
-from informix_capture_client.sqli import WireTrace
 from informix_capture_client.statements import SYSTEM_DATABASE
 from informix_capture_client.transport import ConnectionSettings, Transport
+from informix_capture_client.transport.sqli import WireTrace
 from informix_cdc.options import SourceOptions, fetch_password
 from informix_cdc.server.database_locales import DatabaseLocales
 

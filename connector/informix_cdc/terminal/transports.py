@@ -48,7 +48,7 @@ def trace_option(command: Command) -> Command:
 
 @contextlib.contextmanager
 def _traced(path: Path) -> Iterator[None]:
-    from informix_capture_client.sqli import WireTrace
+    from informix_capture_client.transport.sqli import WireTrace
     from informix_cdc.server import trace_wire  # what it needs is not loaded for a page of help
 
     try:

@@ -12,8 +12,8 @@ from informix_capture_client.block_fetch.declared import declared_form, describe
 from informix_capture_client.block_fetch.tuple_columns import TupleDecoder
 from informix_capture_client.choices import DecodeRules
 from informix_capture_client.errors import ProtocolViolation
-from informix_capture_client.sqli import Column as Described
-from informix_capture_client.sqli import Tuples
+from informix_capture_client.transport.sqli import Column as Described
+from informix_capture_client.transport.sqli import Tuples
 from informix_capture_client.values import Column, parse_columns
 
 

@@ -11,7 +11,7 @@ from harness.servers.catalog_questions import ORDERS, QUESTIONS, stores
 from informix_capture_client.session.open_sessions import read_open_sessions
 from informix_capture_client.session.session import CapturedTable, CaptureSession, SessionSettings
 from informix_capture_client.transport.base import Argument, ConnectionSettings, Row
-from informix_capture_client.transport.sqli import SqliTransport
+from informix_capture_client.transport.sqli.transport import SqliTransport
 from informix_emulator import ListeningServer
 
 

@@ -26,8 +26,8 @@ from informix_capture_client.large_objects import (
 )
 from informix_capture_client.large_objects.base import ObjectStatus
 from informix_capture_client.large_objects.sqli_objects import SqliObjects
-from informix_capture_client.sqli import Opaque
 from informix_capture_client.transport import SqliTransport
+from informix_capture_client.transport.sqli import Opaque
 from informix_emulator import keep_rows
 from odbc_driver.build import build_drivers
 

@@ -10,7 +10,7 @@ from informix_capture_client.session.open_sessions import OpenSession, read_open
 from informix_capture_client.session.session import CapturedTable, CaptureSession, SessionSettings
 from informix_capture_client.sql_names import TableName
 from informix_capture_client.transport.base import ConnectionSettings, Transport
-from informix_capture_client.transport.sqli import SqliTransport
+from informix_capture_client.transport.sqli.transport import SqliTransport
 from informix_emulator import EmulatedServer, ListeningServer
 
 NOW = 1_700_000_000

@@ -11,8 +11,8 @@ import pytest
 
 from harness.servers.scripted_server import PASSWORD, ScriptedServer, scripted_server
 from informix_capture_client.transport.base import ConnectionSettings, Transport
-from informix_capture_client.transport.odbc import OdbcTransport
-from informix_capture_client.transport.sqli import SqliTransport
+from informix_capture_client.transport.odbc.transport import OdbcTransport
+from informix_capture_client.transport.sqli.transport import SqliTransport
 from odbc_driver.build import Drivers, build_drivers
 
 Connect = Callable[..., Transport]

@@ -20,8 +20,8 @@ from informix_capture_client.errors import (
     ServerRefused,
 )
 from informix_capture_client.transport.base import ConnectionSettings, Transport
-from informix_capture_client.transport.odbc import OdbcTransport
-from informix_capture_client.transport.sqli import SqliTransport
+from informix_capture_client.transport.odbc.transport import OdbcTransport
+from informix_capture_client.transport.sqli.transport import SqliTransport
 from informix_emulator import EmulatedServer, ListeningServer
 
 TABLE = "stores:informix.orders"

@@ -8,7 +8,7 @@ from capture_client.transport.conftest import Connect
 from harness.servers.scripted_server import LONG_TEXT
 from informix_capture_client.errors import ConnectionLost, ProtocolViolation, ServerRefused
 from informix_capture_client.transport.base import Transport
-from informix_capture_client.transport.odbc import OdbcTransport
+from informix_capture_client.transport.odbc.transport import OdbcTransport
 
 LARGEST_PIECE = 65_535  # the buffer, but for the NUL at its end
 MOST_SAID = 1_000
@@ -55,7 +55,7 @@ def test_a_number_padded_with_blanks_is_the_number(transport: Transport) -> None
 def test_a_driver_that_does_not_return_from_disconnecting_is_left_and_logged(
     transport: Transport, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("informix_capture_client.transport.odbc._CLOSE_SECONDS", 0.1)
+    monkeypatch.setattr("informix_capture_client.transport.odbc.transport._CLOSE_SECONDS", 0.1)
     transport.close()
     assert [each.message for each in caplog.records] == [
         "event=connection_abandoned timeout_seconds=0.1"
@@ -68,7 +68,7 @@ def test_a_driver_that_does_not_return_from_disconnecting_is_left_and_logged(
 def test_a_connection_on_which_a_call_does_not_return_is_left_and_logged(
     transport: Transport, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("informix_capture_client.transport.odbc._CLOSE_SECONDS", 0.1)
+    monkeypatch.setattr("informix_capture_client.transport.odbc.transport._CLOSE_SECONDS", 0.1)
     assert isinstance(transport, OdbcTransport)
     with transport.door:  # as a thread does whose read the driver does not end
         transport.close()
@@ -82,7 +82,7 @@ def test_a_connection_on_which_a_call_does_not_return_is_left_and_logged(
 def test_a_value_without_an_end_is_given_up(
     transport: Transport, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("informix_capture_client.transport.odbc_api._MOST_VALUE_BYTES", 1 << 20)
+    monkeypatch.setattr("informix_capture_client.transport.odbc.api._MOST_VALUE_BYTES", 1 << 20)
     with pytest.raises(ProtocolViolation, match="17 pieces of a value"):
         transport.rows("SELECT nulls")
 

@@ -34,8 +34,9 @@ from informix_capture_client.errors import (
     ProtocolViolation,
     ServerRefused,
 )
-from informix_capture_client.transport import OdbcTransport, odbc_api
+from informix_capture_client.transport import OdbcTransport
 from informix_capture_client.transport.base import Transport
+from informix_capture_client.transport.odbc import api as odbc_api
 from informix_capture_client.values import Column
 
 END = b"\0\x0c"

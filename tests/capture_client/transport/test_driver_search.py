@@ -13,9 +13,9 @@ import pytest
 
 from informix_capture_client.dialects import GBASE_8S
 from informix_capture_client.errors import AccessRefused, BadOption
-from informix_capture_client.transport.elf_header import build_of, build_of_this_python
-from informix_capture_client.transport.odbc_api import OdbcApi
-from informix_capture_client.transport.odbc_library import (
+from informix_capture_client.transport.odbc.api import OdbcApi
+from informix_capture_client.transport.odbc.elf_header import build_of, build_of_this_python
+from informix_capture_client.transport.odbc.library import (
     find_driver,
     installation_of,
     is_driver_manager,
@@ -233,7 +233,7 @@ def test_the_split_driver_cannot_be_opened_plainly(drivers: Drivers) -> None:
 
 def test_the_split_driver_is_opened_after_what_it_needs(drivers: Drivers) -> None:
     code = (
-        "import os, sys; from informix_capture_client.transport.odbc_library import load_library;"
+        "import os, sys; from informix_capture_client.transport.odbc.library import load_library;"
         "load_library(sys.argv[1]).SQLAllocHandle; sys.stdout.write(os.environ['INFORMIXDIR'])"
     )
     done = _in_a_fresh_process(code, drivers.split)
@@ -243,7 +243,7 @@ def test_the_split_driver_is_opened_after_what_it_needs(drivers: Drivers) -> Non
 
 def test_importing_the_transport_loads_no_driver() -> None:
     code = (
-        "import sys; import informix_capture_client.transport.odbc;"
+        "import sys; import informix_capture_client.transport.odbc.transport;"
         "maps = open('/proc/self/maps').read(); sys.exit('odbc.so' in maps or 'thcli' in maps)"
     )
     assert _in_a_fresh_process(code, Path()).returncode == 0

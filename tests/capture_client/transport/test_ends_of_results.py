@@ -12,7 +12,7 @@ import pytest
 
 from harness.servers.scripted_wire import FETCH, Conversation, Login, Row, Value, error
 from informix_capture_client.transport.base import ConnectionSettings
-from informix_capture_client.transport.sqli import SqliTransport
+from informix_capture_client.transport.sqli.transport import SqliTransport
 
 CLOSE, END = 10, 12
 LONG = "x" * 5_000  # longer than the buffer that is fetched into: one row an answer

@@ -8,7 +8,7 @@ from contextlib import closing
 import pytest
 
 from harness.runs.patience import patiently
-from informix_capture_client.transport.sqli_cursor import fetched_ahead
+from informix_capture_client.transport.sqli.cursor import fetched_ahead
 
 
 class Server:

@@ -248,7 +248,7 @@ def test_rows_of_many_values_in_few_bytes_are_given_up(
     connect: Connect, one_answer: OneAnswer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A CHAR(0) takes no byte of the wire, and its value some of memory."""
-    monkeypatch.setattr("informix_capture_client.transport.sqli.MOST_RESULT_BYTES", 100_000)
+    monkeypatch.setattr("informix_capture_client.transport.sqli.transport.MOST_RESULT_BYTES", 100_000)
     empty = struct.pack(">IIHIHH8xI", 0, 0, 0, 0, 0, 0, 0) * 1_000
     described = struct.pack(">HHHIHHI", 8, 2, 1, 0, 0, 1_000, 2) + empty + b"x\0"
     rows = struct.pack(">HHI", 14, 0, 0) * 10

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from informix_capture_client.errors import BadOption
 from informix_capture_client.transport.base import ConnectionSettings
-from informix_capture_client.transport.connection_strings import connection_string
+from informix_capture_client.transport.errors import Scrubber
 from informix_capture_client.transport.keywords import braced_if_needed, read_keywords
-from informix_capture_client.transport.odbc_errors import Scrubber
+from informix_capture_client.transport.odbc.connection_strings import connection_string
 
 SETTINGS = {
     "host": "db", "port": 9088, "server": "ids", "database": "stores", "user": "informix"

@@ -12,7 +12,7 @@ from harness.runs.patience import wait_until
 from harness.servers.scripted_server import STREAM, ScriptedServer
 from informix_capture_client.errors import BadOption, ServerRefused
 from informix_capture_client.transport.base import Transport
-from informix_capture_client.transport.odbc_api import OdbcApi
+from informix_capture_client.transport.odbc.api import OdbcApi
 
 
 @pytest.fixture(params=["narrow", "wide"])

@@ -16,13 +16,13 @@ from informix_capture_client.errors import (
 )
 from informix_capture_client.shell_commands import command_granting_capture
 from informix_capture_client.transport.base import ConnectionSettings
-from informix_capture_client.transport.odbc_errors import (
+from informix_capture_client.transport.errors import (
     Diagnostic,
     Door,
     OdbcFailure,
     Translator,
 )
-from informix_capture_client.transport.sqli_admission import refusal
+from informix_capture_client.transport.sqli.admission import refusal
 
 SETTINGS = ConnectionSettings(
     host="db.example",

@@ -8,9 +8,9 @@ from contextlib import closing
 
 import pytest
 
-from informix_capture_client.transport import sqli_admission
 from informix_capture_client.transport.base import ConnectionSettings
-from informix_capture_client.transport.sqli import SqliTransport
+from informix_capture_client.transport.sqli import admission as sqli_admission
+from informix_capture_client.transport.sqli.transport import SqliTransport
 from informix_emulator import EmulatedServer, ListeningServer
 
 PASSWORD = "in4mix"

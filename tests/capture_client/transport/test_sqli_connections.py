@@ -28,9 +28,7 @@ from informix_capture_client.errors import (
     ProtocolViolation,
     ServerRefused,
 )
-from informix_capture_client.sqli.trace import WireTrace
 from informix_capture_client.transport import sqli as transport_sqli
-from informix_capture_client.transport import sqli_wire
 from informix_capture_client.transport.base import (
     SLOWEST_BYTES_PER_SECOND,
     TLS,
@@ -38,9 +36,11 @@ from informix_capture_client.transport.base import (
     ConnectionSettings,
     addresses,
 )
-from informix_capture_client.transport.odbc_errors import OdbcFailure
-from informix_capture_client.transport.sqli import SqliTransport
-from informix_capture_client.transport.sqli_wire import Wire
+from informix_capture_client.transport.errors import OdbcFailure
+from informix_capture_client.transport.sqli import wire as sqli_wire
+from informix_capture_client.transport.sqli.trace import WireTrace
+from informix_capture_client.transport.sqli.transport import SqliTransport
+from informix_capture_client.transport.sqli.wire import Wire
 from informix_emulator import EmulatedServer, ListeningServer
 from informix_emulator.sqli.pam import Prompt, Style
 
@@ -233,7 +233,7 @@ def test_a_password_does_not_leave_a_tunnel_in_the_clear(
             return reached[-1] == 0
 
         monkeypatch.setattr(
-            "informix_capture_client.transport.sqli_wire._is_loopback", lambda _: is_loopback
+            "informix_capture_client.transport.sqli.wire._is_loopback", lambda _: is_loopback
         )
         monkeypatch.setattr(Wire, "is_loopback", property(is_loopback, lambda *_: None), raising=False)
         with pytest.raises(AccessRefused, match="would go in clear text") as caught:

@@ -35,7 +35,7 @@ DRIVER_MANAGER = "libodbc.so.2"
 CHILD = """
 import hashlib, json, sys
 from informix_capture_client.errors import InformixCdcError
-from informix_capture_client.transport.odbc import OdbcTransport
+from informix_capture_client.transport.odbc.transport import OdbcTransport
 from informix_capture_client.transport.base import ConnectionSettings
 
 def digest(data):

@@ -36,7 +36,7 @@ from informix_capture_client.errors import (
     ServerRefused,
 )
 from informix_capture_client.positions import show
-from informix_capture_client.transport.sqli import SqliTransport
+from informix_capture_client.transport.sqli.transport import SqliTransport
 from informix_cdc.capture import server_watch
 from informix_cdc.capture import thread as capture_thread
 from informix_cdc.capture.start import CaptureStart

@@ -29,7 +29,7 @@ from harness.servers.stores import ORDERS, listening_stores, source_options
 from informix_capture_client.errors import BadOption, ConnectionLost, DataLoss
 from informix_capture_client.records.framing import PACKET_SCHEME
 from informix_capture_client.records.records import Kind
-from informix_capture_client.transport.sqli import SqliTransport
+from informix_capture_client.transport.sqli.transport import SqliTransport
 from informix_cdc.options.source import SourceOptions
 from informix_cdc.server import connections
 from informix_cdc.spark import next_offset as stream_progress

@@ -13,7 +13,7 @@ from informix_capture_client.session.open_sessions import read_open_sessions
 from informix_capture_client.session.session import CaptureSession, SessionSettings
 from informix_capture_client.sql_names import TableName
 from informix_capture_client.transport.base import Argument, Row, Transport
-from informix_capture_client.transport.odbc import single_integer
+from informix_capture_client.transport.odbc.transport import single_integer
 from informix_emulator import EmulatedServer
 
 ORDERS = TableName("stores", "informix", "orders")

@@ -11,8 +11,8 @@ from harness.servers.capture_server import CaptureServer
 from informix_capture_client.dialects import DIALECTS
 from informix_capture_client.locales import codec_of
 from informix_capture_client.transport.base import ConnectionSettings, Transport
-from informix_capture_client.transport.odbc import OdbcTransport
-from informix_capture_client.transport.sqli import SqliTransport
+from informix_capture_client.transport.odbc.transport import OdbcTransport
+from informix_capture_client.transport.sqli.transport import SqliTransport
 from informix_cdc.server.database_locales import DatabaseLocales
 from informix_emulator import EmulatedServer, ListeningServer
 

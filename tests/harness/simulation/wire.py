@@ -16,7 +16,7 @@ from informix_capture_client.errors import AccessRefused, ConnectionLost, Inform
 from informix_capture_client.failpoints import failpoint
 from informix_capture_client.session.session import CaptureSession
 from informix_capture_client.transport.base import Argument, ConnectionSettings, Row
-from informix_capture_client.transport.odbc_errors import Diagnostic, Translator
+from informix_capture_client.transport.errors import Diagnostic, Translator
 from informix_emulator.sql_errors import SqlError
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from contextlib import closing, contextmanager
 
 from informix_capture_client.session.session import CapturedTable, CaptureSession, SessionSettings
 from informix_capture_client.transport.base import ConnectionSettings, Transport
-from informix_capture_client.transport.odbc import OdbcTransport
-from informix_capture_client.transport.sqli import SqliTransport
+from informix_capture_client.transport.odbc.transport import OdbcTransport
+from informix_capture_client.transport.sqli.transport import SqliTransport
 from lab.benchmarks.processes import EmulatedSource
 from lab.benchmarks.workload import PASSWORD, TABLE, TIMEOUT_RECORD_BYTES, catalog_table
 

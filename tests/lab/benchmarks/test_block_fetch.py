@@ -15,10 +15,10 @@ from informix_capture_client.block_fetch.declared import require_declared
 from informix_capture_client.block_fetch.sqli_blocks import ROOM_BYTES, _in_blocks
 from informix_capture_client.block_fetch.tuple_columns import TupleDecoder
 from informix_capture_client.choices import DecodeRules
-from informix_capture_client.sqli import AnswerReader, Column, Features, RowReader, Tuples
-from informix_capture_client.sqli.incoming import Incoming
 from informix_capture_client.transport.base import Transport
-from informix_capture_client.transport.sqli import SqliTransport
+from informix_capture_client.transport.sqli import AnswerReader, Column, Features, RowReader, Tuples
+from informix_capture_client.transport.sqli.incoming import Incoming
+from informix_capture_client.transport.sqli.transport import SqliTransport
 from lab.benchmarks.emulated_source import Plan
 from lab.benchmarks.measuring import Report, Timing, timed
 from lab.benchmarks.processes import emulated_source

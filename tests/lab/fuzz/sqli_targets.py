@@ -10,7 +10,7 @@ import io
 from unittest import mock
 
 from informix_capture_client.errors import InformixCdcError
-from informix_capture_client.sqli import (
+from informix_capture_client.transport.sqli import (
     AnswerReader,
     EndOfBytes,
     Features,
@@ -18,10 +18,10 @@ from informix_capture_client.sqli import (
     RowReader,
     answers,
 )
-from informix_capture_client.sqli.challenge import Conversation
-from informix_capture_client.sqli.login import read_login_answer
-from informix_capture_client.sqli.messages import ended, padded, u16, u32
-from informix_capture_client.sqli.protocols import features
+from informix_capture_client.transport.sqli.challenge import Conversation
+from informix_capture_client.transport.sqli.login import read_login_answer
+from informix_capture_client.transport.sqli.messages import ended, padded, u16, u32
+from informix_capture_client.transport.sqli.protocols import features
 
 _MOST_ANSWERS = 50
 _FEATURES = Features(has_challenge=False, has_bigint=True)

@@ -26,8 +26,8 @@ from informix_capture_client.errors import BadOption, InformixCdcError
 from informix_capture_client.findings import require
 from informix_capture_client.locales import codec_of
 from informix_capture_client.transport.base import ConnectionSettings, Transport
-from informix_capture_client.transport.odbc import OdbcTransport
-from informix_capture_client.transport.odbc_library import find_driver
+from informix_capture_client.transport.odbc.library import find_driver
+from informix_capture_client.transport.odbc.transport import OdbcTransport
 from informix_cdc.server.database_locales import DatabaseLocales
 from lab.live.container import IMAGE, PASSWORD, informix_container
 from lab.live.independent import place_of

@@ -21,11 +21,11 @@ from harness.servers.emulated import emulated_world
 from informix_capture_client import statements
 from informix_capture_client.catalog import Catalog
 from informix_capture_client.errors import AccessRefused, BadOption, InformixCdcError, ServerRefused
-from informix_capture_client.sqli import WireTrace
-from informix_capture_client.sqli.protocols import OFFER
 from informix_capture_client.statements import SYSTEM_DATABASE
 from informix_capture_client.transport import OdbcTransport, SqliTransport, Transport
 from informix_capture_client.transport.base import ConnectionSettings
+from informix_capture_client.transport.sqli import WireTrace
+from informix_capture_client.transport.sqli.protocols import OFFER
 from informix_cdc.server.database_locales import DatabaseLocales
 from lab.live.server_dsn import DRIVER_VARIABLE, DSN_VARIABLE, named_server
 from odbc_driver.build import build_drivers

@@ -30,9 +30,9 @@ from informix_capture_client.errors import (
     ServerRefused,
 )
 from informix_capture_client.shell_commands import command_granting_capture
-from informix_capture_client.sqli import text_of
 from informix_capture_client.statements import CDC_DATABASE
 from informix_capture_client.transport.base import ConnectionSettings
+from informix_capture_client.transport.error_texts import text_of
 from informix_capture_client.transport.keywords import SECRET_PAIR, read_keywords
 
 

@@ -13,7 +13,7 @@ from informix_capture_client.transport.base import (
     TRUSTED,
     ConnectionSettings,
 )
-from informix_capture_client.transport.keywords import braced_if_needed, read_keywords
+from informix_capture_client.transport.keywords import braced_if_needed, read_keywords, refuse_nul
 
 # Informix names a code set by its name, its IBM CCSID or its hexadecimal file name (GLS guide).
 _CODECS = {
@@ -78,12 +78,6 @@ def connection_string(settings: ConnectionSettings) -> str:
     taken = {keyword.name.upper() for keyword in read_keywords(settings.extra)}
     ours = [f"{key}={_value(key, v)}" for key, v in pairs.items() if v and key not in taken]
     return ";".join([settings.extra.strip("; "), *ours] if settings.extra.strip("; ") else ours)
-
-
-def refuse_nul(key: str, value: str) -> None:
-    """Refuse a text that would end where nobody sees it."""
-    if "\0" in value:
-        raise BadOption(f"The connection attribute {key} holds a NUL character.")
 
 
 def _value(key: str, value: str) -> str:

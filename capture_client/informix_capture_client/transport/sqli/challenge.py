@@ -13,9 +13,9 @@ from enum import IntEnum
 
 from informix_capture_client.errors import AccessRefused
 from informix_capture_client.printable import printable
-from informix_capture_client.sqli.answers import ServerError, read_error
-from informix_capture_client.sqli.incoming import Incoming
-from informix_capture_client.sqli.messages import Message, name_of, padded, u16
+from informix_capture_client.transport.sqli.answers import ServerError, read_error
+from informix_capture_client.transport.sqli.incoming import Incoming
+from informix_capture_client.transport.sqli.messages import Message, name_of, padded, u16
 
 _REFUSED = -951  # what a login without PAM is refused with; the conversation just ends
 _MOST_MESSAGES = 64  # of a whole conversation: no server has more to say than that

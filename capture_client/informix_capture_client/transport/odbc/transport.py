@@ -20,23 +20,23 @@ import math
 import sys
 import threading
 
-from informix_capture_client.errors import BadOption, ServerRefused
 from informix_capture_client.log_events import CONNECTION_ABANDONED
 from informix_capture_client.statements import LO_READ
-from informix_capture_client.transport import odbc_api as odbc
 from informix_capture_client.transport.base import (
     Argument,
     ConnectionSettings,
     Row,
-    check_integer,
+    check_read,
+    single_integer,
 )
-from informix_capture_client.transport.connection_strings import (
+from informix_capture_client.transport.errors import Diagnostic, Door, OdbcFailure
+from informix_capture_client.transport.odbc import api as odbc
+from informix_capture_client.transport.odbc.connection_strings import (
     codec_of_client,
     connection_string,
     encode,
 )
-from informix_capture_client.transport.odbc_errors import Diagnostic, Door, OdbcFailure
-from informix_capture_client.transport.odbc_library import (
+from informix_capture_client.transport.odbc.library import (
     DriverInfo,
     is_driver_manager,
     load_driver,
@@ -144,7 +144,7 @@ class OdbcTransport:
     def driver_info(self) -> DriverInfo | None:
         """Return what the driver says of itself and of the server; None through a driver manager.
 
-        unixODBC would ask a driver that has wide functions through those, see `odbc_api`.
+        unixODBC would ask a driver that has wide functions through those, see `api`.
         """
         if is_driver_manager(self._driver):
             return None
@@ -194,7 +194,7 @@ class OdbcTransport:
         """Set what only Informix's driver knows, after connecting; a refusal is no harm.
 
         Not through a driver manager: for each refusal unixODBC would fetch the driver's wide
-        diagnostics, see `odbc_api`. Seconds is the unit of the driver's other timeouts; no public
+        diagnostics, see `api`. Seconds is the unit of the driver's other timeouts; no public
         page says it for this one.
         """
         self._attempt_attribute(_ATTR_LO_AUTOMATIC, 0)
@@ -295,22 +295,3 @@ class _LoRead:
     def close(self) -> None:
         """Free the statement."""
         self._statement.free()
-
-
-def single_integer(rows: list[Row]) -> int:
-    """Return the one integer of a function's answer."""
-    text = rows[0][0] if rows and rows[0] else None
-    try:
-        return int(text or "")
-    except ValueError:
-        raise ServerRefused(
-            f"A function answered with {text!r} where an integer is due.",
-            "Check that the statement calls a function that returns one.",
-        ) from None
-
-
-def check_read(session_id: int, max_bytes: int) -> None:
-    """Refuse what no driver can be asked: ifx_lo_read takes a 32-bit id and at most 2 GB."""
-    check_integer(session_id, bits=32)
-    if not 1 <= max_bytes < 1 << 31:
-        raise BadOption(f"A read of {max_bytes} bytes is impossible.", "Ask for 1 B to 2 GB.")

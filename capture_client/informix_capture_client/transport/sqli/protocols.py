@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from informix_capture_client.errors import ProtocolViolation
-from informix_capture_client.sqli.messages import Message, padded, u16
+from informix_capture_client.transport.sqli.messages import Message, padded, u16
 
 # IBM's driver 4.50 offers fffc7ffc3c8caa97: bit 59 is left out here, which it has and nobody explains
 OFFER = bytes.fromhex("fffc7ffc3c8caa87")

@@ -15,8 +15,8 @@ import io
 from dataclasses import dataclass, field
 
 from informix_capture_client.errors import AccessRefused, BadOption, ProtocolViolation
-from informix_capture_client.sqli.incoming import EndOfBytes, Incoming
-from informix_capture_client.sqli.messages import ended, u16, u32
+from informix_capture_client.transport.sqli.incoming import EndOfBytes, Incoming
+from informix_capture_client.transport.sqli.messages import ended, u16, u32
 
 _REQUEST, _ACCEPTED, _REFUSED, _REDIRECT = 1, 2, 3, 13
 _SESSION_LAYER = 60  # in the second half of the header's third word, whoever sends it

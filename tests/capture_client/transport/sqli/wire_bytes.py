@@ -6,7 +6,7 @@ import io
 import itertools
 from collections.abc import Callable, Iterable
 
-from informix_capture_client.sqli.incoming import Incoming
+from informix_capture_client.transport.sqli.incoming import Incoming
 
 ReceiveInto = Callable[[memoryview], int]
 

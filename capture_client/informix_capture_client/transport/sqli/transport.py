@@ -14,20 +14,6 @@ from functools import partial
 
 from informix_capture_client.errors import InformixCdcError, ProtocolViolation
 from informix_capture_client.log_events import PASSWORD_IN_CLEAR_TEXT
-from informix_capture_client.sqli import (
-    Answer,
-    Description,
-    Message,
-    Opaque,
-    Request,
-    Routine,
-    RowReader,
-    Value,
-    WireTrace,
-    name_of,
-    requests,
-    simple_object_of,
-)
 from informix_capture_client.transport.base import (
     MOST_RESULT_BYTES,
     NO_ENCRYPTION,
@@ -37,16 +23,24 @@ from informix_capture_client.transport.base import (
     ConnectionSettings,
     Row,
     check_integer,
+    check_read,
+    single_integer,
 )
-from informix_capture_client.transport.odbc import check_read, single_integer
-from informix_capture_client.transport.odbc_errors import Door, OdbcFailure
-from informix_capture_client.transport.sqli_admission import (
+from informix_capture_client.transport.errors import Door, OdbcFailure
+from informix_capture_client.transport.sqli import requests
+from informix_capture_client.transport.sqli.admission import (
     admit,
     codec_of_database,
     in_code_set,
     require,
 )
-from informix_capture_client.transport.sqli_cursor import Cursor, Fetching, TupleCursor
+from informix_capture_client.transport.sqli.answers import Answer
+from informix_capture_client.transport.sqli.cursor import Cursor, Fetching, TupleCursor
+from informix_capture_client.transport.sqli.describing import Description, Opaque, Routine
+from informix_capture_client.transport.sqli.messages import Message, name_of
+from informix_capture_client.transport.sqli.requests import Request, Value
+from informix_capture_client.transport.sqli.rows import RowReader, simple_object_of
+from informix_capture_client.transport.sqli.trace import WireTrace
 
 _GOODBYE_SECONDS = 1.0
 _log = logging.getLogger(__name__)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from capture_client.sqli.wire_bytes import arriving
+from capture_client.transport.sqli.wire_bytes import arriving
 from informix_capture_client.errors import AccessRefused, ProtocolViolation
-from informix_capture_client.sqli.answers import ServerError
-from informix_capture_client.sqli.challenge import Conversation, Granted, ready, response
-from informix_capture_client.sqli.messages import padded, u16
+from informix_capture_client.transport.sqli.answers import ServerError
+from informix_capture_client.transport.sqli.challenge import Conversation, Granted, ready, response
+from informix_capture_client.transport.sqli.messages import padded, u16
 
 ACCEPTED = u16(127, 12)
 

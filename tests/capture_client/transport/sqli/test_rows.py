@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from harness.runs.examples import examples
 from informix_capture_client.errors import ProtocolViolation, ServerRefused
-from informix_capture_client.sqli.describing import Column
-from informix_capture_client.sqli.rows import RowReader
+from informix_capture_client.transport.sqli.describing import Column
+from informix_capture_client.transport.sqli.rows import RowReader
 from informix_emulator.column_list import parse_column_list
 from informix_emulator.encoding import ColumnType, column_type
 

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from informix_capture_client.sqli.trace import ConnectionTrace, WireTrace
+from informix_capture_client.transport.sqli.trace import ConnectionTrace, WireTrace
 
 AT = datetime.datetime(2026, 11, 22, 8, 41, 9, 123456, datetime.UTC)
 

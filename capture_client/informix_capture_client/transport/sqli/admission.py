@@ -13,40 +13,29 @@ from dataclasses import dataclass, replace
 
 from informix_capture_client.errors import AccessRefused, BadOption
 from informix_capture_client.locales import codec_of
-from informix_capture_client.sqli import (
-    HIDDEN,
-    Accepted,
-    Answer,
-    AnswerReader,
-    ConnectionTrace,
-    Conversation,
-    Features,
-    Login,
-    Message,
-    Redirect,
-    Refused,
-    ServerError,
-    WireTrace,
-    features,
-    isam_text_of,
-    name_of,
-    offer,
-    read_login_answer,
-    ready,
-    requests,
-    response,
-    state_of,
-    text_of,
-)
 from informix_capture_client.transport.base import (
     NO_ENCRYPTION,
     TRUSTED,
     ConnectionSettings,
     addresses,
 )
-from informix_capture_client.transport.connection_strings import refuse_nul
-from informix_capture_client.transport.odbc_errors import Diagnostic, OdbcFailure
-from informix_capture_client.transport.sqli_wire import BROKEN, SILENT, Wire
+from informix_capture_client.transport.error_texts import isam_text_of, state_of, text_of
+from informix_capture_client.transport.errors import Diagnostic, OdbcFailure
+from informix_capture_client.transport.keywords import refuse_nul
+from informix_capture_client.transport.sqli import requests
+from informix_capture_client.transport.sqli.answers import Answer, AnswerReader, ServerError
+from informix_capture_client.transport.sqli.challenge import Conversation, ready, response
+from informix_capture_client.transport.sqli.login import (
+    Accepted,
+    Login,
+    Redirect,
+    Refused,
+    read_login_answer,
+)
+from informix_capture_client.transport.sqli.messages import Message, name_of
+from informix_capture_client.transport.sqli.protocols import Features, features, offer
+from informix_capture_client.transport.sqli.trace import HIDDEN, ConnectionTrace, WireTrace
+from informix_capture_client.transport.sqli.wire import BROKEN, SILENT, Wire
 
 _MOST_HOPS = 3
 # A host of a list that took so long without an answer is asked last for a while, by all connections of

@@ -7,10 +7,10 @@ import json
 import pytest
 
 from harness import GOLDEN
-from informix_capture_client.sqli import ready, requests, response
-from informix_capture_client.sqli.describing import Column, Description, Opaque, Routine
-from informix_capture_client.sqli.messages import Message, u16
-from informix_capture_client.sqli.requests import Request
+from informix_capture_client.transport.sqli import ready, requests, response
+from informix_capture_client.transport.sqli.describing import Column, Description, Opaque, Routine
+from informix_capture_client.transport.sqli.messages import Message, u16
+from informix_capture_client.transport.sqli.requests import Request
 
 # captured from IBM's drivers 4.50.11 and 15.0.1.0, which the emulator answered
 GOLDEN = {

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from informix_capture_client.sqli.messages import Message
+from informix_capture_client.transport.sqli.messages import Message
 
 if TYPE_CHECKING:
     import numpy as np

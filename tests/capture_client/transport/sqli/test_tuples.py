@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capture_client.sqli.wire_bytes import arriving, arriving_in_pieces
+from capture_client.transport.sqli.wire_bytes import arriving, arriving_in_pieces
 from harness.runs.examples import examples
 from informix_capture_client.errors import ProtocolViolation
-from informix_capture_client.sqli.answers import Answer, AnswerReader
-from informix_capture_client.sqli.incoming import Incoming
-from informix_capture_client.sqli.messages import padded, u16, u32
-from informix_capture_client.sqli.protocols import Features
-from informix_capture_client.sqli.tuples import cut_tuples
+from informix_capture_client.transport.sqli.answers import Answer, AnswerReader
+from informix_capture_client.transport.sqli.incoming import Incoming
+from informix_capture_client.transport.sqli.messages import padded, u16, u32
+from informix_capture_client.transport.sqli.protocols import Features
+from informix_capture_client.transport.sqli.tuples import cut_tuples
 
 WIDE = Features(has_challenge=False, has_bigint=True)
 DONE, COST, END = u16(15, 0) + u32(2, 0, 0), u16(55) + u32(1, 1), u16(12)
@@ -87,7 +87,7 @@ def test_rows_between_other_messages_are_not_looked_for_without_end(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Each search looks at all that has arrived, for one row of a few bytes."""
-    monkeypatch.setattr("informix_capture_client.sqli.answers._MOST_BYTES", 1 << 20)
+    monkeypatch.setattr("informix_capture_client.transport.sqli.answers._MOST_BYTES", 1 << 20)
     agreed = Features(has_challenge=False, has_bigint=True)
     one_by_one = (u16(14, 0, 0, 0) + u16(55) + u32(1, 1)) * 100
     with pytest.raises(ProtocolViolation, match="in one answer"):
@@ -103,7 +103,7 @@ def test_rows_that_were_found_keep_no_more_than_themselves() -> None:
 
 
 def test_rows_of_one_answer_have_a_limit_in_bulk_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("informix_capture_client.sqli.answers._MOST_BYTES", 10_000)
+    monkeypatch.setattr("informix_capture_client.transport.sqli.answers._MOST_BYTES", 10_000)
     with pytest.raises(ProtocolViolation, match="in one answer"):
         AnswerReader(arriving(row(b"x" * 100) * 100 + END), WIDE).read(in_bulk=True)
 

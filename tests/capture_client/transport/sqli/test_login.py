@@ -7,18 +7,18 @@ from dataclasses import replace
 
 import pytest
 
-from capture_client.sqli.wire_bytes import arriving
+from capture_client.transport.sqli.wire_bytes import arriving
 from harness import GOLDEN
 from informix_capture_client.errors import AccessRefused, BadOption, ProtocolViolation
-from informix_capture_client.sqli.incoming import EndOfBytes
-from informix_capture_client.sqli.login import (
+from informix_capture_client.transport.sqli.incoming import EndOfBytes
+from informix_capture_client.transport.sqli.login import (
     Accepted,
     Login,
     Redirect,
     Refused,
     read_login_answer,
 )
-from informix_capture_client.sqli.messages import ended, u16, u32
+from informix_capture_client.transport.sqli.messages import ended, u16, u32
 
 _CAPTURED = json.loads((GOLDEN / "sqli_requests.json").read_text())
 # the first packet that IBM's JDBC driver 4.50.11 sent to a listener of ours, as it came

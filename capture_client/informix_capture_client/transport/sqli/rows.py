@@ -18,8 +18,8 @@ import struct
 from collections.abc import Callable, Sequence
 
 from informix_capture_client.errors import ProtocolViolation, ServerRefused
-from informix_capture_client.sqli.describing import Column, SqliType
-from informix_capture_client.sqli.numbers import (
+from informix_capture_client.transport.sqli.describing import Column, SqliType
+from informix_capture_client.transport.sqli.numbers import (
     decimal_text,
     fields_text,
     packed_size,

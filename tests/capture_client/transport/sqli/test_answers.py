@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capture_client.sqli.wire_bytes import arriving, arriving_in_pieces
+from capture_client.transport.sqli.wire_bytes import arriving, arriving_in_pieces
 from harness import GOLDEN
 from harness.runs.examples import examples
 from informix_capture_client.errors import ProtocolViolation
-from informix_capture_client.sqli import answers
-from informix_capture_client.sqli.answers import Answer, AnswerReader, ServerError
-from informix_capture_client.sqli.describing import Column, Description, Routine
-from informix_capture_client.sqli.incoming import EndOfBytes, Incoming
-from informix_capture_client.sqli.messages import padded, u16, u32
-from informix_capture_client.sqli.protocols import Features, features
+from informix_capture_client.transport.sqli import answers
+from informix_capture_client.transport.sqli.answers import Answer, AnswerReader, ServerError
+from informix_capture_client.transport.sqli.describing import Column, Description, Routine
+from informix_capture_client.transport.sqli.incoming import EndOfBytes, Incoming
+from informix_capture_client.transport.sqli.messages import padded, u16, u32
+from informix_capture_client.transport.sqli.protocols import Features, features
 
 RECORDED = GOLDEN / "sqli_protocols.json"
 LIVE_ANSWERS: dict[str, str] = json.loads(RECORDED.read_text())["answers"]
@@ -204,7 +204,7 @@ def test_columns_that_share_a_name_take_no_memory_for_it() -> None:
 
 
 def test_a_message_that_a_listener_is_told_of_is_bounded_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("informix_capture_client.sqli.incoming._MOST_MESSAGE_BYTES", 1_000)
+    monkeypatch.setattr("informix_capture_client.transport.sqli.incoming._MOST_MESSAGE_BYTES", 1_000)
     incoming = Incoming(io.BytesIO(u16(14, 0) + u32(2_000) + bytes(2_000)).readinto, lambda *_: None)
     with pytest.raises(ProtocolViolation, match="a message of more than 1000 bytes"):
         AnswerReader(incoming, USUAL).read()

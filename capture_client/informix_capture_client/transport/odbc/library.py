@@ -15,9 +15,9 @@ from pathlib import Path
 
 from informix_capture_client.dialects import INFORMIX, Dialect
 from informix_capture_client.errors import AccessRefused, BadOption
-from informix_capture_client.transport import odbc_api as odbc
 from informix_capture_client.transport.base import ConnectionSettings
-from informix_capture_client.transport.elf_header import build_of, build_of_this_python
+from informix_capture_client.transport.odbc import api as odbc
+from informix_capture_client.transport.odbc.elf_header import build_of, build_of_this_python
 
 _MAX_INFO_BYTES = 512
 _CLIENT_LOCALE = "en_us.utf8"  # the default, in which texts come without a driver too

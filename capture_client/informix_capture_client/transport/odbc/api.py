@@ -25,8 +25,8 @@ from informix_capture_client.transport.base import (
     Row,
     check_integer,
 )
-from informix_capture_client.transport.connection_strings import encode
-from informix_capture_client.transport.odbc_errors import Diagnostic, OdbcFailure
+from informix_capture_client.transport.errors import Diagnostic, OdbcFailure
+from informix_capture_client.transport.odbc.connection_strings import encode
 
 ENVIRONMENT, CONNECTION, STATEMENT = 1, 2, 3
 SUCCESS, SUCCESS_WITH_INFO, NO_DATA = 0, 1, 100

@@ -12,11 +12,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from informix_capture_client.sqli.describing import Description, Routine, SqliType, read_description
-from informix_capture_client.sqli.incoming import Incoming
-from informix_capture_client.sqli.messages import Message, name_of
-from informix_capture_client.sqli.protocols import Features
-from informix_capture_client.sqli.tuples import Tuples, cut_tuples, one_tuple
+from informix_capture_client.transport.sqli.describing import (
+    Description,
+    Routine,
+    SqliType,
+    read_description,
+)
+from informix_capture_client.transport.sqli.incoming import Incoming
+from informix_capture_client.transport.sqli.messages import Message, name_of
+from informix_capture_client.transport.sqli.protocols import Features
+from informix_capture_client.transport.sqli.tuples import Tuples, cut_tuples, one_tuple
 
 _MOST_BYTES = 1 << 28  # of one answer, kept here
 _MESSAGE_BYTES = 64  # at least, that a message costs; else an answer of empty ones had no end

@@ -18,9 +18,11 @@ from pathlib import Path
 from typing import NoReturn
 
 from informix_capture_client.errors import AccessRefused, BadOption
-from informix_capture_client.sqli import ConnectionTrace, EndOfBytes, Incoming, Message, name_of
 from informix_capture_client.transport.base import SLOWEST_BYTES_PER_SECOND, TLS, ConnectionSettings
-from informix_capture_client.transport.odbc_errors import Diagnostic, OdbcFailure
+from informix_capture_client.transport.errors import Diagnostic, OdbcFailure
+from informix_capture_client.transport.sqli.incoming import EndOfBytes, Incoming
+from informix_capture_client.transport.sqli.messages import Message, name_of
+from informix_capture_client.transport.sqli.trace import ConnectionTrace
 
 # A connection may wait for minutes, and firewalls forget one that is idle: the kernel asks the other
 # end now and then, which keeps it known, and ends one that nobody answers after two minutes.

@@ -10,8 +10,14 @@ import struct
 from collections.abc import Sequence
 
 from informix_capture_client.errors import BadOption
-from informix_capture_client.sqli.describing import Column, Description, Opaque, Routine, SqliType
-from informix_capture_client.sqli.messages import Message, long_padded, padded, u16, u32
+from informix_capture_client.transport.sqli.describing import (
+    Column,
+    Description,
+    Opaque,
+    Routine,
+    SqliType,
+)
+from informix_capture_client.transport.sqli.messages import Message, long_padded, padded, u16, u32
 
 # texts, quoted names and comments, whose question marks IBM's driver does not count either
 _NOT_PARAMETERS = re.compile(rb"'[^']*'|\"[^\"]*\"|--[^\n]*|/\*.*?\*/|\{[^}]*\}", re.DOTALL)

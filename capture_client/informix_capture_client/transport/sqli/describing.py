@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 
-from informix_capture_client.sqli.incoming import Incoming
+from informix_capture_client.transport.sqli.incoming import Incoming
 
 # a row holds 32,767 bytes (Administrator's Reference, "System limits"), and each column takes one
 _MOST_COLUMNS = 32_767

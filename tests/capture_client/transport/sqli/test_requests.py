@@ -8,10 +8,10 @@ import pytest
 
 from harness import GOLDEN
 from informix_capture_client.errors import BadOption
-from informix_capture_client.sqli import requests
-from informix_capture_client.sqli.describing import Column, Description
-from informix_capture_client.sqli.protocols import OFFER, offer
-from informix_capture_client.sqli.requests import Request
+from informix_capture_client.transport.sqli import requests
+from informix_capture_client.transport.sqli.describing import Column, Description
+from informix_capture_client.transport.sqli.protocols import OFFER, offer
+from informix_capture_client.transport.sqli.requests import Request
 
 # captured from IBM's driver 4.50.11 under its change-stream client 1.1.3, by a listener of ours
 GOLDEN = {

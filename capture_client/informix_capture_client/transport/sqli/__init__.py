@@ -7,10 +7,10 @@ large object.
 
 from __future__ import annotations
 
-from informix_capture_client.sqli import requests
-from informix_capture_client.sqli.answers import Answer, AnswerReader, ServerError
-from informix_capture_client.sqli.challenge import Conversation, Granted, ready, response
-from informix_capture_client.sqli.describing import (
+from informix_capture_client.transport.sqli import requests
+from informix_capture_client.transport.sqli.answers import Answer, AnswerReader, ServerError
+from informix_capture_client.transport.sqli.challenge import Conversation, Granted, ready, response
+from informix_capture_client.transport.sqli.describing import (
     Column,
     Description,
     Opaque,
@@ -18,22 +18,21 @@ from informix_capture_client.sqli.describing import (
     SqliType,
     StatementKind,
 )
-from informix_capture_client.sqli.error_texts import isam_text_of, state_of, text_of
-from informix_capture_client.sqli.incoming import EndOfBytes, Incoming
-from informix_capture_client.sqli.login import (
+from informix_capture_client.transport.sqli.incoming import EndOfBytes, Incoming
+from informix_capture_client.transport.sqli.login import (
     Accepted,
     Login,
     Redirect,
     Refused,
     read_login_answer,
 )
-from informix_capture_client.sqli.messages import Message, name_of
-from informix_capture_client.sqli.numbers import Qualifier, qualifier
-from informix_capture_client.sqli.protocols import Features, features, offer
-from informix_capture_client.sqli.requests import Request, Value
-from informix_capture_client.sqli.rows import Row, RowReader, simple_object_of
-from informix_capture_client.sqli.trace import HIDDEN, ConnectionTrace, WireTrace
-from informix_capture_client.sqli.tuples import Tuples
+from informix_capture_client.transport.sqli.messages import Message, name_of
+from informix_capture_client.transport.sqli.numbers import Qualifier, qualifier
+from informix_capture_client.transport.sqli.protocols import Features, features, offer
+from informix_capture_client.transport.sqli.requests import Request, Value
+from informix_capture_client.transport.sqli.rows import Row, RowReader, simple_object_of
+from informix_capture_client.transport.sqli.trace import HIDDEN, ConnectionTrace, WireTrace
+from informix_capture_client.transport.sqli.tuples import Tuples
 
 __all__ = [
     "HIDDEN",
@@ -65,7 +64,6 @@ __all__ = [
     "Value",
     "WireTrace",
     "features",
-    "isam_text_of",
     "name_of",
     "offer",
     "qualifier",
@@ -74,6 +72,4 @@ __all__ = [
     "requests",
     "response",
     "simple_object_of",
-    "state_of",
-    "text_of",
 ]

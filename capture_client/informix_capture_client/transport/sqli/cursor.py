@@ -14,17 +14,12 @@ from queue import SimpleQueue
 from typing import TypeVar
 
 from informix_capture_client.errors import InformixCdcError
-from informix_capture_client.sqli import (
-    Answer,
-    Column,
-    Description,
-    Request,
-    StatementKind,
-    Tuples,
-    Value,
-    requests,
-)
-from informix_capture_client.transport.odbc_errors import Door
+from informix_capture_client.transport.errors import Door
+from informix_capture_client.transport.sqli import requests
+from informix_capture_client.transport.sqli.answers import Answer
+from informix_capture_client.transport.sqli.describing import Column, Description, StatementKind
+from informix_capture_client.transport.sqli.requests import Request, Value
+from informix_capture_client.transport.sqli.tuples import Tuples
 
 T = TypeVar("T")
 Ask = Callable[[Request, bool], Answer]  # and whether rows come in bulk
