@@ -27,7 +27,7 @@ OWNERS = {
         f"{CONNECTOR}db2/",
         f"{CONNECTOR}monitoring/progress_listener.py",
     ),
-    "ctypes": tuple(f"{CLIENT}{room}/odbc" for room in ("transport", "block_fetch", "large_objects")),
+    "ctypes": tuple(f"{CLIENT}{room}/odbc" for room in ("transport", "row_fetch", "object_readers")),
     "deltalake": (f"{CONNECTOR}lake/",),
     "tenacity": ("connector/",),
     "click": (f"{CONNECTOR}commands/", f"{CONNECTOR}terminal/"),
@@ -39,7 +39,8 @@ OWNERS = {
 }
 # Bytes and values in, values out: all of the client but what speaks to a server or runs a thread.
 IMPURE_PLACES = (
-    f"{CLIENT}transport/",
+    *(f"{CLIENT}transport/{name}" for name in ("base.py", "recorder.py", "odbc/")),
+    *(f"{CLIENT}transport/sqli/{name}.py" for name in ("admission", "transport", "wire")),
     f"{CLIENT}session/",
     f"{CLIENT}failpoints.py",
     f"{CLIENT}log_events.py",

@@ -13,11 +13,11 @@ from informix_capture_client.errors import EMPTY_COPY, NEW_STREAM, DataLoss, Gap
 from informix_capture_client.log_events import SNAPSHOT_NOT_MADE
 from informix_capture_client.positions import Position, Witness
 from informix_capture_client.session.error_codes import ErrorCodes
-from informix_capture_client.transactions.faults import beginning_lost
+from informix_capture_client.transactions.order_errors import beginning_lost
 from informix_capture_client.transactions.replay import other_log, replay_failed
 from informix_cdc.capture.guard import row_logging_off
-from informix_cdc.joining.known_tables import other_source, other_table
 from informix_cdc.spark.next_offset import require_same_stream
+from informix_cdc.table_changes.known_tables import other_source, other_table
 from informix_checkpoints.offsets import StreamOffset
 from informix_checkpoints.spool.loss_marks import ReportedLoss
 from manual.made_parts import ROOT

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import DataStreamWriter
 
-from connector.joining.altering import TWO, Shop
+from connector.table_changes.altering import TWO, Shop
 from harness.runs.examples import PROFILE
 from harness.runs.patience import patiently, wait_until
 from harness.servers.stores import listening_stores, source_options

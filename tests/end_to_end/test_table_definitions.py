@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
-from informix_capture_client.large_objects import content_type
+from informix_capture_client.object_readers import content_type
 from informix_cdc.lake import SPARK, TargetColumn, TargetTable, definitions, type_in
 from informix_cdc.spark.schema import to_spark
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from connector.commands.commands import run
-from connector.joining.altering import Shop
+from connector.table_changes.altering import Shop
 from harness.capture.driving import drained
 from harness.servers.in_process import InProcessConnection
 from harness.servers.stores import DATABASE, PASSWORD, listening_stores

@@ -17,9 +17,7 @@ import pytest
 from harness.interleavings.search import Search, Variant
 from harness.interleavings.server import EVERY_SET_UP, WITH_A_TRUNCATE, SetUp
 from harness.runs.examples import PROFILE, in_this_run
-from informix_capture_client.records import Kind
-from informix_capture_client.shapes.captured_tables import CapturedTables
-from informix_capture_client.snapshot import (
+from informix_capture_client.incremental_snapshot import (
     Barrier,
     Proof,
     Reconciliation,
@@ -27,6 +25,8 @@ from informix_capture_client.snapshot import (
     TouchedKeys,
     TouchedTables,
 )
+from informix_capture_client.records import Kind
+from informix_capture_client.shapes.captured_tables import CapturedTables
 
 Patch = pytest.MonkeyPatch
 _SEED = 5

@@ -16,7 +16,7 @@ import pyarrow as pa
 from informix_capture_client.catalog import Table
 from informix_capture_client.choices import DecodeRules
 from informix_capture_client.errors import NEW_STREAM, ProtocolViolation
-from informix_capture_client.large_objects import (
+from informix_capture_client.object_readers import (
     LOCATOR_BYTES,
     NOWHERE,
     FoundContents,

@@ -17,7 +17,7 @@ import pyarrow as pa
 from informix_capture_client.catalog import Table
 from informix_capture_client.choices import DecodeRules, RowForm
 from informix_capture_client.errors import NEW_STREAM, BadOption, DataLoss, InformixCdcError
-from informix_capture_client.large_objects import Contents, Reselecting
+from informix_capture_client.object_readers import Contents, Reselecting
 from informix_capture_client.positions import show
 from informix_capture_client.records import BOUNDS, Kind, TableSchema
 from informix_capture_client.shapes.arrow_shape import ArrowShape

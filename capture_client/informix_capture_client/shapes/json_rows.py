@@ -16,10 +16,11 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from informix_capture_client.json_texts import JsonTexts, joined, json_kind, laid
 from informix_capture_client.records import Integers
 from informix_capture_client.shapes.captured_tables import CapturedTables
 from informix_capture_client.shapes.change_columns import Changes
+from informix_capture_client.shapes.json_texts import JsonTexts, joined, laid
+from informix_capture_client.shapes.json_values import json_kind
 from informix_capture_client.values import Cells
 
 _CELLS_AT_ONCE = 1 << 19

@@ -53,9 +53,9 @@ from informix_capture_client.transactions.assembler import TransactionAssembler
 from informix_capture_client.transactions.counters import AssemblyCounters, FormerRows, StreamCounters
 from informix_capture_client.transactions.events import Event, Passed, Transactions
 from informix_capture_client.transactions.last_numbers import NEVER, LastNumbers, ends_of
-from informix_capture_client.transactions.memory import MemoryLimit
+from informix_capture_client.transactions.long_records import Piece, RowRecords
 from informix_capture_client.transactions.replay import other_log, replay_failed
-from informix_capture_client.transactions.row_records import Piece, RowRecords
+from informix_capture_client.transactions.spilling import MemoryLimit
 
 __all__ = [
     "NEVER",

@@ -30,16 +30,16 @@ from informix_capture_client.records import (
     TableSchema,
     Timeout,
 )
-from informix_capture_client.transactions.carried_records import SHARE_OF_LIMIT, CarriedRecords
 from informix_capture_client.transactions.counters import AssemblyCounters
-from informix_capture_client.transactions.ends import Ends
 from informix_capture_client.transactions.events import Event, Passed
-from informix_capture_client.transactions.faults import OrderCheck, beginning_lost, out_of_order
-from informix_capture_client.transactions.memory import HeldRows, MemoryLimit
-from informix_capture_client.transactions.open_transactions import OpenTransaction, OpenTransactions
+from informix_capture_client.transactions.long_records import RowRecords
+from informix_capture_client.transactions.long_transactions import OpenTransaction, OpenTransactions
+from informix_capture_client.transactions.order_errors import OrderCheck, beginning_lost, out_of_order
 from informix_capture_client.transactions.replay import Replay, WitnessCheck
-from informix_capture_client.transactions.row_records import RowRecords
+from informix_capture_client.transactions.short_transactions import SHARE_OF_LIMIT, CarriedRecords
 from informix_capture_client.transactions.spans import ENDS, Spans, spans_of
+from informix_capture_client.transactions.spilling import HeldRows, MemoryLimit
+from informix_capture_client.transactions.transaction_ends import Ends
 from informix_capture_client.transactions.unseen import UnseenTransactions
 
 NO_BOUND = (1 << 63) - 1  # at or above every sequence number

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from informix_capture_client.positions import Position, Witness
 from informix_capture_client.records import Integers, ServerError, TableSchema
-from informix_capture_client.transactions.row_records import Piece, RowRecords, SpilledRows
+from informix_capture_client.transactions.long_records import Piece, RowRecords, SpilledRows
 
 
 class Passed(NamedTuple):

@@ -18,7 +18,7 @@ import numpy as np
 
 from informix_capture_client.errors import NEW_STREAM, DataLoss, Gap
 from informix_capture_client.positions import Position, Witness, show
-from informix_capture_client.transactions.ends import Ends
+from informix_capture_client.transactions.transaction_ends import Ends
 
 
 class Replay:

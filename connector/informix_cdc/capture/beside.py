@@ -14,8 +14,7 @@ from informix_capture_client.positions import page_after
 from informix_capture_client.records import RecordBlock
 from informix_capture_client.shapes import ObjectContents
 from informix_cdc.capture.state import CaptureState
-from informix_cdc.joining import Absent, Joining, NobodyWrote, Returning, altered_tables
-from informix_cdc.large_objects import ContentPool, most_silent_seconds, reselecting_of
+from informix_cdc.object_contents import ContentPool, most_silent_seconds, reselecting_of
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import SourceTables, open_catalog, open_object_connection
 from informix_cdc.snapshots import (
@@ -27,6 +26,7 @@ from informix_cdc.snapshots import (
     states_at_first,
     with_keys,
 )
+from informix_cdc.table_changes import Absent, Joining, NobodyWrote, Returning, altered_tables
 from informix_checkpoints.offsets import StreamOffset
 from informix_checkpoints.receipts import Receipt, load_receipt
 from informix_checkpoints.spool import Spool

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from informix_capture_client.positions import Place
 from informix_capture_client.stream import Read
 from informix_capture_client.transactions import AssemblyCounters, FormerRows, StreamCounters
-from informix_cdc.large_objects import ContentFigures
+from informix_cdc.object_contents import ContentFigures
 from informix_cdc.snapshots import SnapshotFigures
 from informix_checkpoints.spool import Segment
 

@@ -26,7 +26,7 @@ from informix_capture_client.transactions import other_log, replay_failed
 from informix_cdc.capture.liveness import Liveness, LogFacts, Response, Stall
 from informix_cdc.capture.server_watch import Watch
 from informix_cdc.capture.state import CaptureState
-from informix_cdc.joining import other_source
+from informix_cdc.table_changes import other_source
 
 # A log that ends below what was delivered may still be on its way to the disk.
 WITNESS_SECONDS = 60.0

@@ -28,8 +28,8 @@ from informix_capture_client.stream import ChangeStream
 from informix_cdc.capture.guard import Guard, Unguarded
 from informix_cdc.capture.pending import Pending
 from informix_cdc.capture.state import CaptureState
-from informix_cdc.joining import Absent
 from informix_cdc.snapshots import Snapshots
+from informix_cdc.table_changes import Absent
 
 
 def capture(

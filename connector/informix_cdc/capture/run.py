@@ -43,15 +43,6 @@ from informix_cdc.capture.restart_bound import RestartBound
 from informix_cdc.capture.server_watch import ServerWatch, Watch, offer_sample
 from informix_cdc.capture.start import CaptureStart
 from informix_cdc.capture.state import CaptureState
-from informix_cdc.joining import (
-    Absent,
-    Returning,
-    in_this_version,
-    other_source,
-    require_chunks,
-    require_form_of_chunks,
-    require_may_leave,
-)
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import (
     SourceTables,
@@ -59,6 +50,15 @@ from informix_cdc.server import (
     open_catalog,
     silent_seconds,
     version_told,
+)
+from informix_cdc.table_changes import (
+    Absent,
+    Returning,
+    in_this_version,
+    other_source,
+    require_chunks,
+    require_form_of_chunks,
+    require_may_leave,
 )
 from informix_checkpoints.offsets import NOT_STARTED, StreamOffset
 from informix_checkpoints.private_folders import (

@@ -47,7 +47,6 @@ from informix_capture_client.transactions import (
 from informix_capture_client.transport import Transport
 from informix_cdc.capture.guard import row_logging_off
 from informix_cdc.capture.jump import Jump
-from informix_cdc.joining import Absent, Switched, require_complete
 from informix_cdc.options import SourceOptions, connection_arguments
 from informix_cdc.server import (
     SourceTables,
@@ -55,6 +54,7 @@ from informix_cdc.server import (
     open_catalog,
     require_capturing_server,
 )
+from informix_cdc.table_changes import Absent, Switched, require_complete
 from informix_checkpoints.receipts import Receipt
 from informix_checkpoints.spool import SpillFiles
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from informix_capture_client.catalog import Catalog
 from informix_capture_client.errors import BadOption, UnsupportedColumn
-from informix_capture_client.large_objects import delivered_schema
+from informix_capture_client.object_readers import delivered_schema
 from informix_capture_client.shapes import table_schema
 from informix_capture_client.sql_names import quoted
 from informix_cdc.options import SourceOptions

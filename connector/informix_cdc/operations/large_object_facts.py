@@ -13,10 +13,10 @@ from informix_capture_client.catalog import Catalog, Table
 from informix_capture_client.doctor import ObjectColumn
 from informix_capture_client.errors import AccessRefused, ServerRefused
 from informix_capture_client.findings import Unanswered
-from informix_capture_client.large_objects import ObjectReader, any_object, object_reader, try_open
+from informix_capture_client.object_readers import ObjectReader, any_object, object_reader, try_open
 from informix_capture_client.transport import Transport
 from informix_capture_client.values import Column, is_large_object
-from informix_cdc.large_objects import SettledRows, explained, reselecting_of
+from informix_cdc.object_contents import SettledRows, explained, reselecting_of
 from informix_cdc.operations.snapshot_facts import why_not_readable
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import describe_tables, open_object_connection, with_named_tables

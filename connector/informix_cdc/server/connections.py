@@ -112,7 +112,7 @@ def open_snapshot_connection(options: SourceOptions, db_locale: str, *, sorts: b
     `sorts` says whether a server may have to look for the first row: a table that is read whole begins
     at once, and stays locked for as long as its SELECT is waited for.
     """
-    from informix_capture_client.block_fetch import SELECT_SECONDS, in_database_code_set
+    from informix_capture_client.row_fetch import SELECT_SECONDS, in_database_code_set
 
     # Natively it is for the time of a query that the server may be silent for so long.
     may_be_silent = sorts and options.transport != "sqli"

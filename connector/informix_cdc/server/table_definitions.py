@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from informix_capture_client.catalog import Catalog, Table
 from informix_capture_client.choices import DecodeRules
-from informix_capture_client.snapshot import KeyRules, usable_key
+from informix_capture_client.incremental_snapshot import KeyRules, usable_key
 from informix_capture_client.sql_names import quoted
 from informix_cdc.options import SourceOptions
 

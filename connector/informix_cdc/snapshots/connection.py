@@ -17,11 +17,11 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from informix_capture_client.block_fetch import block_reader, key_argument
 from informix_capture_client.catalog import UNFLUSHED_LOG, Catalog
 from informix_capture_client.errors import AccessRefused, BadOption, ServerRefused
+from informix_capture_client.incremental_snapshot import Barrier, Bounds, ChunkQuery, WholeTableQuery
+from informix_capture_client.row_fetch import block_reader, key_argument
 from informix_capture_client.shapes import table_schema
-from informix_capture_client.snapshot import Barrier, Bounds, ChunkQuery, WholeTableQuery
 from informix_capture_client.sql_names import delimited
 from informix_capture_client.statements import (
     BEGIN_WORK,

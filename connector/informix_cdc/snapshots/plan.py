@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 
 from informix_capture_client.catalog import Catalog, RowLocks, Table, TableKeys, unqualified
 from informix_capture_client.errors import NEW_STREAM, AccessRefused, BadOption, ServerRefused
+from informix_capture_client.incremental_snapshot import Key, KeyRules, WholeTableQuery, choose_key
 from informix_capture_client.log_events import SNAPSHOT_NOT_MADE
-from informix_capture_client.snapshot import Key, KeyRules, WholeTableQuery, choose_key
 from informix_capture_client.sql_names import TableName, TablePattern
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import SourceTables, is_locked

@@ -23,8 +23,8 @@ from typing import TypeVar
 from informix_capture_client.catalog import Table
 from informix_capture_client.errors import InformixCdcError, ServerRefused
 from informix_capture_client.failpoints import failpoint
+from informix_capture_client.incremental_snapshot import ChunkQuery, Collecting, WholeTableQuery
 from informix_capture_client.log_events import MARKER_REFUSED, SNAPSHOT_LOCKED
-from informix_capture_client.snapshot import ChunkQuery, Collecting, WholeTableQuery
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import is_locked
 from informix_cdc.snapshots.connection import RowsRead, SnapshotConnection, logger

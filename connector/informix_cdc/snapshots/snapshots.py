@@ -17,15 +17,7 @@ from functools import partial
 
 from informix_capture_client.errors import ServerRefused
 from informix_capture_client.failpoints import failpoint
-from informix_capture_client.log_events import (
-    CHUNK_READ_AGAIN,
-    SNAPSHOT_BEGUN,
-    SNAPSHOT_DONE,
-    SNAPSHOT_WAITS,
-)
-from informix_capture_client.records import RecordBlock
-from informix_capture_client.shapes import ChangeEncoder, ChunkRows
-from informix_capture_client.snapshot import (
+from informix_capture_client.incremental_snapshot import (
     AGE_SECONDS,
     AgedPlaces,
     Emitted,
@@ -34,6 +26,14 @@ from informix_capture_client.snapshot import (
     ThrownAway,
     TouchedTables,
 )
+from informix_capture_client.log_events import (
+    CHUNK_READ_AGAIN,
+    SNAPSHOT_BEGUN,
+    SNAPSHOT_DONE,
+    SNAPSHOT_WAITS,
+)
+from informix_capture_client.records import RecordBlock
+from informix_capture_client.shapes import ChangeEncoder, ChunkRows
 from informix_capture_client.stream import Answer, Read
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import SourceTables

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from informix_capture_client.errors import AccessRefused, ServerRefused
-from informix_capture_client.snapshot import (
+from informix_capture_client.incremental_snapshot import (
     Barrier,
     Bounds,
     Collecting,

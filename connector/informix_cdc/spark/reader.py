@@ -239,7 +239,7 @@ class InformixStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _is_explained(self, offset: StreamOffset) -> bool:
         """Tell whether the receipt of option schemaChange shows that what was reported is no loss."""
-        from informix_cdc.joining import explains
+        from informix_cdc.table_changes import explains
 
         path = self._options.schema_change
         receipt = load_receipt(Path(path)) if path and offset.lost else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from capture_client.snapshot.test_chunk_query import ATTRIBUTES
+from capture_client.incremental_snapshot.test_chunk_query import ATTRIBUTES
 from harness.capture.tables import make_table
 from harness.servers.in_process import InProcessConnection
 from harness.servers.scripted_transport import ScriptedTransport

@@ -13,7 +13,7 @@ from informix_capture_client.records import Kind
 from informix_capture_client.shapes import change_columns, grouped_form
 from informix_capture_client.transactions import carried_records, row_records
 from informix_capture_client.transactions.events import Transactions
-from informix_capture_client.transactions.memory import MemoryLimit
+from informix_capture_client.transactions.spilling import MemoryLimit
 from informix_checkpoints.spool import delivered
 
 INSERT, DELETE, TRUNCATE = Kind.INSERT, Kind.DELETE, Kind.TRUNCATE

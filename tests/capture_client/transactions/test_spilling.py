@@ -42,8 +42,8 @@ from informix_capture_client.transactions import carried_records
 from informix_capture_client.transactions import row_records as rows
 from informix_capture_client.transactions.assembler import TransactionAssembler
 from informix_capture_client.transactions.events import Transactions
-from informix_capture_client.transactions.memory import MemoryLimit
-from informix_capture_client.transactions.row_records import SpilledRows
+from informix_capture_client.transactions.long_records import SpilledRows
+from informix_capture_client.transactions.spilling import MemoryLimit
 
 START = Position(0, 0)
 LIMITS = st.sampled_from([0, 600, 2000])  # bytes: all of it spills, or some

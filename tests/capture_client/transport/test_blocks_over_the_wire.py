@@ -25,7 +25,6 @@ from harness.servers.scripted_wire import (
     done,
     error,
 )
-from informix_capture_client.block_fetch import block_reader
 from informix_capture_client.choices import DecodeRules
 from informix_capture_client.errors import (
     BadOption,
@@ -34,6 +33,7 @@ from informix_capture_client.errors import (
     ProtocolViolation,
     ServerRefused,
 )
+from informix_capture_client.row_fetch import block_reader
 from informix_capture_client.transport import OdbcTransport
 from informix_capture_client.transport.base import Transport
 from informix_capture_client.transport.odbc import api as odbc_api

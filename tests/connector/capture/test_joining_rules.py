@@ -31,8 +31,8 @@ from harness.runs.examples import in_this_run
 from informix_capture_client.positions import Position
 from informix_capture_client.stream import Read
 from informix_capture_client.transactions import Passed, TransactionAssembler, Transactions
-from informix_cdc.joining import Joining, Switched
 from informix_cdc.snapshots import ServerSays
+from informix_cdc.table_changes import Joining, Switched
 from informix_checkpoints.table_states import TableState
 
 OLD, NEW = 0, 1

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from connector.large_objects.test_contents import Files, content, row, serving
+from connector.object_contents.test_contents import Files, content, row, serving
 from harness.lake.mirroring import MirrorRun, until
 
 PICTURE, PAGE = bytes(range(256)) * 300, "Größe " * 20

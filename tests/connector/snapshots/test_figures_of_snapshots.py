@@ -12,7 +12,7 @@ import pytest
 from connector.snapshots.test_snapshot import LINES, served, until_done
 from harness.capture.driving import anchor_of, figure, reader
 from harness.capture.scraping import free_port, scraped_values
-from informix_capture_client.snapshot import Barrier
+from informix_capture_client.incremental_snapshot import Barrier
 from informix_cdc.capture import CaptureState
 from informix_cdc.monitoring.figures import progress_figures
 from informix_cdc.snapshots import SnapshotFigures, TableProgress

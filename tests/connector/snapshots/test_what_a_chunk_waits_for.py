@@ -19,8 +19,8 @@ from harness.runs.patience import wait_until
 from harness.servers.in_process import InProcessConnection
 from harness.servers.stores import DATABASE
 from informix_capture_client.errors import AccessRefused, ServerRefused
+from informix_capture_client.incremental_snapshot import Slots
 from informix_capture_client.records import Kind
-from informix_capture_client.snapshot import Slots
 from informix_capture_client.transport import Transport
 from informix_cdc.snapshots.awaited_ends import is_idle
 from informix_cdc.snapshots.connection import SnapshotConnection

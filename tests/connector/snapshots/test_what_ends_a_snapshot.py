@@ -14,7 +14,7 @@ from harness.capture.snapshots import serving_tables, until_snapshots_are_done
 from harness.runs.patience import wait_until
 from harness.servers.stores import DATABASE
 from informix_capture_client.errors import BadOption
-from informix_capture_client.snapshot import WholeTableQuery
+from informix_capture_client.incremental_snapshot import WholeTableQuery
 from informix_cdc.snapshots.connection import RowsRead, SnapshotConnection
 from informix_emulator import ListeningServer, load_rows
 

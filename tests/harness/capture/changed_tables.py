@@ -16,7 +16,7 @@ from informix_capture_client.records import Kind, TableSchema
 from informix_capture_client.shapes import ChangeEncoder
 from informix_capture_client.transactions.assembler import TransactionAssembler
 from informix_capture_client.transactions.events import Transactions
-from informix_capture_client.transactions.memory import MemoryLimit
+from informix_capture_client.transactions.spilling import MemoryLimit
 from informix_capture_client.values import TableDecoder
 
 # What happens in a transaction: a kind, a table's number and the place of a row among those given.

@@ -14,7 +14,7 @@ from informix_capture_client.records.records import (
 )
 from informix_capture_client.transactions.assembler import TransactionAssembler
 from informix_capture_client.transactions.events import Event, Transactions
-from informix_capture_client.transactions.row_records import Piece
+from informix_capture_client.transactions.long_records import Piece
 from informix_emulator import records as build
 
 ReadRow = tuple[Kind, int, int, int, bytes]

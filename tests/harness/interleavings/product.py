@@ -16,10 +16,7 @@ from harness.capture.streams import begin, blocks, commit, row, timeout, truncat
 from harness.capture.tables import make_table
 from harness.interleavings.server import MARKER, Commit, Operation
 from informix_capture_client.choices import DecodeRules, RowForm
-from informix_capture_client.positions import Position
-from informix_capture_client.records import Kind, RecordBlock, TableSchema
-from informix_capture_client.shapes import ChangeEncoder
-from informix_capture_client.snapshot import (
+from informix_capture_client.incremental_snapshot import (
     Barrier,
     Emitted,
     Key,
@@ -29,6 +26,9 @@ from informix_capture_client.snapshot import (
     TouchedKeys,
     TouchedTables,
 )
+from informix_capture_client.positions import Position
+from informix_capture_client.records import Kind, RecordBlock, TableSchema
+from informix_capture_client.shapes import ChangeEncoder
 from informix_capture_client.transactions import TransactionAssembler, Transactions
 
 TABLE = make_table("t", "id integer")

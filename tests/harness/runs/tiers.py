@@ -42,9 +42,9 @@ _DEFECTS = (
 # Slow lines, large amounts and two compilations, each beside a smaller test of the same.
 _LONG = (
     "tests/capture_client/transport/test_sanitised_driver.py",
-    "tests/connector/large_objects/test_contents_in_memory.py",
-    "tests/connector/large_objects/test_faults_of_contents.py::test_a_long_value_over_a_slow_line",
-    "tests/connector/large_objects/test_memory_of_contents.py",
+    "tests/connector/object_contents/test_contents_in_memory.py",
+    "tests/connector/object_contents/test_faults_of_contents.py::test_a_long_value_over_a_slow_line",
+    "tests/connector/object_contents/test_memory_of_contents.py",
     "tests/faults/test_every_byte.py::test_a_cut_after_any_byte",
     "tests/manual/test_release.py::test_two_builds",
 )

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from harness.simulation.capturing import Death
-from informix_capture_client.block_fetch import Blocks
 from informix_capture_client.choices import DecodeRules
+from informix_capture_client.row_fetch import Blocks
 from informix_capture_client.transport.base import Argument
 from informix_capture_client.values import Column
 from informix_cdc.snapshots.reading import TableReader

@@ -27,7 +27,7 @@ from informix_capture_client.records.records import Kind
 from informix_capture_client.shapes.encoder import ChangeEncoder
 from informix_capture_client.stream.event_stream import Begun, ChangeStream
 from informix_capture_client.transactions.assembler import TransactionAssembler
-from informix_capture_client.transactions.memory import MemoryLimit
+from informix_capture_client.transactions.spilling import MemoryLimit
 from informix_cdc.capture.loop import capture
 from informix_cdc.capture.pending import Pending
 from informix_cdc.capture.state import CaptureState

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from informix_capture_client.choices import DecodeRules, RowForm
+from informix_capture_client.incremental_snapshot import Key, TouchedKeys, TouchedTables
 from informix_capture_client.records.framing import RecordCutter
 from informix_capture_client.records.records import TableSchema, parse_block
 from informix_capture_client.session.read_ahead import JOINED_BYTES
 from informix_capture_client.shapes.encoder import ChangeEncoder
-from informix_capture_client.snapshot import Key, TouchedKeys, TouchedTables
 from informix_capture_client.transactions.assembler import TransactionAssembler
 from informix_capture_client.transactions.events import Transactions
 from lab.benchmarks.measuring import Report, one_core, repeated

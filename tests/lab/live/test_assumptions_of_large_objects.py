@@ -14,7 +14,7 @@ from harness.capture.reading import Reader
 from harness.servers.capture_server import CaptureServer
 from harness.servers.sql_text import ContractTable
 from informix_capture_client.errors import InformixCdcError
-from informix_capture_client.large_objects import (
+from informix_capture_client.object_readers import (
     GONE,
     NULL,
     READ,

@@ -1,0 +1,63 @@
+"""Rows that were there before the stream: read in chunks, put into the stream where they are true.
+
+Rule: values in, values out: no I/O, no thread, no clock. What reads tables and writes segments asks
+here what to read and what may be written.
+"""
+
+from __future__ import annotations
+
+from informix_capture_client.incremental_snapshot.aged_places import (
+    AGE_SECONDS,
+    AGE_WITH_SECONDARY_SECONDS,
+    AgedPlaces,
+)
+from informix_capture_client.incremental_snapshot.barrier import Barrier, Proof
+from informix_capture_client.incremental_snapshot.chunk_query import ChunkQuery, WholeTableQuery
+from informix_capture_client.incremental_snapshot.chunks import (
+    Bounds,
+    Collecting,
+    Emitted,
+    Offered,
+    Outcome,
+    Passed,
+    ThrownAway,
+)
+from informix_capture_client.incremental_snapshot.key_choice import (
+    Key,
+    KeyRules,
+    choose_key,
+    usable_key,
+)
+from informix_capture_client.incremental_snapshot.reconciliation import Reconciliation
+from informix_capture_client.incremental_snapshot.slots import Slots
+from informix_capture_client.incremental_snapshot.touched_keys import (
+    MOST_KEYS,
+    TouchedKeys,
+    TouchedTables,
+)
+
+__all__ = [
+    "AGE_SECONDS",
+    "AGE_WITH_SECONDARY_SECONDS",
+    "MOST_KEYS",
+    "AgedPlaces",
+    "Barrier",
+    "Bounds",
+    "ChunkQuery",
+    "Collecting",
+    "Emitted",
+    "Key",
+    "KeyRules",
+    "Offered",
+    "Outcome",
+    "Passed",
+    "Proof",
+    "Reconciliation",
+    "Slots",
+    "ThrownAway",
+    "TouchedKeys",
+    "TouchedTables",
+    "WholeTableQuery",
+    "choose_key",
+    "usable_key",
+]

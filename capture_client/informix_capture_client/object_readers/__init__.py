@@ -1,0 +1,71 @@
+"""What BLOB and CLOB columns hold handles of: objects that are opened, read in pieces and closed.
+
+Rule: one object at a time per connection is in memory, and no lock is taken. Which objects are read,
+and by how many connections, is decided elsewhere.
+"""
+
+from __future__ import annotations
+
+from informix_capture_client.object_readers.base import LOCATOR_BYTES, ObjectReader, SimpleObject
+from informix_capture_client.object_readers.columns import (
+    content_type,
+    contents_of,
+    delivered_schema,
+    is_content_type,
+)
+from informix_capture_client.object_readers.contents import (
+    AT_ONCE_BYTES,
+    GONE,
+    NOT_READ,
+    NULL,
+    READ,
+    TOO_LARGE,
+    UNREAD,
+    Content,
+    Contents,
+    Found,
+    FoundContents,
+    Opened,
+    Place,
+    read_whole,
+    try_open,
+)
+from informix_capture_client.object_readers.readers import object_reader
+from informix_capture_client.object_readers.reselecting import (
+    NOWHERE,
+    ByKey,
+    Reselecting,
+    any_object,
+    reselecting,
+)
+
+__all__ = [
+    "AT_ONCE_BYTES",
+    "GONE",
+    "LOCATOR_BYTES",
+    "NOT_READ",
+    "NOWHERE",
+    "NULL",
+    "READ",
+    "TOO_LARGE",
+    "UNREAD",
+    "ByKey",
+    "Content",
+    "Contents",
+    "Found",
+    "FoundContents",
+    "ObjectReader",
+    "Opened",
+    "Place",
+    "Reselecting",
+    "SimpleObject",
+    "any_object",
+    "content_type",
+    "contents_of",
+    "delivered_schema",
+    "is_content_type",
+    "object_reader",
+    "read_whole",
+    "reselecting",
+    "try_open",
+]

@@ -1,0 +1,84 @@
+"""Contents as columns: a struct of what was read, how long it is, and what became of it.
+
+Rule: NULL stays NULL; a CLOB is text of the database's code set, a BLOB bytes. What is not in a code
+set is judged as in any other text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from informix_capture_client.catalog import Table
+from informix_capture_client.choices import DecodeRules
+from informix_capture_client.object_readers.contents import NULL, UNREAD, Found, Place
+from informix_capture_client.records import Bits
+from informix_capture_client.values import is_large_object, text_of_code_set
+
+_KINDS = {"blob": pa.binary(), "clob": pa.string(), "byte": pa.binary(), "text": pa.string()}
+_NAMES = ["content", "size", "status"]
+
+
+def content_type(type_text: str) -> pa.StructType:
+    """Return what a column of large objects becomes when their contents are read."""
+    return pa.struct(list(zip(_NAMES, (_KINDS[type_text], pa.int64(), pa.string()), strict=True)))
+
+
+def delivered_schema(table: Table, captured: pa.Schema, rules: DecodeRules) -> pa.Schema:
+    """Return a table's columns as they are delivered: with contents, where they are read."""
+    schema = captured
+    for number, column in enumerate(table.columns):
+        if rules.lobs != "handle" and is_large_object(column.type_text):
+            schema = schema.set(number, pa.field(column.name, content_type(column.type_text)))
+    for place, column in table.reselected:
+        schema = schema.insert(place, pa.field(column.name, content_type(column.type_text)))
+    return schema
+
+
+def is_content_type(kind: pa.DataType) -> bool:
+    """Tell whether a column is of contents."""
+    return pa.types.is_struct(kind) and [field.name for field in kind] == _NAMES
+
+
+def contents_of(
+    places: Sequence[Place | None],
+    wanted: Bits,
+    found: Found,
+    kind: pa.StructType,
+    rules: DecodeRules,
+) -> pa.StructArray:
+    """Return the contents of objects.
+
+    Args:
+        places: where the objects are; None for NULL.
+        wanted: of which of them the content is delivered; the others are `not_read`.
+        found: what was read.
+        kind: `content_type`.
+        rules: the code set, and what bad characters do.
+
+    Raises:
+        BadValue: a CLOB has bytes that are not in the code set.
+    """
+    each = [
+        None if place is None else found.get(place, UNREAD) if is_wanted else UNREAD
+        for place, is_wanted in zip(places, wanted.tolist(), strict=True)
+    ]
+    each = [None if content is None or content.status == NULL else content for content in each]
+    data = [content.data if content else None for content in each]
+    children = [
+        _texts(data, rules) if pa.types.is_string(kind.field(0).type) else pa.array(data, pa.binary()),
+        pa.array([content.size if content else None for content in each], pa.int64()),
+        pa.array([content.status if content else None for content in each], pa.string()),
+    ]
+    nulls = pa.array([content is None for content in each])
+    return pa.StructArray.from_arrays(children, fields=list(kind), mask=nulls)
+
+
+def _texts(data: list[bytes | None], rules: DecodeRules) -> pa.Array:
+    lengths = np.array([len(each or b"") for each in data], np.int64)
+    starts = np.cumsum(lengths) - lengths
+    nulls = np.array([each is None for each in data], bool)
+    content = np.frombuffer(b"".join([each or b"" for each in data]), np.uint8)
+    return text_of_code_set(content, starts, lengths, nulls, rules)

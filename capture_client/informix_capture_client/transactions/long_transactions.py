@@ -1,0 +1,194 @@
+"""Transactions that are followed one by one: their rows so far, and what a DISCARD undoes.
+
+Rule: rows are named by block and place. A few rows must not keep a large block alive: they are copied
+into a block that they share with the rows of other transactions (the transaction is *loose*), and if
+it is still open some time later, into a block of its own (*settled*). Spilled rows come before those
+in memory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from heapq import heapify, heappop, heappush
+
+import numpy as np
+
+from informix_capture_client.errors import ProtocolViolation
+from informix_capture_client.positions import show
+from informix_capture_client.records import Begin, Integers, Kind, RecordBlock
+from informix_capture_client.transactions.long_records import (
+    Piece,
+    RowRecords,
+    RowStore,
+    on_their_own,
+    portions,
+    spilled,
+)
+
+_DISCARD = int(Kind.DISCARD)
+_SPARE_BEGINS = 1024
+
+
+@dataclass(slots=True, eq=False)
+class OpenTransaction:
+    """A transaction that has begun, and its rows so far; `beginning` is its BEGINTX if wanted.
+
+    Attributes:
+        ordered: how many of `rows`, from the first, are known to rise.
+        settled: how many of `rows`, from the first, have a block of their own.
+        is_loose: whether some of `rows` share a block with those of other transactions.
+        held_bytes: memory that its rows take, as far as they have been measured.
+        spilled_bytes: what its rows in a store take there.
+        discarded_rows: how many rows DISCARDs have undone.
+    """
+
+    begin: Begin
+    beginning: RowRecords | None
+    rows: list[Piece] = field(default_factory=list)
+    ordered: int = 0
+    settled: int = 0
+    is_loose: bool = False
+    has_ended: bool = False
+    held_bytes: int = 0
+    spilled_bytes: int = 0
+    was_spilled: bool = False
+    discarded_rows: int = 0
+
+    @property
+    def row_count(self) -> int:
+        """How many rows DISCARD has left."""
+        return sum([len(rows) for rows in self.rows])
+
+    def append(self, block: RecordBlock, places: Integers) -> None:
+        """Add the next rows, no DISCARD among them."""
+        if len(places):
+            self.rows.append(RowRecords(block, places))
+
+    def append_and_discard(self, block: RecordBlock, places: Integers) -> None:
+        """Add the next rows, and undo what the DISCARDs among them undo.
+
+        A DISCARD undoes rows that came before it, never later ones, even if their sequence numbers are
+        as high (docs/design.md, section 5): so the rows between two DISCARDs are added first.
+
+        Raises:
+            ProtocolViolation: a DISCARD among rows whose sequence numbers fall.
+        """
+        begun = 0
+        for cut in np.flatnonzero(block.raw.kinds[places] == _DISCARD).tolist():
+            self.append(block, places[begun:cut])
+            try:
+                self.discarded_rows += self._discard(int(block.sequence_numbers[places[cut]]))
+            except ProtocolViolation as reason:
+                reason.record = int(places[cut])  # its place: what ended before it is sound
+                raise
+            begun = cut + 1
+        self.append(block, places[begun:])
+
+    def settle(self) -> None:
+        """Give the rows that have come since the last time a block of their own."""
+        self.is_loose = False
+        loose = self._in_memory(self.settled)
+        if self.beginning is not None:
+            self.beginning = on_their_own([self.beginning])
+        if loose:
+            self.held_bytes -= sum([rows.held_bytes for rows in loose])
+            own = [on_their_own(portion) for portion in portions(loose)]
+            for rows in own:
+                rows.held_bytes = rows.size_bytes
+                self.held_bytes += rows.held_bytes
+            self.rows[self.settled :] = own
+            self.ordered = min(self.ordered, self.settled)
+        self.settled = len(self.rows)
+
+    def spill(self, store: RowStore) -> int:
+        """Move the rows in memory to a store; return how many bytes they take there."""
+        first = len(self.rows)
+        while first and isinstance(self.rows[first - 1], RowRecords):
+            first -= 1
+        stored = spilled(self._in_memory(first), store)
+        self.rows[first:] = stored
+        self.settle()
+        self.ordered = min(self.ordered, first)
+        added = sum([rows.kept.size_bytes for rows in stored])
+        self.held_bytes, self.was_spilled = 0, True
+        self.spilled_bytes += added
+        return added
+
+    def drop(self) -> None:
+        """Release all rows: they were delivered, or never will be."""
+        self.rows, self.has_ended = [], True
+        self.held_bytes = self.spilled_bytes = 0
+
+    def _in_memory(self, first: int) -> list[RowRecords]:
+        """Return the pieces from a number on, none of which is spilled."""
+        return [rows for rows in self.rows[first:] if isinstance(rows, RowRecords)]
+
+    def _pop(self) -> Piece:
+        last = self.rows.pop()
+        if isinstance(last, RowRecords):
+            self.held_bytes -= last.held_bytes
+        else:
+            self.spilled_bytes -= last.kept.size_bytes
+        return last
+
+    def _discard(self, sequence_number: int) -> int:
+        """Drop the rows from a sequence number on and return how many those were (guide, table 3-5).
+
+        Within a transaction numbers rise, so that the rows dropped are the last ones: many savepoints
+        cost no more than their rows. Spilled rows are read back only if the cut goes through them
+        (decision 0009).
+        """
+        self._require_order()
+        dropped = 0
+        while self.rows and self.rows[-1].last_number >= sequence_number:
+            last = self._pop()
+            dropped += len(last)
+            if last.first_number < sequence_number:
+                last = last.loaded()
+                kept = int(np.searchsorted(last.sequence_numbers, sequence_number))
+                self.rows.append(on_their_own([last.part(0, kept)]))
+                dropped -= kept
+        self.ordered = len(self.rows)
+        self.settled = min(self.settled, self.ordered)
+        return dropped
+
+    def _require_order(self) -> None:
+        highest = self.rows[self.ordered - 1].last_number if self.ordered else -1
+        for rows in self.rows[self.ordered :]:
+            if rows.first_number < highest or not rows.rises:
+                raise ProtocolViolation(
+                    f"sequence numbers of transaction {self.begin.transaction_id} fall"
+                    f" near {show(rows.first_number)}.",
+                    "Within a transaction they must rise; a savepoint cannot be undone exactly.",
+                    transaction_id=self.begin.transaction_id,
+                )
+            highest = rows.last_number
+        self.ordered = len(self.rows)
+
+
+class OpenTransactions(dict[int, OpenTransaction]):
+    """Open transactions by their ids, and the lowest BEGINTX among them.
+
+    It is a dict, and no object around one, because every stretch looks up all of its ids in it.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._begins: list[tuple[int, int]] = []  # heap of sequence number and id; some have ended
+
+    def note_begin(self, begin: Begin) -> None:
+        """Remember a BEGINTX; rebuild the heap when most of it belongs to ended transactions."""
+        if len(self._begins) > 2 * len(self) + _SPARE_BEGINS:
+            self._begins = [(open_.begin.sequence_number, key) for key, open_ in self.items()]
+            heapify(self._begins)
+        heappush(self._begins, (begin.sequence_number, begin.transaction_id))
+
+    def lowest_begin(self) -> Begin | None:
+        """Return the lowest BEGINTX of these transactions; None if none is open."""
+        while self._begins:
+            sequence_number, key = self._begins[0]
+            open_ = self.get(key)
+            if open_ is not None and open_.begin.sequence_number == sequence_number:
+                return open_.begin
+            heappop(self._begins)
+        return None

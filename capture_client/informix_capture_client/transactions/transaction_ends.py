@@ -1,0 +1,194 @@
+"""The ends (COMMTX, RBTX) within one stretch of a block, as columns, and the pair valid at each.
+
+Rule: works on one stretch only and remembers nothing. Transactions that span stretches, have a DISCARD,
+or show no BEGINTX are entered by the assembler one by one (`singles`); there are few of them. A pair is
+formed here, where its record passes, and never from what is open later (docs/design.md, section 5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from informix_capture_client.positions import Position, Witness
+from informix_capture_client.records import Bits, Integers, Kind, RecordBlock, ragged_places
+from informix_capture_client.transactions.events import Transactions
+from informix_capture_client.transactions.long_records import Piece, RowRecords
+from informix_capture_client.transactions.long_transactions import OpenTransaction
+from informix_capture_client.transactions.spans import Spans
+
+_COMMTX = int(Kind.COMMTX)
+_NEVER = np.iinfo(np.int64).max  # above every sequence number
+
+
+@dataclass(slots=True, eq=False)
+class Ends:
+    """COMMTX and RBTX records in stream order; one entry per record in each array.
+
+    Attributes:
+        places: where they are in the block.
+        spans_ended: which span each of them ends.
+        begin_sequence_numbers: of the transaction that ends; `_NEVER` where none was seen.
+        row_counts: how many rows are to be delivered, if it committed.
+        singles: the ended transactions that have an `OpenTransaction`, by their number here.
+        abandoned: for each abandoned transaction, the place of the BEGINTX that reused its id, and the
+            sequence number of its own BEGINTX.
+        commits, restarts: the pair that is valid once an end has passed.
+        shown_restarts: the restart positions by what the stream has shown, without the bound.
+    """
+
+    block: RecordBlock
+    spans: Spans
+    places: Integers
+    spans_ended: Integers
+    sequence_numbers: Integers
+    transaction_ids: Integers
+    is_commit: Bits
+    begin_sequence_numbers: Integers
+    begin_times: Integers
+    user_ids: Integers
+    row_counts: Integers
+    singles: dict[int, OpenTransaction] = field(default_factory=dict)
+    abandoned: list[tuple[int, int]] = field(default_factory=list)
+    commits: Integers = field(init=False)
+    restarts: Integers = field(init=False)
+    shown_restarts: Integers = field(init=False)
+
+    @classmethod
+    def of(cls, block: RecordBlock, spans: Spans) -> Ends:
+        """Return the ends of spans as if each were whole; `close` and `close_headless` correct that."""
+        closing = np.flatnonzero(spans.closes)
+        closing = closing[np.argsort(spans.order[spans.ends[closing] - 1])]
+        places = spans.order[spans.ends[closing] - 1]
+        begins = spans.order[spans.firsts[closing]]
+        return cls(
+            block,
+            spans,
+            places,
+            closing,
+            block.sequence_numbers[places],
+            spans.transaction_ids[closing],
+            block.raw.kinds[places] == _COMMTX,
+            block.sequence_numbers[begins],
+            block.times(begins),
+            block.user_ids(begins),
+            spans.ends[closing] - spans.firsts[closing] - 2,
+        )
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    @property
+    def has_begun(self) -> Bits:
+        """Which ends are not of headless transactions."""
+        begun: Bits = self.begin_sequence_numbers != _NEVER
+        return begun
+
+    def is_new(self, count: int, commit: int) -> Bits:
+        """Tell which of the first `count` are commits above all before them, and above `commit`.
+
+        Others were delivered before a resume.
+        """
+        before = np.full(count, commit)
+        before[1:] = self.commits[: count - 1]
+        is_above: Bits = self.sequence_numbers[:count] > before
+        return is_above & self.is_commit[:count] & self.has_begun[:count]
+
+    def first_falling_commit(self, former: int) -> int | None:
+        """Return the number of the first COMMTX that is not above all before it, if there is one."""
+        commits = np.flatnonzero(self.is_commit)
+        numbers = self.sequence_numbers[commits]
+        before = np.maximum.accumulate(np.append(former, numbers[:-1]))
+        falls = np.flatnonzero(numbers <= before)
+        return int(commits[falls[0]]) if len(falls) else None
+
+    def close_headless(self, number: int) -> None:
+        """Mark an end as that of a transaction whose BEGINTX was not seen."""
+        self.begin_sequence_numbers[number] = _NEVER
+        self.row_counts[number] = 0
+
+    def close(self, number: int, open_: OpenTransaction) -> None:
+        """Enter the transaction that an end closes."""
+        self.singles[number] = open_
+        self.begin_sequence_numbers[number] = open_.begin.sequence_number
+        self.begin_times[number] = open_.begin.begin_time
+        self.user_ids[number] = open_.begin.user_id
+        self.row_counts[number] = open_.row_count
+
+    def form_pairs(
+        self, former: Position, still_open: int | None, shown_restart: int, bound: int
+    ) -> None:
+        """Form the pair that is valid at each end: the highest COMMTX so far, the lowest BEGINTX open.
+
+        Open at an end is what ends later in this stretch, or not in it at all. Some of what ends later
+        began only after this end, but then its BEGINTX lies above it and does not count: so one running
+        minimum from the right finds the lowest (decision 0006). Where nothing is open, a new session
+        may begin at the end itself. Restarts never move back.
+
+        Args:
+            former: the pair before the first of them.
+            still_open: the lowest BEGINTX of the transactions that none of them ends.
+            shown_restart: the restart position before them, by what the stream has shown alone.
+            bound: what a server that hides beginnings allows at most (decision 0103).
+        """
+        later = np.full(len(self), _NEVER if still_open is None else still_open)
+        later[:-1] = self.begin_sequence_numbers[1:]
+        lowest = np.minimum.accumulate(later[::-1])[::-1]
+        for place, begin in self.abandoned:  # open up to where its id was reused, without an end
+            was_open = lowest[: np.searchsorted(self.places, place)]
+            np.minimum(was_open, begin, out=was_open)
+        restarts = np.minimum(self.sequence_numbers, lowest)
+        self.shown_restarts = np.maximum.accumulate(np.maximum(restarts, shown_restart))
+        self.restarts = np.maximum(np.minimum(self.shown_restarts, bound), former.restart)
+        committed = np.where(self.is_commit, self.sequence_numbers, 0)
+        self.commits = np.maximum.accumulate(np.maximum(committed, former.commit))
+
+    def position(
+        self, number: int, unseen: tuple[int, ...], witness: Witness | None = None
+    ) -> Position:
+        """Return the pair that is valid at an end."""
+        return Position(int(self.commits[number]), int(self.restarts[number]), unseen, witness)
+
+    def transactions(
+        self, delivered: Integers, unseen: tuple[int, ...], with_bounds: bool
+    ) -> Transactions:
+        """Return the transactions of some of the ends, all of them commits, with their rows."""
+        return Transactions(
+            self.transaction_ids[delivered],
+            self.user_ids[delivered],
+            self.begin_sequence_numbers[delivered],
+            self.begin_times[delivered],
+            self.sequence_numbers[delivered],
+            self.block.times(self.places[delivered]),
+            self.restarts[delivered],
+            unseen,
+            self.row_counts[delivered] + (2 if with_bounds else 0),
+            tuple(self._rows(delivered, with_bounds)),
+        )
+
+    def _rows(self, delivered: Integers, with_bounds: bool) -> Iterator[Piece]:
+        """Yield the rows of transactions in their order; whole ones between two singles at once."""
+        singles = [n for n, end in enumerate(delivered.tolist()) if end in self.singles]
+        at = 0
+        for number in [*singles, len(delivered)]:
+            if at < number:
+                yield self._rows_of_whole(self.spans_ended[delivered[at:number]], with_bounds)
+            if number < len(delivered):
+                yield from self._rows_of_single(int(delivered[number]), with_bounds)
+            at = number + 1
+
+    def _rows_of_whole(self, spans: Integers, with_bounds: bool) -> RowRecords:
+        skipped = 0 if with_bounds else 1
+        firsts = self.spans.firsts[spans] + skipped
+        lengths = self.spans.ends[spans] - firsts - skipped
+        return RowRecords(self.block, self.spans.order[ragged_places(firsts, lengths)])
+
+    def _rows_of_single(self, number: int, with_bounds: bool) -> Iterator[Piece]:
+        open_ = self.singles[number]
+        if open_.beginning is not None:
+            yield open_.beginning
+        yield from open_.rows
+        if with_bounds:
+            yield RowRecords(self.block, self.places[number : number + 1])

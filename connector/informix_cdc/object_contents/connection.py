@@ -1,0 +1,195 @@
+"""One connection by which large objects are read, opened when the first of them is.
+
+Rule: first all that it is given are opened, then they are read one by one: an open object stays,
+whatever becomes of its row.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import partial
+from typing import TypeVar
+
+from informix_capture_client.errors import (
+    AccessRefused,
+    ConnectionLost,
+    InformixCdcError,
+    ServerRefused,
+)
+from informix_capture_client.log_events import CONTENTS_WAIT
+from informix_capture_client.object_readers import (
+    UNREAD,
+    ByKey,
+    Content,
+    ObjectReader,
+    Opened,
+    Place,
+    object_reader,
+    read_whole,
+    try_open,
+)
+from informix_capture_client.transport import Transport
+from informix_cdc.object_contents.settled_rows import SettledRows
+from informix_cdc.server import is_locked
+
+logger = logging.getLogger("informix_cdc.connector.large_objects")  # a name in logs, not a module
+
+_AGAIN_SECONDS = 0.1  # the server itself has waited for a lock before it refuses (SHORT_LOCK_WAIT)
+_TELL_SECONDS = 10.0
+_MOST_CLOSED_ALONE = 16  # objects; a round trip each
+
+IsLate = Callable[[], bool]
+T = TypeVar("T")
+
+
+class ObjectConnection:
+    """Opens and reads objects; used by one thread at a time.
+
+    Args:
+        connect: connects to the captured database.
+        most_bytes: of an object that is read.
+    """
+
+    def __init__(self, connect: Callable[[], Transport], most_bytes: int) -> None:
+        self._connect, self._most_bytes = connect, most_bytes
+        self._transport: Transport | None = None
+        self._reader: ObjectReader | None = None
+        self._rows: SettledRows | None = None
+        self._committed: Collection[int] = frozenset()
+        self._told: Collection[int] | None = None  # of which batch it was said that it waits
+        self._open: dict[Place, Opened] = {}
+
+    def begin(self, committed: Collection[int]) -> None:
+        """Begin with rows of transactions with these ids."""
+        self._committed = committed
+
+    def close(self) -> None:
+        """End the connection, and with it whatever is open."""
+        self._open.clear()
+        if self._transport is not None:
+            self._transport.close()
+        self._transport = self._reader = self._rows = None
+
+    @property
+    def has_open(self) -> bool:
+        """Whether objects are opened that were not read."""
+        return bool(self._open)
+
+    def let_go(self) -> None:
+        """Close objects that were opened and not read, as where rows in front of them were refused.
+
+        Many are closed with the connection: rows wait meanwhile.
+        """
+        if len(self._open) > _MOST_CLOSED_ALONE:
+            self.close()
+            return
+        try:
+            reader = self._known_reader()
+            for opened in self._open.values():
+                if opened.content is None and opened.descriptor >= 0:
+                    reader.close(opened.descriptor)
+            self._open.clear()
+        except InformixCdcError:
+            self.close()
+
+    def open(self, places: Sequence[Place], is_late: IsLate) -> dict[Place, Opened]:
+        """Open objects and return them; those for which it is too late are left unopened.
+
+        Raises:
+            ConnectionLost: the connection broke.
+            ServerRefused: the server does not open objects; the remedy says what to do.
+        """
+        with explained():
+            for place in places:
+                unread = Opened(place, content=UNREAD)
+                self._open[place] = self._tried(place, is_late, partial(self._opened, place), unread)
+        return {place: self._open[place] for place in places}
+
+    def read(
+        self,
+        places: Sequence[Place],
+        is_late: IsLate,
+        has_room: Callable[[int], bool] = lambda _: True,
+    ) -> dict[Place, Content]:
+        """Read objects that were opened, and close them; once there is no room, the others are left.
+
+        `has_room` is told the bytes of each.
+
+        Raises: as `open`.
+        """
+        found: dict[Place, Content] = {}
+        with explained():
+            for place in places:
+                found[place] = self._read(place, is_late)
+                if not has_room(found[place].held_bytes):
+                    break
+        return found
+
+    def _read(self, place: Place, is_late: IsLate) -> Content:
+        opened = self._open.get(place)
+        if opened is not None and opened.content is not None:
+            return self._open.pop(place).content or UNREAD
+
+        def whole(reader: ObjectReader) -> Content:
+            # it may have been read for other rows, and be asked for once more
+            known = self._open.pop(place, None) or self._opened(place, reader)
+            return read_whole(reader, known, self._most_bytes, is_late)
+
+        return self._tried(place, is_late, whole, UNREAD)
+
+    def _opened(self, place: Place, reader: ObjectReader) -> Opened:
+        return try_open(reader, place, self._most_bytes)
+
+    def _tried(self, place: Place, is_late: IsLate, run: Callable[[ObjectReader], T], unread: T) -> T:
+        """Return what `run` returns, or `unread` once it is too late; a locked row is waited for."""
+        began = time.monotonic()
+        while not is_late():
+            reader = self._known_reader()
+            try:
+                if isinstance(place, ByKey) and self._rows is not None:
+                    self._rows.require(self._committed)
+                return run(reader)
+            except ServerRefused as reason:
+                if not isinstance(place, ByKey) or not is_locked(reason) or self._rows is None:
+                    raise
+                self._rows.ask_again()
+                self._tell(reason, time.monotonic() - began)
+            time.sleep(_AGAIN_SECONDS)
+        return unread
+
+    def _tell(self, reason: ServerRefused, waited_seconds: float) -> None:
+        """Say that a row is waited for, once a batch."""
+        if waited_seconds >= _TELL_SECONDS and self._told is not self._committed:
+            self._told = self._committed
+            CONTENTS_WAIT.log(logger, seconds=round(waited_seconds), reason=reason)
+
+    def _known_reader(self) -> ObjectReader:
+        if self._reader is None:
+            self._transport = self._connect()
+            self._reader = object_reader(self._transport)
+            self._rows = SettledRows(self._transport)
+        return self._reader
+
+
+@contextlib.contextmanager
+def explained() -> Iterator[None]:
+    """Let an error say that it is of a large object; that a server is silent there says no more."""
+    try:
+        yield
+    except ConnectionLost as reason:
+        raise ConnectionLost(
+            f"a connection that reads large objects was lost: {reason.message}",
+            reason.remedy,
+            answer=reason.answer,
+        ) from None
+    except (AccessRefused, ServerRefused) as reason:
+        raise type(reason)(
+            f"the content of a large object cannot be read: {reason.message}",
+            "Look the number up with finderr. To go on without contents: lobs=handle for BLOB and CLOB,"
+            " simpleLobs=unsupported for TEXT and BYTE.",
+            is_temporary=reason.is_temporary,
+            answer=reason.answer,
+        ) from None

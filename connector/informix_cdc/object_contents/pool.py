@@ -1,0 +1,289 @@
+"""Read the large objects of rows, by several connections at once, some megabytes at a time.
+
+Rule: the rows' order is kept; what fails on one connection fails for all: there is never half a
+content, and never a row of a batch that has contents beside one that has lost them. Memory is bounded
+by the bytes of a piece, as many again that later rows refer to, and one object of each connection.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import threading
+import time
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from functools import partial
+from typing import TypeVar
+from zlib import crc32
+
+from informix_capture_client.errors import ConnectionLost, InformixCdcError
+from informix_capture_client.object_readers import AT_ONCE_BYTES, Content, Found, Opened, Place
+from informix_capture_client.transport import Transport
+from informix_cdc.object_contents.connection import IsLate, ObjectConnection
+from informix_cdc.object_contents.figures import ContentFigures
+from informix_cdc.object_contents.side_by_side import side_by_side
+
+_PIECE_BYTES = 16 << 20  # of contents that are in memory together
+_MOST_OPEN = 1000  # of a connection; descriptors have 16 bits on the wire
+# of all connections: a TEXT or BYTE of up to AT_ONCE_BYTES is in memory once its length is known
+_MOST_TOGETHER = _PIECE_BYTES // AT_ONCE_BYTES
+_STOP_SECONDS = 2.0  # for which an answer is waited for that nobody wants any more
+
+T = TypeVar("T")
+
+
+class ContentPool:
+    """Reads objects; `large_objects.Contents`.
+
+    Args:
+        connect: connects to the captured database.
+        connections: how many there are at most; none before there is an object to read.
+        most_bytes: of an object that is read.
+        read_seconds: for which rows wait; 0: for as long as it takes.
+        figures: count what becomes of objects.
+        clock: seconds from anywhere.
+        is_stopped: whether nobody wants what is read any more.
+        silent_seconds: for which a connection may bring no object, and no piece of one.
+    """
+
+    def __init__(
+        self,
+        connect: Callable[[], Transport],
+        connections: int,
+        most_bytes: int,
+        read_seconds: float = 0,
+        figures: ContentFigures | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        is_stopped: Callable[[], bool] = lambda: False,
+        silent_seconds: float = math.inf,
+    ) -> None:
+        self._connections = [ObjectConnection(connect, most_bytes) for _ in range(connections)]
+        self._read_seconds, self._clock, self._is_stopped = read_seconds, clock, is_stopped
+        self._silent_seconds = silent_seconds
+        self._figures = figures or ContentFigures()
+        self._deadline = 0.0
+        self._at_work: dict[ObjectConnection, float] = {}  # since when each has been silent
+        self._is_given_up = False  # who is at work ends his connection by himself
+        self._waited_seconds = 0.0  # for the one that was given up
+        self._failure: BaseException | None = None  # of the first one that has failed
+        self._sharing = threading.Lock()  # what connections at work write
+
+    def close(self) -> None:
+        """End the connections; one whose server does not answer is ended once it does."""
+        with self._sharing:
+            self._is_given_up = True
+        self._close_idle()
+
+    def begin(self, committed: Collection[int] = frozenset()) -> None:
+        """Begin with rows of these transactions, that have waited until now."""
+        for connection in self._connections:
+            connection.begin(committed)
+        self._deadline = self._clock() + self._read_seconds
+
+    def pieces(self, rows: Sequence[Sequence[Place]]) -> Generator[tuple[int, Found]]:
+        """Yield how many rows are done, and what is at their places, some rows at a time.
+
+        What later rows refer to as well is kept for them, within the bytes of a piece.
+
+        Raises:
+            ConnectionLost: a connection broke, or is silent; the rows have no contents then.
+            ServerRefused: the server does not let objects be read.
+        """
+        last_rows = {place: row for row, places in enumerate(rows) for place in places}
+        known: dict[Place, Content] = {}
+        at = 0
+        try:
+            while at < len(rows):
+                end = self._round(rows, at)
+                opened = self._open(_distinct(rows[at:end], known))
+                held: Mapping[Place, Opened | Content] = {**opened, **known}
+                sizes = {place: each.held_bytes for place, each in held.items()}
+                del opened, held  # short values are read already, and would stay for the whole round
+                while at < end:
+                    upto = _end_of_piece(rows, at, end, sizes)
+                    wanted = _distinct(rows[at:upto], known)
+                    fresh = self._read(wanted, max(_PIECE_BYTES, sum(sizes[each] for each in wanted)))
+                    self._figures.note(fresh.values())
+                    sizes.update({place: content.held_bytes for place, content in fresh.items()})
+                    known = {**known, **fresh}
+                    del fresh  # or it would be in memory beside the next ones
+                    if (done := _end_of_known(rows, at, upto, known)) > at:
+                        yield done, known
+                    known = _kept(known, rows, at := done, upto, last_rows)
+        except InformixCdcError:
+            self._close_idle()  # the server closes what they have open
+            raise
+        finally:
+            if self._is_stopped():
+                self._close_idle()  # at once, and not one object by the other
+            self._let_go()
+
+    def _round(self, rows: Sequence[Sequence[Place]], at: int) -> int:
+        """Return up to which row objects are opened together."""
+        most = min(_MOST_OPEN * len(self._connections), _MOST_TOGETHER)
+        count, end = len(rows[at]), at + 1
+        while end < len(rows) and count + len(rows[end]) <= most:
+            count, end = count + len(rows[end]), end + 1
+        return end
+
+    def _is_late(self) -> bool:
+        """Tell whether no more is to be read; asked before each object, and each piece of one.
+
+        Raises:
+            ConnectionLost: nobody wants it any more; rows have no contents then, and are not delivered.
+        """
+        if self._is_stopped():
+            raise ConnectionLost("large objects are not read on: the capture is to stop.")
+        return bool(self._read_seconds) and self._clock() >= self._deadline
+
+    def _open(self, places: Sequence[Place]) -> dict[Place, Opened]:
+        return self._by_each(places, lambda one, share, is_late: one.open(share, is_late))
+
+    def _read(self, places: Sequence[Place], most_bytes: int) -> dict[Place, Content]:
+        """Read objects; the last of them are left where others have grown since they were opened."""
+        read_bytes = 0
+
+        def has_room(size: int) -> bool:
+            nonlocal read_bytes
+            with self._sharing:
+                read_bytes += size
+                return read_bytes <= most_bytes
+
+        return self._by_each(places, lambda one, share, is_late: one.read(share, is_late, has_room))
+
+    def _let_go(self) -> None:
+        """Close what was opened and not read; a connection that is silent then is given up."""
+        opened = [(one, ()) for one in self._idle() if one.has_open]
+        if opened and not self._is_given_up:
+            with contextlib.suppress(ConnectionLost):
+                self._together(opened, lambda one, _share, _is_late: one.let_go())
+
+    def _by_each(
+        self,
+        places: Sequence[Place],
+        run: Callable[[ObjectConnection, Sequence[Place], IsLate], dict[Place, T]],
+    ) -> dict[Place, T]:
+        """Let each connection do its share; an object is always of the same one."""
+        shares: list[list[Place]] = [[] for _ in self._connections]
+        for place in places:
+            shares[_number(place) % len(shares)].append(place)
+        busy = [pair for pair in zip(self._connections, shares, strict=True) if pair[1]]
+        if self._is_given_up:
+            raise self._lost()
+        found: dict[Place, T] = {}
+        for each in self._together(busy, run):
+            found.update(each)
+        return found
+
+    def _together(
+        self,
+        busy: Sequence[tuple[ObjectConnection, Sequence[Place]]],
+        run: Callable[[ObjectConnection, Sequence[Place], IsLate], T],
+    ) -> list[T]:
+        """Let connections do something at once; what one of them fails with ends the others."""
+        self._at_work = {one: self._clock() for one, _ in busy}
+        self._failure = None
+        try:
+            return side_by_side([partial(self._work, run, *pair) for pair in busy], self._look)
+        except Exception as reason:  # noqa: BLE001 - raised again, or what failed before it
+            raise self._failure or reason from None
+
+    def _work(
+        self,
+        run: Callable[[ObjectConnection, Sequence[Place], IsLate], T],
+        one: ObjectConnection,
+        share: Sequence[Place],
+    ) -> T:
+        def is_late() -> bool:
+            if self._is_given_up:
+                raise self._lost()
+            if self._failure is not None:
+                raise self._failure
+            self._at_work[one] = self._clock()
+            return self._is_late()
+
+        try:
+            return run(one, share, is_late)
+        except BaseException as reason:
+            self._failure = self._failure or reason
+            raise
+        finally:
+            with self._sharing:
+                if not (is_given_up := self._is_given_up):
+                    del self._at_work[one]
+            if is_given_up:
+                one.close()  # nobody else does before it is idle
+                with self._sharing:
+                    del self._at_work[one]
+
+    def _look(self) -> None:
+        """Give up a connection whose server does not answer; soon, where nobody wants the answer.
+
+        Raises:
+            ConnectionLost: there is one, or nobody wants the answer.
+        """
+        is_in_vain = self._is_stopped() or self._failure is not None
+        most_seconds = _STOP_SECONDS if is_in_vain else self._silent_seconds
+        with self._sharing:
+            silent_seconds = self._clock() - min(self._at_work.values(), default=self._clock())
+            is_lost = silent_seconds > most_seconds
+            self._is_given_up |= is_lost
+            self._waited_seconds = silent_seconds
+        if is_lost:
+            raise self._lost()
+
+    def _lost(self) -> ConnectionLost:
+        waited = f"{self._waited_seconds:.0f} s"
+        return ConnectionLost(f"a connection that reads large objects has brought none for {waited}.")
+
+    def _idle(self) -> list[ObjectConnection]:
+        with self._sharing:
+            return [each for each in self._connections if each not in self._at_work]
+
+    def _close_idle(self) -> None:
+        for connection in self._idle():
+            connection.close()
+
+
+def _number(place: Place) -> int:
+    """Return the same number for the same place."""
+    return crc32(place if isinstance(place, bytes) else repr(place.arguments).encode())
+
+
+def _distinct(rows: Sequence[Sequence[Place]], known: Found) -> list[Place]:
+    return list(dict.fromkeys(place for row in rows for place in row if place not in known))
+
+
+def _end_of_piece(
+    rows: Sequence[Sequence[Place]], at: int, end: int, sizes: Mapping[Place, int]
+) -> int:
+    """Return where rows end whose objects may be in memory together; one row may always."""
+    size = 0
+    for row in range(at, end):
+        more = sum(sizes[each] for each in rows[row])
+        if size and size + more > _PIECE_BYTES:
+            return row
+        size += more
+    return end
+
+
+def _end_of_known(rows: Sequence[Sequence[Place]], at: int, upto: int, known: Found) -> int:
+    """Return up to which row all is read."""
+    return next((row for row in range(at, upto) if any(one not in known for one in rows[row])), upto)
+
+
+def _kept(
+    known: Found, rows: Sequence[Sequence[Place]], at: int, upto: int, last_rows: Mapping[Place, int]
+) -> dict[Place, Content]:
+    """Return what is kept for rows to come: all of the next one, of others a piece's bytes."""
+    next_ones = rows[at] if at < len(rows) else ()
+    kept = {place: known[place] for place in next_ones if place in known}
+    size = 0
+    soon = [place for row in rows[at:upto] for place in row if place in known]
+    for place in dict.fromkeys([*soon, *known]):
+        if place in kept or last_rows[place] < at:
+            continue
+        if size + known[place].held_bytes <= _PIECE_BYTES:
+            size += known[place].held_bytes
+            kept[place] = known[place]
+    return kept
