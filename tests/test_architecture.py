@@ -39,8 +39,8 @@ OWNERS = {
 }
 # Bytes and values in, values out: all of the client but what speaks to a server or runs a thread.
 IMPURE_PLACES = (
-    *(f"{CLIENT}transport/{name}" for name in ("base.py", "recorder.py", "odbc/")),
-    *(f"{CLIENT}transport/sqli/{name}.py" for name in ("admission", "transport", "wire")),
+    *(f"{CLIENT}transport/{name}" for name in ("base.py", "errors.py", "recorder.py", "odbc/")),
+    *(f"{CLIENT}transport/sqli/{name}.py" for name in ("admission", "cursor", "transport", "wire")),
     f"{CLIENT}session/",
     f"{CLIENT}failpoints.py",
     f"{CLIENT}log_events.py",
@@ -84,6 +84,8 @@ def room_of(module: list[str]) -> tuple[str, ...]:
     return tuple(module[:1]) if tuple(module[:1]) in WHOLE_PACKAGES else tuple(module[:2])
 
 
+FILES = {tuple(module_of(path)) for path in MODULES}
+PACKAGES = {tuple(module_of(path)) for path in MODULES if path.name == "__init__.py"}
 ROOMS = {
     room_of(module_of(init))
     for init in MODULES
@@ -101,10 +103,11 @@ def test_other_rooms_import_from_the_room_and_its_own_files_from_the_file() -> N
                 continue
             parts = node.module.split(".")
             room = room_of(parts)
-            names_a_file = len(parts) > len(room) or all(
-                (path.parent / f"{alias.name}.py").exists() for alias in node.names
+            from_init = tuple(parts) == room and not all(
+                (*room, alias.name) in FILES for alias in node.names
             )
-            if room in ROOMS and room != ("informix_cdc", "commands") and names_a_file == (room != own):
+            is_bad = from_init if room == own else tuple(parts) not in PACKAGES
+            if room in ROOMS and room != ("informix_cdc", "commands") and is_bad:
                 strangers.append(f"{name_of(path)}: from {node.module} import ...")
     assert not strangers
 

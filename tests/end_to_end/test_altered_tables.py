@@ -15,7 +15,7 @@ from connector.table_changes.altering import TWO, Shop
 from harness.runs.examples import PROFILE
 from harness.runs.patience import patiently, wait_until
 from harness.servers.stores import listening_stores, source_options
-from informix_cdc.operations import row_logging
+from informix_cdc.commands import row_logging
 
 pytestmark = pytest.mark.spark
 

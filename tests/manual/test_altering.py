@@ -14,7 +14,7 @@ from connector.table_changes.altering import Shop
 from harness.capture.driving import drained
 from harness.servers.in_process import InProcessConnection
 from harness.servers.stores import DATABASE, PASSWORD, listening_stores
-from informix_cdc.operations import row_logging
+from informix_cdc.commands import row_logging
 from manual.made_parts import ROOT
 
 LOGIN = {"SERVER": "informix", "UID": "informix", "PWD": PASSWORD, "DB_LOCALE": "en_US.utf8"}

@@ -19,7 +19,8 @@ from informix_capture_client.catalog import Catalog, Table
 from informix_capture_client.errors import ServerRefused
 from informix_capture_client.positions import page_after, show
 from informix_capture_client.session import SessionSettings
-from informix_cdc.operations import acquired, require_receipt_of, switch_on_for_capture
+from informix_cdc.commands.altering import acquired, require_receipt_of
+from informix_cdc.commands.row_logging import switch_on_for_capture
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import (
     open_capture_connection,

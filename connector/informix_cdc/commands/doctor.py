@@ -17,7 +17,7 @@ from rich.text import Text
 
 from informix_capture_client.findings import Finding, State
 from informix_capture_client.printable import printable
-from informix_cdc.operations import diagnose_as_known
+from informix_cdc.doctor import diagnose_as_known
 from informix_cdc.options import SourceOptions
 from informix_cdc.terminal import (
     arguments_for,

@@ -24,7 +24,7 @@ from informix_capture_client.sql_names import quoted
 from informix_capture_client.transport import ConnectionSettings, RecordingTransport, Transport
 from informix_cdc import __version__
 from informix_cdc.capture import CaptureStart
-from informix_cdc.operations import RecordingFile
+from informix_cdc.commands.recording_file import RecordingFile
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import SourceTables, Wrap, every_connection, look_up_tables, open_catalog
 from informix_cdc.terminal import counted, say, say_stays_on, say_switched_on, shown_progress

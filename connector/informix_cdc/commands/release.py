@@ -12,21 +12,14 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from informix_capture_client.catalog import Catalog, Table
-from informix_capture_client.doctor import shown_bytes
 from informix_capture_client.errors import NEW_STREAM, BadOption
 from informix_capture_client.positions import show
+from informix_capture_client.printable import shown_bytes
 from informix_capture_client.shell_commands import table_argument
 from informix_capture_client.sql_names import TableName
-from informix_cdc.operations import (
-    OnRead,
-    StreamOfTables,
-    only_released,
-    receipt_of,
-    require_all_delivered,
-    require_not_captured,
-    streams_of,
-    switch_off,
-)
+from informix_cdc.commands.altering import only_released, receipt_of
+from informix_cdc.commands.row_logging import require_not_captured, switch_off
+from informix_cdc.commands.undelivered import OnRead, StreamOfTables, require_all_delivered, streams_of
 from informix_cdc.options import SourceOptions
 from informix_cdc.options import names as names_in
 from informix_cdc.server import (

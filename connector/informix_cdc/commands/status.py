@@ -19,9 +19,9 @@ from rich.table import Table
 from rich.text import Text
 
 from informix_capture_client.catalog import PlaceInLog, place_in_log
-from informix_capture_client.doctor import shown_bytes
 from informix_capture_client.findings import Unanswered
 from informix_capture_client.positions import log_page, show
+from informix_capture_client.printable import shown_bytes
 from informix_capture_client.session import OpenSession
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import ServerLog, open_server_log, read_server_log

@@ -13,8 +13,8 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from informix_capture_client.doctor import shown_bytes
 from informix_capture_client.findings import Finding, failure, ok, warning
+from informix_capture_client.printable import shown_bytes
 from informix_cdc.options import LOOPBACK, SourceOptions
 
 _SPOOL, _FLIGHT, _METRICS = "spool", "flight address", "metrics address"

@@ -10,7 +10,7 @@ from dataclasses import asdict
 from rich.text import Text
 
 from informix_capture_client.catalog import LogDistance, PlaceInLog
-from informix_capture_client.doctor import shown_bytes, shown_hours
+from informix_capture_client.printable import shown_bytes, shown_hours
 
 _HOUR_SECONDS = 3600
 

@@ -11,7 +11,7 @@ from capture_client.transactions.stores import FakeStore
 from harness.capture.streams import begin, blocks, discard, feed, feed_chunks, rollback, row
 from informix_capture_client.errors import ProtocolViolation
 from informix_capture_client.shapes.change_columns import lined_up
-from informix_capture_client.transactions import carried_records
+from informix_capture_client.transactions import short_transactions
 from informix_capture_client.transactions.events import Event, Transactions
 from informix_capture_client.transactions.short_transactions import MOST_RECORDS
 from informix_capture_client.transactions.spilling import MemoryLimit
@@ -136,7 +136,7 @@ def test_open_bytes_are_those_of_objects_and_of_what_is_carried() -> None:
 
 @pytest.mark.slow
 def test_what_has_ended_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(carried_records, "LEAST_SWEPT_BYTES", 10_000)
+    monkeypatch.setattr(short_transactions, "LEAST_SWEPT_BYTES", 10_000)
     assembler = resumed()
     feed(assembler, b(1, 1), row(2, 1))
     for n in range(10, 20_000, 10):
@@ -149,7 +149,7 @@ def test_what_has_ended_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_is_carried_takes_an_eighth_of_the_limit_beside_it_and_the_largest_leave_first(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(carried_records, "LEAST_SWEPT_BYTES", 0)
+    monkeypatch.setattr(short_transactions, "LEAST_SWEPT_BYTES", 0)
     assembler, block_bytes = resumed(), 0
     assembler.limit_memory(MemoryLimit(800_000, FakeStore()))
     large = 7

@@ -38,8 +38,8 @@ from informix_capture_client.positions import Position
 from informix_capture_client.records.records import Kind
 from informix_capture_client.shapes import change_columns as changes
 from informix_capture_client.shapes.change_columns import lined_up
-from informix_capture_client.transactions import carried_records
-from informix_capture_client.transactions import row_records as rows
+from informix_capture_client.transactions import long_records as rows
+from informix_capture_client.transactions import short_transactions
 from informix_capture_client.transactions.assembler import TransactionAssembler
 from informix_capture_client.transactions.events import Transactions
 from informix_capture_client.transactions.long_records import SpilledRows
@@ -59,7 +59,7 @@ def spilling(store: FakeStore, limit_bytes: int = 0, start: Position = START) ->
 @pytest.fixture(autouse=True)
 def nothing_is_carried(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every open transaction is looked at alone, as long ones are."""
-    monkeypatch.setattr(carried_records, "MOST_RECORDS", 0)
+    monkeypatch.setattr(short_transactions, "MOST_RECORDS", 0)
 
 
 @examples(300, *HealthCheck)

@@ -16,7 +16,7 @@ from capture_client.transactions.histories import (
 from harness.capture.streams import cut_at, feed_chunks
 from harness.runs.examples import examples
 from informix_capture_client.positions import LogEnd, Position
-from informix_capture_client.transactions import carried_records
+from informix_capture_client.transactions import short_transactions
 from informix_capture_client.transactions.assembler import TransactionAssembler
 
 CUTS = st.lists(st.integers(0, 10_000), max_size=6)
@@ -93,7 +93,7 @@ def test_whether_open_transactions_are_carried_or_kept_alone_makes_no_difference
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
         for name, limit in limits.items():
-            patch.setattr(carried_records, name, limit)
+            patch.setattr(short_transactions, name, limit)
         assembler, model = TransactionAssembler(Position(0, 0)), Model(entries)
         assert_agree(observe(assembler, entries, cuts), model.observed())
         assert assembler.counters == model.counters

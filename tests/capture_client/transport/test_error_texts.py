@@ -13,10 +13,10 @@ from informix_capture_client.errors import (
     InformixCdcError,
     ServerRefused,
 )
+from informix_capture_client.transport import error_texts
 from informix_capture_client.transport.base import ConnectionSettings
 from informix_capture_client.transport.error_texts import isam_text_of, state_of, text_of
 from informix_capture_client.transport.errors import Translator
-from informix_capture_client.transport.sqli import error_texts
 from informix_capture_client.transport.sqli.admission import refusal
 
 CODES = sorted(error_texts._ERRORS)

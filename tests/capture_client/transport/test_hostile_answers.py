@@ -236,7 +236,7 @@ def test_rows_without_an_end_are_given_up(
 ) -> None:
     """Answer after answer, each of them small and in time."""
     one_answer.code, one_answer.script.found = _NONE, [("x" * 1_000,)] * 1_000
-    for module in ("sqli", "odbc_api"):
+    for module in ("sqli.transport", "odbc.api"):
         monkeypatch.setattr(f"informix_capture_client.transport.{module}.MOST_RESULT_BYTES", 100_000)
     transport = connect(port=one_answer.port)
     with pytest.raises(ProtocolViolation, match="bytes of rows in answer to one query"):

@@ -28,7 +28,6 @@ from informix_capture_client.errors import (
     ProtocolViolation,
     ServerRefused,
 )
-from informix_capture_client.transport import sqli as transport_sqli
 from informix_capture_client.transport.base import (
     SLOWEST_BYTES_PER_SECOND,
     TLS,
@@ -37,6 +36,7 @@ from informix_capture_client.transport.base import (
     addresses,
 )
 from informix_capture_client.transport.errors import OdbcFailure
+from informix_capture_client.transport.sqli import transport as transport_sqli
 from informix_capture_client.transport.sqli import wire as sqli_wire
 from informix_capture_client.transport.sqli.trace import WireTrace
 from informix_capture_client.transport.sqli.transport import SqliTransport

@@ -15,8 +15,8 @@ from informix_capture_client.errors import (
     InformixCdcError,
     ServerRefused,
 )
-from informix_cdc.operations.doctor import diagnose
-from informix_cdc.operations.tail import TailFigures, follow
+from informix_cdc.commands.following import TailFigures, follow
+from informix_cdc.doctor.diagnosis import diagnose
 from informix_cdc.options.source import SourceOptions
 from informix_cdc.server.connections import open_catalog
 from informix_cdc.server.source_tables import look_up_tables, require_capturing_server

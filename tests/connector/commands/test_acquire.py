@@ -31,7 +31,7 @@ from harness.servers.stores import (
 )
 from informix_capture_client.positions import parse
 from informix_capture_client.session import set_full_row_logging
-from informix_cdc.operations import row_logging
+from informix_cdc.commands import row_logging
 
 
 def test_acquire_switches_on_and_says_from_where_that_holds(served: Served) -> None:

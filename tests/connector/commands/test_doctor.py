@@ -15,8 +15,6 @@ import pytest
 from click.testing import CliRunner, Result
 
 from connector.commands.conftest import connection_arguments
-from informix_capture_client.doctor.large_object_checks import OBJECTS
-from informix_capture_client.doctor.snapshot_checks import CHECKS_OF_SNAPSHOTS
 from informix_capture_client.session.session import CapturedTable, CaptureSession, SessionSettings
 from informix_capture_client.statements import CDC_DATABASE
 from informix_cdc.commands.cli import main
@@ -26,7 +24,9 @@ from informix_cdc.demo.database import (
     TABLE_NAMES,
     demo_server,
 )
-from informix_cdc.operations import doctor as operation
+from informix_cdc.doctor import diagnosis as operation
+from informix_cdc.doctor.large_object_checks import OBJECTS
+from informix_cdc.doctor.snapshot_checks import CHECKS_OF_SNAPSHOTS
 from informix_cdc.options.source import PASSWORD_VARIABLE, SourceOptions
 from informix_cdc.server.connections import open_capture_connection
 from informix_emulator import EmulatedServer, ListeningServer

@@ -11,7 +11,7 @@ from connector.commands.stopped_queries import checkpoint_option, is_logged, sto
 from harness.capture.driving import Served, anchor_of, reader
 from harness.servers.stores import CUSTOMERS, ORDERS, PASSWORD
 from informix_cdc.commands import release as release_command
-from informix_cdc.operations import row_logging
+from informix_cdc.commands import row_logging
 
 # what has to be said
 

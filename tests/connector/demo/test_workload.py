@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from informix_capture_client.shapes.as_rows import ChangeRow
+from informix_cdc.commands.following import TailFigures, follow
 from informix_cdc.demo.check import DemoCheck
 from informix_cdc.demo.database import (
     CUSTOMERS,
@@ -17,7 +18,6 @@ from informix_cdc.demo.database import (
     demo_server,
 )
 from informix_cdc.demo.workload import CommittedTransaction, Workload
-from informix_cdc.operations.tail import TailFigures, follow
 from informix_cdc.terminal.options import parse_options
 from informix_emulator import EmulatedServer, ListeningServer, keep_rows
 from informix_emulator.sql import open_session

@@ -12,9 +12,9 @@ from connector.object_contents.test_simple_objects import COLUMNS, KEY, Notes
 from connector.object_contents.test_simple_objects import options as of_notes
 from connector.object_contents.test_simple_objects import serving as serving_notes
 from harness.servers.stores import DATABASE, PASSWORD
-from informix_capture_client.doctor.large_object_checks import OBJECTS
 from informix_capture_client.findings import Finding, State
-from informix_cdc.operations.doctor import diagnose
+from informix_cdc.doctor.diagnosis import diagnose
+from informix_cdc.doctor.large_object_checks import OBJECTS
 from informix_cdc.options.source import SourceOptions
 from informix_cdc.server.connections import open_connection
 from informix_emulator import ListeningServer, sql_errors

@@ -12,7 +12,7 @@ from harness.servers.stores import PASSWORD, source_options
 from informix_capture_client.errors import AccessRefused, BadOption
 from informix_capture_client.statements import CDC_DATABASE
 from informix_capture_client.transport.base import ConnectionSettings, Transport
-from informix_cdc.operations.tail import TailFigures, follow
+from informix_cdc.commands.following import TailFigures, follow
 from informix_cdc.options.source import SourceOptions
 from informix_cdc.server import connections
 from informix_cdc.server.connections import every_connection, open_catalog, open_connection

@@ -10,10 +10,10 @@ import pytest
 
 from harness.servers.stores import listening_stores, source_options
 from informix_capture_client import statements
-from informix_capture_client.doctor.facts import read_table_facts
 from informix_capture_client.errors import BadOption
 from informix_capture_client.transport.base import Argument, ConnectionSettings, Row, Transport
 from informix_cdc.capture.server_watch import log_facts
+from informix_cdc.doctor.facts import read_table_facts
 from informix_cdc.options.source import SourceOptions
 from informix_cdc.server.connections import every_connection, open_catalog, open_connection
 from informix_cdc.server.source_tables import describe_tables

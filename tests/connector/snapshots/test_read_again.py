@@ -22,7 +22,7 @@ from harness.servers.stores import source_options
 from harness.spark.checkpoints import run_batches
 from informix_capture_client.errors import BadOption
 from informix_capture_client.positions import show
-from informix_cdc.operations import row_logging
+from informix_cdc.commands import row_logging
 from informix_cdc.spark.datasource import InformixCdcDataSource
 from informix_emulator import EmulatedServer, ListeningServer
 from informix_emulator.sql_errors import SqlError

@@ -17,7 +17,7 @@ from harness.capture.driving import Offset, Served, anchor_of, drained, next_off
 from harness.runs.patience import patiently
 from harness.servers.stores import CUSTOMERS, ORDER_COLUMNS, ORDERS, order_row
 from harness.spark.checkpoints import run_batches
-from informix_cdc.operations import altering
+from informix_cdc.commands import altering
 from informix_cdc.spark.reader import InformixStreamReader
 from informix_emulator import Transaction
 

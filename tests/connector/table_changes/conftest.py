@@ -9,7 +9,7 @@ import pytest
 
 from connector.table_changes.altering import Shop
 from harness.servers.stores import listening_stores, quick_clock
-from informix_cdc.operations import row_logging
+from informix_cdc.commands import row_logging
 
 
 @pytest.fixture(params=["flushed", "begun", "full"])

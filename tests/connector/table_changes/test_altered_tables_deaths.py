@@ -10,7 +10,7 @@ from connector.table_changes.altering import Shop
 from harness.capture.driving import Offset, drained, reader
 from harness.runs.deaths import die_at
 from harness.servers.stores import listening_stores
-from informix_cdc.operations import row_logging
+from informix_cdc.commands import row_logging
 
 pytestmark = pytest.mark.slow  # processes of their own
 FAILPOINTS = [

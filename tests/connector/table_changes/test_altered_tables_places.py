@@ -14,7 +14,7 @@ from harness.servers.stores import ORDER_COLUMNS, ORDERS, listening_stores
 from harness.spark.checkpoints import commit, plan, run_batches
 from informix_capture_client.catalog import Catalog
 from informix_capture_client.errors import DataLoss
-from informix_cdc.operations import row_logging
+from informix_cdc.commands import row_logging
 
 pytestmark = pytest.mark.slow  # each waits for seconds of the server's clock
 ALONE = "informix.orders"

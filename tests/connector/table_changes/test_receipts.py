@@ -22,7 +22,9 @@ from informix_capture_client.positions import Position, show
 from informix_capture_client.session import SessionSettings
 from informix_cdc.capture.beside import Beside
 from informix_cdc.capture.state import CaptureState
-from informix_cdc.operations import StreamOfTables, receipt_of, row_logging, undelivered
+from informix_cdc.commands import row_logging, undelivered
+from informix_cdc.commands.altering import receipt_of
+from informix_cdc.commands.undelivered import StreamOfTables
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import look_up_tables
 from informix_cdc.table_changes import Returning
@@ -57,7 +59,7 @@ def test_an_acquire_that_did_not_end_is_run_again(shop: Shop, monkeypatch: pytes
     assert shop.release().exit_code == 0
     shop.alter()
     with monkeypatch.context() as patched:
-        patched.setattr("informix_cdc.operations.altering.MOVE_SECONDS", -1)
+        patched.setattr("informix_cdc.commands.altering.MOVE_SECONDS", -1)
         assert "onmode -l" in refusal(shop.acquire())
     assert "acquired" not in json.loads(shop.receipt.read_text())
     assert shop.acquire().exit_code == 0

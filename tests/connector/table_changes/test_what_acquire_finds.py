@@ -11,7 +11,9 @@ from harness.servers.stores import source_options
 from informix_capture_client.errors import BadOption
 from informix_capture_client.positions import Position
 from informix_capture_client.sql_names import TableName
-from informix_cdc.operations import StreamOfTables, altering, only_released, require_receipt_of
+from informix_cdc.commands import altering
+from informix_cdc.commands.altering import only_released, require_receipt_of
+from informix_cdc.commands.undelivered import StreamOfTables
 from informix_cdc.options import SourceOptions
 from informix_checkpoints.offsets import StreamOffset
 from informix_checkpoints.receipts import Receipt

@@ -20,7 +20,6 @@ from harness.servers.sql_text import ContractTable
 from informix_capture_client import statements
 from informix_capture_client.catalog.log_space import UNFLUSHED_LOG
 from informix_capture_client.dialects import DIALECTS
-from informix_capture_client.doctor.facts import read_cdc_facts
 from informix_capture_client.errors import (
     AccessRefused,
     ConnectionLost,
@@ -41,7 +40,8 @@ from informix_capture_client.session.session import CapturedTable
 from informix_capture_client.sql_names import TableName
 from informix_capture_client.transport.base import Transport
 from informix_capture_client.values.column_list import parse_columns
-from informix_cdc.operations.row_logging import switch_off
+from informix_cdc.commands.row_logging import switch_off
+from informix_cdc.doctor.facts import read_cdc_facts
 
 COLUMNS = {"id": "integer", "b": "varchar(20,0)"}
 ODD_NAMES = ("Ship, Date", 'say "hi"', "plain")

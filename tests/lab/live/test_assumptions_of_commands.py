@@ -14,12 +14,6 @@ from harness.servers.sql_text import ContractTable
 from informix_capture_client.catalog.log_space import read_log_space
 from informix_capture_client.catalog.set_up import major_version
 from informix_capture_client.dialects import DIALECTS
-from informix_capture_client.doctor.facts import (
-    LONG_TRANSACTIONS,
-    read_cdc_facts,
-    read_server_facts,
-    read_table_facts,
-)
 from informix_capture_client.errors import InformixCdcError, ServerRefused
 from informix_capture_client.findings import Unanswered
 from informix_capture_client.positions import Position
@@ -27,7 +21,13 @@ from informix_capture_client.session.session import set_full_row_logging
 from informix_capture_client.sql_names import TableName
 from informix_capture_client.statements import SYSTEM_DATABASE
 from informix_capture_client.stream.undelivered_changes import find_undelivered_changes
-from informix_cdc.operations.row_logging import switch_off
+from informix_cdc.commands.row_logging import switch_off
+from informix_cdc.doctor.facts import (
+    LONG_TRANSACTIONS,
+    read_cdc_facts,
+    read_server_facts,
+    read_table_facts,
+)
 from informix_emulator.sql_errors import SqlError
 
 CLOCKS_APART_SECONDS = 5

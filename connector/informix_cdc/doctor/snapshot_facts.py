@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from informix_capture_client.catalog import Catalog, RowLocks, Table, TableKeys
-from informix_capture_client.doctor import SnapshotFacts, SnapshotTable
 from informix_capture_client.errors import AccessRefused, BadOption, InformixCdcError, ServerRefused
 from informix_capture_client.findings import Unanswered
 from informix_capture_client.incremental_snapshot import KeyRules, WholeTableQuery, choose_key
 from informix_capture_client.statements import DROP_MARKER, MAKE_MARKER
 from informix_capture_client.transport import Transport
+from informix_cdc.doctor.snapshot_checks import SnapshotFacts, SnapshotTable
 from informix_cdc.options import ANY_MARKER, SourceOptions
 from informix_cdc.server import describe_tables, with_named_tables
 from informix_cdc.snapshots import wanted_tables

@@ -24,19 +24,6 @@ from informix_capture_client.catalog import (
 )
 from informix_capture_client.choices import ColumnChoice
 from informix_capture_client.dialects import INFORMIX, Dialect
-from informix_capture_client.doctor.column_checks import check_columns
-from informix_capture_client.doctor.facts import (
-    CdcFacts,
-    DriverFacts,
-    ServerFacts,
-    TableFacts,
-    why_no_table,
-)
-from informix_capture_client.doctor.large_object_checks import ObjectColumn, check_objects
-from informix_capture_client.doctor.log_checks import check_log_space, check_long_transactions
-from informix_capture_client.doctor.row_logging_check import check_row_logging
-from informix_capture_client.doctor.security_checks import SecurityFacts, check_security
-from informix_capture_client.doctor.snapshot_checks import SnapshotFacts, check_snapshots
 from informix_capture_client.findings import (
     Finding,
     State,
@@ -48,6 +35,19 @@ from informix_capture_client.findings import (
 from informix_capture_client.session import OpenSession, finish_alter
 from informix_capture_client.shell_commands import command_granting_capture
 from informix_capture_client.statements import CDC_DATABASE
+from informix_cdc.doctor.column_checks import check_columns
+from informix_cdc.doctor.facts import (
+    CdcFacts,
+    DriverFacts,
+    ServerFacts,
+    TableFacts,
+    why_no_table,
+)
+from informix_cdc.doctor.large_object_checks import ObjectColumn, check_objects
+from informix_cdc.doctor.log_checks import check_log_space, check_long_transactions
+from informix_cdc.doctor.row_logging_check import check_row_logging
+from informix_cdc.doctor.security_checks import SecurityFacts, check_security
+from informix_cdc.doctor.snapshot_checks import SnapshotFacts, check_snapshots
 
 Part = TypeVar("Part")
 Fact = TypeVar("Fact")

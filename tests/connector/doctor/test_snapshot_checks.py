@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from informix_capture_client.catalog import RowLocks
-from informix_capture_client.doctor import SnapshotFacts, SnapshotTable
-from informix_capture_client.doctor.snapshot_checks import (
+from informix_capture_client.findings import Finding, State, Unanswered
+from informix_cdc.doctor import SnapshotFacts, SnapshotTable
+from informix_cdc.doctor.snapshot_checks import (
     CHECKS_OF_SNAPSHOTS,
     KEY,
     LOCKS,
@@ -17,7 +18,6 @@ from informix_capture_client.doctor.snapshot_checks import (
     TRANSACTIONS,
     check_snapshots,
 )
-from informix_capture_client.findings import Finding, State, Unanswered
 
 ORDERS = "stores:informix.orders"
 REFUSED = Unanswered("no right", "grant it")

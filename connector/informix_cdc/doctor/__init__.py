@@ -5,9 +5,10 @@ Rule: facts in, findings out; a question that is not answered is a finding of it
 
 from __future__ import annotations
 
-from informix_capture_client.doctor.as_known import Look, examine_as_known
-from informix_capture_client.doctor.checks import SetUp, examine
-from informix_capture_client.doctor.facts import (
+from informix_cdc.doctor.as_known import Look, examine_as_known
+from informix_cdc.doctor.checks import SetUp, examine
+from informix_cdc.doctor.diagnosis import diagnose, diagnose_as_known
+from informix_cdc.doctor.facts import (
     CdcFacts,
     DriverFacts,
     ServerFacts,
@@ -15,10 +16,9 @@ from informix_capture_client.doctor.facts import (
     read_server_facts,
     read_table_facts,
 )
-from informix_capture_client.doctor.large_object_checks import ObjectColumn
-from informix_capture_client.doctor.log_checks import shown_bytes, shown_hours
-from informix_capture_client.doctor.security_checks import KEYSTORE, STASH, SecurityFacts, TlsFacts
-from informix_capture_client.doctor.snapshot_checks import SnapshotFacts, SnapshotTable
+from informix_cdc.doctor.large_object_checks import ObjectColumn
+from informix_cdc.doctor.security_checks import KEYSTORE, STASH, SecurityFacts, TlsFacts
+from informix_cdc.doctor.snapshot_checks import SnapshotFacts, SnapshotTable
 
 __all__ = [
     "KEYSTORE",
@@ -33,11 +33,11 @@ __all__ = [
     "SnapshotFacts",
     "SnapshotTable",
     "TlsFacts",
+    "diagnose",
+    "diagnose_as_known",
     "examine",
     "examine_as_known",
     "read_cdc_facts",
     "read_server_facts",
     "read_table_facts",
-    "shown_bytes",
-    "shown_hours",
 ]

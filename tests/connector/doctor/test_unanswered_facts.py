@@ -13,12 +13,12 @@ from itertools import combinations
 
 import pytest
 
-from capture_client.doctor.set_ups import LOG_SPACE, SOUND, table_facts, with_server
+from connector.doctor.set_ups import LOG_SPACE, SOUND, table_facts, with_server
 from informix_capture_client.catalog.set_up import DatabaseLogging, HaRole
 from informix_capture_client.dialects import GBASE_8S
-from informix_capture_client.doctor.checks import SetUp, examine
-from informix_capture_client.doctor.facts import CdcFacts, ServerFacts, TableFacts, why_no_table
 from informix_capture_client.findings import Finding, State, Unanswered
+from informix_cdc.doctor.checks import SetUp, examine
+from informix_cdc.doctor.facts import CdcFacts, ServerFacts, TableFacts, why_no_table
 
 REASON = "the question was refused."
 NO_ANSWER = Unanswered(REASON, "Grant the right to ask.")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from capture_client.doctor.set_ups import SOUND
-from informix_capture_client.doctor import Look, examine, examine_as_known
-from informix_capture_client.doctor.checks import CHECKS
+from connector.doctor.set_ups import SOUND
+from informix_cdc.doctor import Look, examine, examine_as_known
+from informix_cdc.doctor.checks import CHECKS
 
 
 def test_findings_are_those_of_a_look_at_everything_and_come_before_the_rest_is_asked() -> None:

@@ -12,9 +12,10 @@ import math
 from collections.abc import Callable, Mapping
 
 from informix_capture_client.catalog import LogSpace
-from informix_capture_client.doctor.facts import LONG_TRANSACTIONS
 from informix_capture_client.findings import Finding, ok, warning
 from informix_capture_client.positions import log_page
+from informix_capture_client.printable import shown_bytes, shown_hours
+from informix_cdc.doctor.facts import LONG_TRANSACTIONS
 
 LEAST_HOURS = 24.0
 _CHECK_SPACE, _CHECK_TRANSACTIONS = "log space", "long transactions"
@@ -26,7 +27,6 @@ _ADD_OR_LEAVE_ROOM = (
     f"onmode -wf DYNAMIC_LOGS=2, or onmode -wf LTXHWM={_WITHOUT_ADDING_LOGS};"
     f" onmode -wf LTXEHWM={_EXCLUSIVE_WITHOUT_ADDING_LOGS}"
 )
-_SHOWN_IN_HOURS = 72
 _FEW_LOGS = 8
 _LARGEST_LOG = 1024**3  # LOGSIZE, with pages of 2 KiB
 
@@ -123,29 +123,3 @@ _RISKS: tuple[tuple[Callable[[int, int, int], bool], str, str], ...] = (
         "onmode -wf DYNAMIC_LOGS=2",
     ),
 )
-
-_UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
-
-
-def shown_bytes(count: float) -> str:
-    """Print a size with about three digits.
-
-    >>> shown_bytes(5 * 1024**3 / 2)
-    '2.5 GiB'
-    """
-    unit = min(int(math.log(count, 1024)), len(_UNITS) - 1) if count >= 1 else 0
-    number = f"{count / 1024**unit:.1f}".removesuffix(".0")
-    return f"{number} {_UNITS[unit]}"
-
-
-def shown_hours(hours: float) -> str:
-    """Print an approximate time.
-
-    >>> shown_hours(0.25), shown_hours(30.2), shown_hours(24 * 90)
-    ('15 minutes', '30.2 hours', '90 days')
-    """
-    if hours < 2:
-        return f"{hours * 60:.0f} minutes"
-    if hours < _SHOWN_IN_HOURS:
-        return f"{hours:.1f} hours".replace(".0 ", " ")
-    return f"{hours / 24:.0f} days"

@@ -10,8 +10,8 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import cast
 
-from informix_capture_client.doctor.checks import CHECKS, SetUp
 from informix_capture_client.findings import Finding
+from informix_cdc.doctor.checks import CHECKS, SetUp
 
 
 class _NotYetKnown(Exception):

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from connector.commands import recorded
 from connector.commands.conftest import start
-from connector.operations import recorded
-from connector.operations.recorded import Recorded
+from connector.commands.recorded import Recorded
 from harness.runs.patience import patiently
 from informix_capture_client.errors import (
     AccessRefused,
@@ -22,10 +22,10 @@ from informix_capture_client.errors import (
     UnsupportedColumn,
 )
 from informix_cdc.commands.emulator import command_to_watch_replay, serve_replay
+from informix_cdc.commands.following import TailFigures, follow
 from informix_cdc.commands.record import RecordLimits, record
 from informix_cdc.demo.database import PASSWORD as DEMO_PASSWORD
 from informix_cdc.demo.database import demo_server
-from informix_cdc.operations.tail import TailFigures, follow
 from informix_cdc.options.source import SourceOptions
 from informix_cdc.server.connections import open_catalog
 from informix_cdc.terminal.change_text import to_json

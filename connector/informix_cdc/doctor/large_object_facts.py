@@ -10,14 +10,14 @@ import contextlib
 from collections.abc import Iterator
 
 from informix_capture_client.catalog import Catalog, Table
-from informix_capture_client.doctor import ObjectColumn
 from informix_capture_client.errors import AccessRefused, ServerRefused
 from informix_capture_client.findings import Unanswered
 from informix_capture_client.object_readers import ObjectReader, any_object, object_reader, try_open
 from informix_capture_client.transport import Transport
 from informix_capture_client.values import Column, is_large_object
+from informix_cdc.doctor.large_object_checks import ObjectColumn
+from informix_cdc.doctor.snapshot_facts import why_not_readable
 from informix_cdc.object_contents import SettledRows, explained, reselecting_of
-from informix_cdc.operations.snapshot_facts import why_not_readable
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import describe_tables, open_object_connection, with_named_tables
 

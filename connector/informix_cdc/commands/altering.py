@@ -22,7 +22,7 @@ from informix_capture_client.errors import BadOption, ServerRefused
 from informix_capture_client.positions import page_after, show
 from informix_capture_client.statements import DROP_MARKER, MAKE_MARKER
 from informix_capture_client.transport import Transport
-from informix_cdc.operations.undelivered import StreamOfTables
+from informix_cdc.commands.undelivered import StreamOfTables
 from informix_cdc.options import SourceOptions
 from informix_checkpoints.receipts import Acquired, Receipt
 

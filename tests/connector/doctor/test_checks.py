@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from capture_client.doctor.set_ups import (
+from connector.doctor.set_ups import (
     HOUR,
     LOG_SPACE,
     NOW,
@@ -22,9 +22,6 @@ from capture_client.doctor.set_ups import (
 from informix_capture_client.catalog.set_up import DatabaseLogging, HaRole, check_ha_role
 from informix_capture_client.choices import ColumnChoice
 from informix_capture_client.dialects import GBASE_8S
-from informix_capture_client.doctor.checks import SetUp, examine
-from informix_capture_client.doctor.facts import DriverFacts
-from informix_capture_client.doctor.log_checks import shown_bytes, shown_hours
 from informix_capture_client.errors import (
     AccessRefused,
     BadOption,
@@ -41,6 +38,9 @@ from informix_capture_client.findings import (
 from informix_capture_client.session.open_sessions import OpenSession
 from informix_capture_client.shell_commands import command_granting_capture
 from informix_capture_client.sql_names import TableName
+from informix_cdc.doctor.checks import SetUp, examine
+from informix_cdc.doctor.facts import DriverFacts
+from informix_cdc.doctor.log_checks import shown_bytes, shown_hours
 
 NO_ANSWER = Unanswered("No SELECT permission for it.", "Grant it.")
 UNLOGGED = DatabaseLogging(is_logged=False)

@@ -12,7 +12,7 @@ from informix_capture_client.catalog import Table
 from informix_capture_client.positions import Position
 from informix_capture_client.shapes import ChangeRow, changes_in, structs_of
 from informix_cdc.capture import CaptureState, CaptureThread
-from informix_cdc.operations.tail import OnRowLoggingOff, look_at_row_logging
+from informix_cdc.commands.following import OnRowLoggingOff, look_at_row_logging
 from informix_cdc.options import SourceOptions
 from informix_cdc.server import SourceTables, look_up_tables
 from informix_cdc.snapshots import TableProgress

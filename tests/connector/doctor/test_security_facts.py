@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from harness.servers.stores import source_options
-from informix_capture_client.doctor.security_checks import TlsFacts
 from informix_capture_client.findings import Unanswered
-from informix_cdc.operations.security_facts import look_at_security
+from informix_cdc.doctor.security_checks import TlsFacts
+from informix_cdc.doctor.security_facts import look_at_security
 from informix_cdc.options.source import SourceOptions
 
 

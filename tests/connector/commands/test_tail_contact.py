@@ -6,7 +6,7 @@ import pytest
 
 from informix_capture_client.errors import ConnectionLost
 from informix_capture_client.stream import Silence
-from informix_cdc.operations.tail import _Contact
+from informix_cdc.commands.following import _Contact
 
 
 def test_a_session_that_opens_within_the_first_wait_may_be_silent_at_first() -> None:

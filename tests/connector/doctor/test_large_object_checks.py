@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from informix_capture_client.doctor import ObjectColumn
-from informix_capture_client.doctor.large_object_checks import OBJECTS, check_objects
 from informix_capture_client.findings import Finding, State, Unanswered
+from informix_cdc.doctor import ObjectColumn
+from informix_cdc.doctor.large_object_checks import OBJECTS, check_objects
 
 FILES = "stores:informix.files"
 REFUSED = Unanswered("no right", "grant it")

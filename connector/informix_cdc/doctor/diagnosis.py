@@ -13,27 +13,26 @@ from dataclasses import replace
 from typing import TypeVar
 
 from informix_capture_client.catalog import Catalog, check_locale
-from informix_capture_client.doctor import (
-    CdcFacts,
-    DriverFacts,
-    Look,
-    ObjectColumn,
-    ServerFacts,
-    SetUp,
-    SnapshotFacts,
-    examine_as_known,
-    read_cdc_facts,
-    read_server_facts,
-    read_table_facts,
-)
 from informix_capture_client.errors import InformixCdcError
 from informix_capture_client.findings import Finding, State, Unanswered
 from informix_capture_client.statements import CDC_DATABASE, SYSTEM_DATABASE
 from informix_capture_client.transport import Transport
+from informix_cdc.doctor.as_known import Look, examine_as_known
+from informix_cdc.doctor.checks import SetUp
+from informix_cdc.doctor.facts import (
+    CdcFacts,
+    DriverFacts,
+    ServerFacts,
+    read_cdc_facts,
+    read_server_facts,
+    read_table_facts,
+)
+from informix_cdc.doctor.large_object_checks import ObjectColumn
+from informix_cdc.doctor.large_object_facts import read_object_facts
+from informix_cdc.doctor.security_facts import look_at_security
+from informix_cdc.doctor.snapshot_checks import SnapshotFacts
+from informix_cdc.doctor.snapshot_facts import read_snapshot_facts
 from informix_cdc.host import check_host
-from informix_cdc.operations.large_object_facts import read_object_facts
-from informix_cdc.operations.security_facts import look_at_security
-from informix_cdc.operations.snapshot_facts import read_snapshot_facts
 from informix_cdc.options import SourceOptions, connection_arguments
 from informix_cdc.server import named_tables, open_capture_connection, open_connection
 

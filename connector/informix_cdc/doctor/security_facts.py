@@ -12,10 +12,10 @@ import stat
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from informix_capture_client.doctor import KEYSTORE, STASH, SecurityFacts, TlsFacts
 from informix_capture_client.errors import InformixCdcError
 from informix_capture_client.findings import Unanswered
 from informix_capture_client.transport import TLS, TRUSTED, find_driver, installation_of
+from informix_cdc.doctor.security_checks import KEYSTORE, STASH, SecurityFacts, TlsFacts
 from informix_cdc.options import SQLI, SourceOptions
 
 _SYSTEM = "the system's list of authorities"

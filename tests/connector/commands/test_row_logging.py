@@ -12,7 +12,7 @@ from informix_capture_client.catalog import Table
 from informix_capture_client.dialects import INFORMIX
 from informix_capture_client.errors import ServerRefused
 from informix_capture_client.sql_names import TableName
-from informix_cdc.operations.row_logging import switch_off, switch_on
+from informix_cdc.commands.row_logging import switch_off, switch_on
 
 TABLE = Table(TableName("shop", "informix", "orders"), 100, 1, "01/01/2026", ())
 CONTENT = SimpleNamespace(call=lambda *_: 0)  # a connection whose server refuses nothing

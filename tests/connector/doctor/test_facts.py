@@ -6,16 +6,10 @@ from typing import Never
 
 import pytest
 
-from capture_client.doctor.set_ups import ORDERS
+from connector.doctor.set_ups import ORDERS
 from harness.servers.scripted_transport import ScriptedTransport
 from informix_capture_client import statements
 from informix_capture_client.catalog.set_up import HaRole
-from informix_capture_client.doctor.facts import (
-    Questions,
-    read_cdc_facts,
-    read_server_facts,
-    read_table_facts,
-)
 from informix_capture_client.errors import (
     AccessRefused,
     ConnectionLost,
@@ -25,6 +19,12 @@ from informix_capture_client.errors import (
 )
 from informix_capture_client.findings import Unanswered
 from informix_capture_client.transport.base import Row
+from informix_cdc.doctor.facts import (
+    Questions,
+    read_cdc_facts,
+    read_server_facts,
+    read_table_facts,
+)
 
 
 def refuse(reason: InformixCdcError) -> Never:
